@@ -1,0 +1,31 @@
+# Compiler options of every target of ours: warnings, and the flags that keep the bits.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(OCTET_CCACHE ccache)
+mark_as_advanced(OCTET_CCACHE)
+if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${OCTET_CCACHE}")
+endif()
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+function(octet_compile_options target)
+  # No fused multiply-add unless the code says so, and no fast-math: the same bits everywhere.
+  # -fno-math-errno and -fno-trapping-math change no value; they let loops vectorise.
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -ffp-contract=off -fno-math-errno -fno-trapping-math)
+  if(OCTET_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(OCTET_SANITIZE)
+    target_compile_options(${target} PUBLIC
+      -fsanitize=${OCTET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    target_link_options(${target} PUBLIC -fsanitize=${OCTET_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,31 @@
+# Every dependency comes from the system's packages. A missing one is named, with its package.
+
+macro(octet_find package debian_name)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "octet needs ${package}, which was not found. "
+      "On Debian or Ubuntu: apt-get install ${debian_name}")
+  endif()
+endmacro()
+
+octet_find(Eigen3 libeigen3-dev 3.4 NO_MODULE)
+octet_find(fmt libfmt-dev)
+octet_find(spdlog libspdlog-dev)
+octet_find(ZLIB zlib1g-dev)
+octet_find(nlohmann_json nlohmann-json3-dev)
+octet_find(OpenMP "g++ (or libomp-dev for clang)" COMPONENTS CXX)
+octet_find(OpenSSL libssl-dev COMPONENTS Crypto)
+find_program(OCTET_FLATC flatc)
+if(NOT OCTET_FLATC)
+  message(FATAL_ERROR "octet needs flatc, which was not found. "
+    "On Debian or Ubuntu: apt-get install flatbuffers-compiler")
+endif()
+if(OCTET_BUILD_EXAMPLES OR OCTET_BUILD_TOOLS)
+  octet_find(CLI11 libcli11-dev)
+endif()
+if(OCTET_BUILD_TESTS)
+  octet_find(GTest libgtest-dev)
+endif()
+if(OCTET_BUILD_BENCH)
+  octet_find(benchmark libbenchmark-dev)
+endif()

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+#include <octet/core/archive.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <zlib.h>
+
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace octet {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "archives are written as memory holds");
+
+constexpr std::string_view kMagic = "OCTETARC";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kChecksumOffset = kMagic.size() + sizeof(kVersion);
+constexpr std::size_t kBodyOffset = kChecksumOffset + sizeof(std::uint32_t);
+constexpr std::size_t kHeaderOffset = kBodyOffset + sizeof(std::uint64_t);
+
+template <class T>
+void put(std::vector<std::uint8_t>& out, const T& value) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&value);
+  out.insert(out.end(), bytes, bytes + sizeof(T));
+}
+
+template <class T>
+T get(const std::vector<std::uint8_t>& in, std::size_t offset) {
+  T value;
+  std::memcpy(&value, in.data() + offset, sizeof(T));
+  return value;
+}
+
+std::uint32_t checksum(const std::vector<std::uint8_t>& bytes) {
+  return static_cast<std::uint32_t>(
+      crc32_z(0, bytes.data() + kBodyOffset, bytes.size() - kBodyOffset));
+}
+
+[[noreturn]] void broken(const std::string& origin, std::string_view what) {
+  throw FormatError(fmt::format(
+      "{}: expected an octet archive (weights or a checkpoint): {}", origin, what));
+}
+
+Tensor tensor_from(const json& entry, std::span<const std::uint8_t> data,
+                   const std::string& origin) {
+  const Shape shape(entry.at("shape").get<std::vector<Index>>());
+  const auto offset = entry.at("offset").get<std::uint64_t>();
+  const auto count = static_cast<std::uint64_t>(shape.size());
+  if (count > data.size() / sizeof(float) || offset > data.size() - count * sizeof(float)) {
+    broken(origin, fmt::format("tensor of shape {} reaches past the end", shape.to_string()));
+  }
+  Tensor tensor(shape);
+  if (count > 0) std::memcpy(tensor.data(), data.data() + offset, count * sizeof(float));
+  return tensor;
+}
+
+}  // namespace
+
+const Tensor& Archive::tensor(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    throw FormatError(fmt::format("archive: expected a tensor \"{}\", found none; was it saved "
+                                  "from a model of other layers?",
+                                  name));
+  }
+  return found->second;
+}
+
+const std::string& Archive::text(const std::string& name) const {
+  const auto found = texts_.find(name);
+  if (found == texts_.end()) {
+    throw FormatError(fmt::format("archive: expected an entry \"{}\", found none", name));
+  }
+  return found->second;
+}
+
+void Archive::check_shape(const std::string& name, const Shape& shape) const {
+  const Tensor& found = tensor(name);
+  if (found.shape() != shape) {
+    throw FormatError(fmt::format("archive: tensor \"{}\": expected shape {}, found {}", name,
+                                  shape.to_string(), found.shape().to_string()));
+  }
+}
+
+void Archive::copy_to(const std::string& name, Tensor target) const {
+  check_shape(name, target.shape());
+  std::ranges::copy(tensor(name).span(), target.data());
+}
+
+std::vector<std::uint8_t> Archive::to_bytes() const {
+  json header = {{"texts", texts_}, {"tensors", json::object()}};
+  std::uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors_) {
+    header["tensors"][name] = {
+        {"shape", std::vector<Index>(tensor.shape().begin(), tensor.shape().end())},
+        {"offset", offset}};
+    offset += static_cast<std::uint64_t>(tensor.size()) * sizeof(float);
+  }
+  const std::string text = header.dump();
+  std::vector<std::uint8_t> bytes(kMagic.begin(), kMagic.end());
+  bytes.reserve(kHeaderOffset + text.size() + offset);
+  put(bytes, kVersion);
+  put(bytes, std::uint32_t{0});
+  put(bytes, static_cast<std::uint64_t>(text.size()));
+  bytes.insert(bytes.end(), text.begin(), text.end());
+  for (const auto& [name, tensor] : tensors_) {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(tensor.data());
+    bytes.insert(bytes.end(), data, data + tensor.span().size_bytes());
+  }
+  const std::uint32_t sum = checksum(bytes);
+  std::memcpy(bytes.data() + kChecksumOffset, &sum, sizeof(sum));
+  return bytes;
+}
+
+Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::string& origin) {
+  if (bytes.size() < kHeaderOffset || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
+    broken(origin, "its first bytes are others");
+  }
+  if (const auto version = get<std::uint32_t>(bytes, kMagic.size()); version != kVersion) {
+    broken(origin, fmt::format("version {} is not {}", version, kVersion));
+  }
+  if (get<std::uint32_t>(bytes, kChecksumOffset) != checksum(bytes)) {
+    broken(origin, "the checksum differs; the file is damaged or cut short");
+  }
+  const auto header_bytes = get<std::uint64_t>(bytes, kBodyOffset);
+  if (header_bytes > bytes.size() - kHeaderOffset) broken(origin, "the header is cut short");
+  const auto header_end =
+      bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset + header_bytes);
+  const std::span<const std::uint8_t> data(header_end, bytes.end());
+  try {
+    const json header =
+        json::parse(bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset), header_end);
+    Archive archive;
+    archive.texts_ = header.at("texts").get<std::map<std::string, std::string>>();
+    for (const auto& [name, entry] : header.at("tensors").items()) {
+      archive.add(name, tensor_from(entry, data, origin));
+    }
+    return archive;
+  } catch (const json::exception& error) {
+    broken(origin, error.what());
+  } catch (const InvalidArgument& error) {
+    broken(origin, error.what());
+  }
+}
+
+void Archive::write(const std::filesystem::path& path) const {
+  write_file_atomic(path, to_bytes());
+}
+
+Archive Archive::read(const std::filesystem::path& path) {
+  return from_bytes(read_file(path), path.string());
+}
+
+}  // namespace octet

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace octet {
+namespace {
+
+thread_local bool tape_is_on = true;
+std::atomic<std::uint64_t> next_sequence{1};
+
+/// Every node that `root` depends on, the latest first.
+std::vector<std::shared_ptr<Node>> nodes_latest_first(const std::shared_ptr<Node>& root) {
+  std::vector<std::shared_ptr<Node>> found = {root};
+  std::unordered_set<const Node*> seen = {root.get()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const Tensor& input : found[i]->inputs) {
+      if (input.defined() && input.node() != nullptr && seen.insert(input.node().get()).second) {
+        found.push_back(input.node());
+      }
+    }
+  }
+  std::ranges::sort(found, std::greater<>(), [](const auto& node) { return node->sequence; });
+  return found;
+}
+
+void check_not_freed(const Node& node) {
+  if (node.freed) {
+    throw InvalidArgument(
+        fmt::format("backward: the graph of op {} was freed by an earlier backward; "
+                    "run the forward pass again",
+                    node.operation));
+  }
+}
+
+/// The sum of the gradients that have arrived at one tensor. The first one is kept as it is and
+/// may be shared with another input, so adding makes a new tensor once and then adds in place.
+struct Sum {
+  Tensor value;
+  bool owned = false;
+
+  void add(const Tensor& gradient) {
+    if (!value.defined()) {
+      value = gradient;
+      return;
+    }
+    if (!owned) {
+      value = value.clone();
+      owned = true;
+    }
+    float* out = value.data();
+    const float* in = gradient.data();
+    for (Index i = 0; i < value.size(); ++i) out[i] += in[i];
+  }
+};
+
+void add_to_leaf(Tensor leaf, const Tensor& gradient) {
+  Tensor& total = leaf.mutable_grad();
+  // The leaf keeps a copy of its own: what arrives may be shared with another tensor.
+  if (!total.defined()) {
+    total = gradient.clone();
+    return;
+  }
+  float* out = total.data();
+  const float* in = gradient.data();
+  for (Index i = 0; i < total.size(); ++i) out[i] += in[i];
+}
+
+void check_gradient(const Node& node, const Tensor& input, const Tensor& gradient) {
+  if (gradient.shape() != input.shape()) {
+    throw InvalidArgument(fmt::format("backward of {}: expected a gradient of shape {}, found {}",
+                                      node.operation, input.shape().to_string(),
+                                      gradient.shape().to_string()));
+  }
+}
+
+}  // namespace
+
+Node::~Node() {
+  // Long chains are taken apart in a loop: the destructors' recursion would overflow the stack.
+  std::vector<std::shared_ptr<Node>> pending;
+  const auto take_inputs = [&pending](Node& node) {
+    node.backward = nullptr;
+    for (Tensor& input : node.inputs) {
+      if (!input.defined() || input.node() == nullptr) continue;
+      pending.push_back(input.node());
+      input = Tensor();
+    }
+  };
+  take_inputs(*this);
+  while (!pending.empty()) {
+    const std::shared_ptr<Node> node = std::move(pending.back());
+    pending.pop_back();
+    if (node.use_count() == 1) take_inputs(*node);
+  }
+}
+
+NoGrad::NoGrad() : previous_(tape_is_on) { tape_is_on = false; }
+NoGrad::~NoGrad() { tape_is_on = previous_; }
+
+bool records_gradient(const std::vector<Tensor>& inputs) {
+  return tape_is_on &&
+         std::ranges::any_of(inputs, [](const Tensor& input) { return input.requires_grad(); });
+}
+
+Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
+              BackwardFn backward) {
+  if (!records_gradient(inputs)) return result;
+  for (const Tensor& input : inputs) {
+    if (input.defined() && input.node() != nullptr) check_not_freed(*input.node());
+  }
+  auto node = std::make_shared<Node>();
+  node->operation = operation;
+  node->inputs = std::move(inputs);
+  node->backward = std::move(backward);
+  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  result.set_node(std::move(node));
+  return result;
+}
+
+namespace {
+
+/// One run of the tape backwards: the gradients that are under way, by the node they belong to.
+class BackwardPass {
+ public:
+  explicit BackwardPass(const std::shared_ptr<Node>& root) : nodes_(nodes_latest_first(root)) {
+    for (const auto& node : nodes_) check_not_freed(*node);
+  }
+
+  void run(const Tensor& seed) {
+    sums_[nodes_.front().get()].add(seed);
+    for (const auto& node : nodes_) {
+      const Sum sum = std::move(sums_[node.get()]);
+      if (sum.value.defined()) pass_on(*node, node->backward(sum.value));
+      node->freed = true;
+      node->backward = nullptr;
+    }
+    for (const auto& node : nodes_) node->inputs.clear();
+  }
+
+ private:
+  void pass_on(const Node& node, const std::vector<Tensor>& gradients) {
+    for (std::size_t i = 0; i < node.inputs.size() && i < gradients.size(); ++i) {
+      const Tensor& input = node.inputs[i];
+      if (!gradients[i].defined() || !input.requires_grad()) continue;
+      check_gradient(node, input, gradients[i]);
+      if (input.node() != nullptr) {
+        sums_[input.node().get()].add(gradients[i]);
+      } else {
+        add_to_leaf(input, gradients[i]);
+      }
+    }
+  }
+
+  std::vector<std::shared_ptr<Node>> nodes_;
+  std::unordered_map<const Node*, Sum> sums_;
+};
+
+void check_seed(const Tensor& output, const Tensor& seed) {
+  if (!output.requires_grad()) {
+    throw InvalidArgument(
+        "backward: expected a tensor on the tape, found one that needs no gradient; "
+        "was it computed under no_grad, or from leaves without set_requires_grad(true)?");
+  }
+  if (!seed.defined() && output.size() != 1) {
+    throw InvalidArgument(fmt::format(
+        "backward: expected a scalar or an upstream gradient, found shape {}; sum() or mean() it",
+        output.shape().to_string()));
+  }
+  if (seed.defined() && seed.shape() != output.shape()) {
+    throw InvalidArgument(
+        fmt::format("backward: expected an upstream gradient of shape {}, found {}",
+                    output.shape().to_string(), seed.shape().to_string()));
+  }
+}
+
+}  // namespace
+
+void Tensor::backward(const Tensor& seed) {
+  check_seed(*this, seed);
+  const NoGrad guard;
+  const Tensor start = seed.defined() ? seed : Tensor::ones(shape());
+  if (node() == nullptr) {
+    add_to_leaf(*this, start);
+  } else {
+    BackwardPass(node()).run(start);
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Given the gradient of the loss with respect to an op's result, returns one gradient per input,
+/// each of its input's shape; undefined where the input needs none.
+using BackwardFn = std::function<std::vector<Tensor>(const Tensor& grad_output)>;
+
+/// One op on the tape: what it was made from and how gradients flow back through it.
+struct Node {
+  std::string operation;
+  std::vector<Tensor> inputs;
+  BackwardFn backward;
+  /// Nodes are numbered as they are made: later ones depend only on earlier ones.
+  std::uint64_t sequence = 0;
+  bool freed = false;
+
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node();
+};
+
+/// While one is alive, ops on this thread record nothing.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool previous_;
+};
+
+/// Calls `body` with the tape off.
+template <class Body>
+decltype(auto) no_grad(Body&& body) {
+  const NoGrad guard;
+  return std::forward<Body>(body)();
+}
+
+/// Whether an op on these inputs has to record its gradient.
+bool records_gradient(const std::vector<Tensor>& inputs);
+
+/// Puts `result`, computed from `inputs`, on the tape where one of them wants a gradient, and
+/// returns it. Every op of Octet is made with this, and so is a user's own:
+///
+///     Tensor cube(const Tensor& x) {
+///       Tensor y = no_grad([&] { return x * x * x; });
+///       return record("cube", y, {x}, [x](const Tensor& g) {
+///         return std::vector<Tensor>{g * (3.0F * square(x))};
+///       });
+///     }
+///
+/// `backward` runs with the tape off. `result` must not itself be on the tape. A backward function
+/// that needs the result captures `result.detach()`: holding the result itself would be a cycle
+/// that is never freed.
+Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
+              BackwardFn backward);
+
+}  // namespace octet

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <new>
+
+namespace octet {
+namespace {
+
+constexpr Index kMaxDepth = 131071;
+constexpr Index kRowsPerChunk = 32;
+constexpr int kMaxCols = 64;
+
+std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
+  constexpr std::align_val_t alignment{64};
+  auto* memory = static_cast<std::int8_t*>(
+      ::operator new[](static_cast<std::size_t>(std::max<Index>(count, 1)), alignment));
+  return {memory, [](std::int8_t* p) { ::operator delete[](p, std::align_val_t{64}); }};
+}
+
+Index groups_of(const KernelTable& table, Index k) {
+  return (k + table.s8_group - 1) / table.s8_group;
+}
+
+/// Rows of x as the tiles read them: shifted or widened, and padded to whole groups.
+void prepare_rows(const KernelTable& table, const std::int8_t* x, Index x_stride, Index rows,
+                  Index k, std::uint8_t* out, Index out_stride) {
+  for (Index i = 0; i < rows; ++i) {
+    const std::int8_t* from = x + i * x_stride;
+    std::uint8_t* to = out + i * out_stride;
+    if (table.s8_x_bytes == 2) {
+      auto* wide = reinterpret_cast<std::int16_t*>(to);
+      std::copy(from, from + k, wide);
+      std::fill(wide + k, wide + out_stride / 2, std::int16_t{0});
+    } else {
+      const auto shift = static_cast<std::uint8_t>(table.s8_offset);
+      for (Index j = 0; j < k; ++j) to[j] = static_cast<std::uint8_t>(from[j] + shift);
+      // The padding of the weights is zero, so that of x may be anything.
+      std::fill(to + k, to + out_stride, std::uint8_t{0});
+    }
+  }
+}
+
+}  // namespace
+
+PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k)
+    : n_(n), k_(k), kernels_(&kernels()), row_sums_(static_cast<std::size_t>(n)) {
+  if (k > kMaxDepth) {
+    throw InvalidArgument(fmt::format(
+        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}",
+        kMaxDepth, k));
+  }
+  const Index cols = kernels_->s8_cols;
+  const Index group = kernels_->s8_group;
+  const Index groups = groups_of(*kernels_, k);
+  const Index panels = (n + cols - 1) / cols;
+  data_ = allocate_codes(panels * groups * cols * group);
+  std::fill_n(data_.get(), panels * groups * cols * group, std::int8_t{0});
+  for (Index j = 0; j < n; ++j) {
+    const std::int8_t* from = rows + j * k;
+    std::int8_t* to = data_.get() + j / cols * groups * cols * group + j % cols * group;
+    std::int32_t sum = 0;
+    for (Index i = 0; i < k; ++i) {
+      to[i / group * cols * group + i % group] = from[i];
+      sum += from[i];
+    }
+    row_sums_[static_cast<std::size_t>(j)] = sum;
+  }
+}
+
+void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc) {
+  if (m <= 0 || w.rows() == 0) return;
+  const KernelTable& table = w.kernel_table();
+  const Index n = w.rows();
+  const Index cols = table.s8_cols;
+  const Index groups = groups_of(table, w.depth());
+  const Index x_bytes = groups * table.s8_group * table.s8_x_bytes;
+  const Index panel_bytes = groups * cols * table.s8_group;
+  const auto run_rows = [&](std::size_t begin, std::size_t end) {
+    thread_local std::vector<std::uint8_t> prepared;
+    prepared.resize(static_cast<std::size_t>(kRowsPerChunk * x_bytes));
+    const auto first = static_cast<Index>(begin);
+    const Index count = static_cast<Index>(end) - first;
+    prepare_rows(table, x + first * x_stride, x_stride, count, w.depth(), prepared.data(), x_bytes);
+    for (Index j0 = 0; j0 < n; j0 += cols) {
+      const std::int8_t* panel = w.data() + j0 / cols * panel_bytes;
+      const Index valid = std::min(cols, n - j0);
+      const auto sums = w.row_sums().subspan(static_cast<std::size_t>(j0));
+      for (Index i = 0; i < count; i += kS8Rows) {
+        const auto rows = static_cast<int>(std::min<Index>(kS8Rows, count - i));
+        alignas(64) std::array<std::int32_t, kS8Rows * kMaxCols> tile;
+        table.s8_tile(rows, groups, prepared.data() + i * x_bytes, x_bytes, panel, tile.data(),
+                      cols);
+        for (int r = 0; r < rows; ++r) {
+          std::int32_t* out = acc + (first + i + r) * n + j0;
+          const std::int32_t* in = tile.data() + r * cols;
+          for (Index j = 0; j < valid; ++j) {
+            out[j] = in[j] - table.s8_offset * sums[static_cast<std::size_t>(j)];
+          }
+        }
+      }
+    }
+  };
+  parallel_for(static_cast<std::size_t>(m), kRowsPerChunk, run_rows);
+}
+
+}  // namespace octet

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace octet {
+
+struct KernelTable;
+
+/// An int8 matrix [n, k] in the order that gemm_s8 reads it, packed once and used many times.
+class PackedS8 {
+ public:
+  PackedS8() = default;
+  /// Packs n rows of k codes, row-major.
+  PackedS8(const std::int8_t* rows, Index n, Index k);
+
+  Index rows() const { return n_; }
+  Index depth() const { return k_; }
+  /// The sum of each row's codes.
+  std::span<const std::int32_t> row_sums() const { return row_sums_; }
+  /// For the kernels: the panels, and the code path that they are laid out for.
+  const std::int8_t* data() const { return data_.get(); }
+  const KernelTable& kernel_table() const { return *kernels_; }
+
+ private:
+  Index n_ = 0;
+  Index k_ = 0;
+  const KernelTable* kernels_ = nullptr;
+  std::shared_ptr<std::int8_t[]> data_;
+  std::vector<std::int32_t> row_sums_;
+};
+
+/// acc[i, j] = sum over k of x[i, k] * w[j, k], exact in int32: x is [m, k] with rows `x_stride`
+/// apart, acc is [m, w.rows()] row-major. Zero points are the caller's: with zx and zw,
+/// sum (x - zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw.
+/// k is at most 131,071, so that no sum overflows (InvalidArgument beyond, when packing).
+void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc);
+
+}  // namespace octet

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+namespace octet {
+namespace {
+
+std::atomic<const KernelTable*> forced{nullptr};
+
+const KernelTable* choose() {
+  const auto available = available_kernels();
+  const char* wanted = std::getenv("OCTET_ISA");
+  if (wanted == nullptr || *wanted == '\0') return available.back();
+  std::string names;
+  for (const KernelTable* table : available) {
+    if (to_string(table->isa) == wanted) return table;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(table->isa));
+  }
+  throw InvalidArgument(
+      fmt::format("OCTET_ISA: expected a code path of this processor ({}), found \"{}\"", names,
+                  wanted));
+}
+
+}  // namespace
+
+std::string_view to_string(Isa isa) {
+  switch (isa) {
+    case Isa::portable: return "portable";
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+    case Isa::avx512_vnni: break;
+  }
+  return "avx512_vnni";
+}
+
+std::vector<const KernelTable*> available_kernels() {
+  std::vector<const KernelTable*> tables = {&detail::kPortableKernels};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    tables.push_back(&detail::kAvx2Kernels);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
+      tables.push_back(&detail::kAvx512Kernels);
+      if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&detail::kAvx512VnniKernels);
+    }
+  }
+#endif
+  return tables;
+}
+
+const KernelTable& kernels() {
+  if (const KernelTable* table = forced.load(std::memory_order_relaxed)) return *table;
+  static const KernelTable* const chosen = choose();
+  return *chosen;
+}
+
+void force_kernels(const KernelTable* table) { forced.store(table, std::memory_order_relaxed); }
+
+}  // namespace octet

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Code paths of the kernels, from the plainest up. All of them give the same bits.
+enum class Isa { portable, avx2, avx512, avx512_vnni };
+
+std::string_view to_string(Isa isa);
+
+/// The inner loops of one code path. The drivers in gemm_f32.cpp and gemm_s8.cpp do the blocking.
+struct KernelTable {
+  Isa isa;
+
+  /// Rows and columns of one tile of a float product.
+  int f32_rows;
+  int f32_cols;
+  /// c[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
+  /// r < rows <= f32_rows and all f32_cols columns; the chain starts from c where `from_c`, else 0.
+  void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step,
+                   const float* panel, float* c, Index c_stride, bool from_c);
+
+  /// Columns of a packed int8 panel, and how many codes of k lie side by side in it.
+  int s8_cols;
+  int s8_group;
+  /// What is added to a code of x to fit the instruction's operand (128 where it is unsigned);
+  /// the driver takes 128 times the sum of the weights off again.
+  int s8_offset;
+  /// Bytes of one prepared code of x: 1, or 2 where the path widens first.
+  int s8_x_bytes;
+  /// acc[r, j] = sum over k of x[r, k] * panel[k, j] for r < rows <= 4 prepared rows of x
+  /// `x_stride` bytes apart, s8_cols columns; k counted in groups.
+  void (*s8_tile)(int rows, Index groups, const std::uint8_t* x, Index x_stride,
+                  const std::int8_t* panel, std::int32_t* acc, Index acc_stride);
+};
+
+inline constexpr int kS8Rows = 4;
+
+/// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA
+/// names (portable, avx2, avx512, avx512_vnni). Throws InvalidArgument at first use where it names
+/// something unknown or something that this processor has not.
+const KernelTable& kernels();
+
+/// Every code path that this processor can run, for tests that compare them.
+std::vector<const KernelTable*> available_kernels();
+
+/// Makes kernels() return `table` from now on, for tests; nullptr goes back to the choice above.
+void force_kernels(const KernelTable* table);
+
+namespace detail {
+extern const KernelTable kPortableKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+extern const KernelTable kAvx512VnniKernels;
+}  // namespace detail
+
+}  // namespace octet

@@ -1,0 +1,117 @@
+#include <immintrin.h>
+#include <octet/core/kernels/isa.h>
+
+// Compiled for AVX-512 F and BW, and once more with VNNI (OCTET_VNNI). No function of the standard
+// library is called here: see kernels_avx2.cpp.
+
+namespace octet {
+namespace {
+
+constexpr int kRows = 8;
+constexpr int kCols = 32;
+
+template <int R>
+void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
+              Index c_stride, bool from_c) {
+  __m512 acc[R][2];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < 2; ++v) {
+      acc[r][v] = from_c ? _mm512_loadu_ps(c + r * c_stride + v * 16) : _mm512_setzero_ps();
+    }
+  }
+  for (Index kk = 0; kk < k; ++kk) {
+    const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
+    const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
+    for (int r = 0; r < R; ++r) {
+      const __m512 x = _mm512_set1_ps(a[r * a_row + kk * a_step]);
+      acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
+      acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < 2; ++v) _mm512_storeu_ps(c + r * c_stride + v * 16, acc[r][v]);
+  }
+}
+
+void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
+              float* c, Index c_stride, bool from_c) {
+  switch (rows) {
+    case 1: return f32_rows<1>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 2: return f32_rows<2>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 3: return f32_rows<3>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 4: return f32_rows<4>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 5: return f32_rows<5>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 6: return f32_rows<6>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 7: return f32_rows<7>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    default: return f32_rows<kRows>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+  }
+}
+
+constexpr int kS8Cols = 32;
+#if defined(OCTET_VNNI)
+constexpr Isa kIsa = Isa::avx512_vnni;
+constexpr int kS8Group = 4;
+constexpr int kS8Offset = 128;
+constexpr int kS8XBytes = 1;
+
+__m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
+__m512i multiply_add(__m512i sum, __m512i x, __m512i w) { return _mm512_dpbusd_epi32(sum, x, w); }
+#else
+constexpr Isa kIsa = Isa::avx512;
+constexpr int kS8Group = 2;
+constexpr int kS8Offset = 0;
+constexpr int kS8XBytes = 2;
+
+__m512i load_weights(const std::int8_t* p) {
+  return _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
+}
+__m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w));
+}
+#endif
+
+template <int R>
+void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+             std::int32_t* acc, Index acc_stride) {
+  __m512i sum[R][2];
+  for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
+  for (Index g = 0; g < groups; ++g) {
+    const std::int8_t* p = panel + g * kS8Cols * kS8Group;
+    const __m512i w0 = load_weights(p);
+    const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
+    for (int r = 0; r < R; ++r) {
+      std::int32_t codes;
+      __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
+      const __m512i broadcast = _mm512_set1_epi32(codes);
+      sum[r][0] = multiply_add(sum[r][0], broadcast, w0);
+      sum[r][1] = multiply_add(sum[r][1], broadcast, w1);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    _mm512_storeu_si512(acc + r * acc_stride, sum[r][0]);
+    _mm512_storeu_si512(acc + r * acc_stride + 16, sum[r][1]);
+  }
+}
+
+void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
+             const std::int8_t* panel, std::int32_t* acc, Index acc_stride) {
+  switch (rows) {
+    case 1: return s8_rows<1>(groups, x, x_stride, panel, acc, acc_stride);
+    case 2: return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
+    case 3: return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
+    default: return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
+  }
+}
+
+}  // namespace
+
+namespace detail {
+#if defined(OCTET_VNNI)
+const KernelTable kAvx512VnniKernels
+#else
+const KernelTable kAvx512Kernels
+#endif
+    = {kIsa, kRows, kCols, f32_tile, kS8Cols, kS8Group, kS8Offset, kS8XBytes, s8_tile};
+}  // namespace detail
+
+}  // namespace octet

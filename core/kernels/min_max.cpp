@@ -1,0 +1,89 @@
+#include <octet/core/kernels/min_max.h>
+#include <octet/core/parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kGrain = 1U << 15;
+constexpr std::size_t kLanes = 32;
+
+/// Lanes of their own let the loop vectorise without reordering any comparison of one lane.
+MinMax scan(std::span<const float> values) {
+  std::array<float, kLanes> low;
+  std::array<float, kLanes> high;
+  std::array<float, kLanes> poison{};
+  low.fill(values.front());
+  high.fill(values.front());
+  const float* x = values.data();
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      const float v = x[i + j];
+      low[j] = v < low[j] ? v : low[j];
+      high[j] = v > high[j] ? v : high[j];
+      // 0 * v is 0 for a finite v, NaN for an infinite one or NaN.
+      poison[j] += 0.0F * v;
+    }
+  }
+  for (std::size_t j = 0; i < values.size(); ++i, ++j) {
+    low[j] = std::min(low[j], x[i]);
+    high[j] = std::max(high[j], x[i]);
+    poison[j] += 0.0F * x[i];
+  }
+  MinMax result{low[0], high[0], true};
+  for (std::size_t j = 0; j < kLanes; ++j) {
+    result.min = std::min(result.min, low[j]);
+    result.max = std::max(result.max, high[j]);
+    result.finite = result.finite && poison[j] == 0.0F;
+  }
+  return result;
+}
+
+}  // namespace
+
+MinMax min_max(std::span<const float> values) {
+  if (values.empty()) return {};
+  std::vector<MinMax> parts((values.size() + kGrain - 1) / kGrain);
+  parallel_for(values.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    parts[begin / kGrain] = scan(values.subspan(begin, end - begin));
+  });
+  MinMax result = parts.front();
+  for (const MinMax& part : parts) {
+    result.min = std::min(result.min, part.min);
+    result.max = std::max(result.max, part.max);
+    result.finite = result.finite && part.finite;
+  }
+  return result;
+}
+
+bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs) {
+  const std::size_t columns = mins.size();
+  if (columns == 0 || values.empty()) {
+    std::ranges::fill(mins, 0.0F);
+    std::ranges::fill(maxs, 0.0F);
+    return true;
+  }
+  std::vector<float> poison(columns, 0.0F);
+  std::ranges::copy(values.first(columns), mins.begin());
+  std::ranges::copy(values.first(columns), maxs.begin());
+  float* __restrict low = mins.data();
+  float* __restrict high = maxs.data();
+  float* __restrict bad = poison.data();
+  for (std::size_t row = 0; row < values.size(); row += columns) {
+    const float* x = values.data() + row;
+    for (std::size_t j = 0; j < columns; ++j) {
+      low[j] = x[j] < low[j] ? x[j] : low[j];
+      high[j] = x[j] > high[j] ? x[j] : high[j];
+      bad[j] += 0.0F * x[j];
+    }
+  }
+  return std::ranges::all_of(poison, [](float v) { return v == 0.0F; });
+}
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+
+namespace octet {
+
+/// The smallest and largest of some values, and whether all of them are finite.
+struct MinMax {
+  float min = 0.0F;
+  float max = 0.0F;
+  bool finite = true;
+};
+
+/// Of all values; {0, 0, true} of none. Where a value is NaN, min and max say nothing.
+MinMax min_max(std::span<const float> values);
+
+/// For each index of the last axis of row-major `values`: mins.size() columns. Returns whether all
+/// values are finite. Without rows, mins and maxs become 0.
+bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs);
+
+}  // namespace octet

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/map.h>
+#include <octet/core/ops/reduction.h>
+
+#include <cmath>
+
+namespace octet {
+namespace {
+
+using detail::broadcast_map;
+using detail::Grain;
+using detail::map;
+using detail::sum_to_shape;
+
+/// Records y = f(a, b). da(g, a, b) and db(g, a, b) are an element's share of the gradient; where
+/// an operand was repeated, its shares are added up.
+template <class F, class Da, class Db>
+Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F f, Da da, Db db) {
+  const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
+  const Tensor result = broadcast_map(shape, f, a, b);
+  return record(operation, result, {a, b}, [a, b, da, db](const Tensor& g) {
+    std::vector<Tensor> grads(2);
+    if (a.requires_grad()) {
+      grads[0] = sum_to_shape(broadcast_map(g.shape(), da, g, a, b), a.shape());
+    }
+    if (b.requires_grad()) {
+      grads[1] = sum_to_shape(broadcast_map(g.shape(), db, g, a, b), b.shape());
+    }
+    return grads;
+  });
+}
+
+/// Records y = f(x), with df(g, x, y) an element's gradient.
+template <class F, class Df>
+Tensor unary(std::string_view operation, Grain grain, const Tensor& x, F f, Df df) {
+  const Tensor y = map(grain, f, x);
+  return record(operation, y, {x}, [x, y = y.detach(), df](const Tensor& g) {
+    return std::vector<Tensor>{map(Grain::cheap, df, g, x, y)};
+  });
+}
+
+/// The gradient of the side that `wins`: all of g where it does, half where the two are equal.
+/// Where one is NaN, neither comparison holds and both sides get all of g.
+float share(float g, bool loses, bool ties) { return loses ? 0.0F : (ties ? 0.5F * g : g); }
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const Shape shape = broadcast_shapes("add", a.shape(), b.shape());
+  const Tensor y = broadcast_map(
+      shape, [](float p, float q) { return p + q; }, a, b);
+  return record("add", y, {a, b}, [a, b](const Tensor& g) {
+    std::vector<Tensor> grads(2);
+    if (a.requires_grad()) grads[0] = sum_to_shape(g, a.shape());
+    if (b.requires_grad()) grads[1] = sum_to_shape(g, b.shape());
+    return grads;
+  });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  const Shape shape = broadcast_shapes("sub", a.shape(), b.shape());
+  const Tensor y = broadcast_map(
+      shape, [](float p, float q) { return p - q; }, a, b);
+  return record("sub", y, {a, b}, [a, b](const Tensor& g) {
+    std::vector<Tensor> grads(2);
+    if (a.requires_grad()) grads[0] = sum_to_shape(g, a.shape());
+    if (b.requires_grad()) grads[1] = neg(sum_to_shape(g, b.shape()));
+    return grads;
+  });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return binary(
+      "mul", a, b, [](float p, float q) { return p * q; },
+      [](float g, float, float q) { return g * q; }, [](float g, float p, float) { return g * p; });
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  // Two divisions in db, where q * q could overflow.
+  return binary(
+      "div", a, b, [](float p, float q) { return p / q; },
+      [](float g, float, float q) { return g / q; },
+      [](float g, float p, float q) { return -(g / q) * (p / q); });
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  // False comparisons with NaN let the NaN through from either side.
+  return binary(
+      "maximum", a, b, [](float p, float q) { return p > q || p != p ? p : q; },
+      [](float g, float p, float q) { return share(g, p < q, p == q); },
+      [](float g, float p, float q) { return share(g, q < p, p == q); });
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return binary(
+      "minimum", a, b, [](float p, float q) { return p < q || p != p ? p : q; },
+      [](float g, float p, float q) { return share(g, p > q, p == q); },
+      [](float g, float p, float q) { return share(g, q > p, p == q); });
+}
+
+Tensor neg(const Tensor& x) {
+  return unary(
+      "neg", Grain::cheap, x, [](float v) { return -v; }, [](float g, float, float) { return -g; });
+}
+
+Tensor exp(const Tensor& x) {
+  return unary(
+      "exp", Grain::costly, x, [](float v) { return std::exp(v); },
+      [](float g, float, float y) { return g * y; });
+}
+
+Tensor log(const Tensor& x) {
+  return unary(
+      "log", Grain::costly, x, [](float v) { return std::log(v); },
+      [](float g, float v, float) { return g / v; });
+}
+
+Tensor sqrt(const Tensor& x) {
+  return unary(
+      "sqrt", Grain::cheap, x, [](float v) { return std::sqrt(v); },
+      [](float g, float, float y) { return 0.5F * g / y; });
+}
+
+Tensor square(const Tensor& x) {
+  return unary(
+      "square", Grain::cheap, x, [](float v) { return v * v; },
+      [](float g, float v, float) { return 2.0F * g * v; });
+}
+
+Tensor abs(const Tensor& x) {
+  return unary(
+      "abs", Grain::cheap, x, [](float v) { return std::fabs(v); },
+      [](float g, float v, float) { return v > 0.0F ? g : (v < 0.0F ? -g : 0.0F); });
+}
+
+Tensor clamp(const Tensor& x, float lo, float hi) {
+  if (!(lo <= hi)) {
+    throw InvalidArgument(
+        fmt::format("clamp: expected lo <= hi, found lo = {} and hi = {}", lo, hi));
+  }
+  return unary(
+      "clamp", Grain::cheap, x, [lo, hi](float v) { return v < lo ? lo : (v > hi ? hi : v); },
+      [lo, hi](float g, float v, float) { return lo <= v && v <= hi ? g : 0.0F; });
+}
+
+}  // namespace octet

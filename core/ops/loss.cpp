@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/activation.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/loss.h>
+#include <octet/core/ops/map.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/core/ops/softmax_row.h>
+
+namespace octet {
+namespace {
+
+void check_logits(const Tensor& logits) {
+  if (logits.rank() != 2 || logits.size() == 0) {
+    throw InvalidArgument(
+        fmt::format("softmax_cross_entropy: expected logits [rows, classes] of at least one "
+                    "element, found shape {}",
+                    logits.shape().to_string()));
+  }
+}
+
+void check_labels(const Tensor& logits, std::span<const std::int32_t> labels) {
+  const Index classes = logits.shape()[1];
+  if (static_cast<Index>(labels.size()) != logits.shape()[0]) {
+    throw InvalidArgument(
+        fmt::format("softmax_cross_entropy: expected one label a row of logits {}, found {} labels",
+                    logits.shape().to_string(), labels.size()));
+  }
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    if (labels[row] < 0 || labels[row] >= classes) {
+      throw InvalidArgument(fmt::format(
+          "softmax_cross_entropy: label {} in row {} is outside [0, {}), the classes that the "
+          "logits have",
+          labels[row], row, classes));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor softmax_cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels) {
+  check_logits(logits);
+  check_labels(logits, labels);
+  const Index rows = logits.shape()[0];
+  const Index classes = logits.shape()[1];
+  // The gradient, (softmax - one-hot) / rows, falls out of the forward pass.
+  const bool wants_gradient = records_gradient({logits});
+  Tensor gradient = wants_gradient ? Tensor(logits.shape()) : Tensor();
+  std::vector<double> losses(labels.size());
+  const auto count = static_cast<float>(rows);
+  parallel_for(labels.size(), detail::rows_per_chunk(detail::Grain::costly, classes),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t row = begin; row < end; ++row) {
+                   const Index offset = static_cast<Index>(row) * classes;
+                   const float* x = logits.data() + offset;
+                   if (!wants_gradient) {
+                     losses[row] = -detail::row_norm(x, classes).log_softmax(x[labels[row]]);
+                     continue;
+                   }
+                   float* p = gradient.data() + offset;
+                   losses[row] = -detail::softmax_row(x, classes, p).log_softmax(x[labels[row]]);
+                   p[labels[row]] -= 1.0F;
+                   for (Index j = 0; j < classes; ++j) p[j] /= count;
+                 }
+               });
+  double total = 0.0;
+  for (const double loss : losses) total += loss;
+  const Tensor mean_loss = Tensor::scalar(static_cast<float>(total / static_cast<double>(rows)));
+  return record("softmax_cross_entropy", mean_loss, {logits},
+                [gradient](const Tensor& g) { return std::vector<Tensor>{mul(gradient, g)}; });
+}
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& probabilities) {
+  check_logits(logits);
+  if (probabilities.shape() != logits.shape()) {
+    throw InvalidArgument(
+        fmt::format("softmax_cross_entropy: expected probabilities of the logits' shape {}, found "
+                    "{}; whole-number labels go in as a span of int32",
+                    logits.shape().to_string(), probabilities.shape().to_string()));
+  }
+  const auto rows = static_cast<float>(logits.shape()[0]);
+  return sum(probabilities * log_softmax(logits)) / -rows;
+}
+
+Tensor mean_squared_error(const Tensor& prediction, const Tensor& target) {
+  if (prediction.shape() != target.shape()) {
+    throw InvalidArgument(
+        fmt::format("mean_squared_error: expected operands of one shape, found {} and {}",
+                    prediction.shape().to_string(), target.shape().to_string()));
+  }
+  if (prediction.size() == 0) {
+    throw InvalidArgument(
+        fmt::format("mean_squared_error: expected at least one element, found shape {}",
+                    prediction.shape().to_string()));
+  }
+  return mean(square(prediction - target));
+}
+
+}  // namespace octet

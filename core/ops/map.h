@@ -1,0 +1,111 @@
+#pragma once
+
+#include <octet/core/ops/strides.h>
+#include <octet/core/parallel.h>
+#include <octet/core/tensor.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace octet::detail {
+
+/// Elements a chunk of a parallel loop, by what one element costs: about the work that pays for
+/// waking a thread.
+enum class Grain : std::size_t { cheap = 1U << 15, costly = 1U << 12 };
+
+/// The parallel grain, in rows, for rows of `row_size` elements.
+inline std::size_t rows_per_chunk(Grain grain, Index row_size) {
+  const auto row = static_cast<std::size_t>(std::max<Index>(row_size, 1));
+  return std::max<std::size_t>(1, static_cast<std::size_t>(grain) / row);
+}
+
+/// f of the elements of tensors of one shape, in one pass.
+template <class F, class... Rest>
+Tensor map(Grain grain, F f, const Tensor& first, const Rest&... rest) {
+  Tensor result(first.shape());
+  float* out = result.data();
+  const auto run = [f, out](std::size_t begin, std::size_t end, const auto*... in) {
+    for (std::size_t i = begin; i < end; ++i) out[i] = f(in[i]...);
+  };
+  parallel_for(
+      static_cast<std::size_t>(result.size()), static_cast<std::size_t>(grain),
+      [&](std::size_t begin, std::size_t end) { run(begin, end, first.data(), rest.data()...); });
+  return result;
+}
+
+/// One operand of an inner loop: it moves along, or stays at one element.
+template <bool kMoves>
+struct Operand {
+  const float* data;
+  explicit Operand(const float* start) : data(start) {}
+  float operator[](Index i) const { return data[i]; }
+};
+template <>
+struct Operand<false> {
+  float value;
+  explicit Operand(const float* start) : value(*start) {}
+  float operator[](Index) const { return value; }
+};
+
+/// out[i] = f(operands at i...); bit n of kMoving says whether operand n moves.
+template <std::size_t kMoving, class F, std::size_t... n>
+void map_span(const F& f, float* out, Index count, const std::array<const float*, sizeof...(n)>& in,
+              std::index_sequence<n...>) {
+  const std::tuple operands{Operand<((kMoving >> n) & 1U) != 0>(in[n])...};
+  for (Index i = 0; i < count; ++i) out[i] = f(std::get<n>(operands)[i]...);
+}
+
+/// Calls map_span with the constant that equals `moving`, so that each case is a plain loop.
+template <class F, std::size_t N, std::size_t... kMoving>
+void map_span_as(std::size_t moving, const F& f, float* out, Index count,
+                 const std::array<const float*, N>& in, std::index_sequence<kMoving...>) {
+  ((moving == kMoving ? map_span<kMoving>(f, out, count, in, std::make_index_sequence<N>())
+                      : void()),
+   ...);
+}
+
+/// f of the elements of tensors that broadcast to `shape`, in one pass and without a copy of any.
+template <class F, class... Tensors>
+Tensor broadcast_map(const Shape& shape, F f, const Tensors&... tensors) {
+  constexpr std::size_t N = sizeof...(Tensors);
+  if (((tensors.shape() == shape) && ...)) return map(Grain::cheap, f, tensors...);
+  Tensor result(shape);
+  if (result.size() == 0) return result;
+
+  const std::array<std::vector<Index>, N> strides = {broadcast_strides(tensors.shape(), shape)...};
+  std::vector<Axis<N>> axes;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank()); ++i) {
+    Axis<N>& axis = axes.emplace_back(Axis<N>{shape[static_cast<Index>(i)], {}});
+    for (std::size_t n = 0; n < N; ++n) axis.strides[n] = strides[n][i];
+  }
+  axes = merge_axes(axes);
+  if (axes.empty()) axes.push_back({1, {}});
+  // The last axis is the inner loop: there, strides can only be 1 and 0.
+  const Axis<N> inner = axes.back();
+  const std::span<const Axis<N>> outer(axes.data(), axes.size() - 1);
+  std::size_t moving = 0;
+  for (std::size_t n = 0; n < N; ++n) moving |= static_cast<std::size_t>(inner.strides[n]) << n;
+
+  parallel_for(static_cast<std::size_t>(result.size()), static_cast<std::size_t>(Grain::cheap),
+               [&](std::size_t begin, std::size_t end) {
+                 const auto last = static_cast<Index>(end);
+                 auto position = static_cast<Index>(begin);
+                 Walk<N> walk(outer, position / inner.extent);
+                 for (Index column = position % inner.extent; position < last;
+                      column = 0, walk.next()) {
+                   const Index count = std::min(inner.extent - column, last - position);
+                   std::array<const float*, N> in = {tensors.data()...};
+                   for (std::size_t n = 0; n < N; ++n)
+                     in[n] += walk.offset(n) + column * inner.strides[n];
+                   map_span_as(moving, f, result.data() + position, count, in,
+                               std::make_index_sequence<(std::size_t{1} << N)>());
+                   position += count;
+                 }
+               });
+  return result;
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <octet/core/kernels/gemm.h>
+#include <octet/core/tensor.h>
+
+namespace octet {
+
+/// The product a' b' of two matrices, where ' transposes the operand that says Transpose::yes:
+/// a' is [m, k], b' is [k, n], the result [m, n]. Nothing is copied to transpose it. The order of
+/// summation is that of gemm_f32. Throws InvalidArgument for other ranks and where k differs.
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
+              Transpose transpose_b = Transpose::no);
+
+}  // namespace octet

@@ -1,0 +1,8 @@
+#pragma once
+
+#include <octet/core/ops/activation.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/loss.h>
+#include <octet/core/ops/matmul.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/core/ops/shape_ops.h>

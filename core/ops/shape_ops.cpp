@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/map.h>
+#include <octet/core/ops/shape_ops.h>
+#include <octet/core/quant/quant_params.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace octet {
+namespace {
+
+using detail::Axis;
+using detail::Walk;
+
+/// `wanted` with its -1, if any, replaced by what the other extents leave of `count` elements.
+/// Nothing where they do not fit.
+std::optional<Shape> resolve(const Shape& wanted, Index count) {
+  const auto unknown = std::ranges::find(wanted.dims(), -1);
+  if (unknown == wanted.dims().end()) {
+    return wanted.size() == count ? std::optional(wanted) : std::nullopt;
+  }
+  const auto axis = static_cast<Index>(unknown - wanted.dims().begin());
+  const Shape known = wanted.without_dim(axis);
+  if (std::ranges::any_of(known.dims(), [](Index extent) { return extent < 0; })) return {};
+  const Index rest = known.size();
+  if (rest == 0 || count % rest != 0) return {};
+  return wanted.with_dim(axis, count / rest);
+}
+
+/// Whether the elements of a tensor keep their grid when they move along `axis`, or along any with
+/// -1: a scale per channel is bound to its place.
+bool keeps_grid(const Tensor& x, Index axis) {
+  return x.grid() == nullptr || !x.grid()->per_channel() ||
+         (axis >= 0 && x.grid()->quantized_dimension != axis);
+}
+
+/// One copy: out's neighbours are `axes` walked in order.
+void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out) {
+  const Axis<1> inner = axes.empty() ? Axis<1>{1, {1}} : axes.back();
+  const std::span<const Axis<1>> outer(axes.data(), axes.empty() ? 0 : axes.size() - 1);
+  parallel_for(static_cast<std::size_t>(detail::count_of(outer)),
+               detail::rows_per_chunk(detail::Grain::cheap, inner.extent),
+               [&](std::size_t begin, std::size_t end) {
+                 Walk<1> row(outer, static_cast<Index>(begin));
+                 for (std::size_t i = begin; i < end; ++i, row.next()) {
+                   const float* from = in + row.offset(0);
+                   float* to = out + static_cast<Index>(i) * inner.extent;
+                   for (Index j = 0; j < inner.extent; ++j) to[j] = from[j * inner.strides[0]];
+                 }
+               });
+}
+
+/// The axes counted from the front.
+std::vector<Index> check_permutation(const Shape& shape, const std::vector<Index>& axes) {
+  std::vector<Index> order;
+  for (const Index axis : axes) {
+    const Index counted = axis < 0 ? axis + shape.rank() : axis;
+    const bool seen = std::ranges::find(order, counted) != order.end();
+    if (counted < 0 || counted >= shape.rank() || seen) break;
+    order.push_back(counted);
+  }
+  if (order.size() != axes.size() || static_cast<Index>(order.size()) != shape.rank()) {
+    throw InvalidArgument(fmt::format("permute: expected each axis of shape {} once, found {}",
+                                      shape.to_string(), Shape(axes).to_string()));
+  }
+  return order;
+}
+
+/// The shape of the parts laid end to end.
+Shape check_parts(const std::vector<Tensor>& parts, Index axis) {
+  const Shape& first = parts.front().shape();
+  Index total = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Shape& shape = parts[i].shape();
+    if (shape.rank() != first.rank() || shape.with_dim(axis, 0) != first.with_dim(axis, 0)) {
+      throw InvalidArgument(
+          fmt::format("concatenate: expected every part to be {} but for axis {}, found {} as part "
+                      "{}",
+                      first.to_string(), axis, shape.to_string(), i));
+    }
+    total += shape[axis];
+  }
+  return first.with_dim(axis, total);
+}
+
+/// Copies between a part and its place in the whole: for each of `blocks`, `size` neighbours.
+void copy_blocks(const float* from, Index from_stride, float* to, Index to_stride, Index blocks,
+                 Index size) {
+  for (Index i = 0; i < blocks; ++i) {
+    std::copy_n(from + i * from_stride, size, to + i * to_stride);
+  }
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  const std::optional<Shape> resolved = resolve(shape, x.size());
+  if (!resolved) {
+    throw InvalidArgument(fmt::format(
+        "reshape: {} elements of shape {} do not fit shape {}; at most one extent may be -1",
+        x.size(), x.shape().to_string(), shape.to_string()));
+  }
+  Tensor y = x.view(*resolved);
+  if (*resolved != x.shape() && !keeps_grid(x, -1)) y.set_grid(nullptr);
+  return record("reshape", y, {x},
+                [from = x.shape()](const Tensor& g) { return std::vector<Tensor>{g.view(from)}; });
+}
+
+Tensor transpose(const Tensor& x) {
+  if (x.rank() != 2) {
+    throw InvalidArgument(
+        fmt::format("transpose: expected rank 2, found shape {}; permute() takes any rank",
+                    x.shape().to_string()));
+  }
+  return permute(x, {1, 0});
+}
+
+Tensor permute(const Tensor& x, const std::vector<Index>& axes) {
+  const std::vector<Index> order = check_permutation(x.shape(), axes);
+  const std::vector<Index> strides = detail::row_major_strides(x.shape());
+  std::vector<Axis<1>> loop;
+  std::vector<Index> dims;
+  for (const Index axis : order) {
+    dims.push_back(x.shape()[axis]);
+    loop.push_back({x.shape()[axis], {strides[static_cast<std::size_t>(axis)]}});
+  }
+  Tensor y(Shape(std::move(dims)));
+  if (y.size() > 0) copy_strided(detail::merge_axes(loop), x.data(), y.data());
+  return record("permute", y, {x}, [order](const Tensor& g) {
+    std::vector<Index> inverse(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      inverse[static_cast<std::size_t>(order[i])] = static_cast<Index>(i);
+    }
+    return std::vector<Tensor>{permute(g, inverse)};
+  });
+}
+
+Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
+  if (parts.empty()) throw InvalidArgument("concatenate: expected at least one part, found none");
+  const Index counted = parts.front().shape().normalize_axis(axis);
+  Tensor y(check_parts(parts, counted));
+  Index blocks = 1;
+  for (Index i = 0; i < counted; ++i) blocks *= y.shape()[i];
+  const Index stride = blocks == 0 ? 0 : y.size() / blocks;
+  Index offset = 0;
+  for (const Tensor& part : parts) {
+    const Index size = blocks == 0 ? 0 : part.size() / blocks;
+    copy_blocks(part.data(), size, y.data() + offset, stride, blocks, size);
+    offset += size;
+  }
+  return record("concatenate", y, parts, [parts, blocks, stride](const Tensor& g) {
+    std::vector<Tensor> grads;
+    Index start = 0;
+    for (const Tensor& part : parts) {
+      const Index size = blocks == 0 ? 0 : part.size() / blocks;
+      Tensor& grad = grads.emplace_back(part.shape());
+      copy_blocks(g.data() + start, stride, grad.data(), size, blocks, size);
+      start += size;
+    }
+    return grads;
+  });
+}
+
+Tensor slice(const Tensor& x, Index begin, Index end) {
+  if (x.rank() == 0) throw InvalidArgument("slice: expected rank 1 or more, found a scalar");
+  if (begin < 0 || begin > end || end > x.shape()[0]) {
+    throw InvalidArgument(fmt::format("slice: rows [{}, {}) are outside shape {}", begin, end,
+                                      x.shape().to_string()));
+  }
+  const Index row = x.shape().without_batch().size();
+  Tensor y = x.view(x.shape().with_dim(0, end - begin), begin * row);
+  if (!keeps_grid(x, 0)) y.set_grid(nullptr);
+  return record("slice", y, {x}, [shape = x.shape(), offset = begin * row](const Tensor& g) {
+    Tensor grad = Tensor::zeros(shape);
+    std::ranges::copy(g.span(), grad.data() + offset);
+    return std::vector<Tensor>{grad};
+  });
+}
+
+Tensor Tensor::reshape(const Shape& shape) const { return octet::reshape(*this, shape); }
+
+Tensor Tensor::slice(Index begin, Index end) const { return octet::slice(*this, begin, end); }
+
+}  // namespace octet

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <cmath>
+
+namespace octet::detail {
+
+/// What a row of logits is normalised by: its largest element, and the sum of e^(x - largest).
+struct RowNorm {
+  float largest;
+  double sum;
+
+  double log_softmax(float x) const {
+    return static_cast<double>(x) - static_cast<double>(largest) - std::log(sum);
+  }
+};
+
+/// The largest of at least one element; NaN where there is one.
+inline float row_max(const float* x, Index count) {
+  float largest = x[0];
+  for (Index j = 1; j < count; ++j) {
+    largest = largest > x[j] || largest != largest ? largest : x[j];
+  }
+  return largest;
+}
+
+inline RowNorm row_norm(const float* x, Index count) {
+  RowNorm norm{row_max(x, count), 0.0};
+  for (Index j = 0; j < count; ++j) norm.sum += static_cast<double>(std::exp(x[j] - norm.largest));
+  return norm;
+}
+
+/// softmax of one row into `out`, which may be x. Returns its norm.
+inline RowNorm softmax_row(const float* x, Index count, float* out) {
+  RowNorm norm{row_max(x, count), 0.0};
+  for (Index j = 0; j < count; ++j) {
+    out[j] = std::exp(x[j] - norm.largest);
+    norm.sum += static_cast<double>(out[j]);
+  }
+  const auto scale = static_cast<float>(1.0 / norm.sum);
+  for (Index j = 0; j < count; ++j) out[j] *= scale;
+  return norm;
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,76 @@
+#include <octet/core/quant/activation_range.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <octet/core/error.h>
+#include <octet/core/quant/fixed_point.h>
+#include <octet/core/quant/round.h>
+
+namespace octet {
+namespace {
+
+std::int32_t code_of(float value, float scale, std::int32_t zero_point) {
+  const float steps = round_half_away(value / scale);
+  // 2^31 itself is a float, the largest int32 is not.
+  constexpr float kLimit = 2147483648.0F;
+  const std::int64_t code =
+      steps >= -kLimit && steps < kLimit ? static_cast<std::int64_t>(steps) + zero_point : 0;
+  if (!(steps >= -kLimit && steps < kLimit) || saturate_int32(code) != code) {
+    throw InvalidArgument(
+        fmt::format("activation_range: no_integer_overflow_from_quantization: {} / scale {} + {} "
+                    "does not fit 32 bits",
+                    value, scale, zero_point));
+  }
+  return static_cast<std::int32_t>(code);
+}
+
+}  // namespace
+
+std::string_view to_string(FusedActivation activation) {
+  switch (activation) {
+    case FusedActivation::relu:
+      return "relu";
+    case FusedActivation::relu_n1_to_1:
+      return "relu_n1_to_1";
+    case FusedActivation::relu6:
+      return "relu6";
+    case FusedActivation::none:
+      break;
+  }
+  return "none";
+}
+
+ActivationRange activation_range(FusedActivation activation, float scale, std::int32_t zero_point,
+                                 std::int32_t type_lo, std::int32_t type_hi) {
+  if (!std::isfinite(scale) || !(scale > 0.0F)) {
+    throw InvalidArgument(
+        fmt::format("activation_range: scale {} is not finite and above 0", scale));
+  }
+  ActivationRange range{type_lo, type_hi};
+  switch (activation) {
+    case FusedActivation::none:
+      break;
+    case FusedActivation::relu:
+      range.lo = std::max(type_lo, code_of(0.0F, scale, zero_point));
+      break;
+    case FusedActivation::relu6:
+      range.lo = std::max(type_lo, code_of(0.0F, scale, zero_point));
+      range.hi = std::min(type_hi, code_of(6.0F, scale, zero_point));
+      break;
+    case FusedActivation::relu_n1_to_1:
+      range.lo = std::max(type_lo, code_of(-1.0F, scale, zero_point));
+      range.hi = std::min(type_hi, code_of(1.0F, scale, zero_point));
+      break;
+  }
+  if (range.lo > range.hi) {
+    throw InvalidArgument(
+        fmt::format("activation_range: {} with scale {} and zero point {} leaves no code of {}..{}",
+                    to_string(activation), scale, zero_point, type_lo, type_hi));
+  }
+  return range;
+}
+
+}  // namespace octet

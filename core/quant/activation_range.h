@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace octet {
+
+/// An activation that the operator before it computes as a clamp of its output codes.
+enum class FusedActivation { none, relu, relu_n1_to_1, relu6 };
+
+/// "none", "relu", "relu_n1_to_1" or "relu6".
+[[nodiscard]] std::string_view to_string(FusedActivation activation);
+
+/// Codes lo..hi, both included.
+struct ActivationRange {
+  std::int32_t lo = -128;
+  std::int32_t hi = 127;
+  bool operator==(const ActivationRange&) const = default;
+};
+
+/// The codes that an operator may put out: those of its type (type_lo..type_hi), cut at q(0), q(6),
+/// q(-1), q(1) as the activation asks; q(f) = zero_point + round_half_away(float32(f / scale)).
+/// Throws InvalidArgument if the scale is not finite and above 0, if q(f) does not fit 32 bits
+/// ("no_integer_overflow_from_quantization"), or if nothing is left of the range.
+[[nodiscard]] ActivationRange activation_range(FusedActivation activation, float scale,
+                                               std::int32_t zero_point, std::int32_t type_lo,
+                                               std::int32_t type_hi);
+
+}  // namespace octet

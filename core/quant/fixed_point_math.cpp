@@ -1,0 +1,77 @@
+#include <octet/core/quant/fixed_point_math.h>
+
+#include <cassert>
+#include <limits>
+
+#include <octet/core/quant/fixed_point.h>
+
+namespace octet {
+namespace {
+
+constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+
+constexpr std::int32_t high_mul(std::int32_t a, std::int32_t b) {
+  return saturating_rounding_doubling_high_mul(a, b);
+}
+
+// exp(-2^exponent), 0 integer bits.
+struct ExpFactor {
+  int exponent;
+  std::int32_t value;
+};
+constexpr ExpFactor kExpFactors[] = {{-2, 1672461947}, {-1, 1302514674}, {0, 790015084},
+                                     {1, 290630308},   {2, 39332535},    {3, 720401},
+                                     {4, 242}};
+constexpr std::int32_t kExpMinusEighth = 1895147668;
+constexpr std::int32_t kOneThird = 715827883;
+
+// exp(a) for a in [-1/4, 0), 0 integer bits: a Taylor polynomial around -1/8.
+std::int32_t exp_on_last_quarter(std::int32_t a) {
+  const std::int32_t x = a + (std::int32_t{1} << 28);
+  const std::int32_t x2 = high_mul(x, x);
+  const std::int32_t x3 = high_mul(x2, x);
+  const std::int32_t x4 = high_mul(x2, x2);
+  const std::int32_t tail = rounding_divide_by_pot(x4, 2) + x3;
+  const std::int32_t polynomial = rounding_divide_by_pot(high_mul(tail, kOneThird) + x2, 1);
+  return saturate_int32(std::int64_t{kExpMinusEighth} + high_mul(kExpMinusEighth, x + polynomial));
+}
+
+}  // namespace
+
+std::int32_t exp_on_negative_values(std::int32_t a, int integer_bits) noexcept {
+  assert(a <= 0 && integer_bits >= 0 && integer_bits <= 29);
+  if (a == 0) {
+    return kMax;
+  }
+  const int fraction_bits = 31 - integer_bits;
+  const std::int32_t quarter = std::int32_t{1} << (fraction_bits - 2);
+  const std::int32_t a_mod_quarter = (a & (quarter - 1)) - quarter;
+  std::int32_t result = exp_on_last_quarter(saturating_left_shift(a_mod_quarter, integer_bits));
+  const std::int64_t remainder = std::int64_t{a_mod_quarter} - a;
+  for (const ExpFactor& factor : kExpFactors) {
+    if (integer_bits > factor.exponent &&
+        ((remainder >> (fraction_bits + factor.exponent)) & 1) != 0) {
+      result = high_mul(result, factor.value);
+    }
+  }
+  if (integer_bits > 5 && std::int64_t{a} < -(std::int64_t{1} << (fraction_bits + 5))) {
+    return 0;  // below exp(-32), where the factors end
+  }
+  return result;
+}
+
+std::int32_t one_over_one_plus_x(std::int32_t a) noexcept {
+  assert(a >= 0);
+  constexpr std::int32_t k48Over17 = 1515870810;  // 2 integer bits, as x below
+  constexpr std::int32_t kMinus32Over17 = -1010580540;
+  constexpr std::int32_t kOne = std::int32_t{1} << 29;
+  const auto half = static_cast<std::int32_t>((std::int64_t{a} + kMax + 1) / 2);
+  std::int32_t x = k48Over17 + high_mul(half, kMinus32Over17);
+  for (int step = 0; step < 3; ++step) {
+    const std::int32_t error = kOne - high_mul(half, x);
+    x += saturating_left_shift(high_mul(x, error), 2);
+  }
+  return saturating_left_shift(x, 1);
+}
+
+}  // namespace octet

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+namespace octet {
+
+// Functions of gemmlowp's fixed-point numbers: an int32 with i integer bits stands for
+// raw / 2^(31 - i).
+
+/// exp(a) with 0 integer bits, for a <= 0 with `integer_bits` of them (0..29).
+[[nodiscard]] std::int32_t exp_on_negative_values(std::int32_t a, int integer_bits) noexcept;
+
+/// 1 / (1 + a) with 0 integer bits, for 0 <= a < 1 with 0 integer bits; three Newton steps.
+[[nodiscard]] std::int32_t one_over_one_plus_x(std::int32_t a) noexcept;
+
+}  // namespace octet

@@ -1,0 +1,187 @@
+#include <octet/core/quant/quant_params.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <octet/core/error.h>
+#include <octet/core/quant/round.h>
+
+namespace octet {
+namespace {
+
+// Ranges up to this width are widened, to hold at least [-kHalfNarrowest, kHalfNarrowest].
+constexpr double kNarrowest = 1e-6;
+constexpr double kHalfNarrowest = 5e-7;
+
+struct Range {
+  double min;
+  double max;
+};
+
+void check_range(double min, double max, std::string_view what) {
+  if (!std::isfinite(min) || !std::isfinite(max)) {
+    throw NumericError(fmt::format(
+        "{}: the range [{}, {}] is not finite; did the training diverge, or was no data seen?",
+        what, min, max));
+  }
+  if (min > max) {
+    throw NumericError(
+        fmt::format("{}: the range [{}, {}] is upside down: min > max", what, min, max));
+  }
+}
+
+// The rule of choose_quantization_params_tflite for any range of non-zero width.
+ScaleZeroPoint choose(Range range, std::int32_t qmin, std::int32_t qmax) {
+  const double lo = qmin;
+  const double hi = qmax;
+  const double scale = (range.max - range.min) / (hi - lo);
+  const double from_min = lo - range.min / scale;
+  const double from_max = hi - range.max / scale;
+  const double min_error = std::fabs(lo) + std::fabs(range.min / scale);
+  const double max_error = std::fabs(hi) + std::fabs(range.max / scale);
+  const double zero_point = min_error < max_error ? from_min : from_max;
+  return {scale, clamp_to<std::int32_t>(round_half_away(zero_point), qmin, qmax)};
+}
+
+// TFMOT's symmetric range: each side grows to what the other asks for.
+Range make_symmetric(Range range, const QuantSpec& spec) {
+  const double codes = static_cast<double>(std::int64_t{1} << spec.num_bits);
+  const double ratio = spec.narrow_range ? -1.0 : -(codes - 2.0) / codes;
+  return {std::min(range.min, range.max / ratio), std::max(range.max, range.min * ratio)};
+}
+
+void check_codes_are_finite(const QuantParams& params, std::size_t channel, std::string_view name,
+                            Range range) {
+  const auto zero_point = static_cast<double>(params.zero_points[channel]);
+  const auto scale = static_cast<double>(params.scales[channel]);
+  for (const std::int32_t code : {params.qmin, params.qmax}) {
+    if (!std::isfinite(static_cast<float>((code - zero_point) * scale))) {
+      throw NumericError(
+          fmt::format("{}: the range [{}, {}] is too wide for float32: code {} would stand for "
+                      "infinity",
+                      name, range.min, range.max, code));
+    }
+  }
+}
+
+}  // namespace
+
+std::int32_t QuantSpec::qmin() const noexcept {
+  const std::int32_t lowest = is_signed ? -(std::int32_t{1} << (num_bits - 1)) : 0;
+  return lowest + (narrow_range ? 1 : 0);
+}
+
+std::int32_t QuantSpec::qmax() const noexcept {
+  return (std::int32_t{1} << (is_signed ? num_bits - 1 : num_bits)) - 1;
+}
+
+void QuantSpec::validate(std::string_view name) const {
+  if (!in_range(num_bits, 2, 16)) {
+    throw InvalidArgument(
+        fmt::format("{}: num_bits must be between 2 and 16, inclusive, found {}", name, num_bits));
+  }
+  if (axis < -1) {
+    throw InvalidArgument(
+        fmt::format("{}: axis must be -1 (whole tensor) or more, found {}", name, axis));
+  }
+}
+
+QuantParams QuantParams::per_tensor(float scale, std::int32_t zero_point, std::int32_t qmin,
+                                    std::int32_t qmax) {
+  return {{scale}, {zero_point}, 0, qmin, qmax};
+}
+
+void QuantParams::validate(std::string_view name) const {
+  if (scales.empty() || scales.size() != zero_points.size()) {
+    throw InvalidArgument(
+        fmt::format("{}: expected one scale or more and as many zero points, found {} and {}", name,
+                    scales.size(), zero_points.size()));
+  }
+  for (std::size_t c = 0; c < scales.size(); ++c) {
+    if (!std::isfinite(scales[c]) || !(scales[c] > 0.0F)) {
+      throw InvalidArgument(
+          fmt::format("{}: scale {} of channel {} is not finite and above 0", name, scales[c], c));
+    }
+  }
+  if (qmin > qmax) {
+    throw InvalidArgument(fmt::format("{}: the codes {}..{} are upside down", name, qmin, qmax));
+  }
+}
+
+ScaleZeroPoint choose_quantization_params_tflite(double rmin, double rmax, std::int32_t qmin,
+                                                 std::int32_t qmax) {
+  constexpr std::string_view kName = "choose_quantization_params";
+  if (!std::isfinite(rmin) || !std::isfinite(rmax)) {
+    throw NumericError(fmt::format("{}: the range [{}, {}] is not finite", kName, rmin, rmax));
+  }
+  if (!(rmin <= 0.0 && 0.0 <= rmax)) {
+    throw InvalidArgument(
+        fmt::format("{}: check failure: the range [{}, {}] does not hold 0", kName, rmin, rmax));
+  }
+  if (qmin >= qmax) {
+    throw InvalidArgument(
+        fmt::format("{}: check failure: qmin {} is not below qmax {}", kName, qmin, qmax));
+  }
+  if (rmin == rmax) {
+    return {0.0, 0};
+  }
+  return choose({rmin, rmax}, qmin, qmax);
+}
+
+ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
+                                       std::string_view tensor_name) {
+  spec.validate(tensor_name);
+  check_range(min, max, tensor_name);
+  Range range{min, max};
+  if (spec.symmetric) {
+    range = make_symmetric(range, spec);
+  }
+  if (range.max - range.min <= kNarrowest) {
+    range = {std::min(range.min, -kHalfNarrowest), std::max(range.max, kHalfNarrowest)};
+  }
+  const bool reduced = spec.narrow_range && spec.narrow_steps == NarrowSteps::reduced;
+  const std::int32_t top = (std::int32_t{1} << spec.num_bits) - 1;
+  const std::int32_t middle = std::int32_t{1} << (spec.num_bits - 1);
+  ScaleZeroPoint result = choose(range, reduced ? 1 : 0, top);
+  if (spec.symmetric) {
+    result.zero_point = middle;  // what the rule gives too, but for rounding
+  }
+  if (spec.is_signed) {
+    result.zero_point -= middle;
+  }
+  // Full steps reckon with code 0, which a narrow range does not have.
+  result.zero_point = std::max(result.zero_point, spec.qmin());
+  return result;
+}
+
+QuantParams choose_quant_params(std::span<const float> mins, std::span<const float> maxs,
+                                const QuantSpec& spec, std::string_view tensor_name) {
+  spec.validate(tensor_name);
+  if (mins.empty() || mins.size() != maxs.size() || (spec.axis < 0 && mins.size() != 1)) {
+    throw InvalidArgument(fmt::format("{}: expected {} min and as many max, found {} and {}",
+                                      tensor_name, spec.axis < 0 ? "one" : "one or more",
+                                      mins.size(), maxs.size()));
+  }
+  QuantParams params;
+  params.quantized_dimension = std::max(spec.axis, 0);
+  params.qmin = spec.qmin();
+  params.qmax = spec.qmax();
+  for (std::size_t c = 0; c < mins.size(); ++c) {
+    const std::string name =
+        spec.axis < 0 ? std::string(tensor_name) : fmt::format("{}, channel {}", tensor_name, c);
+    const ScaleZeroPoint chosen = choose_scale_zero_point(mins[c], maxs[c], spec, name);
+    params.scales.push_back(static_cast<float>(chosen.scale));
+    params.zero_points.push_back(chosen.zero_point);
+    check_codes_are_finite(params, c, name, {mins[c], maxs[c]});
+  }
+  return params;
+}
+
+QuantParams choose_quant_params(float min, float max, const QuantSpec& spec,
+                                std::string_view tensor_name) {
+  return choose_quant_params(std::span(&min, 1), std::span(&max, 1), spec, tensor_name);
+}
+
+}  // namespace octet

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// What a narrow range divides the real range by. The integers hardly differ, the real values do.
+enum class NarrowSteps {
+  reduced,  ///< qmax - qmin steps (254 for 8 bits), as TensorFlow's fake quantization
+  full,     ///< 2^bits - 1 steps (255): scale and zero point of the full range, limits only clamp
+};
+
+/// What kind of integers a tensor is to have.
+struct QuantSpec {
+  int num_bits = 8;           ///< 2 to 16
+  bool is_signed = true;      ///< codes around 0, else from 0 upwards
+  bool narrow_range = false;  ///< leaves out the lowest code: [-127, 127] or [1, 255]
+  bool symmetric = false;     ///< zero point in the middle: 0, or 2^(bits - 1) if unsigned
+  int axis = -1;              ///< axis with a scale per channel; -1: one scale for the tensor
+  NarrowSteps narrow_steps = NarrowSteps::reduced;
+
+  [[nodiscard]] std::int32_t qmin() const noexcept;
+  [[nodiscard]] std::int32_t qmax() const noexcept;
+  /// Throws InvalidArgument, naming `name`, for bits outside 2..16 or an axis below -1.
+  void validate(std::string_view name) const;
+  bool operator==(const QuantSpec&) const = default;
+};
+
+/// How the integers q of a tensor stand for reals: f = (q - zero_point) * scale, with
+/// qmin <= q <= qmax. One scale and zero point, or one per index of `quantized_dimension`.
+struct QuantParams {
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;
+  int quantized_dimension = 0;
+  std::int32_t qmin = -128;
+  std::int32_t qmax = 127;
+
+  [[nodiscard]] static QuantParams per_tensor(float scale, std::int32_t zero_point,
+                                              std::int32_t qmin = -128, std::int32_t qmax = 127);
+  [[nodiscard]] bool per_channel() const noexcept { return scales.size() > 1; }
+  [[nodiscard]] std::size_t channels() const noexcept { return scales.size(); }
+  [[nodiscard]] float scale(std::size_t channel = 0) const { return scales.at(channel); }
+  [[nodiscard]] std::int32_t zero_point(std::size_t channel = 0) const {
+    return zero_points.at(channel);
+  }
+  /// Throws InvalidArgument, naming `name`, unless there is a scale, as many zero points, every
+  /// scale is finite and above 0, and qmin <= qmax.
+  void validate(std::string_view name) const;
+  bool operator==(const QuantParams&) const = default;
+};
+
+/// A scale before it is rounded to float32, and its zero point.
+struct ScaleZeroPoint {
+  double scale = 0.0;
+  std::int32_t zero_point = 0;
+  bool operator==(const ScaleZeroPoint&) const = default;
+};
+
+/// TensorFlow Lite's ChooseQuantizationParams, in double: scale = (rmax - rmin) / (qmax - qmin);
+/// the zero point comes from the end with the smaller rounding error, clamped and rounded half away
+/// from zero. [0, 0] gives scale 0, zero point 0. Throws InvalidArgument unless
+/// rmin <= 0 <= rmax and qmin < qmax, NumericError if a bound is not finite.
+[[nodiscard]] ScaleZeroPoint choose_quantization_params_tflite(double rmin, double rmax,
+                                                               std::int32_t qmin,
+                                                               std::int32_t qmax);
+
+/// The rule of the TensorFlow Lite converter, in double, on the codes of `spec` (its axis plays no
+/// part). A range of width <= 1e-6 is first widened to hold [-5e-7, 5e-7], so that all zeros get a
+/// sound scale; a range that excludes 0 keeps its width and shifts; signed codes are the unsigned
+/// ones less 2^(bits - 1). A symmetric spec first widens the range to
+/// [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the largest magnitude that fits.
+/// Throws NumericError, naming `tensor_name`, if a bound is NaN or infinite or min > max.
+[[nodiscard]] ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
+                                                     std::string_view tensor_name);
+
+/// choose_scale_zero_point for each channel, scales rounded to float32. `mins` and `maxs` hold one
+/// value if spec.axis is -1, else one per channel. Throws InvalidArgument for other sizes,
+/// NumericError, naming the tensor and the channel, for a range that is NaN, infinite, upside down
+/// or so wide that the outermost codes would stand for infinity.
+[[nodiscard]] QuantParams choose_quant_params(std::span<const float> mins,
+                                              std::span<const float> maxs, const QuantSpec& spec,
+                                              std::string_view tensor_name);
+
+/// @overload for one range.
+[[nodiscard]] QuantParams choose_quant_params(float min, float max, const QuantSpec& spec,
+                                              std::string_view tensor_name);
+
+}  // namespace octet

@@ -1,0 +1,176 @@
+#include <octet/core/quant/requantize.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <octet/core/error.h>
+#include <octet/core/quant/round.h>
+
+namespace octet {
+namespace {
+
+void check_scale(float scale, std::string_view what) {
+  if (!std::isfinite(scale) || !(scale > 0.0F)) {
+    throw InvalidArgument(
+        fmt::format("requantize: {} scale {} is not finite and above 0", what, scale));
+  }
+}
+
+// Codes to add the zero point to and clamp to.
+struct Output {
+  std::int32_t zero_point;
+  std::int32_t lo;
+  std::int32_t hi;
+};
+
+// One rounding of a float product to a code. Clamping to integers before rounding gives what
+// clamping after it would, and keeps the value where the vectorisable rounding holds.
+inline std::int8_t to_code(float scaled, float lo, float hi, std::int32_t zero_point) noexcept {
+  const float above = scaled < lo ? lo : scaled;
+  const float clamped = above > hi ? hi : above;
+  const auto rounded = static_cast<std::int32_t>(small::round_half_even(clamped));
+  return static_cast<std::int8_t>(rounded + zero_point);
+}
+
+void requantize_float(const std::int32_t* acc, std::size_t size, float factor, const Output& output,
+                      std::int8_t* __restrict out) noexcept {
+  const auto lo = static_cast<float>(output.lo - output.zero_point);
+  const auto hi = static_cast<float>(output.hi - output.zero_point);
+  const std::int32_t zero_point = output.zero_point;
+  for (std::size_t i = 0; i < size; ++i) {
+    out[i] = to_code(static_cast<float>(acc[i]) * factor, lo, hi, zero_point);
+  }
+}
+
+void requantize_float(const std::int32_t* acc, std::size_t size, const float* factors,
+                      const Output& output, std::int8_t* __restrict out) noexcept {
+  const auto lo = static_cast<float>(output.lo - output.zero_point);
+  const auto hi = static_cast<float>(output.hi - output.zero_point);
+  const std::int32_t zero_point = output.zero_point;
+  for (std::size_t i = 0; i < size; ++i) {
+    out[i] = to_code(static_cast<float>(acc[i]) * factors[i], lo, hi, zero_point);
+  }
+}
+
+// `step` is 0 for one multiplier, 1 for one per element.
+template <typename Multiply>
+void requantize_fixed(const std::int32_t* acc, std::size_t size,
+                      const QuantizedMultiplier* multipliers, std::size_t step,
+                      const Output& output, std::int8_t* __restrict out,
+                      Multiply multiply) noexcept {
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::int64_t code =
+        std::int64_t{multiply(acc[i], multipliers[i * step])} + output.zero_point;
+    out[i] = static_cast<std::int8_t>(std::clamp<std::int64_t>(code, output.lo, output.hi));
+  }
+}
+
+}  // namespace
+
+Requantizer Requantizer::make(float input_scale, std::span<const float> weight_scales,
+                              float output_scale, Rounding rounding, Product product) {
+  check_scale(input_scale, "input");
+  check_scale(output_scale, "output");
+  if (weight_scales.empty()) {
+    throw InvalidArgument("requantize: expected one weight scale or more, found none");
+  }
+  Requantizer result;
+  result.rounding_ = rounding;
+  result.channels_ = weight_scales.size();
+  for (const float weight_scale : weight_scales) {
+    check_scale(weight_scale, "weight");
+    const float float_product = input_scale * weight_scale;
+    const double exact_product =
+        static_cast<double>(input_scale) * static_cast<double>(weight_scale);
+    const float factor = float_product / output_scale;
+    if (!std::isfinite(factor)) {
+      throw NumericError(fmt::format("requantize: {} * {} / {} is beyond float32", input_scale,
+                                     weight_scale, output_scale));
+    }
+    if (rounding == Rounding::fp32) {
+      result.factors_.push_back(factor);
+      continue;
+    }
+    const double wide =
+        product == Product::in_float ? static_cast<double>(float_product) : exact_product;
+    result.multipliers_.push_back(
+        quantize_multiplier(wide / static_cast<double>(output_scale), rounding));
+  }
+  return result;
+}
+
+Requantizer Requantizer::fully_connected(float input_scale, std::span<const float> weight_scales,
+                                         float output_scale, Rounding rounding) {
+  return make(input_scale, weight_scales, output_scale, rounding,
+              weight_scales.size() == 1 ? Product::in_float : Product::in_double);
+}
+
+Requantizer Requantizer::convolution(float input_scale, std::span<const float> weight_scales,
+                                     float output_scale, Rounding rounding) {
+  return make(input_scale, weight_scales, output_scale, rounding, Product::in_double);
+}
+
+std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noexcept {
+  const std::size_t c = channels_ == 1 ? 0 : channel;
+  if (rounding_ == Rounding::fp32) {
+    return clamp_to<std::int32_t>(round_half_even(static_cast<float>(acc) * factors_[c]));
+  }
+  return multiply_by_quantized_multiplier(acc, multipliers_[c], rounding_);
+}
+
+void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
+                             std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const {
+  if (acc.size() != out.size() || acc.size() % channels_ != 0) {
+    throw InvalidArgument(
+        fmt::format("requantize: {} accumulators to {} codes in rows of {} channels", acc.size(),
+                    out.size(), channels_));
+  }
+  if (!in_range(zero_point, -128, 127) || !(-128 <= lo && lo <= hi && hi <= 127)) {
+    throw InvalidArgument(fmt::format("requantize: zero point {} or limits {}..{} do not fit int8",
+                                      zero_point, lo, hi));
+  }
+  const Output output{zero_point, lo, hi};
+  const std::size_t row = channels_ == 1 ? acc.size() : channels_;
+  const std::size_t step = channels_ == 1 ? 0 : 1;
+  for (std::size_t start = 0; start < acc.size(); start += row) {
+    const std::int32_t* from = acc.data() + start;
+    std::int8_t* to = out.data() + start;
+    if (rounding_ == Rounding::fp32 && step == 0) {
+      requantize_float(from, row, factors_[0], output, to);
+    } else if (rounding_ == Rounding::fp32) {
+      requantize_float(from, row, factors_.data(), output, to);
+    } else if (rounding_ == Rounding::single_rounding) {
+      requantize_fixed(from, row, multipliers_.data(), step, output, to,
+                       [](std::int32_t x, QuantizedMultiplier m) {
+                         return multiply_by_quantized_multiplier_single(x, m);
+                       });
+    } else {
+      requantize_fixed(from, row, multipliers_.data(), step, output, to,
+                       [](std::int32_t x, QuantizedMultiplier m) {
+                         return multiply_by_quantized_multiplier_double(x, m);
+                       });
+    }
+  }
+}
+
+std::int32_t requantize_reference(std::int32_t acc, float input_scale, float weight_scale,
+                                  float output_scale) noexcept {
+  const double factor = static_cast<double>(input_scale) * static_cast<double>(weight_scale) /
+                        static_cast<double>(output_scale);
+  return clamp_to<std::int32_t>(round_half_away(static_cast<double>(acc) * factor));
+}
+
+void check_bias_scale(float input_scale, float weight_scale, float bias_scale, float output_scale,
+                      std::string_view name) {
+  const auto product = static_cast<double>(input_scale * weight_scale);
+  const double difference = std::fabs(product - static_cast<double>(bias_scale));
+  if (!(difference / static_cast<double>(output_scale) <= 0.02)) {
+    throw InvalidArgument(fmt::format(
+        "{}: bias scale {} differs from input scale * weight scale {}", name, bias_scale, product));
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cassert>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+namespace octet {
+
+/// What happens to a value exactly between two integers.
+enum class RoundMode {
+  half_to_even,  ///< to the even neighbour: rint
+  half_up,       ///< towards +infinity: floor(x + 0.5)
+  half_away,     ///< away from zero: std::round
+};
+
+/// Nearest integer, ties to even.
+[[nodiscard]] inline float round_half_even(float x) noexcept { return std::rint(x); }
+/// @overload
+[[nodiscard]] inline double round_half_even(double x) noexcept { return std::rint(x); }
+
+/// Nearest integer, ties away from zero.
+[[nodiscard]] inline float round_half_away(float x) noexcept { return std::round(x); }
+/// @overload
+[[nodiscard]] inline double round_half_away(double x) noexcept { return std::round(x); }
+
+/// floor(x + 0.5) with the sum rounded to the type of x, as TensorFlow computes it: ties go towards
+/// +infinity, and the largest float below 0.5 gives 1.
+[[nodiscard]] inline float round_half_up(float x) noexcept { return std::floor(x + 0.5F); }
+/// @overload
+[[nodiscard]] inline double round_half_up(double x) noexcept { return std::floor(x + 0.5); }
+
+/// Rounds by the mode.
+template <std::floating_point F>
+[[nodiscard]] inline F round_by(RoundMode mode, F x) noexcept {
+  switch (mode) {
+    case RoundMode::half_up:
+      return round_half_up(x);
+    case RoundMode::half_away:
+      return round_half_away(x);
+    case RoundMode::half_to_even:
+      break;
+  }
+  return round_half_even(x);
+}
+
+namespace small {
+
+// The same roundings for |x| <= 2^22, from additions and comparisons alone, so that loops vectorise
+// on every x86-64 processor. Adding 1.5 * 2^23 leaves no bits for a fraction. NaN stays NaN. The
+// sign of a zero result is not kept.
+inline constexpr float kNoFraction = 12582912.0F;
+
+/// round_half_even for |x| <= 2^22.
+[[nodiscard]] inline float round_half_even(float x) noexcept {
+  return (x + kNoFraction) - kNoFraction;
+}
+
+/// std::floor for |x| <= 2^22.
+[[nodiscard]] inline float floor(float x) noexcept {
+  const float nearest = small::round_half_even(x);
+  return nearest - (nearest > x ? 1.0F : 0.0F);
+}
+
+/// round_half_away for |x| <= 2^22.
+[[nodiscard]] inline float round_half_away(float x) noexcept {
+  const float magnitude = std::fabs(x);
+  const float nearest = small::round_half_even(magnitude);
+  const float away = nearest + (magnitude - nearest == 0.5F ? 1.0F : 0.0F);
+  return std::copysign(away, x);
+}
+
+/// round_half_up for |x| <= 2^22.
+[[nodiscard]] inline float round_half_up(float x) noexcept { return small::floor(x + 0.5F); }
+
+}  // namespace small
+
+/// Clamps to [lo, hi], then casts; the clamp comes first because casting a value that the integer
+/// type cannot hold is undefined. NaN gives lo. A fraction is cut off: round before calling.
+template <std::integral T, std::floating_point F>
+requires(sizeof(T) <= sizeof(std::int32_t)) [[nodiscard]] constexpr T
+    clamp_to(F value, T lo, T hi) noexcept {
+  assert(lo <= hi);
+  const auto wide = static_cast<double>(value);  // holds every 32-bit limit exactly
+  if (!(wide > static_cast<double>(lo))) {
+    return lo;
+  }
+  if (wide >= static_cast<double>(hi)) {
+    return hi;
+  }
+  return static_cast<T>(wide);
+}
+
+/// Clamps to every value that T has.
+template <std::integral T, std::floating_point F>
+[[nodiscard]] constexpr T clamp_to(F value) noexcept {
+  return clamp_to<T>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+}
+
+/// lo <= x <= hi, both ends included. False for NaN.
+template <typename T>
+[[nodiscard]] constexpr bool in_range(T x, T lo, T hi) noexcept {
+  return x >= lo && x <= hi;
+}
+
+}  // namespace octet

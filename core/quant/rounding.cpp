@@ -1,0 +1,32 @@
+#include <octet/core/quant/rounding.h>
+
+#include <fmt/format.h>
+
+#include <octet/core/error.h>
+
+namespace octet {
+
+Rounding parse_rounding(std::string_view text) {
+  for (const Rounding rounding :
+       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    if (text == to_string(rounding)) {
+      return rounding;
+    }
+  }
+  throw InvalidArgument(
+      fmt::format("rounding contract: expected fp32, single or double, found \"{}\"", text));
+}
+
+std::string_view to_string(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::single_rounding:
+      return "single";
+    case Rounding::double_rounding:
+      return "double";
+    case Rounding::fp32:
+      break;
+  }
+  return "fp32";
+}
+
+}  // namespace octet

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+namespace octet {
+
+/// How an int32 accumulator is brought to the output scale. Runtimes differ, so "bit-exact" has to
+/// name one of these three contracts.
+enum class Rounding {
+  /// rint(float(acc) * multiplier), ties to even: XNNPACK (LiteRT's default), ONNX Runtime.
+  fp32,
+  /// (acc * m + half) >> shift in 64 bits: ruy, LiteRT's optimised kernels.
+  single_rounding,
+  /// Doubling high multiply, then a rounding shift: TFLite Micro, CMSIS-NN.
+  double_rounding,
+};
+
+/// "fp32", "single" or "double". Throws InvalidArgument for anything else.
+[[nodiscard]] Rounding parse_rounding(std::string_view text);
+
+/// The name that parse_rounding reads.
+[[nodiscard]] std::string_view to_string(Rounding rounding);
+
+}  // namespace octet

@@ -1,0 +1,78 @@
+#include <octet/core/parallel.h>
+#include <octet/core/random.h>
+
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace octet {
+namespace {
+
+constexpr std::uint32_t kMultiplier0 = 0xD2511F53U;
+constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57U;
+constexpr std::uint32_t kWeyl0 = 0x9E3779B9U;
+constexpr std::uint32_t kWeyl1 = 0xBB67AE85U;
+constexpr int kRounds = 10;
+
+constexpr std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
+constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
+
+float to_unit(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1.0p-24F; }
+
+}  // namespace
+
+std::array<std::uint32_t, 4> Random::block(std::uint64_t counter) const {
+  std::array<std::uint32_t, 4> x = {low(counter), high(counter), low(stream_), high(stream_)};
+  std::uint32_t key0 = low(seed_);
+  std::uint32_t key1 = high(seed_);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t p0 = std::uint64_t{kMultiplier0} * x[0];
+    const std::uint64_t p1 = std::uint64_t{kMultiplier1} * x[2];
+    x = {high(p1) ^ x[1] ^ key0, low(p1), high(p0) ^ x[3] ^ key1, low(p0)};
+    key0 += kWeyl0;
+    key1 += kWeyl1;
+  }
+  return x;
+}
+
+Random Random::fork(std::uint64_t key) const {
+  const auto x = Random(seed_, stream_ ^ 0x6A09E667F3BCC908ULL).block(key);
+  return Random(seed_, (std::uint64_t{x[0]} << 32) | x[1]);
+}
+
+float Random::uniform(std::uint64_t i) const { return to_unit(bits(i)); }
+
+float Random::normal(std::uint64_t i) const {
+  const auto x = block(i);
+  // 1 - u keeps the logarithm's argument in (0, 1].
+  const double u = 1.0 - static_cast<double>(to_unit(x[0]));
+  const double v = static_cast<double>(to_unit(x[1]));
+  return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v));
+}
+
+std::uint32_t Random::below(std::uint64_t i, std::uint32_t bound) const {
+  return high(std::uint64_t{bits(i)} * bound);
+}
+
+void Random::fill_uniform(std::span<float> out, float lo, float hi) const {
+  parallel_for(out.size(), 1U << 14, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) out[i] = lo + (hi - lo) * uniform(i);
+  });
+}
+
+void Random::fill_normal(std::span<float> out, float mean, float stddev) const {
+  parallel_for(out.size(), 1U << 13, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) out[i] = mean + stddev * normal(i);
+  });
+}
+
+std::vector<std::uint32_t> Random::permutation(std::size_t count) const {
+  std::vector<std::uint32_t> order(count);
+  for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = count; i > 1; --i) {
+    std::swap(order[i - 1], order[below(i, static_cast<std::uint32_t>(i))]);
+  }
+  return order;
+}
+
+}  // namespace octet

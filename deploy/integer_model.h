@@ -1,0 +1,97 @@
+#pragma once
+
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/quant/quant_params.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace octet {
+
+/// Element types, numbered as in a .tflite file.
+enum class DType : std::int8_t { float32 = 0, int32 = 2, uint8 = 3, int64 = 4, int16 = 7, int8 = 9 };
+
+/// Bytes of one element.
+std::size_t size_of(DType dtype);
+/// The lowest and the highest value of an integer type that codes may have; 0, 0 for the others.
+std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
+/// "float32", "int8", ...: numpy's names.
+std::string_view to_string(DType dtype);
+
+/// Operators, numbered as in a .tflite file.
+enum class OpCode : std::int32_t {
+  dequantize = 6,
+  fully_connected = 9,
+  logistic = 14,
+  relu = 19,
+  relu_n1_to_1 = 20,
+  relu6 = 21,
+  reshape = 22,
+  softmax = 25,
+  tanh = 28,
+  quantize = 114
+};
+
+/// "FULLY_CONNECTED", ...
+std::string_view to_string(OpCode code);
+
+/// One tensor of an IntegerModel: a constant where it has data, else computed or an input.
+struct ModelTensor {
+  std::string name;
+  DType dtype = DType::int8;
+  /// Extents with 1 for an unknown batch.
+  std::vector<std::int32_t> shape;
+  /// Extents with -1 for an unknown batch; empty where it equals `shape`.
+  std::vector<std::int32_t> shape_signature;
+  /// Scales and zero points; no scales where the tensor is not quantized.
+  QuantParams quantization;
+  /// Row-major, little-endian.
+  std::vector<std::uint8_t> data;
+
+  bool is_constant() const { return !data.empty(); }
+  bool is_quantized() const { return !quantization.scales.empty(); }
+  /// The number of elements of `shape`. Throws FormatError for a negative extent or from 2^31 on.
+  std::int64_t size() const;
+};
+
+/// One operator: reads `inputs`, writes `outputs` (indices of tensors; -1 for an absent input).
+struct Operator {
+  OpCode code = OpCode::fully_connected;
+  /// The version that the file said; files are written with the lowest that suffices.
+  int version = 1;
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> outputs;
+  /// FULLY_CONNECTED only.
+  FusedActivation activation = FusedActivation::none;
+  bool keep_num_dims = false;
+  /// SOFTMAX only.
+  float beta = 1.0F;
+  /// RESHAPE only, where the shape is no second input; empty: the output's shape.
+  std::vector<std::int32_t> new_shape;
+};
+
+/// A network in integers: what is interpreted, and what every export writes. lower() makes one from
+/// a trained model, read_tflite() from a file.
+struct IntegerModel {
+  std::string name = "main";
+  std::string description;
+  std::vector<ModelTensor> tensors;
+  /// In the order in which they run.
+  std::vector<Operator> operators;
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> outputs;
+  /// Free text by name, stored in the file; "octet.rounding" holds the rounding contract.
+  std::map<std::string, std::string> metadata;
+
+  /// Throws FormatError that names the tensor or operator at fault: an index outside, a shape whose
+  /// size does not fit its data, an operand of a type or shape that its operator does not take,
+  /// a value read before it is written.
+  void validate() const;
+};
+
+}  // namespace octet

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/deploy/interpreter_impl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace octet {
+namespace {
+
+constexpr std::string_view kRoundingKey = "octet.rounding";
+constexpr std::size_t kMaxTensorBytes = (std::size_t{1} << 31U) - 1;
+constexpr std::size_t kMaxArenaBytes = std::size_t{1} << 32U;
+
+detail::Arena make_arena(std::size_t bytes) {
+  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  detail::Arena arena(static_cast<std::byte*>(::operator new[](size, std::align_val_t{64})));
+  std::memset(arena.get(), 0, size);
+  return arena;
+}
+
+Rounding choose_rounding(const IntegerModel& model, const InterpreterOptions& options) {
+  if (options.rounding) return *options.rounding;
+  const auto entry = model.metadata.find(std::string(kRoundingKey));
+  if (entry == model.metadata.end()) return Rounding::fp32;
+  try {
+    return parse_rounding(entry->second);
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("metadata '{}': {}", kRoundingKey, error.what()));
+  }
+}
+
+}  // namespace
+
+Interpreter::Impl::Impl(std::shared_ptr<const IntegerModel> source,
+                        const InterpreterOptions& wanted)
+    : model(std::move(source)), options(wanted) {
+  if (!model) throw InvalidArgument("Interpreter: expected a model, found a null pointer");
+  model->validate();
+  rounding = choose_rounding(*model, options);
+  find_batched();
+  make_kernels();
+  plan(options.batch);
+}
+
+void Interpreter::Impl::find_batched() {
+  computed.assign(model->tensors.size(), false);
+  batched.assign(model->tensors.size(), false);
+  for (const std::int32_t i : model->inputs) computed[at(i)] = batched[at(i)] = true;
+  for (const Operator& op : model->operators) {
+    computed[at(op.outputs[0])] = true;
+    batched[at(op.outputs[0])] = batched[at(op.inputs[0])];
+  }
+}
+
+void Interpreter::Impl::make_kernels() {
+  for (std::size_t i = 0; i < model->operators.size(); ++i) {
+    const Operator& op = model->operators[i];
+    try {
+      kernels.push_back(detail::make_kernel({*model, op, rounding}));
+    } catch (const Error& error) {
+      throw FormatError(fmt::format("operator {} ({}): {}", i, to_string(op.code), error.what()));
+    }
+  }
+}
+
+std::size_t Interpreter::Impl::bytes_of(std::int32_t index) const {
+  const ModelTensor& tensor = model->tensors[at(index)];
+  return static_cast<std::size_t>(samples_of(index) * tensor.size()) * size_of(tensor.dtype);
+}
+
+/// When each tensor is in use, in steps of operators, then one block of scratch per operator.
+std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses() const {
+  const auto last_step = static_cast<std::ptrdiff_t>(model->operators.size());
+  std::vector<detail::MemoryUse> uses(model->tensors.size());
+  const auto begin = [&](std::int32_t i, std::ptrdiff_t step) {
+    uses[at(i)] = options.keep_tensors ? detail::MemoryUse{bytes_of(i), -1, last_step}
+                                       : detail::MemoryUse{bytes_of(i), step, step};
+  };
+  const auto extend = [&](std::int32_t i, std::ptrdiff_t step) {
+    uses[at(i)].last = std::max(uses[at(i)].last, step);
+  };
+  for (const std::int32_t i : model->inputs) begin(i, -1);
+  for (std::size_t i = 0; i < model->operators.size(); ++i) {
+    const Operator& op = model->operators[i];
+    const auto step = static_cast<std::ptrdiff_t>(i);
+    extend(op.inputs[0], step);
+    begin(op.outputs[0], step);
+    uses.push_back({kernels[i]->scratch_bytes(samples_of(op.inputs[0])), step, step});
+  }
+  for (const std::int32_t i : model->outputs) extend(i, last_step);
+  return uses;
+}
+
+/// Keeps sizes that no machine has out of the plan's sums.
+void Interpreter::Impl::check_memory(Index new_batch) const {
+  for (std::size_t i = 0; i < model->tensors.size(); ++i) {
+    const ModelTensor& tensor = model->tensors[i];
+    const auto bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+    const auto samples = batched[i] ? static_cast<std::size_t>(new_batch) : 1;
+    if (computed[i] && bytes > kMaxTensorBytes / samples) {
+      throw InvalidArgument(
+          fmt::format("Interpreter: tensor {} '{}' of {} bytes is too large for a batch of {}", i,
+                      tensor.name, bytes, new_batch));
+    }
+  }
+}
+
+void Interpreter::Impl::plan(Index new_batch) {
+  if (new_batch < 1) {
+    throw InvalidArgument(
+        fmt::format("Interpreter: expected a batch of at least 1, found {}", new_batch));
+  }
+  check_memory(new_batch);
+  const Index old_batch = std::exchange(batch, new_batch);
+  const auto memory = detail::plan_memory(memory_uses());
+  if (memory.total_bytes > kMaxArenaBytes) {
+    batch = old_batch;
+    throw InvalidArgument(fmt::format("Interpreter: a batch of {} needs {} bytes, more than {}",
+                                      new_batch, memory.total_bytes, kMaxArenaBytes));
+  }
+  arena_bytes = memory.total_bytes;
+  arena = make_arena(arena_bytes);
+  place_tensors(memory);
+  // Threads and their buffers come into being here, not in the first invoke().
+  invoke();
+  std::memset(arena.get(), 0, arena_bytes);
+}
+
+void Interpreter::Impl::place_tensors(const detail::MemoryPlan& memory) {
+  const std::size_t count = model->tensors.size();
+  writable.assign(count, nullptr);
+  readable.assign(count, nullptr);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ModelTensor& tensor = model->tensors[i];
+    if (tensor.is_constant()) {
+      readable[i] = reinterpret_cast<const std::byte*>(tensor.data.data());
+    } else {
+      writable[i] = arena.get() + memory.offsets[i];
+      readable[i] = writable[i];
+    }
+  }
+  scratch.clear();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    scratch.push_back(arena.get() + memory.offsets[count + i]);
+  }
+}
+
+void Interpreter::Impl::invoke() {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Operator& op = model->operators[i];
+    kernels[i]->run(samples_of(op.inputs[0]), readable[at(op.inputs[0])],
+                    writable[at(op.outputs[0])], scratch[i]);
+  }
+}
+
+Interpreter::Interpreter(IntegerModel model, InterpreterOptions options)
+    : Interpreter(std::make_shared<const IntegerModel>(std::move(model)), options) {}
+Interpreter::Interpreter(std::shared_ptr<const IntegerModel> model, InterpreterOptions options)
+    : impl_(std::make_unique<Impl>(std::move(model), options)) {}
+Interpreter::~Interpreter() = default;
+Interpreter::Interpreter(Interpreter&&) noexcept = default;
+Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
+
+const IntegerModel& Interpreter::model() const { return *impl_->model; }
+Rounding Interpreter::rounding() const { return impl_->rounding; }
+Index Interpreter::batch() const { return impl_->batch; }
+void Interpreter::resize_batch(Index batch) { impl_->plan(batch); }
+std::size_t Interpreter::arena_bytes() const { return impl_->arena_bytes; }
+void Interpreter::invoke() { impl_->invoke(); }
+
+}  // namespace octet

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <octet/deploy/interpreter.h>
+#include <octet/deploy/kernel.h>
+#include <octet/deploy/memory_plan.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace octet {
+namespace detail {
+
+struct FreeArena {
+  void operator()(std::byte* memory) const {
+    ::operator delete[](memory, std::align_val_t{64});
+  }
+};
+using Arena = std::unique_ptr<std::byte[], FreeArena>;
+
+}  // namespace detail
+
+struct Interpreter::Impl {
+  Impl(std::shared_ptr<const IntegerModel> source, const InterpreterOptions& wanted);
+
+  void find_batched();
+  void make_kernels();
+  void plan(Index new_batch);
+  void check_memory(Index new_batch) const;
+  std::vector<detail::MemoryUse> memory_uses() const;
+  void place_tensors(const detail::MemoryPlan& memory);
+  void invoke();
+
+  Index samples_of(std::int32_t tensor) const { return batched[at(tensor)] ? batch : 1; }
+  std::size_t bytes_of(std::int32_t index) const;
+  TensorDetails details(std::int32_t index) const;
+  std::vector<TensorDetails> details(const std::vector<std::int32_t>& indices) const;
+
+  /// Puts whole samples into the first input.
+  void set_input(std::span<const float> values);
+  template <class Code>
+  void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
+  /// The largest element of a sample of the first output.
+  std::int32_t label(Index sample) const;
+
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+  std::shared_ptr<const IntegerModel> model;
+  InterpreterOptions options;
+  Rounding rounding = Rounding::fp32;
+  Index batch = 1;
+  /// By tensor: whether an input or an operator gives it its value, and whether that comes once
+  /// per sample (what constants alone give comes once).
+  std::vector<bool> computed;
+  std::vector<bool> batched;
+  std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  std::size_t arena_bytes = 0;
+  detail::Arena arena;
+  /// By tensor: where to write (null for a constant), and where to read.
+  std::vector<std::byte*> writable;
+  std::vector<const std::byte*> readable;
+  /// By operator.
+  std::vector<std::byte*> scratch;
+};
+
+}  // namespace octet

@@ -1,0 +1,201 @@
+// What users see of an interpreter's tensors: details, bytes, and labels from floats.
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/deploy/interpreter_impl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace octet {
+namespace {
+
+template <class T>
+std::int32_t argmax(const std::byte* values, std::size_t count) {
+  const auto* first = reinterpret_cast<const T*>(values);
+  return static_cast<std::int32_t>(std::max_element(first, first + count) - first);
+}
+
+std::int32_t checked(const std::vector<std::int32_t>& indices, std::size_t i,
+                     std::string_view role) {
+  if (i >= indices.size()) {
+    throw InvalidArgument(
+        fmt::format("Interpreter: {} {} outside the {} of the model", role, i, indices.size()));
+  }
+  return indices[i];
+}
+
+void check_type(const ModelTensor& tensor, DType requested) {
+  if (tensor.dtype != requested) {
+    throw InvalidArgument(fmt::format("Interpreter: tensor '{}' is {}, not {}", tensor.name,
+                                      to_string(tensor.dtype), to_string(requested)));
+  }
+}
+
+}  // namespace
+
+TensorDetails tensor_details(const IntegerModel& model, std::int32_t index) {
+  if (index < 0 || static_cast<std::size_t>(index) >= model.tensors.size()) {
+    throw InvalidArgument(fmt::format("tensor_details: index {} outside the {} tensors", index,
+                                      model.tensors.size()));
+  }
+  const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(index)];
+  const QuantParams& q = tensor.quantization;
+  TensorDetails details;
+  details.name = tensor.name;
+  details.index = index;
+  details.shape = tensor.shape;
+  details.shape_signature = tensor.shape_signature.empty() ? tensor.shape : tensor.shape_signature;
+  details.dtype = tensor.dtype;
+  if (!tensor.is_quantized()) return details;
+  if (!q.per_channel()) details.quantization = {q.scale(), q.zero_point()};
+  details.quantization_parameters = {q.scales, q.zero_points, q.quantized_dimension};
+  return details;
+}
+
+TensorDetails Interpreter::Impl::details(std::int32_t index) const {
+  TensorDetails result = tensor_details(*model, index);
+  if (batched[at(index)] && !result.shape.empty()) {
+    result.shape[0] *= static_cast<std::int32_t>(batch);
+  }
+  return result;
+}
+
+std::vector<TensorDetails> Interpreter::Impl::details(
+    const std::vector<std::int32_t>& indices) const {
+  std::vector<TensorDetails> result;
+  for (const std::int32_t index : indices) result.push_back(details(index));
+  return result;
+}
+
+std::vector<TensorDetails> Interpreter::get_input_details() const {
+  return impl_->details(model().inputs);
+}
+
+std::vector<TensorDetails> Interpreter::get_output_details() const {
+  return impl_->details(model().outputs);
+}
+
+std::vector<TensorDetails> Interpreter::get_tensor_details() const {
+  std::vector<std::int32_t> named;
+  for (std::size_t i = 0; i < model().tensors.size(); ++i) {
+    if (!model().tensors[i].name.empty()) named.push_back(static_cast<std::int32_t>(i));
+  }
+  return impl_->details(named);
+}
+
+std::span<std::byte> Interpreter::input_bytes(std::size_t i) {
+  const std::int32_t index = checked(model().inputs, i, "input");
+  return {impl_->writable[Impl::at(index)], impl_->bytes_of(index)};
+}
+
+std::span<const std::byte> Interpreter::output_bytes(std::size_t i) const {
+  return tensor_bytes(checked(model().outputs, i, "output"));
+}
+
+std::span<std::byte> Interpreter::typed_input(std::size_t i, DType requested) {
+  check_type(model().tensors[Impl::at(checked(model().inputs, i, "input"))], requested);
+  return input_bytes(i);
+}
+
+std::span<const std::byte> Interpreter::typed_output(std::size_t i, DType requested) const {
+  check_type(model().tensors[Impl::at(checked(model().outputs, i, "output"))], requested);
+  return output_bytes(i);
+}
+
+std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index) const {
+  if (index < 0 || Impl::at(index) >= model().tensors.size()) {
+    throw InvalidArgument(fmt::format("tensor_bytes: index {} outside the {} tensors", index,
+                                      model().tensors.size()));
+  }
+  const auto contains = [index](const std::vector<std::int32_t>& list) {
+    return std::find(list.begin(), list.end(), index) != list.end();
+  };
+  const ModelTensor& tensor = model().tensors[Impl::at(index)];
+  if (!tensor.is_constant()) {
+    const bool kept = impl_->options.keep_tensors && impl_->computed[Impl::at(index)];
+    if (!kept && !contains(model().inputs) && !contains(model().outputs)) {
+      throw InvalidArgument(
+          fmt::format("tensor_bytes: tensor {} '{}' is not kept; set keep_tensors to read "
+                      "intermediate tensors",
+                      index, tensor.name));
+    }
+  }
+  return {impl_->readable[Impl::at(index)], impl_->bytes_of(index)};
+}
+
+template <class Code>
+void Interpreter::Impl::quantize_input(std::span<const float> values, const ModelTensor& tensor,
+                                       Code* to) const {
+  const auto size = static_cast<std::size_t>(tensor.size());
+  const RoundMode mode = detail::quantize_round_mode(rounding);
+  if (!tensor.quantization.per_channel()) {
+    quantize(values, tensor.quantization, std::span(to, values.size()), mode);
+    return;
+  }
+  const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
+  for (std::size_t i = 0; i < values.size(); i += size) {
+    quantize(values.subspan(i, size), shape, tensor.quantization, std::span(to + i, size), mode);
+  }
+}
+
+void Interpreter::Impl::set_input(std::span<const float> values) {
+  const std::int32_t index = model->inputs[0];
+  const ModelTensor& tensor = model->tensors[at(index)];
+  std::byte* to = writable[at(index)];
+  if (tensor.dtype == DType::float32) {
+    std::memcpy(to, values.data(), values.size_bytes());
+  } else if (tensor.is_quantized() && tensor.dtype == DType::int8) {
+    quantize_input(values, tensor, reinterpret_cast<std::int8_t*>(to));
+  } else if (tensor.is_quantized() && tensor.dtype == DType::uint8) {
+    quantize_input(values, tensor, reinterpret_cast<std::uint8_t*>(to));
+  } else {
+    throw InvalidArgument(fmt::format("predict: input '{}' of {} takes no floats", tensor.name,
+                                      to_string(tensor.dtype)));
+  }
+}
+
+std::int32_t Interpreter::Impl::label(Index sample) const {
+  const std::int32_t index = model->outputs[0];
+  const ModelTensor& tensor = model->tensors[at(index)];
+  const auto count = static_cast<std::size_t>(tensor.size());
+  const std::size_t first = batched[at(index)] ? static_cast<std::size_t>(sample) * count : 0;
+  const std::byte* from = readable[at(index)] + first * size_of(tensor.dtype);
+  switch (tensor.dtype) {
+    case DType::float32:
+      return argmax<float>(from, count);
+    case DType::int8:
+      return argmax<std::int8_t>(from, count);
+    case DType::uint8:
+      return argmax<std::uint8_t>(from, count);
+    default:
+      throw InvalidArgument(fmt::format("predict: output '{}' of {} gives no classes", tensor.name,
+                                        to_string(tensor.dtype)));
+  }
+}
+
+std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
+  const auto size = static_cast<std::size_t>(model().tensors[Impl::at(model().inputs[0])].size());
+  if (model().inputs.size() != 1 || values.size() % size != 0) {
+    throw InvalidArgument(
+        fmt::format("predict: expected one input and samples of {} values, found {} inputs and {} "
+                    "values",
+                    size, model().inputs.size(), values.size()));
+  }
+  const auto per_batch = static_cast<std::size_t>(batch()) * size;
+  std::vector<std::int32_t> labels;
+  labels.reserve(values.size() / size);
+  for (std::size_t begin = 0; begin < values.size(); begin += per_batch) {
+    const auto rows = values.subspan(begin, std::min(per_batch, values.size() - begin));
+    impl_->set_input(rows);
+    impl_->invoke();
+    for (std::size_t i = 0; i < rows.size() / size; ++i) {
+      labels.push_back(impl_->label(static_cast<Index>(i)));
+    }
+  }
+  return labels;
+}
+
+}  // namespace octet

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <octet/core/quant/round.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/core/shape.h>
+#include <octet/deploy/integer_model.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace octet::detail {
+
+/// An operator made ready to run: constants packed, factors computed, nothing left to check.
+class Kernel {
+ public:
+  Kernel() = default;
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  /// Memory that run() needs beside its operands.
+  virtual std::size_t scratch_bytes(Index /*samples*/) const { return 0; }
+
+  /// Computes `samples` samples of the model's own shapes, laid end to end. Allocates nothing of
+  /// its own and does not throw.
+  virtual void run(Index samples, const std::byte* in, std::byte* out,
+                   std::byte* scratch) const = 0;
+};
+
+/// An operator of a validated model and its operands.
+struct KernelSource {
+  const IntegerModel& model;
+  const Operator& op;
+  Rounding rounding;
+
+  const ModelTensor& operand(std::size_t i) const {
+    return model.tensors[static_cast<std::size_t>(op.inputs[i])];
+  }
+  const ModelTensor& input() const { return operand(0); }
+  const ModelTensor& output() const {
+    return model.tensors[static_cast<std::size_t>(op.outputs[0])];
+  }
+  bool has_operand(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
+};
+
+/// The activation that an operator code or a fused activation names, as a clamp.
+FusedActivation activation_of(OpCode code);
+
+/// Elements of one chunk of an elementwise parallel loop, and rows of one of a loop over rows.
+inline constexpr std::size_t kElementsPerChunk = 16384;
+inline constexpr std::size_t kRowsPerChunk = 32;
+
+/// How QUANTIZE rounds exact halves in the runtimes of each contract: XNNPACK to even, the others
+/// away from zero.
+RoundMode quantize_round_mode(Rounding rounding);
+
+/// The kernel of any operator. Throws Octet's errors where factors are out of bounds.
+std::unique_ptr<Kernel> make_kernel(const KernelSource& source);
+
+// Families, each in its own file.
+std::unique_ptr<Kernel> make_fully_connected(const KernelSource& source);
+std::unique_ptr<Kernel> make_softmax(const KernelSource& source);
+std::unique_ptr<Kernel> make_byte_table(const KernelSource& source);
+std::unique_ptr<Kernel> make_quantize(const KernelSource& source);
+std::unique_ptr<Kernel> make_dequantize(const KernelSource& source);
+std::unique_ptr<Kernel> make_float(const KernelSource& source);
+
+}  // namespace octet::detail

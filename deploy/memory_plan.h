@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace octet::detail {
+
+/// A block of memory that is in use from step `first` to step `last`, both included.
+struct MemoryUse {
+  std::size_t bytes = 0;
+  std::ptrdiff_t first = 0;
+  std::ptrdiff_t last = 0;
+};
+
+/// Where each block starts, and what all of them need together.
+struct MemoryPlan {
+  std::vector<std::size_t> offsets;
+  std::size_t total_bytes = 0;
+};
+
+/// Places blocks so that those in use at the same step do not overlap: the largest first, each at
+/// the lowest place that is free (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
+/// Net Inference", 2020). Offsets are multiples of 64.
+MemoryPlan plan_memory(std::span<const MemoryUse> uses);
+
+}  // namespace octet::detail

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// Activation functions by name. `none` is the identity, Keras's "linear".
+enum class Activation { none, relu, relu6, softmax, sigmoid, tanh };
+
+std::string_view to_string(Activation activation);
+
+/// The activation named "none", "linear", "relu", "relu6", "softmax", "sigmoid" or "tanh".
+/// Throws InvalidArgument for another name.
+Activation parse_activation(std::string_view name);
+
+/// Whether a result is quantized before this activation (softmax, sigmoid, tanh) or after it.
+bool quantizes_before(Activation activation);
+
+/// f(x), element by element; softmax over the last axis.
+Tensor apply_activation(Activation activation, const Tensor& x);
+
+/// y = f(x) as a layer of its own. The type shows as "Activation", or "ReLU", "ReLU6", "Softmax"
+/// when made by the functions below.
+class ActivationLayer : public Layer {
+ public:
+  explicit ActivationLayer(Activation activation, std::string name = "");
+
+  std::string_view type() const override { return type_; }
+  Activation activation() const { return activation_; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
+  bool ends_in_softmax() const override { return activation_ == Activation::softmax; }
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  ActivationLayer(Activation activation, std::string_view type, std::string name)
+      : Layer(std::move(name)), activation_(activation), type_(type) {}
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  Activation activation_;
+  std::string_view type_;
+};
+
+/// max(x, 0).
+class ReLU : public ActivationLayer {
+ public:
+  explicit ReLU(std::string name = "")
+      : ActivationLayer(Activation::relu, "ReLU", std::move(name)) {}
+};
+
+/// min(max(x, 0), 6).
+class ReLU6 : public ActivationLayer {
+ public:
+  explicit ReLU6(std::string name = "")
+      : ActivationLayer(Activation::relu6, "ReLU6", std::move(name)) {}
+};
+
+/// exp(x_i) / sum over j of exp(x_j), over the last axis.
+class Softmax : public ActivationLayer {
+ public:
+  explicit Softmax(std::string name = "")
+      : ActivationLayer(Activation::softmax, "Softmax", std::move(name)) {}
+};
+
+}  // namespace octet

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <octet/layers/activation.h>
+#include <octet/layers/initializer.h>
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+struct DenseOptions {
+  bool use_bias = true;
+  Initializer kernel_initializer = Initializer::glorot_uniform;
+  std::string name{};
+};
+
+/// y = f(x W + b): x [batch, inputs], W "kernel" [inputs, units], b "bias" [units], f the
+/// activation. The bias starts at zero.
+class Dense : public Layer {
+ public:
+  /// Throws InvalidArgument unless units > 0.
+  explicit Dense(Index units, Activation activation = Activation::none, DenseOptions options = {});
+  Dense(Index units, Activation activation, std::string name)
+      : Dense(units, activation, DenseOptions{.name = std::move(name)}) {}
+
+  std::string_view type() const override { return "Dense"; }
+  Index units() const { return units_; }
+  Activation activation() const { return activation_; }
+  const Tensor& kernel() const { return kernel_; }
+  /// Undefined without bias.
+  const Tensor& bias() const { return bias_; }
+
+  /// x W' + b with another kernel W' in the place of W, without the activation.
+  Tensor linear(const Tensor& x, const Tensor& kernel) const;
+
+  /// This layer, its tensors shared, with `activation` for its own.
+  std::unique_ptr<Dense> with_activation(Activation activation) const;
+
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
+  bool ends_in_softmax() const override { return activation_ == Activation::softmax; }
+  std::vector<NamedTensor> parameters() const override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  Index units_;
+  Activation activation_;
+  DenseOptions options_;
+  Tensor kernel_;
+  Tensor bias_;
+};
+
+}  // namespace octet

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/parallel.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/layers/dropout.h>
+
+namespace octet {
+
+Dropout::Dropout(float rate, std::string name) : Layer(std::move(name)), rate_(rate) {
+  if (!(rate >= 0.0F && rate < 1.0F)) {
+    throw InvalidArgument(fmt::format("Dropout: expected a rate in [0, 1), found {}", rate));
+  }
+}
+
+Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
+  if (!context.training() || rate_ == 0.0F) return x;
+  Tensor mask(x.shape());
+  const float kept = 1.0F / (1.0F - rate_);
+  parallel_for(static_cast<std::size_t>(x.size()), 1U << 14,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) {
+                   mask.data()[i] = context.random.uniform(i) < rate_ ? 0.0F : kept;
+                 }
+               });
+  Tensor y = x * mask;
+  if (x.grid() != nullptr) {
+    // The codes of x stay those of y: what is dropped is the code of 0, the rest is on wider steps.
+    auto grid = std::make_shared<QuantParams>(*x.grid());
+    for (float& scale : grid->scales) scale *= kept;
+    y.set_grid(std::move(grid));
+  }
+  return y;
+}
+
+std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>(*this); }
+
+Shape Dropout::do_build(const Shape& input_shape, const Random& /*random*/) { return input_shape; }
+
+}  // namespace octet

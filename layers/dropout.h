@@ -1,0 +1,26 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// While training, sets each value to 0 with probability `rate` and multiplies the others by
+/// 1 / (1 - rate); passes everything on unchanged otherwise. (Srivastava et al., JMLR 2014.)
+class Dropout : public Layer {
+ public:
+  /// Throws InvalidArgument unless 0 <= rate < 1.
+  explicit Dropout(float rate, std::string name = "");
+
+  std::string_view type() const override { return "Dropout"; }
+  float rate() const { return rate_; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  float rate_;
+};
+
+}  // namespace octet

@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/input.h>
+
+namespace octet {
+
+Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
+  if (x.rank() != example_shape_.rank() + 1 || x.shape().without_batch() != example_shape_) {
+    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected a batch of examples {}, "
+                                      "found shape {}",
+                                      name(), example_shape_.to_string(), x.shape().to_string()));
+  }
+  return x;
+}
+
+std::unique_ptr<Layer> InputLayer::clone() const { return std::make_unique<InputLayer>(*this); }
+
+Shape InputLayer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
+  if (example_shape_.size() == 0) {
+    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected at least one value an example, "
+                                      "found shape {}",
+                                      name(), example_shape_.to_string()));
+  }
+  return example_shape_;
+}
+
+}  // namespace octet

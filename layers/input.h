@@ -1,0 +1,31 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// The first layer of a model: says what shape an example has, and passes it on.
+class InputLayer : public Layer {
+ public:
+  explicit InputLayer(Shape example_shape, std::string name = "")
+      : Layer(std::move(name)), example_shape_(std::move(example_shape)) {}
+
+  std::string_view type() const override { return "InputLayer"; }
+  const Shape& example_shape() const { return example_shape_; }
+  /// Throws InvalidArgument where x is not [batch, example_shape...].
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  Shape example_shape_;
+};
+
+/// An input of `example_shape`, without the batch axis.
+inline InputLayer Input(Shape example_shape, std::string name = "") {
+  return InputLayer(std::move(example_shape), std::move(name));
+}
+
+}  // namespace octet

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/layers/dense.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace octet {
+
+/// The integers of a Dense layer: what training computes with and what export writes.
+struct DenseCodes {
+  /// [units, inputs], as FULLY_CONNECTED stores it.
+  std::vector<std::int8_t> weights;
+  /// One scale, or one per unit; zero points 0; quantized_dimension 0.
+  QuantParams weight_params;
+  /// One per unit, of scale input_scale * weight_scale; empty without bias.
+  std::vector<std::int32_t> bias;
+};
+
+/// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
+/// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
+/// grow where a bias would not fit int32 otherwise.
+DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params,
+                            float input_scale);
+
+/// The clamp that computes `activation`; none for one that is no clamp.
+FusedActivation fused_activation(Activation activation);
+
+}  // namespace octet

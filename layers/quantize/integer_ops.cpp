@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/activation.h>
+#include <octet/core/parallel.h>
+#include <octet/core/quant/code_requantize.h>
+#include <octet/core/quant/lut.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/core/quant/round.h>
+#include <octet/core/quant/softmax.h>
+#include <octet/layers/quantize/integer_ops.h>
+
+#include <cstddef>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kGrain = 1U << 14;
+
+/// Applies `run(codes of x, codes of y)` piece by piece, in whole rows of the last axis, and puts y
+/// on `output`.
+template <class Run>
+Tensor map_codes(const Tensor& x, const QuantParams& input, const QuantParams& output, Run&& run) {
+  Tensor y(x.shape());
+  const auto row = static_cast<std::size_t>(std::max<Index>(x.rank() == 0 ? 1 : x.dim(-1), 1));
+  const std::size_t grain = std::max<std::size_t>(kGrain / row, 1);
+  parallel_for(static_cast<std::size_t>(x.size()) / row, grain,
+               [&](std::size_t begin, std::size_t end) {
+                 std::vector<std::int8_t> in((end - begin) * row);
+                 std::vector<std::int8_t> out(in.size());
+                 quantize(x.span().subspan(begin * row, in.size()), input, in);
+                 run(std::span<const std::int8_t>(in), std::span<std::int8_t>(out), row);
+                 dequantize(out, output, y.span().subspan(begin * row, out.size()));
+               });
+  y.set_grid(std::make_shared<const QuantParams>(output));
+  return y;
+}
+
+/// The derivative of the float activation, read off its result.
+float activation_slope(Activation activation, float y) {
+  switch (activation) {
+    case Activation::relu: return y > 0.0F ? 1.0F : 0.0F;
+    case Activation::relu6: return y > 0.0F && y < 6.0F ? 1.0F : 0.0F;
+    case Activation::sigmoid: return y * (1.0F - y);
+    case Activation::tanh: return 1.0F - y * y;
+    case Activation::none:
+    case Activation::softmax: break;
+  }
+  return 1.0F;
+}
+
+}  // namespace
+
+const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
+  if (x.grid() == nullptr) {
+    throw InvalidArgument(fmt::format(
+        "{}: integer simulation expects an input on a grid, found real values; quantize the layer "
+        "in front too, or use Simulation::fake_quant",
+        owner));
+  }
+  return *x.grid();
+}
+
+Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
+                     Rounding rounding, const std::string& owner) {
+  const QuantParams& input = require_grid(x, owner);
+  const auto clamp =
+      CodeRequantizer::activation(fused_activation(activation), input, output, rounding);
+  const Tensor y = map_codes(
+      x, input, output,
+      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t) {
+        clamp.run(in, out);
+      });
+  const float highest = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
+  return record("integer_clamp", y, {x}, [x, activation, highest](const Tensor& g) {
+    Tensor d_x(x.shape());
+    for (Index i = 0; i < x.size(); ++i) {
+      const bool inside = x.data()[i] <= highest;
+      d_x.data()[i] = inside ? g.data()[i] * activation_slope(activation, x.data()[i]) : 0.0F;
+    }
+    return std::vector<Tensor>{d_x};
+  });
+}
+
+Tensor integer_table(const Tensor& x, Activation activation, const std::string& owner) {
+  const QuantParams& input = require_grid(x, owner);
+  const bool is_tanh = activation == Activation::tanh;
+  const Int8Lut table = is_tanh ? Int8Lut::tanh(input.scale(), input.zero_point())
+                                : Int8Lut::logistic(input.scale(), input.zero_point());
+  const QuantParams output = is_tanh ? QuantParams::per_tensor(Int8Lut::kTanhScale, 0)
+                                     : QuantParams::per_tensor(Int8Lut::kLogisticScale, -128);
+  const Tensor y = map_codes(
+      x, input, output,
+      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t) {
+        table.run(in, out);
+      });
+  return record("integer_table", y, {x}, [x, activation](const Tensor& g) {
+    const Tensor real = activation == Activation::tanh ? tanh(x) : sigmoid(x);
+    Tensor d_x(x.shape());
+    for (Index i = 0; i < x.size(); ++i) {
+      d_x.data()[i] = g.data()[i] * activation_slope(activation, real.data()[i]);
+    }
+    return std::vector<Tensor>{d_x};
+  });
+}
+
+Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& owner) {
+  const QuantParams& input = require_grid(x, owner);
+  const auto softmax_codes = SoftmaxInt8::make(input.scale(), 1.0F, rounding);
+  const QuantParams output =
+      QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
+  const Tensor y = map_codes(
+      x, input, output,
+      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t row) {
+        for (std::size_t i = 0; i < in.size(); i += row) {
+          softmax_codes.run(in.subspan(i, row), out.subspan(i, row));
+        }
+      });
+  return record("integer_softmax", y, {x}, [x](const Tensor& g) {
+    // d_x = p (g - sum over the row of g p), p the real softmax.
+    const Tensor p = softmax(x);
+    Tensor d_x(x.shape());
+    const Index row = x.dim(-1);
+    for (Index i = 0; i < x.size(); i += row) {
+      float dot = 0.0F;
+      for (Index j = i; j < i + row; ++j) dot += g.data()[j] * p.data()[j];
+      for (Index j = i; j < i + row; ++j) d_x.data()[j] = p.data()[j] * (g.data()[j] - dot);
+    }
+    return std::vector<Tensor>{d_x};
+  });
+}
+
+}  // namespace octet

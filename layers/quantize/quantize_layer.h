@@ -1,0 +1,32 @@
+#pragma once
+
+#include <octet/layers/quantize/quantize_config.h>
+
+namespace octet {
+
+/// Puts a model's input on an 8-bit grid. State: min, max, zero_point. The range is that of all
+/// inputs seen while training (AllValues, asymmetric).
+class QuantizeLayer : public Layer {
+ public:
+  explicit QuantizeLayer(QuantizeOptions options = {}, std::string name = "");
+  QuantizeLayer(std::unique_ptr<Quantizer> quantizer, Simulation simulation, std::string name = "");
+  QuantizeLayer(const QuantizeLayer& other);
+
+  std::string_view type() const override { return "QuantizeLayer"; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::vector<NamedTensor> state() const override { return quantizer_->state(); }
+  std::vector<NamedTensor> counters() const override { return quantizer_->counters(); }
+  std::vector<Quantizer*> quantizers() const override { return {quantizer_.get()}; }
+  std::unique_ptr<Layer> clone() const override;
+
+  const Quantizer& quantizer() const { return *quantizer_; }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  std::unique_ptr<Quantizer> quantizer_;
+  Simulation simulation_;
+};
+
+}  // namespace octet

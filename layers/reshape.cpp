@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/reshape.h>
+
+#include <algorithm>
+
+namespace octet {
+
+Tensor Reshape::forward(const Tensor& x, const ForwardContext& /*context*/) {
+  return x.reshape(output_shape().with_batch(x.dim(0)));
+}
+
+std::unique_ptr<Layer> Reshape::clone() const { return std::make_unique<Reshape>(*this); }
+
+std::unique_ptr<Layer> Flatten::clone() const { return std::make_unique<Flatten>(*this); }
+
+Shape Reshape::do_build(const Shape& input_shape, const Random& /*random*/) {
+  Shape result = target_;
+  Index known = 1;
+  Index unknown_axis = -1;
+  for (Index axis = 0; axis < target_.rank(); ++axis) {
+    if (target_[axis] != -1) {
+      known *= target_[axis];
+    } else if (unknown_axis == -1) {
+      unknown_axis = axis;
+    } else {
+      throw InvalidArgument(fmt::format("{} \"{}\": expected at most one -1 in the target {}",
+                                        type(), name(), target_.to_string()));
+    }
+  }
+  const Index size = input_shape.size();
+  if (unknown_axis != -1 && known > 0) result = target_.with_dim(unknown_axis, size / known);
+  if (std::ranges::any_of(result, [](Index extent) { return extent < 0; }) ||
+      result.size() != size) {
+    throw InvalidArgument(fmt::format("{} \"{}\": cannot reshape {} ({} values) to {}", type(),
+                                      name(), input_shape.to_string(), size, target_.to_string()));
+  }
+  return result;
+}
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// [batch, a, b, ...] to [batch, target...]; one extent of the target may be -1.
+class Reshape : public Layer {
+ public:
+  explicit Reshape(Shape target, std::string name = "")
+      : Layer(std::move(name)), target_(std::move(target)) {}
+
+  std::string_view type() const override { return "Reshape"; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  /// Throws InvalidArgument where the sizes disagree.
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  Shape target_;
+};
+
+/// [batch, a, b, ...] to [batch, a * b * ...].
+class Flatten : public Reshape {
+ public:
+  explicit Flatten(std::string name = "") : Reshape({-1}, std::move(name)) {}
+  std::string_view type() const override { return "Flatten"; }
+  std::unique_ptr<Layer> clone() const override;
+};
+
+}  // namespace octet

@@ -1,0 +1,206 @@
+#include <octet/core/autograd.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+namespace octet {
+namespace {
+
+using namespace testing;
+
+Tensor cube(const Tensor& x) {
+  const Tensor y = no_grad([&] { return x * x * x; });
+  return record("cube", y, {x},
+                [x](const Tensor& g) { return std::vector<Tensor>{g * (3.0F * square(x))}; });
+}
+
+TEST(Autograd, GradientsAccumulateOverBackwardCalls) {
+  Tensor x = leaf(Tensor::from({2}, {3, 4}));
+  EXPECT_FALSE(x.grad().defined());
+  sum(square(x)).backward();
+  expect_tensor(x.grad(), {2}, {6, 8});
+  sum(x).backward();
+  expect_tensor(x.grad(), {2}, {7, 9});
+  x.zero_grad();
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Autograd, SharedSubexpressionsAddUp) {
+  Tensor x = leaf(Tensor::from({2}, {3, 4}));
+  Tensor y = sum(x * x + x);
+  y.backward();
+  expect_tensor(x.grad(), {2}, {7, 9});
+
+  Tensor z = leaf(Tensor::scalar(2));
+  const Tensor shared = z * 3.0F;
+  (shared * shared + shared + shared).backward();
+  EXPECT_EQ(z.grad().item(), 2.0F * 9.0F * 2.0F + 6.0F);
+}
+
+TEST(Autograd, SharedGradientTensorsStayApart) {
+  // add() hands the same gradient to both sides; adding to one must not reach the other.
+  Tensor a = leaf(Tensor::scalar(1));
+  Tensor b = leaf(Tensor::scalar(1));
+  const Tensor left = a * 1.0F;
+  const Tensor right = b * 1.0F;
+  (left + right + left).backward();
+  EXPECT_EQ(a.grad().item(), 2.0F);
+  EXPECT_EQ(b.grad().item(), 1.0F);
+
+  Tensor c = leaf(Tensor::scalar(1));
+  Tensor d = leaf(Tensor::scalar(1));
+  (c + d).backward();
+  sum(c).backward();
+  EXPECT_EQ(c.grad().item(), 2.0F);
+  EXPECT_EQ(d.grad().item(), 1.0F);
+}
+
+TEST(Autograd, BackwardTakesAnUpstreamGradient) {
+  Tensor x = leaf(Tensor::from({2}, {3, 4}));
+  Tensor y = square(x);
+  const Tensor seed = Tensor::from({2}, {10, 100});
+  y.backward(seed);
+  expect_tensor(x.grad(), {2}, {60, 800});
+  expect_tensor(seed, {2}, {10, 100});
+}
+
+TEST(Autograd, ALeafIsItsOwnGradient) {
+  Tensor x = leaf(Tensor::scalar(5));
+  x.backward();
+  x.backward();
+  EXPECT_EQ(x.grad().item(), 2.0F);
+}
+
+TEST(Autograd, OnlyWhatAsksGetsAGradient) {
+  Tensor x = leaf(Tensor::ones({2}));
+  const Tensor constant = Tensor::ones({2});
+  sum(x * constant).backward();
+  EXPECT_FALSE(constant.grad().defined());
+  EXPECT_FALSE((constant + constant).requires_grad());
+}
+
+TEST(Autograd, NoGradRecordsNothingAndNests) {
+  Tensor x = leaf(Tensor::ones({2}));
+  {
+    const NoGrad outer;
+    { const NoGrad inner; }
+    EXPECT_FALSE((x + x).requires_grad());
+  }
+  EXPECT_TRUE((x + x).requires_grad());
+  EXPECT_FALSE(no_grad([&] { return x * x; }).requires_grad());
+  EXPECT_THROW(no_grad([]() -> int { throw InvalidArgument("x"); }), InvalidArgument);
+  EXPECT_TRUE((x + x).requires_grad());
+}
+
+TEST(Autograd, BackwardRunsWithTheTapeOff) {
+  Tensor x = leaf(Tensor::scalar(2));
+  cube(x).backward();
+  EXPECT_FALSE(x.grad().requires_grad());
+}
+
+TEST(Autograd, FreedGraphIsAClearError) {
+  Tensor x = leaf(Tensor::scalar(2));
+  Tensor h = square(x);
+  Tensor y = exp(h);
+  y.backward();
+  expect_error([&] { y.backward(); }, "backward: the graph of op exp was freed by an earlier");
+  expect_error([&] { h.backward(); }, "the graph of op square was freed");
+  expect_error([&] { (h + 1.0F).backward(); }, "the graph of op square was freed");
+}
+
+TEST(Autograd, BackwardErrors) {
+  Tensor x = leaf(Tensor::ones({3}));
+  expect_error([&] { square(x).backward(); },
+               "backward: expected a scalar or an upstream gradient, found shape [3]");
+  expect_error([&] { square(x).backward(Tensor::ones({2})); },
+               "backward: expected an upstream gradient of shape [3], found [2]");
+  expect_error([&] { x.detach().backward(Tensor::ones({3})); },
+               "backward: expected a tensor on the tape");
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Autograd, WrongGradientShapeNamesTheOp) {
+  Tensor x = leaf(Tensor::ones({3}));
+  const Tensor y = record("broken", Tensor::scalar(1), {x},
+                          [](const Tensor&) { return std::vector<Tensor>{Tensor::ones({4})}; });
+  expect_error([&] { Tensor(y).backward(); },
+               "backward of broken: expected a gradient of shape [3], found [4]");
+}
+
+TEST(Autograd, UserDefinedOp) {
+  for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}}) {
+    expect_gradient([](const auto& in) { return cube(in[0]); }, {random_tensor(shape, 1)});
+  }
+  Tensor x = leaf(Tensor::scalar(2));
+  Tensor y = cube(x);
+  EXPECT_EQ(y.node()->operation, "cube");
+  EXPECT_EQ(y.item(), 8.0F);
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 12.0F);
+}
+
+TEST(Autograd, UndefinedGradientMeansNone) {
+  Tensor a = leaf(Tensor::scalar(2));
+  Tensor b = leaf(Tensor::scalar(3));
+  Tensor y = record("left_only", Tensor::scalar(0), {a, b}, [](const Tensor& g) {
+    return std::vector<Tensor>{g, Tensor()};
+  });
+  y.backward();
+  EXPECT_EQ(a.grad().item(), 1.0F);
+  EXPECT_FALSE(b.grad().defined());
+}
+
+TEST(Autograd, DetachCutsTheTapeAndSharesData) {
+  Tensor x = leaf(Tensor::scalar(3));
+  Tensor y = square(x);
+  Tensor cut = y.detach();
+  EXPECT_FALSE(cut.requires_grad());
+  EXPECT_EQ(cut.data(), y.data());
+  (cut * x).backward();
+  EXPECT_EQ(x.grad().item(), 9.0F);
+}
+
+TEST(Autograd, SetRequiresGradIsForLeaves) {
+  Tensor x = leaf(Tensor::scalar(3));
+  Tensor y = square(x);
+  expect_error([&] { y.set_requires_grad(false); },
+               "set_requires_grad: expected a leaf, found the result of square");
+  x.set_requires_grad(false);
+  EXPECT_FALSE(square(x).requires_grad());
+}
+
+TEST(Autograd, LongChainsNeitherDifferentiateNorDieRecursively) {
+  constexpr int kLength = 200000;
+  Tensor x = leaf(Tensor::scalar(1));
+  Tensor y = x;
+  for (int i = 0; i < kLength; ++i) y = y + 1.0F;
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 1.0F);
+
+  Tensor unused = x;
+  for (int i = 0; i < kLength; ++i) unused = exp(unused) * unused;
+  unused = Tensor();
+}
+
+TEST(Autograd, WideGraphsVisitEachNodeOnce) {
+  // 2^60 paths, 60 nodes.
+  Tensor x = leaf(Tensor::scalar(1));
+  Tensor y = x;
+  for (int i = 0; i < 60; ++i) y = 0.5F * (y + y);
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 1.0F);
+}
+
+TEST(Autograd, NothingIsLeftAliveByTheTape) {
+  std::weak_ptr<Node> watched;
+  {
+    Tensor x = leaf(Tensor::from({2}, {1, 2}));
+    Tensor y = sqrt(exp(x)) / square(x) + maximum(x, abs(x));
+    watched = y.node()->inputs[0].node();
+    EXPECT_FALSE(watched.expired());
+  }
+  EXPECT_TRUE(watched.expired());
+}
+
+}  // namespace
+}  // namespace octet

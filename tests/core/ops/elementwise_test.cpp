@@ -1,0 +1,150 @@
+#include <octet/core/ops/elementwise.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+#include <cmath>
+
+namespace octet {
+namespace {
+
+using namespace testing;
+
+const Tensor kMixed = Tensor::from({7}, {-2.0F, -0.5F, -0.0F, 0.0F, 0.5F, 6.0F, 100.0F});
+
+TEST(Elementwise, UnaryForwardMatchesTheStandardLibrary) {
+  const Tensor x = random_tensor({3, 5}, 1, 0.1F, 3.0F);
+  for (Index i = 0; i < x.size(); ++i) {
+    const float v = x.data()[i];
+    EXPECT_EQ(neg(x).data()[i], -v);
+    EXPECT_EQ(exp(x).data()[i], std::exp(v));
+    EXPECT_EQ(log(x).data()[i], std::log(v));
+    EXPECT_EQ(sqrt(x).data()[i], std::sqrt(v));
+    EXPECT_EQ(square(x).data()[i], v * v);
+  }
+}
+
+TEST(Elementwise, SmoothUnaryGradients) {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{7}, Shape{1, 5}, Shape{2, 3, 5}}) {
+    const Tensor x = random_tensor(shape, 2);
+    const Tensor positive = random_tensor(shape, 3, 0.5F, 3.0F);
+    expect_gradient([](const auto& in) { return neg(in[0]); }, {x});
+    expect_gradient([](const auto& in) { return exp(in[0]); }, {x});
+    expect_gradient([](const auto& in) { return square(in[0]); }, {x});
+    expect_gradient([](const auto& in) { return log(in[0]); }, {positive});
+    expect_gradient([](const auto& in) { return sqrt(in[0]); }, {positive});
+    expect_gradient([](const auto& in) { return abs(in[0]); }, {positive});
+    expect_gradient([](const auto& in) { return abs(-in[0]); }, {positive});
+    expect_gradient([](const auto& in) { return clamp(in[0], 0.0F, 10.0F); }, {positive});
+  }
+}
+
+TEST(Elementwise, BinaryGradientsOfEqualShapes) {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{9}, Shape{1, 5}, Shape{3, 7}}) {
+    const Tensor a = random_tensor(shape, 4);
+    const Tensor b = random_tensor(shape, 5, 0.7F, 2.0F);
+    expect_gradient([](const auto& in) { return in[0] + in[1]; }, {a, b});
+    expect_gradient([](const auto& in) { return in[0] - in[1]; }, {a, b});
+    expect_gradient([](const auto& in) { return in[0] * in[1]; }, {a, b});
+    expect_gradient([](const auto& in) { return in[0] / in[1]; }, {a, b});
+  }
+}
+
+TEST(Elementwise, ScalarOperandsOnEitherSide) {
+  const Tensor x = Tensor::from({2}, {1.0F, 4.0F});
+  expect_tensor(x + 2.0F, {2}, {3, 6});
+  expect_tensor(2.0F + x, {2}, {3, 6});
+  expect_tensor(x - 2.0F, {2}, {-1, 2});
+  expect_tensor(2.0F - x, {2}, {1, -2});
+  expect_tensor(x * 3.0F, {2}, {3, 12});
+  expect_tensor(3.0F * x, {2}, {3, 12});
+  expect_tensor(x / 2.0F, {2}, {0.5F, 2});
+  expect_tensor(2.0F / x, {2}, {2, 0.5F});
+  expect_tensor(-x, {2}, {-1, -4});
+  expect_tensor(maximum(x, 2.0F), {2}, {2, 4});
+  expect_tensor(minimum(x, 2.0F), {2}, {1, 2});
+  expect_gradient([](const auto& in) { return 3.0F - (2.0F / in[0]) * 5.0F + in[0] / 4.0F; }, {x});
+}
+
+TEST(Elementwise, MaximumAndMinimumShareTheGradientOfATie) {
+  const Tensor a = Tensor::from({3}, {1, 2, 5});
+  const Tensor b = Tensor::from({3}, {3, 2, 4});
+  expect_tensor(maximum(a, b), {3}, {3, 2, 5});
+  expect_tensor(minimum(a, b), {3}, {1, 2, 4});
+  expect_tensor(gradient_of([&](const Tensor& x) { return maximum(x, b); }, a), {3}, {0, 0.5F, 1});
+  expect_tensor(gradient_of([&](const Tensor& x) { return maximum(a, x); }, b), {3}, {1, 0.5F, 0});
+  expect_tensor(gradient_of([&](const Tensor& x) { return minimum(x, b); }, a), {3}, {1, 0.5F, 0});
+  expect_tensor(gradient_of([&](const Tensor& x) { return minimum(a, x); }, b), {3}, {0, 0.5F, 1});
+}
+
+TEST(Elementwise, MaximumAndMinimumKeepNanFromEitherSide) {
+  const Tensor a = Tensor::from({4}, {kNan, 1, kInf, -kInf});
+  const Tensor b = Tensor::from({4}, {1, kNan, 2, 2});
+  expect_tensor(maximum(a, b), {4}, {kNan, kNan, kInf, 2});
+  expect_tensor(minimum(a, b), {4}, {kNan, kNan, 2, -kInf});
+}
+
+TEST(Elementwise, AbsHasNoGradientAtZero) {
+  expect_tensor(abs(kMixed), {7}, {2, 0.5F, 0, 0, 0.5F, 6, 100});
+  expect_tensor(gradient_of([](const Tensor& x) { return abs(x); }, kMixed), {7},
+                {-1, -1, 0, 0, 1, 1, 1});
+  expect_tensor(abs(Tensor::from({2}, {kNan, -kInf})), {2}, {kNan, kInf});
+}
+
+TEST(Elementwise, ClampPassesTheGradientAtItsEnds) {
+  const Tensor x = Tensor::from({7}, {-3, -1, -0.5F, 2, 2.5F, kInf, kNan});
+  expect_tensor(clamp(x, -1, 2), {7}, {-1, -1, -0.5F, 2, 2, 2, kNan});
+  expect_tensor(gradient_of([](const Tensor& v) { return clamp(v, -1, 2); }, x), {7},
+                {0, 1, 1, 1, 0, 0, 0});
+  expect_tensor(clamp(x, 0, 0), {7}, {0, 0, 0, 0, 0, 0, kNan});
+}
+
+TEST(Elementwise, ClampRefusesCrossedAndNanLimits) {
+  expect_error([] { clamp(kMixed, 2, 1); }, "clamp: expected lo <= hi, found lo = 2 and hi = 1");
+  expect_error([] { clamp(kMixed, kNan, 1); }, "clamp: expected lo <= hi");
+  expect_error([] { clamp(kMixed, 0, kNan); }, "clamp: expected lo <= hi");
+}
+
+TEST(Elementwise, EdgesOfTheDomain) {
+  expect_tensor(log(Tensor::from({3}, {0, -1, kInf})), {3}, {-kInf, kNan, kInf});
+  expect_tensor(sqrt(Tensor::from({3}, {0, -1, kInf})), {3}, {0, kNan, kInf});
+  expect_tensor(exp(Tensor::from({4}, {-kInf, 0, 1000, kNan})), {4}, {0, 1, kInf, kNan});
+  expect_tensor(Tensor::from({3}, {1, -1, 0}) / Tensor::zeros({3}), {3}, {kInf, -kInf, kNan});
+  expect_tensor(gradient_of([](const Tensor& x) { return sqrt(x); }, Tensor::zeros({1})), {1},
+                {kInf});
+}
+
+TEST(Elementwise, DivisionByHugeNumbersKeepsItsGradient) {
+  // The textbook -g a / b^2 would overflow to 0 here.
+  const Tensor a = Tensor::from({1}, {1e30F});
+  const Tensor b = Tensor::from({1}, {1e20F});
+  const Tensor grad = gradient_of([&](const Tensor& x) { return div(a, x); }, b);
+  EXPECT_FLOAT_EQ(grad.item(), -1e-10F);
+}
+
+TEST(Elementwise, EmptyTensors) {
+  const Tensor x = Tensor::zeros({0, 3});
+  expect_tensor(x + x, {0, 3}, {});
+  expect_tensor(x * Tensor::ones({3}), {0, 3}, {});
+  expect_tensor(exp(x), {0, 3}, {});
+  expect_tensor(gradient_of([&](const Tensor& row) { return x * row; }, Tensor::ones({3})), {3},
+                {0, 0, 0});
+}
+
+TEST(Elementwise, UndefinedTensorIsAnError) {
+  expect_error([] { add(Tensor(), Tensor::ones({1})); }, "default-made");
+  expect_error([] { exp(Tensor()); }, "default-made");
+}
+
+TEST(Elementwise, SameBytesOnAnyNumberOfThreads) {
+  const Tensor a = random_tensor({257, 301}, 6);
+  const Tensor row = random_tensor({301}, 7, 0.5F, 2.0F);
+  expect_same_on_any_threads([&] {
+    Tensor x = leaf(a.clone());
+    Tensor r = leaf(row.clone());
+    Tensor y = exp(x) * r / square(r) - maximum(x, r);
+    y.backward(Tensor::ones(y.shape()));
+    return std::vector<Tensor>{y, x.grad(), r.grad()};
+  });
+}
+
+}  // namespace
+}  // namespace octet

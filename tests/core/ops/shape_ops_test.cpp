@@ -1,0 +1,178 @@
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/shape_ops.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+using namespace testing;
+
+TEST(Reshape, InfersOneExtentAndSharesData) {
+  Tensor x = Tensor::arange(12);
+  Tensor y = reshape(x, {3, -1});
+  EXPECT_EQ(y.shape(), (Shape{3, 4}));
+  EXPECT_EQ(y.data(), x.data());
+  EXPECT_EQ(y.at({2, 1}), 9.0F);
+  EXPECT_EQ(x.reshape({2, 2, -1}).shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(Tensor::scalar(1).reshape({-1}).shape(), (Shape{1}));
+  EXPECT_EQ(Tensor::ones({1, 1}).reshape({}).rank(), 0);
+  EXPECT_EQ(Tensor::zeros({0, 4}).reshape({-1, 4}).shape(), (Shape{0, 4}));
+}
+
+TEST(Reshape, Errors) {
+  const Tensor x = Tensor::ones({2, 6});
+  expect_error(
+      [&] {
+        reshape(x, {5, -1});
+      },
+      "reshape: 12 elements of shape [2, 6] do not fit shape [5, -1]");
+  expect_error([&] { reshape(x, {3, 3}); }, "do not fit shape [3, 3]");
+  expect_error([&] { reshape(x, {-1, -1}); }, "at most one extent may be -1");
+  expect_error([&] { reshape(x, {-1, -12}); }, "do not fit shape [-1, -12]");
+  expect_error([&] { reshape(x, {-2, -6}); }, "[-2, -6]");
+  expect_error([] { reshape(Tensor::zeros({0, 4}), {0, -1}); }, "do not fit");
+}
+
+TEST(Reshape, Gradient) {
+  for (const Shape& shape : {Shape{6}, Shape{1, 6}, Shape{2, 3}, Shape{3, 1, 2}}) {
+    expect_gradient(
+        [&](const auto& in) {
+          return square(reshape(in[0], {3, -1}));
+        },
+        {random_tensor(shape, 1)});
+  }
+}
+
+TEST(Views, KeepAGridUnlessItsChannelsMove) {
+  Tensor x = Tensor::ones({4, 6});
+  auto whole = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.5F, 3));
+  x.set_grid(whole);
+  EXPECT_EQ(x.reshape({24}).grid(), whole);
+  EXPECT_EQ(x.slice(1, 2).grid(), whole);
+
+  QuantParams channels = QuantParams::per_tensor(0.5F, 0);
+  channels.scales.assign(4, 0.5F);
+  channels.zero_points.assign(4, 0);
+  x.set_grid(std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(x.reshape({24}).grid(), nullptr);
+  EXPECT_EQ(x.reshape({4, 6}).grid(), x.grid());
+  EXPECT_EQ(x.slice(1, 3).grid(), nullptr);
+  channels.quantized_dimension = 1;
+  x.set_grid(std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(x.slice(1, 3).grid(), x.grid());
+}
+
+TEST(Transpose, SwapsTheAxesOfAMatrix) {
+  const Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
+  expect_tensor(transpose(x), {3, 2}, {1, 4, 2, 5, 3, 6});
+  expect_tensor(transpose(Tensor::zeros({0, 3})), {3, 0}, {});
+  expect_error(
+      [] {
+        transpose(Tensor::ones({2, 3, 4}));
+      },
+      "transpose: expected rank 2, found shape [2, 3, 4]");
+}
+
+TEST(Permute, EveryOrderOfThreeAxesMatchesALoop) {
+  const Tensor x = random_tensor({2, 3, 5}, 2);
+  std::vector<Index> order = {0, 1, 2};
+  do {
+    const Tensor y = permute(x, order);
+    for (Index i = 0; i < y.dim(0); ++i) {
+      for (Index j = 0; j < y.dim(1); ++j) {
+        for (Index k = 0; k < y.dim(2); ++k) {
+          std::array<Index, 3> at{};
+          at[static_cast<std::size_t>(order[0])] = i;
+          at[static_cast<std::size_t>(order[1])] = j;
+          at[static_cast<std::size_t>(order[2])] = k;
+          EXPECT_EQ(y.at({i, j, k}), x.at({at[0], at[1], at[2]}));
+        }
+      }
+    }
+    expect_gradient([&](const auto& in) { return square(permute(in[0], order)); }, {x});
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(Permute, NegativeAxesScalarsAndErrors) {
+  const Tensor x = Tensor::ones({2, 3, 4});
+  EXPECT_EQ(permute(x, {-1, 0, 1}).shape(), (Shape{4, 2, 3}));
+  expect_tensor(permute(Tensor::scalar(5), {}), {}, {5});
+  expect_error(
+      [&] {
+        permute(x, {0, 1});
+      },
+      "permute: expected each axis of shape [2, 3, 4] once, found [0, 1]");
+  expect_error([&] { permute(x, {0, 1, -2}); }, "found [0, 1, -2]");
+  expect_error([&] { permute(x, {0, 1, 3}); }, "found [0, 1, 3]");
+}
+
+TEST(Permute, SameBytesOnAnyNumberOfThreads) {
+  const Tensor x = random_tensor({300, 401}, 3);
+  expect_same_on_any_threads([&] { return std::vector<Tensor>{transpose(x)}; });
+}
+
+TEST(Concatenate, AlongEachAxis) {
+  const Tensor a = Tensor::from({2, 2}, {1, 2, 3, 4});
+  const Tensor b = Tensor::from({1, 2}, {5, 6});
+  expect_tensor(concatenate({a, b}), {3, 2}, {1, 2, 3, 4, 5, 6});
+  const Tensor c = Tensor::from({2, 1}, {7, 8});
+  expect_tensor(concatenate({a, c, a}, -1), {2, 5}, {1, 2, 7, 1, 2, 3, 4, 8, 3, 4});
+  expect_tensor(concatenate({a, Tensor::zeros({0, 2})}), {2, 2}, {1, 2, 3, 4});
+  expect_tensor(concatenate({Tensor::zeros({0, 1}), Tensor::zeros({0, 2})}, 1), {0, 3}, {});
+}
+
+TEST(Concatenate, Gradients) {
+  const auto joined = [](Index axis) {
+    return [axis](const std::vector<Tensor>& in) { return square(concatenate(in, axis)); };
+  };
+  expect_gradient(joined(0), {random_tensor({3}, 1), random_tensor({1}, 2)});
+  expect_gradient(joined(0), {random_tensor({2, 3}, 1), random_tensor({1, 3}, 2)});
+  expect_gradient(joined(1), {random_tensor({2, 3, 2}, 1), random_tensor({2, 1, 2}, 2)});
+  expect_gradient(joined(2), {random_tensor({1, 2, 3}, 1), random_tensor({1, 2, 1}, 2),
+                              random_tensor({1, 2, 2}, 3)});
+  const Tensor x = random_tensor({2, 2}, 4);
+  expect_gradient([](const auto& in) { return concatenate({in[0], in[0]}, 1); }, {x});
+}
+
+TEST(Concatenate, Errors) {
+  expect_error([] { concatenate({}); }, "concatenate: expected at least one part");
+  expect_error(
+      [] {
+        concatenate({Tensor::ones({2, 3}), Tensor::ones({2, 4})}, 0);
+      },
+      "concatenate: expected every part to be [2, 3] but for axis 0, found [2, 4] as part "
+      "1");
+  expect_error([] { concatenate({Tensor::ones({2}), Tensor::ones({2, 2})}); }, "found [2, 2]");
+  expect_error([] { concatenate({Tensor::ones({2})}, 1); }, "axis 1 is outside shape [2]");
+}
+
+TEST(Slice, SharesRowsOfTheFirstAxis) {
+  Tensor x = Tensor::arange(12).reshape({4, 3});
+  Tensor y = x.slice(1, 3);
+  expect_tensor(y, {2, 3}, {3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(y.data(), x.data() + 3);
+  expect_tensor(x.slice(4, 4), {0, 3}, {});
+  expect_tensor(slice(Tensor::arange(3), 0, 3), {3}, {0, 1, 2});
+}
+
+TEST(Slice, Errors) {
+  const Tensor x = Tensor::ones({4, 3});
+  expect_error([&] { x.slice(1, 5); }, "slice: rows [1, 5) are outside shape [4, 3]");
+  expect_error([&] { x.slice(3, 2); }, "slice: rows [3, 2)");
+  expect_error([&] { x.slice(-1, 2); }, "slice: rows [-1, 2)");
+  expect_error([] { Tensor::scalar(1).slice(0, 1); }, "slice: expected rank 1 or more");
+}
+
+TEST(Slice, Gradients) {
+  const Tensor x = random_tensor({5, 3}, 5);
+  expect_gradient([](const auto& in) { return square(in[0].slice(1, 4)); }, {x});
+  expect_gradient([](const auto& in) { return in[0].slice(0, 2) * in[0].slice(1, 3); }, {x});
+  expect_tensor(gradient_of([](const Tensor& v) { return v.slice(1, 2); }, Tensor::ones({3})), {3},
+                {0, 1, 0});
+}
+
+}  // namespace
+}  // namespace octet

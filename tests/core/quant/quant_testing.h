@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace octet::test {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kFltMax = std::numeric_limits<float>::max();
+inline constexpr std::int32_t kInt32Min = std::numeric_limits<std::int32_t>::min();
+inline constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+/// Random numbers that are the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint32_t seed) : engine_(seed) {}
+  std::uint32_t bits() { return static_cast<std::uint32_t>(engine_()); }
+  std::int32_t integer(std::int32_t lo, std::int32_t hi) {
+    const auto width = static_cast<std::uint64_t>(std::int64_t{hi} - lo) + 1;
+    return static_cast<std::int32_t>(lo + static_cast<std::int64_t>(bits() % width));
+  }
+  /// Uniform in [lo, hi].
+  float real(float lo, float hi) {
+    const double unit = bits() / 4294967295.0;
+    return static_cast<float>(lo + (static_cast<double>(hi) - lo) * unit);
+  }
+  /// A positive number of any size: its logarithm is uniform.
+  float positive(float lo, float hi) { return std::exp(real(std::log(lo), std::log(hi))); }
+  std::vector<float> reals(std::size_t size, float lo, float hi) {
+    std::vector<float> result(size);
+    for (float& x : result) {
+      x = real(lo, hi);
+    }
+    return result;
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+/// The text of the exception E that `function` must throw; every part must be in it.
+template <typename E>
+void expect_throws(const std::function<void()>& function, const std::vector<std::string>& parts) {
+  try {
+    function();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const E& error) {
+    for (const std::string& part : parts) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << "\"" << error.what() << "\" does not name \"" << part << "\"";
+    }
+  }
+}
+
+/// Bit for bit, but any NaN equals any other.
+inline bool same_bits(float a, float b) {
+  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+}
+
+}  // namespace octet::test

@@ -1,0 +1,15 @@
+set(OCTET_CORE_TESTS
+  core/autograd_test.cpp
+  core/gradcheck_test.cpp
+  core/log_test.cpp
+  core/ops/activation_test.cpp
+  core/ops/broadcast_test.cpp
+  core/ops/elementwise_test.cpp
+  core/ops/loss_test.cpp
+  core/ops/matmul_test.cpp
+  core/ops/reduce_test.cpp
+  core/ops/shape_ops_test.cpp
+  core/parallel_test.cpp
+  core/random_test.cpp
+  core/shape_test.cpp
+  core/tensor_test.cpp)

@@ -1,0 +1,126 @@
+#include <octet/core/eigen.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/tensor.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+#include <cstdint>
+
+namespace octet {
+namespace {
+
+using namespace testing;
+
+TEST(Tensor, Creation) {
+  expect_tensor(Tensor::zeros({2, 2}), {2, 2}, {0, 0, 0, 0});
+  expect_tensor(Tensor::ones({3}), {3}, {1, 1, 1});
+  expect_tensor(Tensor::full({2}, 7), {2}, {7, 7});
+  expect_tensor(Tensor::scalar(4), {}, {4});
+  expect_tensor(Tensor::arange(4), {4}, {0, 1, 2, 3});
+  expect_tensor(Tensor::zeros({0}), {0}, {});
+  const std::vector<float> values = {1, 2};
+  expect_tensor(Tensor::from({2, 1}, values), {2, 1}, {1, 2});
+  EXPECT_FALSE(Tensor().defined());
+  EXPECT_TRUE(Tensor::zeros({0}).defined());
+}
+
+TEST(Tensor, DataIsAligned) {
+  for (Index count = 1; count < 40; ++count) {
+    const Tensor t(Shape{count});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t.data()) % 64, 0U);
+  }
+}
+
+TEST(Tensor, FromCountsItsValues) {
+  expect_error(
+      [] {
+        Tensor::from({2, 2}, {1, 2, 3});
+      },
+      "Tensor::from: expected 4 values for shape [2, 2], found 3");
+  expect_error([] { Tensor::zeros({-1, 2}); }, "shape [-1, 2]");
+}
+
+TEST(Tensor, AtChecksBounds) {
+  Tensor t = Tensor::from({2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(t.at({1, 2}), 5.0F);
+  t.at({1, 2}) = 9.0F;
+  EXPECT_EQ(std::as_const(t).at({1, 2}), 9.0F);
+  EXPECT_EQ(Tensor::scalar(3).at({}), 3.0F);
+  expect_error([&] { t.at({2, 0}); }, "at: index 2 of axis 0 is outside shape [2, 3]");
+  expect_error([&] { t.at({0, -1}); }, "at: index -1 of axis 1 is outside shape [2, 3]");
+  expect_error([&] { t.at({0}); }, "at: expected 2 indices for shape [2, 3], found 1");
+}
+
+TEST(Tensor, ItemIsForOneElement) {
+  EXPECT_EQ(Tensor::full({1, 1}, 3).item(), 3.0F);
+  expect_error([] { (void)Tensor::ones({2}).item(); },
+               "item: expected one element, found shape [2]");
+}
+
+TEST(Tensor, HandlesShareAndClonesDoNot) {
+  Tensor a = Tensor::zeros({2});
+  Tensor handle = a;
+  Tensor copy = a.clone();
+  Tensor view = a.view({1}, 1);
+  a.at({1}) = 5.0F;
+  EXPECT_EQ(handle.at({1}), 5.0F);
+  EXPECT_EQ(view.item(), 5.0F);
+  EXPECT_EQ(copy.at({1}), 0.0F);
+  a = Tensor();
+  EXPECT_EQ(view.item(), 5.0F);
+}
+
+TEST(Tensor, UndefinedHandleIsAnError) {
+  expect_error([] { (void)Tensor().shape(); }, "default-made handle");
+  EXPECT_FALSE(Tensor().requires_grad());
+}
+
+TEST(Tensor, ToString) {
+  EXPECT_EQ(Tensor().to_string(), "Tensor()");
+  EXPECT_EQ(Tensor::scalar(1.5F).to_string(), "Tensor(shape=[], 1.5)");
+  EXPECT_EQ(Tensor::from({2, 2}, {1, 2, 3, 4}).to_string(),
+            "Tensor(shape=[2, 2], [[1, 2],\n [3, 4]])");
+  EXPECT_EQ(Tensor::arange(10).to_string(), "Tensor(shape=[10], [0, 1, 2, ..., 7, 8, 9])");
+  EXPECT_EQ(Tensor::arange(6).to_string(), "Tensor(shape=[6], [0, 1, 2, 3, 4, 5])");
+  EXPECT_EQ(Tensor::arange(7).to_string(), "Tensor(shape=[7], [0, 1, 2, ..., 4, 5, 6])");
+  EXPECT_EQ(Tensor::zeros({2, 0}).to_string(), "Tensor(shape=[2, 0], [[],\n []])");
+  EXPECT_EQ(Tensor::from({1}, {kNan}).to_string(), "Tensor(shape=[1], [nan])");
+}
+
+TEST(Tensor, EigenMapsShareData) {
+  Tensor t = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(as_matrix(t)(1, 0), 4.0F);
+  as_matrix(t)(0, 2) = 10.0F;
+  EXPECT_EQ(t.at({0, 2}), 10.0F);
+  as_array(t) *= 2.0F;
+  expect_tensor(t, {2, 3}, {2, 4, 20, 8, 10, 12});
+  const Tensor product = from_eigen(as_matrix(t) * as_matrix(t).transpose());
+  EXPECT_EQ(product.shape(), (Shape{2, 2}));
+  EXPECT_EQ(product.at({0, 1}), 2.0F * 8 + 4.0F * 10 + 20.0F * 12);
+  const Tensor& constant = t;
+  EXPECT_EQ(as_matrix(constant)(1, 2), 12.0F);
+  EXPECT_EQ(as_array(constant).sum(), 56.0F);
+  expect_error(
+      [] {
+        const Tensor row = Tensor::ones({3});
+        as_matrix(row);
+      },
+      "as_matrix: expected rank 2, found shape [3]");
+}
+
+TEST(Tensor, SpanSharesData) {
+  Tensor t = Tensor::zeros({2, 2});
+  t.span()[3] = 4.0F;
+  EXPECT_EQ(t.at({1, 1}), 4.0F);
+  EXPECT_EQ(std::as_const(t).span().size(), 4U);
+}
+
+TEST(Tensor, GradBelongsToAllHandles) {
+  Tensor x = leaf(Tensor::scalar(3));
+  const Tensor handle = x;
+  square(x).backward();
+  EXPECT_EQ(handle.grad().item(), 6.0F);
+  EXPECT_FALSE(x.clone().requires_grad());
+}
+
+}  // namespace
+}  // namespace octet

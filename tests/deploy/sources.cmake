@@ -1,0 +1,12 @@
+set(OCTET_DEPLOY_TESTS
+  cli/octet_tool_test.cpp
+  core/file_test.cpp
+  core/quant/vectors.cpp
+  deploy/integer_model_test.cpp
+  deploy/interpreter_test.cpp
+  deploy/interpreter_vectors_test.cpp
+  deploy/memory_plan_test.cpp
+  deploy/no_allocation_test.cpp
+  deploy/tflite_damage_test.cpp
+  deploy/tflite_foreign_test.cpp
+  deploy/tflite_test.cpp)

@@ -1,0 +1,7 @@
+# Tests of the data part; paths are relative to tests/. They need ZLIB::ZLIB.
+set(OCTET_DATA_TESTS
+  train/data/data_loader_test.cpp
+  train/data/dataset_test.cpp
+  train/data/digits_test.cpp
+  train/data/idx_damage_test.cpp
+  train/data/idx_test.cpp)

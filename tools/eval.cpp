@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/parallel.h>
+#include <octet/train/data/idx.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+
+namespace octet::tools {
+namespace {
+
+constexpr std::size_t kBatch = 256;
+
+struct EvalOptions {
+  RunOptions run;
+  std::string data;
+  std::size_t limit = 0;
+  bool json = false;
+};
+
+std::size_t count_correct(Interpreter& interpreter, const Dataset& images) {
+  std::size_t correct = 0;
+  for (std::size_t begin = 0; begin < images.size(); begin += kBatch) {
+    const std::size_t end = std::min(images.size(), begin + kBatch);
+    const auto labels = interpreter.predict(images.features(begin, end).span());
+    for (std::size_t i = begin; i < end; ++i) {
+      if (labels[i - begin] == images.labels()[i]) ++correct;
+    }
+  }
+  return correct;
+}
+
+void check_sizes(const Interpreter& interpreter, const Dataset& images) {
+  const ModelTensor& input = interpreter.model().tensors[static_cast<std::size_t>(
+      interpreter.model().inputs[0])];
+  if (input.size() != images.example_shape().size()) {
+    throw InvalidArgument(fmt::format("eval: the model takes samples [{}], the images are {}",
+                                      fmt::join(input.shape, ", "),
+                                      images.example_shape().to_string()));
+  }
+  if (images.empty()) throw InvalidArgument("eval: the data set has no test images");
+}
+
+void eval(const EvalOptions& options) {
+  Interpreter interpreter = options.run.open(1);
+  Dataset images = load_idx(options.data).test;
+  if (options.limit > 0) images = images.head(options.limit);
+  check_sizes(interpreter, images);
+  interpreter.resize_batch(static_cast<Index>(std::min(kBatch, images.size())));
+
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t correct = count_correct(interpreter, images);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double accuracy = static_cast<double>(correct) / static_cast<double>(images.size());
+  if (options.json) {
+    const nlohmann::ordered_json json{{"file", options.run.file},
+                                      {"data", images.name()},
+                                      {"images", images.size()},
+                                      {"correct", correct},
+                                      {"accuracy", accuracy},
+                                      {"rounding", to_string(interpreter.rounding())},
+                                      {"threads", num_threads()},
+                                      {"seconds", seconds.count()}};
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.2f} s\n", 100 * accuracy,
+             correct, images.size(), to_string(interpreter.rounding()), seconds.count());
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  const auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
+  options->run.add_to(*command);
+  command->add_option("--data", options->data, "A folder with t10k IDX files")->required();
+  command->add_option("--limit", options->limit, "Only the first N images")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options] { eval(*options); });
+}
+
+}  // namespace octet::tools

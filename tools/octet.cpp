@@ -1,0 +1,39 @@
+// The `octet` command line tool. Exit codes: 0 done, 1 failed, 2 wrong usage.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "commands.h"
+
+namespace {
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Looks into, runs and scores .tflite models in integer arithmetic.", "octet");
+  app.set_version_flag("--version", "octet " OCTET_VERSION);
+  app.require_subcommand(1);
+  octet::tools::add_inspect(app);
+  octet::tools::add_run(app);
+  octet::tools::add_eval(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& request) {
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "octet: {}\n", one_line(error.what()));
+    return 1;
+  }
+}

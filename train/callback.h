@@ -1,0 +1,47 @@
+#pragma once
+
+#include <octet/layers/sequential.h>
+#include <octet/train/history.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octet {
+
+class Trainer;
+
+/// Where a run stands after a step.
+struct Progress {
+  std::string phase;
+  int epoch = 0;          ///< from 1
+  int epochs = 0;
+  std::size_t batch = 0;  ///< batches done in this epoch
+  std::size_t batches = 0;
+  std::uint64_t step = 0;  ///< steps done over all epochs
+  /// Means over the epoch so far.
+  double loss = 0.0;
+  double accuracy = 0.0;
+  /// Of training alone, in this epoch.
+  double seconds = 0.0;
+  double images = 0.0;
+};
+
+/// What happens beside training. Every method may be left out.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  /// Before the first step of a fit(). `history` holds what earlier fits, or the run that this one
+  /// resumes, have recorded.
+  virtual void on_fit_begin(Trainer& /*trainer*/, const History& /*history*/) {}
+  /// A quantized model has got its ranges from calibration and has been evaluated, before any step.
+  virtual void on_calibrated(Trainer& /*trainer*/, const EpochRecord& /*start*/) {}
+  /// Before step `step`, counted from 0.
+  virtual void on_step_begin(Sequential& /*model*/, std::uint64_t /*step*/) {}
+  virtual void on_step_end(const Progress& /*progress*/) {}
+  virtual void on_epoch_end(Trainer& /*trainer*/, const EpochRecord& /*record*/) {}
+  /// Asked after every epoch; true ends the fit.
+  virtual bool wants_stop() const { return false; }
+};
+
+}  // namespace octet

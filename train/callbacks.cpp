@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/callbacks.h>
+#include <octet/train/trainer.h>
+
+#include <algorithm>
+
+namespace octet {
+
+void CsvLog::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
+  write_file_atomic(path_, history_csv(trainer.history()));
+}
+
+double score_of(const EpochRecord& record) {
+  if (record.integer_accuracy) return *record.integer_accuracy;
+  return record.test_accuracy.value_or(-record.train_loss);
+}
+
+EarlyStopping::EarlyStopping(int patience, double min_delta)
+    : patience_(patience), min_delta_(min_delta) {
+  if (patience < 1) {
+    throw InvalidArgument(
+        fmt::format("EarlyStopping: expected a patience of at least 1, found {}", patience));
+  }
+}
+
+void EarlyStopping::on_fit_begin(Trainer& /*trainer*/, const History& history) {
+  best_ = -std::numeric_limits<double>::infinity();
+  waited_ = 0;
+  for (const EpochRecord& record : history) take(record);
+}
+
+void EarlyStopping::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& record) { take(record); }
+
+void EarlyStopping::take(const EpochRecord& record) {
+  const double score = score_of(record);
+  waited_ = score > best_ + min_delta_ ? 0 : waited_ + 1;
+  best_ = std::max(best_, score);
+}
+
+void BestCheckpoint::on_fit_begin(Trainer& /*trainer*/, const History& history) {
+  best_ = -std::numeric_limits<double>::infinity();
+  for (const EpochRecord& record : history) best_ = std::max(best_, score_of(record));
+}
+
+void BestCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
+  if (!(score_of(record) > best_)) return;
+  best_ = score_of(record);
+  trainer.save_checkpoint(path_);
+}
+
+void LastCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
+  trainer.save_checkpoint(path_, notes_);
+}
+
+void RangeFreeze::on_step_begin(Sequential& model, std::uint64_t step) {
+  freeze_ranges(model, step >= step_);
+}
+
+void QuantizationDelay::on_step_begin(Sequential& model, std::uint64_t step) {
+  enable_quantization(model, step >= step_);
+}
+
+}  // namespace octet

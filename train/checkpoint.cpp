@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <octet/core/archive.h>
+#include <octet/core/error.h>
+#include <octet/train/trainer.h>
+
+#include <nlohmann/json.hpp>
+
+// Checkpoints: what a Trainer has to save to go on as if it had never stopped.
+
+namespace octet {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kKind = "octet checkpoint 1";
+
+std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
+  for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
+  return tensors;
+}
+
+}  // namespace
+
+void Trainer::save_checkpoint(const std::filesystem::path& path,
+                              const std::map<std::string, std::string>& notes) const {
+  Archive archive;
+  for (const auto& [name, tensor] : prefixed("model", model_->saved_tensors())) {
+    archive.add(name, tensor);
+  }
+  for (const auto& [name, tensor] : prefixed("optimizer", optimizer_->state())) {
+    archive.add(name, tensor);
+  }
+  const json trainer = {{"phase", phase_},
+                        {"optimizer", optimizer_->type()},
+                        {"epoch", position_.epoch},
+                        {"batch", position_.batch},
+                        {"step", step_},
+                        {"seed", options_.seed},
+                        {"batch_size", options_.batch_size},
+                        {"sums", {sums_.loss, sums_.right, sums_.images, sums_.seconds}}};
+  archive.add_text("kind", kKind);
+  archive.add_text("trainer", trainer.dump());
+  archive.add_text("history", history_json(history_));
+  archive.add_text("calibrated",
+                   history_json(calibrated_ ? History{*calibrated_} : History{}));
+  archive.add_text("notes", json(notes).dump());
+  archive.write(path);
+}
+
+std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesystem::path& path) {
+  return restore(Archive::read(path));
+}
+
+std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
+  if (archive.text("kind") != kKind) {
+    throw FormatError(fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind,
+                                  archive.text("kind")));
+  }
+  try {
+    const json trainer = json::parse(archive.text("trainer"));
+    const auto must_be = [&](const char* key, const json& expected) {
+      if (trainer.at(key) != expected) {
+        throw FormatError(fmt::format("checkpoint: expected {} {}, found {}", key,
+                                      expected.dump(), trainer.at(key).dump()));
+      }
+    };
+    must_be("phase", phase_);
+    must_be("optimizer", optimizer_->type());
+    must_be("seed", options_.seed);
+    must_be("batch_size", options_.batch_size);
+    History history = parse_history(archive.text("history"));
+    History calibrated = parse_history(archive.text("calibrated"));
+    auto notes = json::parse(archive.text("notes")).get<std::map<std::string, std::string>>();
+    const auto sums = trainer.at("sums").get<std::array<double, 4>>();
+    const LoaderPosition position{trainer.at("epoch").get<Index>(),
+                                  trainer.at("batch").get<Index>()};
+    const auto step = trainer.at("step").get<std::uint64_t>();
+
+    // All that can fail comes before anything is changed.
+    auto targets = prefixed("model", model_->saved_tensors());
+    const auto moments = prefixed("optimizer", optimizer_->state());
+    targets.insert(targets.end(), moments.begin(), moments.end());
+    for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
+    for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
+    position_ = position;
+    step_ = step;
+    sums_ = {sums[0], sums[1], sums[2], sums[3]};
+    history_ = std::move(history);
+    calibrated_.reset();
+    if (!calibrated.empty()) calibrated_ = calibrated.front();
+    return notes;
+  } catch (const json::exception& error) {
+    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/train/data/byte_source.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <system_error>
+
+namespace octet {
+namespace {
+
+constexpr std::array<std::uint8_t, 2> kGzipMagic = {0x1F, 0x8B};
+constexpr std::size_t kInputBytes = 1U << 16;
+
+}  // namespace
+
+class ByteSource::File {
+ public:
+  explicit File(const std::filesystem::path& path) : name_(path.string()) {
+    std::error_code failure;
+    const auto status = std::filesystem::status(path, failure);
+    if (!std::filesystem::exists(status)) {
+      throw IoError(fmt::format("{}: no such file", name_));
+    }
+    if (!std::filesystem::is_regular_file(status)) {
+      throw IoError(fmt::format("{}: expected a file, found a directory or device", name_));
+    }
+    size_ = std::filesystem::file_size(path, failure);
+    stream_.open(path, std::ios::binary);
+    if (failure || !stream_) {
+      const auto reason = failure ? failure : std::error_code(errno, std::generic_category());
+      throw IoError(fmt::format("{}: cannot be opened: {}", name_, reason.message()));
+    }
+  }
+
+  std::size_t read(std::span<std::uint8_t> out) {
+    stream_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
+    if (stream_.bad()) throw IoError(fmt::format("{}: reading failed", name_));
+    return static_cast<std::size_t>(stream_.gcount());
+  }
+
+  void rewind() {
+    stream_.clear();
+    stream_.seekg(0);
+  }
+
+  const std::string& name() const { return name_; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  std::string name_;
+  std::ifstream stream_;
+  std::uint64_t size_ = 0;
+};
+
+class ByteSource::Inflater {
+ public:
+  explicit Inflater(File& file) : file_(file) {
+    constexpr int kGzipWrapper = 16;
+    if (inflateInit2(&zlib_, kGzipWrapper + MAX_WBITS) != Z_OK) {
+      throw IoError(fmt::format("{}: zlib could not be started", file_.name()));
+    }
+  }
+  ~Inflater() { inflateEnd(&zlib_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  std::size_t read(std::span<std::uint8_t> out) {
+    std::size_t written = 0;
+    while (written < out.size()) {
+      if (zlib_.avail_in == 0) refill();
+      if (zlib_.avail_in == 0) {
+        if (!between_members_) {
+          throw FormatError(fmt::format(
+              "{}: the gzip stream is cut short; was the download interrupted?", file_.name()));
+        }
+        break;
+      }
+      written += inflate_into(out.subspan(written));
+    }
+    return written;
+  }
+
+ private:
+  void refill() {
+    zlib_.avail_in = static_cast<uInt>(file_.read(input_));
+    zlib_.next_in = input_.data();
+  }
+
+  std::size_t inflate_into(std::span<std::uint8_t> out) {
+    constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+    const auto room = static_cast<uInt>(std::min(out.size(), kMost));
+    zlib_.next_out = out.data();
+    zlib_.avail_out = room;
+    // What follows a whole member is another one or does not belong there.
+    if (between_members_ && zlib_.next_in[0] != kGzipMagic[0]) {
+      throw FormatError(
+          fmt::format("{}: there are bytes after the end of the gzip stream", file_.name()));
+    }
+    const int status = inflate(&zlib_, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END) {
+      throw FormatError(fmt::format("{}: the gzip stream is damaged: {}", file_.name(),
+                                    zlib_.msg != nullptr ? zlib_.msg : "zlib gave no reason"));
+    }
+    between_members_ = status == Z_STREAM_END;
+    const std::size_t written = room - zlib_.avail_out;
+    if (between_members_) inflateReset(&zlib_);
+    return written;
+  }
+
+  File& file_;
+  z_stream zlib_{};
+  std::array<std::uint8_t, kInputBytes> input_;
+  bool between_members_ = false;
+};
+
+ByteSource::ByteSource(const std::filesystem::path& path) : file_(std::make_unique<File>(path)) {
+  std::array<std::uint8_t, kGzipMagic.size()> first{};
+  const bool gzip = file_->read(first) == first.size() && first == kGzipMagic;
+  file_->rewind();
+  if (gzip) inflater_ = std::make_unique<Inflater>(*file_);
+}
+
+ByteSource::~ByteSource() = default;
+
+std::size_t ByteSource::read(std::span<std::uint8_t> out) {
+  return inflater_ ? inflater_->read(out) : file_->read(out);
+}
+
+std::uint64_t ByteSource::file_size() const { return file_->size(); }
+
+}  // namespace octet

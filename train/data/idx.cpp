@@ -1,0 +1,215 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/train/data/byte_source.h>
+#include <octet/train/data/idx.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint8_t kUnsignedByte = 0x08;
+/// More axes than any data set has; keeps a stray byte from asking for 255 extents.
+constexpr std::uint8_t kMaxRank = 8;
+/// The most that a gzipped file may promise.
+constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;
+constexpr std::size_t kPieceBytes = 1U << 20;
+
+std::string_view type_name(std::uint8_t type) {
+  switch (type) {
+    case 0x09:
+      return "signed bytes";
+    case 0x0B:
+      return "16-bit integers";
+    case 0x0C:
+      return "32-bit integers";
+    case 0x0D:
+      return "floats";
+    case 0x0E:
+      return "doubles";
+    default:
+      return "no type that IDX has";
+  }
+}
+
+void read_header_bytes(ByteSource& source, std::span<std::uint8_t> out, const std::string& file) {
+  if (source.read(out) != out.size()) {
+    throw FormatError(fmt::format("{}: too short for an IDX header", file));
+  }
+}
+
+Shape read_header(ByteSource& source, const std::string& file) {
+  std::array<std::uint8_t, 4> magic{};
+  read_header_bytes(source, magic, file);
+  if (magic[0] != 0 || magic[1] != 0) {
+    throw FormatError(fmt::format(
+        "{}: expected an IDX file (first bytes 00 00 08 rank), found {:02x}; is it another format, "
+        "or an error page saved by a download?",
+        file, fmt::join(magic, " ")));
+  }
+  if (magic[2] != kUnsignedByte) {
+    throw FormatError(
+        fmt::format("{}: expected an IDX file of unsigned bytes (type 0x08), found "
+                    "type 0x{:02x}: {}",
+                    file, magic[2], type_name(magic[2])));
+  }
+  if (magic[3] == 0 || magic[3] > kMaxRank) {
+    throw FormatError(
+        fmt::format("{}: expected a rank of 1 to {}, found {}", file, kMaxRank, magic[3]));
+  }
+  std::vector<Index> dims;
+  for (int axis = 0; axis < magic[3]; ++axis) {
+    std::array<std::uint8_t, 4> extent{};
+    read_header_bytes(source, extent, file);
+    Index value = 0;
+    for (const std::uint8_t byte : extent) value = value * 256 + byte;
+    dims.push_back(value);
+  }
+  return Shape(std::move(dims));
+}
+
+/// The number of values that `shape` promises, once it is known to be credible.
+std::uint64_t check_promise(const ByteSource& source, const Shape& shape, const std::string& file) {
+  const std::uint64_t header = 4 + 4 * static_cast<std::uint64_t>(shape.rank());
+  const std::uint64_t limit = source.gzipped() ? kMaxValues : source.file_size() - header;
+  const bool empty = std::ranges::find(shape, 0) != shape.end();
+  std::uint64_t promised = empty ? 0 : 1;
+  for (const Index extent : shape) {
+    // limit < 2^63 and an extent < 2^32: compare by division, as the product may overflow.
+    if (!empty && promised > limit / static_cast<std::uint64_t>(extent)) {
+      throw FormatError(fmt::format(
+          "{}: the header promises {} bytes, but {}", file, fmt::join(shape, " x "),
+          source.gzipped() ? fmt::format("a gzipped set may have {} at most", kMaxValues)
+                           : fmt::format("only {} follow; was the download interrupted?", limit)));
+    }
+    promised *= static_cast<std::uint64_t>(extent);
+  }
+  return promised;
+}
+
+struct Labelled {
+  IdxArray images;
+  IdxArray labels;
+};
+
+constexpr std::array<std::string_view, 4> kStems = {"train-images-idx3", "train-labels-idx1",
+                                                    "t10k-images-idx3", "t10k-labels-idx1"};
+
+fs::path find_file(const fs::path& directory, std::string_view stem) {
+  const auto cut = stem.rfind('-');
+  for (const char separator : {'-', '.'}) {
+    std::string name(stem);
+    name[cut] = separator;
+    for (const std::string_view ending : {"-ubyte", "-ubyte.gz"}) {
+      fs::path path = directory / (name + std::string(ending));
+      std::error_code failure;
+      if (fs::exists(path, failure)) return path;
+    }
+  }
+  throw IoError(
+      fmt::format("load_idx: {} has no {}-ubyte; expected {}-ubyte there, each plain or with .gz. "
+                  "To get MNIST: "
+                  "scripts/get_mnist.sh {}",
+                  directory.string(), stem, fmt::join(kStems, "-ubyte, "), directory.string()));
+}
+
+Labelled load_pair(const fs::path& image_path, const fs::path& label_path) {
+  Labelled pair{read_idx(image_path), read_idx(label_path)};
+  if (pair.labels.shape.rank() != 1) {
+    throw FormatError(fmt::format(
+        "{}: expected labels, a file of rank 1, found shape {}{}", label_path.string(),
+        pair.labels.shape.to_string(),
+        pair.images.shape.rank() == 1 ? "; are the images and labels files swapped?" : ""));
+  }
+  if (pair.images.shape.rank() < 2) {
+    throw FormatError(
+        fmt::format("{}: expected images, a file of rank 2 or more, found shape {}; "
+                    "is it a labels file?",
+                    image_path.string(), pair.images.shape.to_string()));
+  }
+  if (pair.images.shape[0] != pair.labels.shape[0]) {
+    throw FormatError(fmt::format(
+        "{} holds {} images, but {} holds {} labels; are they of the same set?",
+        image_path.string(), pair.images.shape[0], label_path.string(), pair.labels.shape[0]));
+  }
+  if (pair.images.values.empty()) {
+    throw FormatError(fmt::format("{}: holds no images: shape {}", image_path.string(),
+                                  pair.images.shape.to_string()));
+  }
+  return pair;
+}
+
+Dataset to_dataset(std::string name, Labelled pair, int classes) {
+  return Dataset::from_bytes(std::move(name), pair.images.shape.without_batch(),
+                             std::move(pair.images.values),
+                             Labels(pair.labels.values.begin(), pair.labels.values.end()), classes);
+}
+
+std::string directory_name(const fs::path& directory) {
+  const fs::path whole = fs::weakly_canonical(directory);
+  return whole.has_filename() ? whole.filename().string() : whole.string();
+}
+
+}  // namespace
+
+IdxArray read_idx(const fs::path& path) {
+  const std::string file = path.string();
+  ByteSource source(path);
+  IdxArray result;
+  result.shape = read_header(source, file);
+  const std::uint64_t promised = check_promise(source, result.shape, file);
+  if (!source.gzipped()) result.values.reserve(promised);
+  // Grown as bytes arrive, so that memory follows what the file holds and not what it promises.
+  while (result.values.size() < promised) {
+    const std::size_t before = result.values.size();
+    result.values.resize(std::min<std::uint64_t>(promised, before + kPieceBytes));
+    const auto piece = std::span(result.values).subspan(before);
+    const std::size_t got = source.read(piece);
+    if (got < piece.size()) {
+      throw FormatError(fmt::format("{}: the header promises {} bytes, but only {} follow", file,
+                                    promised, before + got));
+    }
+  }
+  std::array<std::uint8_t, 1> more{};
+  if (source.read(more) != 0) {
+    throw FormatError(
+        fmt::format("{}: there are bytes after the {} that the header promises", file, promised));
+  }
+  return result;
+}
+
+DataSplit load_idx(const fs::path& directory) {
+  std::error_code failure;
+  if (!fs::is_directory(directory, failure)) {
+    throw IoError(fmt::format(
+        "load_idx: {} is no directory; expected {}-ubyte in it, each plain or with .gz. To get "
+        "MNIST: scripts/get_mnist.sh {}",
+        directory.string(), fmt::join(kStems, "-ubyte, "), directory.string()));
+  }
+  std::array<fs::path, kStems.size()> files;
+  std::ranges::transform(kStems, files.begin(),
+                         [&](std::string_view stem) { return find_file(directory, stem); });
+  Labelled train = load_pair(files[0], files[1]);
+  Labelled test = load_pair(files[2], files[3]);
+  const Shape example = train.images.shape.without_batch();
+  if (test.images.shape.without_batch() != example) {
+    throw FormatError(fmt::format(
+        "load_idx: the test images of {} have shape {}, the train images "
+        "{}; are they of the same set?",
+        directory.string(), test.images.shape.without_batch().to_string(), example.to_string()));
+  }
+  const int classes = 1 + std::max(*std::ranges::max_element(train.labels.values),
+                                   *std::ranges::max_element(test.labels.values));
+  const std::string name = directory_name(directory);
+  return {to_dataset(name, std::move(train), classes), to_dataset(name, std::move(test), classes)};
+}
+
+}  // namespace octet

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <octet/core/shape.h>
+#include <octet/train/dataset.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace octet {
+
+/// The contents of one IDX file of unsigned bytes, row-major.
+struct IdxArray {
+  Shape shape;
+  std::vector<std::uint8_t> values;
+};
+
+/// Reads an IDX file (Y. LeCun's format of the MNIST files: two zero bytes, type, rank, big-endian
+/// 32-bit extents, values), plain or gzipped, whichever its first bytes say. Only unsigned bytes
+/// (type 0x08). The header is checked before anything is allocated: against the size of a plain
+/// file; in a gzipped one against 1 GiB, and values are then read in pieces.
+/// Throws IoError where the file cannot be read, FormatError where it holds anything else than its
+/// header promises, to the last byte.
+IdxArray read_idx(const std::filesystem::path& path);
+
+/// Reads the four files of an MNIST-like set in `directory`: train-images-idx3-ubyte,
+/// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each plain or with .gz,
+/// and with '.' in place of the '-' before "idx" as some mirrors have it. Images may have any
+/// shape; there are as many classes as the largest label of both sets plus 1; the set is named
+/// after the directory. Throws IoError where a file is missing, FormatError where files do not
+/// belong together.
+DataSplit load_idx(const std::filesystem::path& directory);
+
+}  // namespace octet

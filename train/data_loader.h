@@ -1,0 +1,88 @@
+#pragma once
+
+#include <octet/core/random.h>
+#include <octet/core/tensor.h>
+#include <octet/train/dataset.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace octet {
+
+/// Features [n, example_shape...] and their n labels.
+struct Batch {
+  Tensor features;
+  Labels labels;
+};
+
+/// Changes a batch before it is trained on. It may write into `features` or put another tensor with
+/// as many rows there. `random` differs for each batch and depends on (seed, epoch, batch) alone.
+using Augment =
+    std::function<void(Tensor& features, std::span<const std::int32_t> labels, Random random)>;
+
+struct LoaderOptions {
+  std::size_t batch_size = 128;
+  bool shuffle = true;
+  std::uint64_t seed = 0;
+  /// Leaves out the last batch where it would be smaller than the others.
+  bool drop_last = false;
+  Augment augment = nullptr;
+};
+
+/// Where a loader stands: the epoch, and the batch of it that next() returns next.
+struct LoaderPosition {
+  Index epoch = 0;
+  Index batch = 0;
+
+  bool operator==(const LoaderPosition&) const = default;
+};
+
+/// Cuts a data set into batches, in a new order each epoch. The order is a pure function of
+/// (seed, epoch), so a run that resumes at a position sees what an uninterrupted one sees.
+///
+///     for (Index epoch = 0; epoch < epochs; ++epoch) {
+///       loader.start_epoch(epoch);
+///       for (Batch batch; loader.next(batch);) step(batch);
+///     }
+class DataLoader {
+ public:
+  /// Keeps a reference to `dataset`, which must outlive the loader. Throws InvalidArgument for an
+  /// empty set, a batch size of 0, or where drop_last leaves no batch.
+  explicit DataLoader(const Dataset& dataset, LoaderOptions options = {});
+  explicit DataLoader(const Dataset&& dataset, LoaderOptions options = {}) = delete;
+
+  const Dataset& dataset() const { return *dataset_; }
+  const LoaderOptions& options() const { return options_; }
+
+  /// Batches in an epoch.
+  std::size_t batches() const { return batches_; }
+  /// Examples in an epoch: the whole set unless drop_last leaves some out.
+  std::size_t examples() const;
+
+  /// Moves to the first batch of `epoch`. Throws InvalidArgument below 0.
+  void start_epoch(Index epoch) { seek({epoch, 0}); }
+
+  /// Fills `batch` with the epoch's next one; false, with `batch` as it was, after the last.
+  bool next(Batch& batch);
+
+  LoaderPosition position() const { return position_; }
+  /// Goes on from `position`. Throws InvalidArgument for an epoch below 0 or a batch outside
+  /// [0, batches()].
+  void seek(LoaderPosition position);
+
+ private:
+  void order_rows();
+
+  const Dataset* dataset_;
+  LoaderOptions options_;
+  std::size_t batches_;
+  LoaderPosition position_;
+  /// The order of the rows in `ordered_epoch_`; empty when not shuffled.
+  std::vector<std::uint32_t> order_;
+  Index ordered_epoch_ = -1;
+};
+
+}  // namespace octet

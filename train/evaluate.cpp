@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/evaluate.h>
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kRowsPerPass = 1000;
+constexpr Index kInterpreterBatch = 250;
+
+/// Runs `predict_rows` on pieces of the data set and scores the result.
+template <class Predict>
+Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
+  Evaluation result;
+  result.predictions.reserve(data.size());
+  std::size_t right = 0;
+  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
+    const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
+    const Labels predicted = predict_rows(data.features(begin, end));
+    for (std::size_t i = begin; i < end; ++i) {
+      right += predicted[i - begin] == data.labels()[i] ? 1U : 0U;
+    }
+    result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
+  }
+  if (!data.empty()) {
+    result.accuracy = static_cast<double>(right) / static_cast<double>(data.size());
+  }
+  return result;
+}
+
+/// With kernel ranges as they are.
+Labels predict_rows(const Sequential& model, const Tensor& features) {
+  const NoGrad guard;
+  const Tensor input = fit_to_input(model, features);
+  // The export's classes are those of its integer softmax; a float model's are those of its logits.
+  return argmax(is_quantized(model) ? model.forward(input) : model.forward_logits(input));
+}
+
+}  // namespace
+
+Tensor fit_to_input(const Sequential& model, const Tensor& features) {
+  const Shape& expected = model.input_shape();
+  if (features.shape().without_batch() == expected) return features;
+  if (features.shape().without_batch().size() != expected.size()) {
+    throw InvalidArgument(fmt::format(
+        "model \"{}\" takes examples of shape {} ({} values), found {} ({} values)", model.name(),
+        expected.to_string(), expected.size(), features.shape().without_batch().to_string(),
+        features.shape().without_batch().size()));
+  }
+  return features.reshape(expected.with_batch(features.dim(0)));
+}
+
+Labels predict(const Sequential& model, const Tensor& features) {
+  refresh_kernel_ranges(model);
+  return predict_rows(model, features);
+}
+
+Evaluation evaluate(const Sequential& model, const Dataset& data) {
+  refresh_kernel_ranges(model);
+  return evaluate_in_pieces(
+      data, [&](const Tensor& features) { return predict_rows(model, features); });
+}
+
+Evaluation evaluate(const IntegerModel& model, const Dataset& data) {
+  Interpreter interpreter(model, {.batch = kInterpreterBatch});
+  return evaluate_in_pieces(
+      data, [&](const Tensor& features) { return interpreter.predict(features.span()); });
+}
+
+std::size_t count_differing(const Evaluation& a, const Evaluation& b) {
+  if (a.predictions.size() != b.predictions.size()) {
+    throw InvalidArgument(fmt::format("count_differing: {} predictions against {}",
+                                      a.predictions.size(), b.predictions.size()));
+  }
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < a.predictions.size(); ++i) {
+    differing += a.predictions[i] != b.predictions[i] ? 1U : 0U;
+  }
+  return differing;
+}
+
+}  // namespace octet

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <octet/deploy/integer_model.h>
+#include <octet/layers/sequential.h>
+#include <octet/train/dataset.h>
+
+namespace octet {
+
+/// A model's predictions on a data set.
+struct Evaluation {
+  Labels predictions;
+  /// The share of rows predicted right; 0 of none.
+  double accuracy = 0.0;
+};
+
+/// Features [n, ...] as the model takes them: reshaped where only the shape of an example differs,
+/// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
+Tensor fit_to_input(const Sequential& model, const Tensor& features);
+
+/// The class of each row: the first largest output. A quantized model is run as it is simulated,
+/// with its kernel ranges taken anew.
+Labels predict(const Sequential& model, const Tensor& features);
+Evaluation evaluate(const Sequential& model, const Dataset& data);
+
+/// The same by the integer engine, on a lowered model.
+Evaluation evaluate(const IntegerModel& model, const Dataset& data);
+
+/// In how many rows two evaluations of one data set differ.
+std::size_t count_differing(const Evaluation& a, const Evaluation& b);
+
+}  // namespace octet

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// What one epoch of training came to.
+struct EpochRecord {
+  /// "float", or "qat" for a quantized model.
+  std::string phase;
+  /// Counted from 1 within the phase.
+  int epoch = 0;
+  /// Means over the epoch, each batch as it was when trained on. For a quantized model all
+  /// accuracies but the integer ones are those of the simulation.
+  double train_loss = 0.0;
+  double train_accuracy = 0.0;
+  std::optional<double> test_accuracy;
+  /// Of the exported integers, and how many of their test predictions differ from the simulation's;
+  /// for a quantized model alone.
+  std::optional<double> integer_accuracy;
+  std::optional<std::size_t> differing_predictions;
+  /// Of training alone, without evaluation.
+  double seconds = 0.0;
+  double images_per_second = 0.0;
+  float learning_rate = 0.0F;
+};
+
+using History = std::vector<EpochRecord>;
+
+/// A header and one line an epoch. Without times, equal runs give equal text.
+std::string history_csv(const History& history, bool with_times = true);
+
+/// The history as a JSON array, and back. Throws FormatError for text that history_json() did not
+/// write.
+std::string history_json(const History& history);
+History parse_history(const std::string& json);
+
+}  // namespace octet

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/parallel.h>
+#include <octet/train/optimizer.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kGrain = 1U << 14;
+
+void require(bool holds, std::string_view what, double found) {
+  if (!holds) throw InvalidArgument(fmt::format("{}, found {}", what, found));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Optimizer& other)
+    : slot_names_(other.slot_names_),
+      parameter_names_(other.parameter_names_),
+      slots_(other.slots_),
+      steps_(other.steps_.clone()) {
+  for (auto& slot : slots_) {
+    for (Tensor& tensor : slot) tensor = tensor.clone();
+  }
+}
+
+void Optimizer::build(const std::vector<NamedTensor>& parameters) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : parameters) names.push_back(name);
+  if (!parameter_names_.empty()) {
+    if (names != parameter_names_) {
+      throw InvalidArgument(fmt::format(
+          "{}: the parameters are others than in the step before; use a new optimizer for a new "
+          "model",
+          type()));
+    }
+    return;
+  }
+  parameter_names_ = std::move(names);
+  slots_.assign(slot_names_.size(), {});
+  for (auto& slot : slots_) {
+    for (const auto& [name, tensor] : parameters) slot.push_back(Tensor::zeros(tensor.shape()));
+  }
+}
+
+void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_rate) {
+  require(learning_rate > 0.0F && std::isfinite(learning_rate),
+          "optimizer: expected a learning rate above 0", learning_rate);
+  build(parameters);
+  steps_.data()[0] += 1.0F;
+  const double step = static_cast<double>(steps_.item());
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    Tensor parameter = parameters[p].tensor;
+    if (!parameter.grad().defined()) continue;
+    const Tensor gradient = parameter.grad();
+    parallel_for(static_cast<std::size_t>(parameter.size()), kGrain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::vector<std::span<float>> slots;
+                   for (auto& slot : slots_) {
+                     slots.push_back(slot[p].span().subspan(begin, end - begin));
+                   }
+                   update(parameter.span().subspan(begin, end - begin),
+                          gradient.span().subspan(begin, end - begin), slots, learning_rate, step);
+                 });
+  }
+}
+
+std::vector<NamedTensor> Optimizer::state() const {
+  std::vector<NamedTensor> result = {{"steps", steps_}};
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    for (std::size_t p = 0; p < parameter_names_.size(); ++p) {
+      result.push_back({slot_names_[s] + "/" + parameter_names_[p], slots_[s][p]});
+    }
+  }
+  return result;
+}
+
+Sgd::Sgd(SgdOptions options) : Optimizer({"velocity"}), options_(options) {
+  require(options.momentum >= 0.0F && options.momentum < 1.0F,
+          "Sgd: expected a momentum in [0, 1)", options.momentum);
+  require(options.weight_decay >= 0.0F, "Sgd: expected a weight decay of 0 or more",
+          options.weight_decay);
+}
+
+void Sgd::update(std::span<float> parameter, std::span<const float> gradient,
+                 const std::vector<std::span<float>>& slots, float learning_rate,
+                 double /*step*/) const {
+  float* __restrict w = parameter.data();
+  float* __restrict velocity = slots[0].data();
+  const float* __restrict g = gradient.data();
+  const float momentum = options_.momentum;
+  const float decay = options_.weight_decay;
+  const float ahead = options_.nesterov ? momentum : 1.0F;
+  const float direct = options_.nesterov ? 1.0F : 0.0F;
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    const float slope = g[i] + decay * w[i];
+    velocity[i] = momentum * velocity[i] + slope;
+    w[i] -= learning_rate * (direct * slope + ahead * velocity[i]);
+  }
+}
+
+Adam::Adam(AdamOptions options, Decay decay)
+    : Optimizer({"m", "v"}), options_(options), decay_(decay) {
+  require(options.beta1 >= 0.0F && options.beta1 < 1.0F, "Adam: expected beta1 in [0, 1)",
+          options.beta1);
+  require(options.beta2 >= 0.0F && options.beta2 < 1.0F, "Adam: expected beta2 in [0, 1)",
+          options.beta2);
+  require(options.epsilon > 0.0F, "Adam: expected an epsilon above 0", options.epsilon);
+  require(options.weight_decay >= 0.0F, "Adam: expected a weight decay of 0 or more",
+          options.weight_decay);
+}
+
+void Adam::update(std::span<float> parameter, std::span<const float> gradient,
+                  const std::vector<std::span<float>>& slots, float learning_rate,
+                  double step) const {
+  float* __restrict w = parameter.data();
+  float* __restrict m = slots[0].data();
+  float* __restrict v = slots[1].data();
+  const float* __restrict g = gradient.data();
+  const float beta1 = options_.beta1;
+  const float beta2 = options_.beta2;
+  const float epsilon = options_.epsilon;
+  const float coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F;
+  const float shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F;
+  // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
+  const auto rate = static_cast<float>(static_cast<double>(learning_rate) /
+                                       (1.0 - std::pow(static_cast<double>(beta1), step)));
+  const auto spread = static_cast<float>(
+      1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    const float slope = g[i] + coupled * w[i];
+    m[i] = beta1 * m[i] + (1.0F - beta1) * slope;
+    v[i] = beta2 * v[i] + (1.0F - beta2) * slope * slope;
+    w[i] -= shrink * w[i] + rate * m[i] / (std::sqrt(v[i]) * spread + epsilon);
+  }
+}
+
+double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm) {
+  require(max_norm > 0.0, "clip_gradients: expected a norm above 0", max_norm);
+  double squares = 0.0;
+  for (const auto& [name, tensor] : parameters) {
+    if (!tensor.grad().defined()) continue;
+    for (const float g : tensor.grad().span()) {
+      squares += static_cast<double>(g) * static_cast<double>(g);
+    }
+  }
+  const double norm = std::sqrt(squares);
+  if (!(norm > max_norm)) return norm;
+  const auto scale = static_cast<float>(max_norm / norm);
+  for (const auto& [name, tensor] : parameters) {
+    if (!tensor.grad().defined()) continue;
+    Tensor gradient = tensor.grad();
+    for (float& g : gradient.span()) g *= scale;
+  }
+  return norm;
+}
+
+}  // namespace octet

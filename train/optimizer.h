@@ -1,0 +1,113 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Moves parameters against their gradients. Its own tensors (moments) are made at the first step
+/// and saved in checkpoints.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// One step with learning rate `learning_rate` on every parameter that has a gradient.
+  /// Throws InvalidArgument unless 0 < learning_rate < infinity, or where the parameters are others
+  /// than in the step before.
+  void step(const std::vector<NamedTensor>& parameters, float learning_rate);
+
+  virtual std::string_view type() const = 0;
+  /// Moments by name, "<slot>/<parameter>", and the number of steps.
+  std::vector<NamedTensor> state() const;
+  /// Makes the moments for `parameters` where there are none yet.
+  void build(const std::vector<NamedTensor>& parameters);
+  virtual std::unique_ptr<Optimizer> clone() const = 0;
+
+ protected:
+  explicit Optimizer(std::vector<std::string> slots) : slot_names_(std::move(slots)) {}
+  Optimizer(const Optimizer& other);
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Changes parameter[i] given gradient[i]; slots[s][i] are its moments, `step` counts from 1.
+  virtual void update(std::span<float> parameter, std::span<const float> gradient,
+                      const std::vector<std::span<float>>& slots, float learning_rate,
+                      double step) const = 0;
+
+ private:
+  std::vector<std::string> slot_names_;
+  std::vector<std::string> parameter_names_;
+  /// slots_[s][p] belongs to parameter p.
+  std::vector<std::vector<Tensor>> slots_;
+  Tensor steps_ = Tensor::scalar(0.0F);
+};
+
+struct SgdOptions {
+  float momentum = 0.0F;
+  bool nesterov = false;
+  /// L2: weight_decay * w is added to the gradient.
+  float weight_decay = 0.0F;
+};
+
+/// v = momentum * v + g; w -= lr * v, or lr * (g + momentum * v) with Nesterov (Sutskever et al.,
+/// ICML 2013, in the form of PyTorch).
+class Sgd : public Optimizer {
+ public:
+  explicit Sgd(SgdOptions options = {});
+  std::string_view type() const override { return "Sgd"; }
+  std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Sgd>(*this); }
+
+ protected:
+  void update(std::span<float> parameter, std::span<const float> gradient,
+              const std::vector<std::span<float>>& slots, float learning_rate,
+              double step) const override;
+
+ private:
+  SgdOptions options_;
+};
+
+struct AdamOptions {
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+  /// Adam: weight_decay * w is added to the gradient. AdamW: w -= lr * weight_decay * w.
+  float weight_decay = 0.0F;
+};
+
+/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+/// w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+/// (Kingma and Ba, ICLR 2015).
+class Adam : public Optimizer {
+ public:
+  explicit Adam(AdamOptions options = {}) : Adam(options, Decay::coupled) {}
+  std::string_view type() const override { return "Adam"; }
+  std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Adam>(*this); }
+
+ protected:
+  enum class Decay { coupled, decoupled };
+  Adam(AdamOptions options, Decay decay);
+  void update(std::span<float> parameter, std::span<const float> gradient,
+              const std::vector<std::span<float>>& slots, float learning_rate,
+              double step) const override;
+
+ private:
+  AdamOptions options_;
+  Decay decay_;
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).
+class AdamW : public Adam {
+ public:
+  explicit AdamW(AdamOptions options = {.weight_decay = 0.01F})
+      : Adam(options, Decay::decoupled) {}
+  std::string_view type() const override { return "AdamW"; }
+  std::unique_ptr<Optimizer> clone() const override { return std::make_unique<AdamW>(*this); }
+};
+
+/// Scales all gradients by max_norm / norm where their common Euclidean norm is above `max_norm`;
+/// returns the norm before. Throws InvalidArgument unless max_norm > 0.
+double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm);
+
+}  // namespace octet

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <octet/train/progress_bar.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kBarWidth = 24;
+constexpr std::chrono::milliseconds kRedrawEvery{100};
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
+
+std::string scores(const EpochRecord& record) {
+  if (!record.test_accuracy) return "";
+  if (!record.integer_accuracy) {
+    return fmt::format("  test accuracy {}", percent(*record.test_accuracy));
+  }
+  return fmt::format("  test accuracy: simulated {}, integer {}, {} images differ",
+                     percent(*record.test_accuracy), percent(*record.integer_accuracy),
+                     record.differing_predictions.value_or(0));
+}
+
+}  // namespace
+
+ProgressBar::ProgressBar(std::FILE* out, Style style)
+    : out_(out),
+      draws_bar_(style == Style::bar || (style == Style::automatic && isatty(fileno(out)) == 1)) {}
+
+void ProgressBar::on_calibrated(Trainer& /*trainer*/, const EpochRecord& start) {
+  fmt::print(out_, "{:<5} calibrated{}\n", start.phase, scores(start));
+  std::fflush(out_);
+}
+
+void ProgressBar::on_step_end(const Progress& p) {
+  epochs_ = p.epochs;
+  const Clock::time_point now = Clock::now();
+  if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawEvery)) return;
+  last_drawn_ = now;
+  const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
+  const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));
+  const double left = p.seconds / done - p.seconds;
+  fmt::print(out_, "\r\033[K{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left",
+             p.phase, p.epoch, p.epochs, std::string(full, '#'),
+             std::string(kBarWidth - full, '.'), p.loss, percent(p.accuracy),
+             p.images / std::max(p.seconds, 1e-9), left);
+  std::fflush(out_);
+  bar_is_shown_ = true;
+}
+
+void ProgressBar::clear_bar() {
+  if (bar_is_shown_) fmt::print(out_, "\r\033[K");
+  bar_is_shown_ = false;
+}
+
+void ProgressBar::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& r) {
+  clear_bar();
+  fmt::print(out_, "{:<5} {}/{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n", r.phase,
+             r.epoch, epochs_, r.train_loss, percent(r.train_accuracy), r.seconds,
+             r.images_per_second, scores(r));
+  std::fflush(out_);
+}
+
+}  // namespace octet

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <octet/train/callback.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace octet {
+
+/// Shows each epoch on `out`: on a terminal a bar that is drawn over (loss, accuracy, images a
+/// second, time left), elsewhere one plain line at the epoch's end. Quantized models show the
+/// simulated and the integer accuracy side by side, and in how many test images they disagree.
+class ProgressBar : public Callback {
+ public:
+  enum class Style { automatic, bar, lines };
+  explicit ProgressBar(std::FILE* out, Style style = Style::automatic);
+
+  void on_calibrated(Trainer& trainer, const EpochRecord& start) override;
+  void on_step_end(const Progress& progress) override;
+  void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void clear_bar();
+
+  std::FILE* out_;
+  bool draws_bar_;
+  bool bar_is_shown_ = false;
+  int epochs_ = 0;
+  Clock::time_point last_drawn_{};
+};
+
+}  // namespace octet

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/log.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/trainer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
+constexpr std::uint64_t kStepStream = 0x57E9;
+
+bool all_finite(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); });
+}
+
+/// The first layer of a forward pass whose output is not finite, in words.
+std::string first_layer_at_fault(const Sequential& model, const Tensor& features) {
+  const NoGrad guard;
+  if (!all_finite(features)) return "the batch itself holds NaN or infinity";
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (!all_finite(tensor)) return fmt::format("parameter \"{}\" holds NaN or infinity", name);
+  }
+  Tensor value = features;
+  for (const auto& layer : model.layers()) {
+    value = layer->forward_logits(value, {});
+    if (!all_finite(value)) {
+      return fmt::format("the output of layer \"{}\" holds NaN or infinity", layer->name());
+    }
+  }
+  return "every layer's output is finite; the loss itself is not";
+}
+
+}  // namespace
+
+Trainer::Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
+    : model_(&model), optimizer_(std::move(optimizer)), options_(std::move(options)) {
+  if (!options_.loss || !options_.schedule) {
+    throw InvalidArgument("Trainer: expected a loss and a schedule, found an empty function");
+  }
+  if (options_.batch_size == 0) {
+    throw InvalidArgument("Trainer: expected a batch size of at least 1, found 0");
+  }
+  if (!model_->built()) model_->build(options_.seed);
+  optimizer_->build(model_->parameters());
+  phase_ = is_quantized(*model_) ? "qat" : "float";
+}
+
+void Trainer::add_callback(std::shared_ptr<Callback> callback) {
+  callbacks_.push_back(std::move(callback));
+}
+
+const History& Trainer::fit(const Dataset& train, const Dataset& test, int epochs) {
+  DataLoader loader(train, {.batch_size = options_.batch_size,
+                            .shuffle = options_.shuffle,
+                            .seed = options_.seed,
+                            .augment = options_.augment});
+  stopped_ = false;
+  for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
+  if (position_.epoch < epochs) prepare(loader, test);
+  while (position_.epoch < epochs) {
+    loader.seek(position_);
+    if (!run_epoch(loader, epochs)) {
+      stopped_ = true;
+      break;
+    }
+    finish_epoch(test);
+    const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
+    if (std::ranges::any_of(callbacks_, wants_stop)) break;
+  }
+  return history_;
+}
+
+void Trainer::prepare(DataLoader& loader, const Dataset& test) {
+  if (!is_quantized(*model_) || has_ranges(*model_)) return;
+  loader.start_epoch(position_.epoch);
+  Batch batch;
+  for (std::size_t i = 0; i < std::max<std::size_t>(options_.calibration_batches, 1); ++i) {
+    if (!loader.next(batch)) break;
+    calibrate(*model_, fit_to_input(*model_, batch.features));
+  }
+  refresh_kernel_ranges(*model_);
+  if (test.empty()) return;
+  calibrated_.emplace();
+  calibrated_->phase = phase_;
+  score(*calibrated_, test);
+  for (const auto& callback : callbacks_) callback->on_calibrated(*this, *calibrated_);
+}
+
+bool Trainer::run_epoch(DataLoader& loader, int epochs) {
+  const Clock::time_point begin = Clock::now();
+  const double seconds_before = sums_.seconds;
+  Batch batch;
+  while (loader.next(batch)) {
+    for (const auto& callback : callbacks_) callback->on_step_begin(*model_, step_);
+    batch.features = fit_to_input(*model_, batch.features);
+    run_step(batch, options_.schedule(step_));
+    ++step_;
+    position_ = loader.position();
+    sums_.seconds =
+        seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
+    for (const auto& callback : callbacks_) callback->on_step_end(progress(loader, epochs));
+    if (options_.should_stop && options_.should_stop()) return false;
+  }
+  return true;
+}
+
+void Trainer::run_step(const Batch& batch, float learning_rate) {
+  const ForwardContext context{.mode = ForwardContext::Mode::training,
+                               .random = Random(options_.seed, kStepStream).fork(step_)};
+  try {
+    const Tensor output = model_->forward_logits(batch.features, context);
+    Tensor loss = options_.loss(output, batch.labels);
+    check_loss(loss, batch.features);
+    const auto images = static_cast<double>(batch.labels.size());
+    sums_.loss += static_cast<double>(loss.item()) * images;
+    sums_.right += accuracy(output, batch.labels) * images;
+    sums_.images += images;
+    model_->zero_grad();
+    loss.backward();
+  } catch (const NumericError& error) {
+    throw NumericError(fmt::format("training stopped at {}: {}", place(), error.what()));
+  }
+  const auto parameters = model_->parameters();
+  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
+  optimizer_->step(parameters, learning_rate);
+}
+
+void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
+  if (std::isfinite(loss.item())) return;
+  throw NumericError(fmt::format("the loss is {}; {}. Try a smaller learning rate", loss.item(),
+                                 first_layer_at_fault(*model_, features)));
+}
+
+void Trainer::finish_epoch(const Dataset& test) {
+  EpochRecord record;
+  record.phase = phase_;
+  record.epoch = static_cast<int>(position_.epoch) + 1;
+  record.train_loss = sums_.loss / sums_.images;
+  record.train_accuracy = sums_.right / sums_.images;
+  record.seconds = sums_.seconds;
+  record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
+  record.learning_rate = options_.schedule(step_ - 1);
+  if (!test.empty()) score(record, test);
+  history_.push_back(record);
+  sums_ = {};
+  position_ = {position_.epoch + 1, 0};
+  for (const auto& callback : callbacks_) callback->on_epoch_end(*this, record);
+}
+
+void Trainer::score(EpochRecord& record, const Dataset& test) const {
+  const Evaluation simulated = evaluate(test);
+  record.test_accuracy = simulated.accuracy;
+  if (!is_quantized(*model_)) return;
+  const Evaluation integer = octet::evaluate(lower(), test);
+  record.integer_accuracy = integer.accuracy;
+  record.differing_predictions = count_differing(simulated, integer);
+}
+
+IntegerModel Trainer::lower(const LowerOptions& options) const {
+  refresh_kernel_ranges(*model_);
+  return octet::lower(*model_, options);
+}
+
+void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions& options) const {
+  write_tflite(lower(options), path);
+}
+
+Progress Trainer::progress(const DataLoader& loader, int epochs) const {
+  return {.phase = phase_,
+          .epoch = static_cast<int>(position_.epoch) + 1,
+          .epochs = epochs,
+          .batch = static_cast<std::size_t>(position_.batch),
+          .batches = loader.batches(),
+          .step = step_,
+          .loss = sums_.loss / sums_.images,
+          .accuracy = sums_.right / sums_.images,
+          .seconds = sums_.seconds,
+          .images = sums_.images};
+}
+
+std::string Trainer::place() const {
+  return fmt::format("epoch {}, step {}", position_.epoch + 1, position_.batch + 1);
+}
+
+}  // namespace octet

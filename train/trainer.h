@@ -1,0 +1,121 @@
+#pragma once
+
+#include <octet/deploy/lower.h>
+#include <octet/layers/sequential.h>
+#include <octet/train/callback.h>
+#include <octet/train/data_loader.h>
+#include <octet/train/dataset.h>
+#include <octet/train/evaluate.h>
+#include <octet/train/history.h>
+#include <octet/train/loss.h>
+#include <octet/train/optimizer.h>
+#include <octet/train/schedule.h>
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+struct TrainerOptions {
+  Loss loss = sparse_categorical_cross_entropy();
+  Schedule schedule = constant_rate(1e-3F);
+  std::size_t batch_size = 128;
+  /// Of the order of examples, dropout and augmentation. Weights come from Sequential::build().
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  /// Gradients are scaled down to this common norm; 0: never.
+  double clip_norm = 0.0;
+  Augment augment{};
+  /// Batches that a quantized model without ranges is calibrated on before its first step.
+  std::size_t calibration_batches = 10;
+  /// Asked after every step; true ends fit() there, to be resumed later.
+  std::function<bool()> should_stop{};
+};
+
+/// Trains a model, float or quantized, on labelled examples.
+class Trainer {
+ public:
+  /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
+  /// where it has no tensors yet. Throws InvalidArgument for options that make no sense.
+  template <std::derived_from<Optimizer> O>
+  Trainer(Sequential& model, const O& optimizer, TrainerOptions options = {})
+      : Trainer(model, optimizer.clone(), std::move(options)) {}
+  Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options = {});
+
+  void add_callback(std::shared_ptr<Callback> callback);
+
+  /// Trains until `epochs` epochs are done in all, those of earlier calls and of a loaded
+  /// checkpoint counted. After each, a quantized model is lowered and scored by the integer engine
+  /// too. Returns the records of all epochs so far.
+  /// Throws NumericError with epoch, step and the first layer at fault where the loss is NaN or
+  /// infinite; InvalidArgument for an empty training set or examples the model does not take.
+  const History& fit(const Dataset& train, const Dataset& test, int epochs);
+  /// Without a test set.
+  const History& fit(const Dataset& train, int epochs) { return fit(train, Dataset(), epochs); }
+
+  /// As octet::evaluate().
+  Evaluation evaluate(const Dataset& data) const { return octet::evaluate(*model_, data); }
+  Labels predict(const Tensor& features) const { return octet::predict(*model_, features); }
+
+  /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file.
+  void export_int8(const std::filesystem::path& path, const LowerOptions& options = {}) const;
+  IntegerModel lower(const LowerOptions& options = {}) const;
+
+  const Sequential& model() const { return *model_; }
+  const History& history() const { return history_; }
+  /// How a quantized model scored after calibration and before its first step: post-training
+  /// quantization. None without a test set or where the ranges were there already.
+  const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
+  std::uint64_t steps() const { return step_; }
+  /// Whether the last fit() ended by options.should_stop.
+  bool stopped() const { return stopped_; }
+
+  /// Everything that a run needs to go on as if it had never stopped: parameters, state, optimizer,
+  /// position in the data, running means, history; and `notes` for the caller. Replaces the file as
+  /// a whole or not at all (IoError).
+  void save_checkpoint(const std::filesystem::path& path,
+                       const std::map<std::string, std::string>& notes = {}) const;
+  /// Throws IoError, or FormatError where the file is broken or belongs to another model; the
+  /// trainer is then as before. Returns the notes.
+  std::map<std::string, std::string> load_checkpoint(const std::filesystem::path& path);
+  std::map<std::string, std::string> restore(const Archive& checkpoint);
+
+ private:
+  /// Sums over the part of the current epoch that is done.
+  struct EpochSums {
+    double loss = 0.0;
+    double right = 0.0;
+    double images = 0.0;
+    double seconds = 0.0;
+  };
+
+  void prepare(DataLoader& loader, const Dataset& test);
+  /// False where options.should_stop ended it early.
+  bool run_epoch(DataLoader& loader, int epochs);
+  void run_step(const Batch& batch, float learning_rate);
+  void finish_epoch(const Dataset& test);
+  void score(EpochRecord& record, const Dataset& test) const;
+  void check_loss(const Tensor& loss, const Tensor& features) const;
+  Progress progress(const DataLoader& loader, int epochs) const;
+  std::string place() const;
+
+  Sequential* model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  TrainerOptions options_;
+  std::vector<std::shared_ptr<Callback>> callbacks_;
+  std::string phase_;
+  LoaderPosition position_;
+  std::uint64_t step_ = 0;
+  EpochSums sums_;
+  History history_;
+  std::optional<EpochRecord> calibrated_;
+  bool stopped_ = false;
+};
+
+}  // namespace octet
