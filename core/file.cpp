@@ -87,7 +87,8 @@ void write_file_atomic(const std::filesystem::path& path, std::span<const std::u
   struct ::stat old {};
   const bool exists = ::stat(target.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) {
-    throw IoError(fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
+    throw IoError(
+        fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
   }
   const std::filesystem::path name = temporary_name(target);
   Descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

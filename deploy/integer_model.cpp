@@ -20,24 +20,17 @@ constexpr std::size_t kMaxRank = 8;
 void check_shape(const IntegerModel& model, std::size_t index) {
   const ModelTensor& tensor = model.tensors[index];
   if (tensor.shape.size() > kMaxRank) {
-    fail_tensor(model, index,
-                fmt::format("rank {}, more than {}", tensor.shape.size(), kMaxRank));
+    fail_tensor(model, index, fmt::format("rank {}, more than {}", tensor.shape.size(), kMaxRank));
   }
   for (const std::int32_t extent : tensor.shape) {
     if (extent < 1) fail_tensor(model, index, fmt::format("extent {} in its shape", extent));
   }
-  std::int64_t count = 0;
-  try {
-    count = tensor.size();
-  } catch (const FormatError& error) {
-    fail_tensor(model, index, error.what());
-  }
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(tensor.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
   if (tensor.is_constant() && tensor.data.size() != bytes) {
-    fail_tensor(model, index,
-                fmt::format("{} bytes of data, but its shape [{}] of {} needs {}",
-                            tensor.data.size(), fmt::join(tensor.shape, ", "),
-                            to_string(tensor.dtype), bytes));
+    fail_tensor(
+        model, index,
+        fmt::format("{} bytes of data, but its shape [{}] of {} needs {}", tensor.data.size(),
+                    fmt::join(tensor.shape, ", "), to_string(tensor.dtype), bytes));
   }
   const auto& signature = tensor.shape_signature;
   if (signature.empty()) return;
@@ -59,16 +52,15 @@ void check_quantization(const IntegerModel& model, std::size_t index) {
   if (tensor.dtype == DType::float32 || tensor.dtype == DType::int64) {
     fail_tensor(model, index, fmt::format("quantized {}", to_string(tensor.dtype)));
   }
-  if (q.quantized_dimension < 0 || static_cast<std::size_t>(q.quantized_dimension) >= std::max<std::size_t>(
-                                                            tensor.shape.size(), 1)) {
+  if (q.quantized_dimension < 0 || static_cast<std::size_t>(q.quantized_dimension) >=
+                                       std::max<std::size_t>(tensor.shape.size(), 1)) {
     fail_tensor(model, index,
                 fmt::format("quantized_dimension {} outside its rank {}", q.quantized_dimension,
                             tensor.shape.size()));
   }
   if (q.zero_points.size() != q.scales.size()) {
     fail_tensor(model, index,
-                fmt::format("{} zero points for {} scales", q.zero_points.size(),
-                            q.scales.size()));
+                fmt::format("{} zero points for {} scales", q.zero_points.size(), q.scales.size()));
   }
   if (q.scales.size() > 1) {
     const std::int64_t extent =
@@ -234,8 +226,8 @@ std::int64_t ModelTensor::size() const {
   for (const std::int32_t extent : shape) {
     count *= extent;
     if (extent < 0 || count > std::numeric_limits<std::int32_t>::max()) {
-      throw FormatError(
-          fmt::format("shape [{}] has no size below 2^31", fmt::join(shape, ", ")));
+      throw FormatError(fmt::format("tensor '{}': shape [{}] has no size below 2^31", name,
+                                    fmt::join(shape, ", ")));
     }
   }
   return count;

@@ -14,7 +14,14 @@
 namespace octet {
 
 /// Element types, numbered as in a .tflite file.
-enum class DType : std::int8_t { float32 = 0, int32 = 2, uint8 = 3, int64 = 4, int16 = 7, int8 = 9 };
+enum class DType : std::int8_t {
+  float32 = 0,
+  int32 = 2,
+  uint8 = 3,
+  int64 = 4,
+  int16 = 7,
+  int8 = 9
+};
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);

@@ -14,9 +14,7 @@ namespace octet {
 namespace detail {
 
 struct FreeArena {
-  void operator()(std::byte* memory) const {
-    ::operator delete[](memory, std::align_val_t{64});
-  }
+  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
 };
 using Arena = std::unique_ptr<std::byte[], FreeArena>;
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 namespace octet {
 namespace {
@@ -131,13 +130,14 @@ void Interpreter::Impl::quantize_input(std::span<const float> values, const Mode
                                        Code* to) const {
   const auto size = static_cast<std::size_t>(tensor.size());
   const RoundMode mode = detail::quantize_round_mode(rounding);
-  if (!tensor.quantization.per_channel()) {
-    quantize(values, tensor.quantization, std::span(to, values.size()), mode);
+  const QuantParams params = detail::stored_params(tensor);
+  if (!params.per_channel()) {
+    quantize(values, params, std::span(to, values.size()), mode);
     return;
   }
   const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
   for (std::size_t i = 0; i < values.size(); i += size) {
-    quantize(values.subspan(i, size), shape, tensor.quantization, std::span(to + i, size), mode);
+    quantize(values.subspan(i, size), shape, params, std::span(to + i, size), mode);
   }
 }
 

@@ -44,6 +44,10 @@ struct KernelSource {
   bool has_operand(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
 };
 
+/// A tensor's quantization with the limits of its stored type: a file knows no narrower ones, and
+/// a model gives the same numbers before and after it was a file.
+QuantParams stored_params(const ModelTensor& tensor);
+
 /// The activation that an operator code or a fused activation names, as a clamp.
 FusedActivation activation_of(OpCode code);
 

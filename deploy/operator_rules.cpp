@@ -214,7 +214,8 @@ class Rules {
     require_quantized(weights, "weights");
     const QuantParams& q = weights.quantization;
     if (!per_tensor(weights)) {
-      if (q.quantized_dimension != 0) fail(fmt::format("weights quantized along axis {}, not 0", q.quantized_dimension));
+      if (q.quantized_dimension != 0)
+        fail(fmt::format("weights quantized along axis {}, not 0", q.quantized_dimension));
       if (std::any_of(q.zero_points.begin(), q.zero_points.end(), [](auto z) { return z != 0; })) {
         fail("weights of several scales have a zero point other than 0");
       }
@@ -273,8 +274,8 @@ class Rules {
       fits = extents[i] == -1 || extents[i] == shape[i];
     }
     if (!fits || std::count(extents.begin(), extents.end(), -1) > 1) {
-      fail(fmt::format("new shape [{}] does not give output shape [{}]",
-                       fmt::join(extents, ", "), fmt::join(shape, ", ")));
+      fail(fmt::format("new shape [{}] does not give output shape [{}]", fmt::join(extents, ", "),
+                       fmt::join(shape, ", ")));
     }
   }
 

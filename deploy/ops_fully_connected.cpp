@@ -40,8 +40,8 @@ class FullyConnected final : public Kernel {
     const std::int64_t zero_point = source.input().quantization.zero_points[0];
     check_bounds(codes(source), bias, zero_point);
     for (std::size_t j = 0; j < bias.size(); ++j) {
-      const std::int64_t offset = bias[j] - zero_point * weights_.row_sums()[j] +
-                                  depth_ * zero_point * weight_zero_point_;
+      const std::int64_t offset =
+          bias[j] - zero_point * weights_.row_sums()[j] + depth_ * zero_point * weight_zero_point_;
       // Only the sum with the product of codes has to fit: that one is exact modulo 2^32.
       offsets_.push_back(static_cast<std::uint32_t>(offset));
     }
@@ -79,7 +79,8 @@ class FullyConnected final : public Kernel {
     const std::int64_t reach = std::max(zero_point + 128, 127 - zero_point);
     for (Index j = 0; j < units_; ++j) {
       std::int64_t magnitude = 0;
-      for (Index i = 0; i < depth_; ++i) magnitude += std::abs(w[j * depth_ + i] - weight_zero_point_);
+      for (Index i = 0; i < depth_; ++i)
+        magnitude += std::abs(w[j * depth_ + i] - weight_zero_point_);
       const std::int64_t most =
           magnitude * reach + std::abs(std::int64_t{bias[static_cast<std::size_t>(j)]});
       if (most > std::numeric_limits<std::int32_t>::max()) {
@@ -94,8 +95,8 @@ class FullyConnected final : public Kernel {
       const std::uint32_t from_row = weight_zero_point_ == 0 ? 0 : weigh_row(x, row);
       std::int32_t* sums = acc.data() + row * units;
       for (std::size_t j = 0; j < units; ++j) {
-        sums[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) + offsets_[j] -
-                                            from_row);
+        sums[j] =
+            static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) + offsets_[j] - from_row);
       }
     }
   }

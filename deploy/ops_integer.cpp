@@ -100,8 +100,8 @@ std::unique_ptr<Kernel> make_softmax(const KernelSource& source) {
 
 std::unique_ptr<Kernel> make_byte_table(const KernelSource& source) {
   const ModelTensor& input = source.input();
-  const QuantParams& in = input.quantization;
-  const QuantParams& out = source.output().quantization;
+  const QuantParams in = stored_params(input);
+  const QuantParams out = stored_params(source.output());
   const auto make = [&](auto&& function) {
     return std::make_unique<ByteTable>(input.size(), tabulate(input.dtype, function));
   };

@@ -2,6 +2,8 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/kernel.h>
 
+#include <tuple>
+
 namespace octet::detail {
 namespace {
 
@@ -21,7 +23,7 @@ void for_chunks(std::size_t samples, std::size_t size, bool per_channel, Convert
 /// What QUANTIZE and DEQUANTIZE know of their tensor of codes.
 struct Codes {
   explicit Codes(const ModelTensor& tensor)
-      : params(tensor.quantization),
+      : params(stored_params(tensor)),
         shape(tensor.shape.begin(), tensor.shape.end()),
         size(static_cast<std::size_t>(tensor.size())) {}
 
@@ -95,6 +97,12 @@ std::unique_ptr<Kernel> make(DType codes, const KernelSource& source) {
 
 RoundMode quantize_round_mode(Rounding rounding) {
   return rounding == Rounding::fp32 ? RoundMode::half_to_even : RoundMode::half_away;
+}
+
+QuantParams stored_params(const ModelTensor& tensor) {
+  QuantParams params = tensor.quantization;
+  std::tie(params.qmin, params.qmax) = code_limits(tensor.dtype);
+  return params;
 }
 
 std::unique_ptr<Kernel> make_quantize(const KernelSource& source) {

@@ -176,8 +176,8 @@ class Reader {
 
   Operator read_operator(std::size_t index, const tflite::Operator& source) {
     if (source.opcode_index() >= size_or_zero(file_.operator_codes())) {
-      fail("operator {}: code index {} outside the {} operator codes", index,
-           source.opcode_index(), size_or_zero(file_.operator_codes()));
+      fail("operator {}: code index {} outside the {} operator codes", index, source.opcode_index(),
+           size_or_zero(file_.operator_codes()));
     }
     const tflite::OperatorCode& entry = *file_.operator_codes()->Get(source.opcode_index());
     const std::int32_t number = std::max(static_cast<std::int32_t>(entry.builtin_code()),

@@ -39,9 +39,9 @@ class Writer {
     const Offsets<tflite::SignatureDef> signatures{write_signature()};
     const std::string description =
         model_.description.empty() ? "Written by Octet." : model_.description;
-    const auto root = tflite::CreateModelDirect(builder_, kSchemaVersion, &codes_, &subgraphs,
-                                                description.c_str(), &buffers_, nullptr, &metadata,
-                                                &signatures);
+    const auto root =
+        tflite::CreateModelDirect(builder_, kSchemaVersion, &codes_, &subgraphs,
+                                  description.c_str(), &buffers_, nullptr, &metadata, &signatures);
     tflite::FinishModelBuffer(builder_, root);
     return {builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize()};
   }
@@ -57,10 +57,9 @@ class Writer {
     if (!tensor.is_quantized()) return 0;
     const QuantParams& q = tensor.quantization;
     const std::vector<std::int64_t> zero_points(q.zero_points.begin(), q.zero_points.end());
-    return tflite::CreateQuantizationParametersDirect(builder_, nullptr, nullptr, &q.scales,
-                                                      &zero_points,
-                                                      tflite::QuantizationDetails::NONE, 0,
-                                                      static_cast<std::int32_t>(q.quantized_dimension));
+    return tflite::CreateQuantizationParametersDirect(
+        builder_, nullptr, nullptr, &q.scales, &zero_points, tflite::QuantizationDetails::NONE, 0,
+        static_cast<std::int32_t>(q.quantized_dimension));
   }
 
   Offset<tflite::Tensor> write_tensor(const ModelTensor& tensor) {
@@ -109,9 +108,9 @@ class Writer {
     if (found == used_codes_.end()) {
       used_codes_.push_back(key);
       const auto number = static_cast<std::int32_t>(code);
-      codes_.push_back(tflite::CreateOperatorCode(
-          builder_, static_cast<std::int8_t>(std::min(number, 127)), 0, version,
-          static_cast<tflite::BuiltinOperator>(number)));
+      codes_.push_back(
+          tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(std::min(number, 127)), 0,
+                                     version, static_cast<tflite::BuiltinOperator>(number)));
     }
     return index;
   }
@@ -143,8 +142,7 @@ class Writer {
     for (const auto& [code, version] : used_codes_) {
       release = std::max(release, detail::first_release(code, version));
     }
-    std::string text =
-        fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
+    std::string text = fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
     text.resize(kMinRuntimeVersionBytes);
     Offsets<tflite::Metadata> entries{write_entry(kMinRuntimeVersion, text)};
     for (const auto& [name, value] : model_.metadata) {

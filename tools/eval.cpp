@@ -35,8 +35,8 @@ std::size_t count_correct(Interpreter& interpreter, const Dataset& images) {
 }
 
 void check_sizes(const Interpreter& interpreter, const Dataset& images) {
-  const ModelTensor& input = interpreter.model().tensors[static_cast<std::size_t>(
-      interpreter.model().inputs[0])];
+  const ModelTensor& input =
+      interpreter.model().tensors[static_cast<std::size_t>(interpreter.model().inputs[0])];
   if (input.size() != images.example_shape().size()) {
     throw InvalidArgument(fmt::format("eval: the model takes samples [{}], the images are {}",
                                       fmt::join(input.shape, ", "),
@@ -57,14 +57,11 @@ void eval(const EvalOptions& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double accuracy = static_cast<double>(correct) / static_cast<double>(images.size());
   if (options.json) {
-    const nlohmann::ordered_json json{{"file", options.run.file},
-                                      {"data", images.name()},
-                                      {"images", images.size()},
-                                      {"correct", correct},
-                                      {"accuracy", accuracy},
-                                      {"rounding", to_string(interpreter.rounding())},
-                                      {"threads", num_threads()},
-                                      {"seconds", seconds.count()}};
+    const nlohmann::ordered_json json{
+        {"file", options.run.file}, {"data", images.name()},
+        {"images", images.size()},  {"correct", correct},
+        {"accuracy", accuracy},     {"rounding", to_string(interpreter.rounding())},
+        {"threads", num_threads()}, {"seconds", seconds.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }

@@ -20,12 +20,12 @@ std::string one_line(std::string text) {
 int main(int argc, char** argv) {
   CLI::App app("Looks into, runs and scores .tflite models in integer arithmetic.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
-  app.require_subcommand(1);
   octet::tools::add_inspect(app);
   octet::tools::add_run(app);
   octet::tools::add_eval(app);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
     return 0;
   } catch (const CLI::Success& request) {
     return app.exit(request);

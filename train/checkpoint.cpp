@@ -51,11 +51,20 @@ std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesyste
   return restore(Archive::read(path));
 }
 
-std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
+std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
   if (archive.text("kind") != kKind) {
     throw FormatError(fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind,
                                   archive.text("kind")));
   }
+  try {
+    return json::parse(archive.text("notes")).get<std::map<std::string, std::string>>();
+  } catch (const json::exception& error) {
+    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+  }
+}
+
+std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
+  auto notes = notes_of(archive);
   try {
     const json trainer = json::parse(archive.text("trainer"));
     const auto must_be = [&](const char* key, const json& expected) {
@@ -70,7 +79,6 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     must_be("batch_size", options_.batch_size);
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));
-    auto notes = json::parse(archive.text("notes")).get<std::map<std::string, std::string>>();
     const auto sums = trainer.at("sums").get<std::array<double, 4>>();
     const LoaderPosition position{trainer.at("epoch").get<Index>(),
                                   trainer.at("batch").get<Index>()};

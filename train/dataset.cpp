@@ -10,8 +10,9 @@
 namespace octet {
 namespace {
 
-/// Values that one chunk of a parallel gather converts.
-constexpr std::size_t kGrainValues = 1U << 14;
+/// Values that one chunk of a parallel gather converts: a batch of training is done by one thread,
+/// sooner than two could be woken.
+constexpr std::size_t kGrainValues = 1U << 17;
 
 std::size_t grain_rows(std::size_t example_size) {
   return std::max<std::size_t>(1, kGrainValues / example_size);

@@ -65,7 +65,7 @@ const History& Trainer::fit(const Dataset& train, const Dataset& test, int epoch
                             .augment = options_.augment});
   stopped_ = false;
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
-  if (position_.epoch < epochs) prepare(loader, test);
+  prepare(loader, test);
   while (position_.epoch < epochs) {
     loader.seek(position_);
     if (!run_epoch(loader, epochs)) {

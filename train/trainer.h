@@ -85,6 +85,8 @@ class Trainer {
   /// trainer is then as before. Returns the notes.
   std::map<std::string, std::string> load_checkpoint(const std::filesystem::path& path);
   std::map<std::string, std::string> restore(const Archive& checkpoint);
+  /// The notes alone. Throws FormatError for an archive that is no checkpoint.
+  static std::map<std::string, std::string> notes_of(const Archive& checkpoint);
 
  private:
   /// Sums over the part of the current epoch that is done.

@@ -16,12 +16,10 @@ struct RowNorm {
   }
 };
 
-/// The largest of at least one element; NaN where there is one.
+/// The largest of at least one element. Any other where there is a NaN: e^NaN makes the sum NaN.
 inline float row_max(const float* x, Index count) {
   float largest = x[0];
-  for (Index j = 1; j < count; ++j) {
-    largest = largest > x[j] || largest != largest ? largest : x[j];
-  }
+  for (Index j = 1; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
   return largest;
 }
 

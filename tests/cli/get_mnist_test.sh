@@ -45,6 +45,12 @@ expect_four() {
   if [[ $(find "$1" -mindepth 1 | wc -l) -ne 4 ]]; then fail "more than four files: $(ls -A "$1")"; fi
 }
 
+mode_of() {
+  local line
+  line=$(ls -ld "$1")
+  echo "${line:0:10}"
+}
+
 # A mirror that has all four names, with contents that cannot be right.
 make_junk_mirror() {
   local name
@@ -104,6 +110,10 @@ kill -TERM "$victim"
 status=0
 wait "$victim" || status=$?
 if [[ "$status" -ne 143 ]]; then fail "expected exit status 143, found $status"; fi
+# Opening the pipe lets a copy go on that should have been ended, and then it leaves its file.
+exec 3<>"$scratch/hanging/train-images-idx3-ubyte.gz"
+exec 3>&-
+sleep 0.3
 expect_empty "$scratch/interrupted"
 
 real=${OCTET_MNIST_DIR:-}
@@ -113,6 +123,10 @@ if [[ -n "$real" ]]; then
   run 0 "http://127.0.0.1:1 file://$scratch/junk file://$real/" "$scratch/new dir/good"
   expect_output "train-images-idx3-ubyte.gz: from file://$real"
   expect_four "$scratch/new dir/good"
+  labels="$scratch/new dir/good/t10k-labels-idx1-ubyte.gz"
+  if [[ "$(mode_of "$labels")" != "$(mode_of "$scratch/file")" ]]; then
+    fail "the files have other permissions than a new file has"
+  fi
 
   test_name="files that are right are kept, half and wrong ones replaced"
   head -c 1000 "$real/t10k-images-idx3-ubyte.gz" >"$scratch/new dir/good/t10k-images-idx3-ubyte.gz"

@@ -94,8 +94,21 @@ TEST(Autograd, NoGradRecordsNothingAndNests) {
 
 TEST(Autograd, BackwardRunsWithTheTapeOff) {
   Tensor x = leaf(Tensor::scalar(2));
-  cube(x).backward();
-  EXPECT_FALSE(x.grad().requires_grad());
+  bool recorded = true;
+  Tensor y = record("probe", Tensor::scalar(0), {x}, [&recorded, x](const Tensor& g) {
+    recorded = (x * g).requires_grad();
+    return std::vector<Tensor>{g};
+  });
+  y.backward();
+  EXPECT_FALSE(recorded);
+}
+
+TEST(Autograd, BackwardFreesTheGraphThatItsResultStillHolds) {
+  Tensor x = leaf(Tensor::scalar(2));
+  Tensor y = exp(square(x));
+  const std::weak_ptr<Node> inner = y.node()->inputs[0].node();
+  y.backward();
+  EXPECT_TRUE(inner.expired());
 }
 
 TEST(Autograd, FreedGraphIsAClearError) {

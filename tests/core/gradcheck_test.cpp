@@ -45,6 +45,16 @@ TEST(Gradcheck, FindsAMissingGradient) {
   EXPECT_NE(r.message.find("input 1"), std::string::npos) << r.message;
 }
 
+TEST(Gradcheck, FindsAGradientThatDropsTheSignOfItsUpstream) {
+  const GradcheckResult r = gradcheck(
+      [](const auto& in) {
+        return record("copy", in[0].clone(), {in[0]},
+                      [](const Tensor& g) { return std::vector<Tensor>{abs(g)}; });
+      },
+      {random_tensor({8}, 5)});
+  EXPECT_FALSE(r.ok);
+}
+
 TEST(Gradcheck, FindsAResultOffTheTape) {
   const GradcheckResult r =
       gradcheck([](const auto& in) { return in[0].detach(); }, {Tensor::ones({2})});

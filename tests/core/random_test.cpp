@@ -69,6 +69,14 @@ TEST(Random, NormalMoments) {
   EXPECT_NEAR(moments[3], 3.0, 0.2);
 }
 
+TEST(Random, NormalIsFiniteWhereTheUniformIsZero) {
+  // The first block of seed 0 whose first word gives the uniform number 0.
+  const Random random(0);
+  constexpr std::uint64_t kBlock = 14883995;
+  ASSERT_EQ(random.block(kBlock)[0] >> 8, 0U);
+  EXPECT_EQ(std::fabs(random.normal(kBlock)), 0.0F);
+}
+
 TEST(Random, BelowCoversItsRangeEvenly) {
   const Random random(4);
   std::array<int, 7> counts{};

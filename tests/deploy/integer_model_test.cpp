@@ -44,7 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Fault{"NegativeExtent", [](auto& m) { m.tensors[4].shape[1] = -5; }, "extent -5"},
         Fault{"ZeroExtent", [](auto& m) { m.tensors[4].shape[0] = 0; }, "extent 0"},
-        Fault{"Overflow", [](auto& m) { m.tensors[4].shape = {65536, 65536, 65536, 65536}; },
+        Fault{"Overflow",
+              [](auto& m) {
+                m.tensors[4].shape = {65536, 65536, 65536, 65536};
+              },
               "no size below 2^31"},
         Fault{"RankTooHigh", [](auto& m) { m.tensors[4].shape.assign(9, 1); }, "rank 9"},
         Fault{"DataTooShort", [](auto& m) { m.tensors[2].data.pop_back(); },
@@ -52,15 +55,17 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"DataTooLong", [](auto& m) { m.tensors[3].data.push_back(0); }, "21 bytes of data"},
         Fault{"SignatureRank", [](auto& m) { m.tensors[0].shape_signature = {-1}; },
               "shape_signature [-1]"},
-        Fault{"SignatureExtent", [](auto& m) { m.tensors[0].shape_signature = {-1, 7}; },
+        Fault{"SignatureExtent",
+              [](auto& m) {
+                m.tensors[0].shape_signature = {-1, 7};
+              },
               "shape_signature [-1, 7]"},
         Fault{"ScaleZero", [](auto& m) { m.tensors[1].quantization.scales[0] = 0; }, "scale 0"},
         Fault{"ScaleNegative", [](auto& m) { m.tensors[1].quantization.scales[0] = -1; },
               "scale -1"},
         Fault{"ScaleInfinite", [](auto& m) { m.tensors[1].quantization.scales[0] = kInfinity; },
               "scale inf"},
-        Fault{"ScaleNaN", [](auto& m) { m.tensors[2].quantization.scales[3] = kNaN; },
-              "scale nan"},
+        Fault{"ScaleNaN", [](auto& m) { m.tensors[2].quantization.scales[3] = kNaN; }, "scale nan"},
         Fault{"ScaleCount", [](auto& m) { m.tensors[2].quantization.scales.pop_back(); },
               "5 zero points for 4 scales"},
         Fault{"ChannelCount",
@@ -71,8 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
               "4 scales for an axis of extent 5"},
         Fault{"ZeroPointRange", [](auto& m) { m.tensors[1].quantization.zero_points[0] = 128; },
               "zero point 128 outside int8"},
-        Fault{"AxisBeyondRank",
-              [](auto& m) { m.tensors[3].quantization.quantized_dimension = 1; },
+        Fault{"AxisBeyondRank", [](auto& m) { m.tensors[3].quantization.quantized_dimension = 1; },
               "quantized_dimension 1 outside its rank 1"},
         Fault{"AxisNegative", [](auto& m) { m.tensors[2].quantization.quantized_dimension = -1; },
               "quantized_dimension -1"},
@@ -87,7 +91,11 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"NoOutputs", [](auto& m) { m.outputs.clear(); }, "expected inputs and outputs"},
         Fault{"InputOutside", [](auto& m) { m.inputs[0] = 10; }, "tensor index 10 outside"},
         Fault{"InputNegative", [](auto& m) { m.inputs[0] = -1; }, "tensor index -1 outside"},
-        Fault{"InputTwice", [](auto& m) { m.inputs = {0, 0}; }, "has a value already"},
+        Fault{"InputTwice",
+              [](auto& m) {
+                m.inputs = {0, 0};
+              },
+              "has a value already"},
         Fault{"InputConstant", [](auto& m) { m.inputs.push_back(2); }, "has a value already"},
         Fault{"OutputOutside", [](auto& m) { m.outputs[0] = 99; }, "model output: tensor index 99"},
         Fault{"OutputNotWritten", [](auto& m) { m.operators.pop_back(); }, "before it has a value"},
@@ -99,10 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
               "operator 1 (FULLY_CONNECTED): reads tensor 4"},
         Fault{"WrittenTwice", [](auto& m) { m.operators.push_back(m.operators.back()); },
               "writes tensor 9 'output', which has a value already"},
-        Fault{"WritesConstant",
-              [](auto& m) {
-                m.tensors[4].data.assign(5, 0);
-              },
+        Fault{"WritesConstant", [](auto& m) { m.tensors[4].data.assign(5, 0); },
               "writes tensor 4"}),
     [](const auto& test) { return test.param.name; });
 
@@ -111,16 +116,18 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Fault{"OperandMissing", [](auto& m) { m.operators[1].inputs.resize(1); },
               "expected 2 to 3 inputs"},
-        Fault{"OperandAbsent", [](auto& m) { m.operators[1].inputs[1] = -1; },
-              "input 1 is absent"},
+        Fault{"OperandAbsent", [](auto& m) { m.operators[1].inputs[1] = -1; }, "input 1 is absent"},
         Fault{"TwoResults", [](auto& m) { m.operators[0].outputs.push_back(4); },
               "expected 1 to 1 inputs and 1 output"},
         Fault{"UnknownCode", [](auto& m) { m.operators[0].code = static_cast<OpCode>(3); },
               "unknown operator code 3"},
         Fault{"InputType", [](auto& m) { std::swap(m.operators[1].inputs[0], m.inputs[0]); },
               "before it has a value"},
-        Fault{"BiasType", [](auto& m) { m.tensors[3].dtype = DType::float32;
-                                        m.tensors[3].quantization = {}; },
+        Fault{"BiasType",
+              [](auto& m) {
+                m.tensors[3].dtype = DType::float32;
+                m.tensors[3].quantization = {};
+              },
               "types (int8, int8, float32) -> int8"},
         Fault{"BiasScale", [](auto& m) { m.tensors[3].quantization.scales[2] *= 1.03F; },
               "of bias 2 is not input scale times weight scale"},
@@ -185,6 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](auto& m) {
                 m.operators[4].inputs[0] = 0;
                 m.tensors[9].shape = {1, 6};
+                m.tensors[9].shape_signature = {};
               },
               "types (float32) -> float32"}),
     [](const auto& test) { return test.param.name; });

@@ -13,9 +13,7 @@ TEST(MemoryPlan, ReusesMemoryOfWhatIsNoLongerInUse) {
   EXPECT_EQ(detail::plan_memory(chain).total_bytes, 2048U);
 }
 
-TEST(MemoryPlan, NothingNeedsNothing) {
-  EXPECT_EQ(detail::plan_memory({}).total_bytes, 0U);
-}
+TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(detail::plan_memory({}).total_bytes, 0U); }
 
 TEST(MemoryPlan, BlocksInUseTogetherNeverOverlap) {
   Draw draw(7);
@@ -24,8 +22,8 @@ TEST(MemoryPlan, BlocksInUseTogetherNeverOverlap) {
     std::size_t sum = 0;
     for (int i = draw.between(1, 20); i > 0; --i) {
       const std::int32_t first = draw.between(-1, 10);
-      uses.push_back({static_cast<std::size_t>(draw.between(0, 500)), first,
-                      first + draw.between(0, 5)});
+      uses.push_back(
+          {static_cast<std::size_t>(draw.between(0, 500)), first, first + draw.between(0, 5)});
       sum += (uses.back().bytes + 63) / 64 * 64;
     }
     const auto plan = detail::plan_memory(uses);

@@ -56,8 +56,8 @@ class ModelBuilder {
   template <class T>
   std::int32_t constant(std::string name, std::vector<std::int32_t> shape, DType dtype,
                         const std::vector<T>& values, QuantParams quantization = {}) {
-    return add({std::move(name), dtype, std::move(shape), {}, std::move(quantization),
-                to_bytes(values)});
+    return add(
+        {std::move(name), dtype, std::move(shape), {}, std::move(quantization), to_bytes(values)});
   }
 
   Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
@@ -124,9 +124,9 @@ inline IntegerModel make_mlp(std::uint64_t seed, const std::vector<std::int32_t>
   Draw draw(seed);
   ModelBuilder b;
   const QuantParams input = quant(1.0F / 255, -128);
-  std::int32_t x = b.activation(float_ends ? "input" : "input_1", {1, sizes[0]},
-                                float_ends ? DType::float32 : DType::int8,
-                                float_ends ? QuantParams{} : input);
+  std::int32_t x =
+      b.activation(float_ends ? "input" : "input_1", {1, sizes[0]},
+                   float_ends ? DType::float32 : DType::int8, float_ends ? QuantParams{} : input);
   b.model.inputs = {x};
   if (float_ends) {
     const std::int32_t q = b.activation("input_q", {1, sizes[0]}, DType::int8, input);

@@ -29,6 +29,20 @@ class RawTable {
     return offset == 0 ? otherwise : read<T>(file_, position_ + offset);
   }
 
+  /// Where in the file a scalar lies, to change it there.
+  std::size_t place(int field) const {
+    const std::size_t offset = offset_of(field);
+    if (offset == 0) throw std::out_of_range("raw flatbuffer: field is absent");
+    return position_ + offset;
+  }
+
+  /// Where the vtable says that the field is there: two zero bytes make it absent.
+  std::size_t vtable_slot(int field) const {
+    const auto back = read<std::int32_t>(file_, position_);
+    return static_cast<std::size_t>(static_cast<std::int64_t>(position_) - std::int64_t{back} + 4 +
+                                    2 * field);
+  }
+
   RawTable table(int field) const { return {file_, target(field)}; }
 
   std::string text(int field) const {
@@ -72,12 +86,10 @@ class RawTable {
   }
 
   std::size_t offset_of(int field) const {
-    const auto back = read<std::int32_t>(file_, position_);
-    const auto vtable =
-        static_cast<std::size_t>(static_cast<std::int64_t>(position_) - std::int64_t{back});
-    const std::size_t slot = 4 + 2 * static_cast<std::size_t>(field);
-    if (slot + 2 > read<std::uint16_t>(file_, vtable)) return 0;
-    return read<std::uint16_t>(file_, vtable + slot);
+    const std::size_t slot = vtable_slot(field);
+    const std::size_t vtable = vtable_slot(-2);
+    if (slot + 2 > vtable + read<std::uint16_t>(file_, vtable)) return 0;
+    return read<std::uint16_t>(file_, slot);
   }
 
   std::size_t target(int field) const {
@@ -89,5 +101,34 @@ class RawTable {
   std::span<const std::uint8_t> file_;
   std::size_t position_;
 };
+
+// Positions of fields, as the format's description gives them.
+namespace model_field {
+enum {
+  version,
+  operator_codes,
+  subgraphs,
+  description,
+  buffers,
+  metadata_buffer,
+  metadata,
+  signature_defs
+};
+}
+namespace graph_field {
+enum { tensors, inputs, outputs, operators, name };
+}
+namespace tensor_field {
+enum { shape, type, buffer, name, quantization, is_variable, sparsity, shape_signature, has_rank };
+}
+namespace quantization_field {
+enum { min, max, scale, zero_point, details_type, details, quantized_dimension };
+}
+namespace operator_field {
+enum { opcode_index, inputs, outputs, options_type, options };
+}
+namespace code_field {
+enum { deprecated_builtin_code, custom_code, version, builtin_code };
+}
 
 }  // namespace octet::test

@@ -3,6 +3,8 @@ set(OCTET_DEPLOY_TESTS
   core/file_test.cpp
   core/quant/vectors.cpp
   deploy/integer_model_test.cpp
+  deploy/interpreter_dense_test.cpp
+  deploy/interpreter_operators_test.cpp
   deploy/interpreter_test.cpp
   deploy/interpreter_vectors_test.cpp
   deploy/memory_plan_test.cpp

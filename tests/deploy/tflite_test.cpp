@@ -12,27 +12,6 @@
 namespace octet::test {
 namespace {
 
-// Positions of fields, as the format's description gives them.
-namespace model_field {
-enum { version, operator_codes, subgraphs, description, buffers, metadata_buffer, metadata,
-       signature_defs };
-}
-namespace graph_field {
-enum { tensors, inputs, outputs, operators, name };
-}
-namespace tensor_field {
-enum { shape, type, buffer, name, quantization, is_variable, sparsity, shape_signature, has_rank };
-}
-namespace quantization_field {
-enum { min, max, scale, zero_point, details_type, details, quantized_dimension };
-}
-namespace operator_field {
-enum { opcode_index, inputs, outputs, options_type, options };
-}
-namespace code_field {
-enum { deprecated_builtin_code, custom_code, version, builtin_code };
-}
-
 /// The parts of a model that a file keeps: the rest (a version below the required one, the limits
 /// of narrow codes) is derived.
 void expect_equal(const IntegerModel& a, const IntegerModel& b) {
@@ -65,8 +44,8 @@ void expect_equal(const IntegerModel& a, const IntegerModel& b) {
 IntegerModel make_everything() {
   ModelBuilder b;
   Draw draw(11);
-  const std::int32_t bytes = b.activation("bytes", {2, 6}, DType::uint8,
-                                          quant(1.0F / 255, 0, DType::uint8));
+  const std::int32_t bytes =
+      b.activation("bytes", {2, 6}, DType::uint8, quant(1.0F / 255, 0, DType::uint8));
   b.model.inputs = {bytes};
   const std::int32_t x = b.activation("x", {2, 6}, DType::int8, quant(1.0F / 255, -128));
   b.op(OpCode::quantize, {bytes}, x);
@@ -90,8 +69,7 @@ IntegerModel make_everything() {
     b.op(code, {last}, y);
     last = y;
   }
-  const std::int32_t shape =
-      b.constant("shape", {1}, DType::int32, std::vector<std::int32_t>{20});
+  const std::int32_t shape = b.constant("shape", {1}, DType::int32, std::vector<std::int32_t>{20});
   const std::int32_t flat = b.activation("flat", {20}, DType::int8, quant(0.01F, -3));
   b.op(OpCode::reshape, {last, shape}, flat).new_shape = {20};
   const std::int32_t y = b.activation("y", {20}, DType::float32);
@@ -119,10 +97,10 @@ TEST(Tflite, RandomChainsRoundTrip) {
   Draw draw(5);
   for (int i = 0; i < 50; ++i) {
     std::vector<std::int32_t> sizes;
-    for (int layers = draw.between(2, 5); layers > 0; --layers) sizes.push_back(draw.between(1, 40));
-    const IntegerModel model =
-        make_mlp(static_cast<std::uint64_t>(i), sizes, draw.between(0, 1) == 1,
-                 draw.between(0, 1) == 1);
+    for (int layers = draw.between(2, 5); layers > 0; --layers)
+      sizes.push_back(draw.between(1, 40));
+    const IntegerModel model = make_mlp(static_cast<std::uint64_t>(i), sizes,
+                                        draw.between(0, 1) == 1, draw.between(0, 1) == 1);
     const auto bytes = to_tflite(model);
     expect_equal(from_tflite(bytes), model);
     EXPECT_EQ(to_tflite(from_tflite(bytes)), bytes);
@@ -163,6 +141,7 @@ TEST(Tflite, BuffersAreAlignedAndTheFirstIsEmpty) {
   EXPECT_TRUE(buffers[0].values<std::uint8_t>(0).empty());
   for (std::size_t i = 1; i < buffers.size(); ++i) {
     ASSERT_TRUE(buffers[i].has(0)) << i;
+    if (buffers[i].values<std::uint8_t>(0).empty()) continue;
     EXPECT_EQ(buffers[i].start_of_values(0) % 16, 0U) << i;
   }
   const RawTable graph = root.tables(model_field::subgraphs)[0];
@@ -214,8 +193,7 @@ TEST(Tflite, OperatorsByPosition) {
   // QUANTIZE, FULLY_CONNECTED, SOFTMAX, DEQUANTIZE.
   EXPECT_EQ(codes, (std::vector<Code>{{114, 1}, {9, 4}, {25, 2}, {6, 2}}));
 
-  const auto operators =
-      root.tables(model_field::subgraphs)[0].tables(graph_field::operators);
+  const auto operators = root.tables(model_field::subgraphs)[0].tables(graph_field::operators);
   ASSERT_EQ(operators.size(), 5U);
   const std::vector<int> option_types{89, 8, 8, 9, 38};
   for (std::size_t i = 0; i < operators.size(); ++i) {
@@ -261,8 +239,7 @@ std::vector<int> versions_of(const IntegerModel& model) {
 TEST(Tflite, OperatorVersionsAreTheLowestThatSuffice) {
   // QUANTIZE, RESHAPE, FC keep_num_dims, FC without bias, SOFTMAX, TANH, LOGISTIC, RELU, RELU6,
   // RELU_N1_TO_1, RESHAPE, DEQUANTIZE.
-  EXPECT_EQ(versions_of(make_everything()),
-            (std::vector<int>{1, 1, 5, 6, 2, 2, 2, 2, 2, 1, 1, 2}));
+  EXPECT_EQ(versions_of(make_everything()), (std::vector<int>{1, 1, 5, 6, 2, 2, 2, 2, 2, 1, 1, 2}));
   const auto unary = [](OpCode code, DType from, QuantParams in, DType to, QuantParams out) {
     return versions_of(make_unary(code, {"x", from, {2, 3}, {}, std::move(in), {}},
                                   {"y", to, {2, 3}, {}, std::move(out), {}}))[0];

@@ -38,7 +38,8 @@ NaiveGradient naive(const std::vector<float>& g, const std::vector<float>& x, fl
 
 TEST(FakeQuantGrad, AgreesWithNaive) {
   Random random(90);
-  for (const std::size_t size : {0, 1, 2, 3, 15, 16, 17, 31, 33, 1000, 1023, 1024, 1025, 5000}) {
+  for (const std::size_t size :
+       {0U, 1U, 2U, 3U, 15U, 16U, 17U, 31U, 33U, 1000U, 1023U, 1024U, 1025U, 5000U}) {
     for (const bool narrow : {false, true}) {
       const int bits = random.integer(2, 16);
       const float min = -random.positive(0.1F, 10.0F);

@@ -144,12 +144,11 @@ TEST(Multiply, AgreesWithTheFormulas) {
 }
 
 TEST(Multiply, SingleAndDoubleDifferNearTies) {
-  // 3 * 0.49999999 / 2: SRDHM rounds 1.49999997 to 1, the shift rounds 0.5 up; at once it is 0.75.
-  const QuantizedMultiplier tenth{1 << 30, -2};                     // 1/8
-  EXPECT_EQ(multiply_by_quantized_multiplier_double(3, tenth), 1);  // 1.5 -> 2, 2/4 -> 1
-  EXPECT_EQ(multiply_by_quantized_multiplier_single(3, tenth), 0);  // 0.375 -> 0
-  EXPECT_EQ(multiply_by_quantized_multiplier(3, tenth, Rounding::double_rounding), 1);
-  EXPECT_EQ(multiply_by_quantized_multiplier(3, tenth, Rounding::single_rounding), 0);
+  const QuantizedMultiplier eighth{1 << 30, -2};                     // 1/8
+  EXPECT_EQ(multiply_by_quantized_multiplier_double(3, eighth), 1);  // 1.5 -> 2, 2/4 -> 1
+  EXPECT_EQ(multiply_by_quantized_multiplier_single(3, eighth), 0);  // 0.375 -> 0
+  EXPECT_EQ(multiply_by_quantized_multiplier(3, eighth, Rounding::double_rounding), 1);
+  EXPECT_EQ(multiply_by_quantized_multiplier(3, eighth, Rounding::single_rounding), 0);
   // Ties: single goes up, double away from zero.
   const QuantizedMultiplier half{1 << 30, 0};
   EXPECT_EQ(multiply_by_quantized_multiplier_single(-1, half), 0);

@@ -218,9 +218,10 @@ TEST(Choose, HugeRanges) {
 TEST(Choose, BadRangesNameTheTensor) {
   const std::vector<std::pair<float, float>> not_finite{{kNan, 1.0F}, {0.0F, kNan},  {-kInf, 0.0F},
                                                         {0.0F, kInf}, {-kInf, kInf}, {kNan, kNan}};
-  for (const auto& [min, max] : not_finite) {
-    expect_throws<NumericError>([&] { (void)choose_quant_params(min, max, {}, "dense/kernel"); },
-                                {"dense/kernel", "not finite"});
+  for (const auto& bad : not_finite) {
+    expect_throws<NumericError>(
+        [&] { (void)choose_quant_params(bad.first, bad.second, {}, "dense/kernel"); },
+        {"dense/kernel", "not finite"});
   }
   expect_throws<NumericError>([] { (void)choose_quant_params(1.0F, 0.0F, {}, "dense/kernel"); },
                               {"dense/kernel", "[1, 0]", "min > max"});

@@ -1,9 +1,10 @@
 #include <octet/tests/core/quant/vectors.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fstream>
-#include <regex>
+#include <sstream>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -41,6 +42,19 @@ std::vector<Vector> load() {
     result.push_back(std::move(vector));
   }
   return result;
+}
+
+// The patterns are literal texts with "|" between them. (std::regex sets off GCC 12's warnings
+// under the sanitizers.)
+bool matches(const std::string& text, const std::string& pattern) {
+  std::istringstream alternatives(pattern);
+  std::string alternative;
+  while (std::getline(alternatives, alternative, '|')) {
+    if (text.find(alternative) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -111,7 +125,7 @@ void expect_error(const std::function<void()>& function, const Vector& vector) {
     function();
     ADD_FAILURE() << vector.id << ": no error; expected one that matches \"" << pattern << "\"";
   } catch (const Error& error) {
-    EXPECT_TRUE(std::regex_search(error.what(), std::regex(pattern)))
+    EXPECT_TRUE(matches(error.what(), pattern))
         << vector.id << ": \"" << error.what() << "\" does not match \"" << pattern << "\"";
   }
 }

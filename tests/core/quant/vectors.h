@@ -66,7 +66,9 @@ void expect_close(const std::vector<T>& got, const nlohmann::json& want, const V
   expect_close(std::span<const double>(wide), want, vector);
 }
 
-/// `function` must throw an octet::Error whose text matches the regular expression expected.error.
+/// `function` must throw an octet::Error whose text holds expected.error, or one of its
+/// alternatives
+/// ("a|b").
 void expect_error(const std::function<void()>& function, const Vector& vector);
 
 }  // namespace octet::test

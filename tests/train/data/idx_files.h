@@ -4,9 +4,10 @@
 #include <zlib.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,9 @@ using Bytes = std::vector<std::uint8_t>;
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(testing::TempDir()) /
-            (std::string("octet_") + test->test_suite_name() + "_" + test->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
+    std::string name = testing::TempDir() + "octet_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
   }
   ~ScratchDirectory() {
     std::error_code ignored;

@@ -1,0 +1,77 @@
+// Trains an MLP on MNIST in float, continues with quantization in the loop, and exports int8.
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/core/log.h>
+#include <octet/core/parallel.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "options.h"
+#include "report.h"
+#include "run.h"
+
+namespace {
+
+using namespace octet;
+
+constexpr int kFailure = 1;
+constexpr int kSignalExit = 128;
+
+std::atomic<bool> stop_requested{false};
+std::atomic<int> stop_signal{0};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// The first signal ends the run after the current step; the second one ends it at once.
+extern "C" void handle_stop(int signal) {
+  stop_signal = signal;
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string text;
+  bool resumes = false;
+  for (int i = 0; i < argc; ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : " ", argv[i]);
+    resumes = resumes || std::string(argv[i]) == "--resume";
+  }
+  return resumes ? text : text + " --resume";
+}
+
+int run_program(const mnist::Options& options, const std::string& resume_command) {
+  set_log_level(parse_log_level(options.log_level));
+  if (options.threads > 0) set_num_threads(options.threads);
+  std::FILE* screen = options.json ? stderr : stdout;
+  const auto results = mnist::run(options, screen, stop_requested);
+  if (!results) {
+    fmt::print(stderr, "\nstopped; everything up to this step is in {}\nto go on: {}\n",
+               mnist::checkpoint_path(options).string(), resume_command);
+    return kSignalExit + stop_signal;
+  }
+  write_file_atomic(options.out / "history.csv", history_csv(results->history));
+  write_file_atomic(options.out / "metrics.json", mnist::metrics_json(options, *results, 2));
+  fmt::print(screen, "{}", mnist::final_report(options, *results));
+  if (options.json) fmt::print("{}", mnist::metrics_json(options, *results, -1));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto [options, exit_code] = mnist::parse_options(argc, argv);
+  if (!options) return exit_code;
+  std::signal(SIGINT, handle_stop);
+  std::signal(SIGTERM, handle_stop);
+  try {
+    return run_program(*options, command_line(argc, argv));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "mnist_qat: {}\n", error.what());
+    return kFailure;
+  }
+}

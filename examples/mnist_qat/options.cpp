@@ -1,0 +1,118 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/log.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+namespace octet::mnist {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kMostEpochs = 100000;
+constexpr int kMostUnits = 65536;
+constexpr int kMostThreads = 1024;
+constexpr std::size_t kMostBatch = 1U << 20;
+
+/// A finite number above 0.
+const CLI::Validator kRate(
+    [](const std::string& text) -> std::string {
+      float rate = 0.0F;
+      const bool is_number = CLI::detail::lexical_cast(text, rate);
+      return is_number && std::isfinite(rate) && rate > 0.0F
+                 ? ""
+                 : fmt::format("expected a number above 0, found \"{}\"", text);
+    },
+    "RATE");
+
+void add_options(CLI::App& app, Options& options, std::string& rounding) {
+  app.add_option("--data", options.data,
+                 "Folder with IDX files (MNIST, Fashion-MNIST, ...); else $OCTET_MNIST_DIR, else "
+                 "digits that the program draws itself")
+      ->type_name("DIR");
+  app.add_option("--out", options.out, "Folder for models, history and metrics")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--epochs", options.epochs, "Epochs in float")
+      ->check(CLI::Range(0, kMostEpochs))
+      ->capture_default_str();
+  app.add_option("--qat-epochs", options.qat_epochs, "Epochs with quantization in the loop")
+      ->check(CLI::Range(0, kMostEpochs))
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "Images a step")
+      ->check(CLI::Range(std::size_t{1}, kMostBatch))
+      ->capture_default_str();
+  app.add_option("--lr", options.lr, "Learning rate in float")->check(kRate)->capture_default_str();
+  app.add_option("--qat-lr", options.qat_lr, "Learning rate with quantization in the loop")
+      ->check(kRate)
+      ->capture_default_str();
+  app.add_option("--hidden", options.hidden, "Units of the hidden layers")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMostUnits))
+      ->type_name("N,N,...")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Of weights, order and drawn digits")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Default: as many as the machine has")
+      ->check(CLI::Range(1, kMostThreads));
+  app.add_flag("--per-channel", options.per_channel, "A weight scale per unit, not per layer");
+  app.add_flag("--tfmot-ranges", options.tfmot_ranges,
+               "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
+  app.add_option("--rounding", rounding, "Rounding contract of the runtime: fp32, single or double")
+      ->check(CLI::IsMember({"fp32", "single", "double"}))
+      ->capture_default_str();
+  app.add_option("--checkpoint-dir", options.checkpoint_dir, "Default: checkpoints in --out")
+      ->type_name("DIR");
+  app.add_flag("--resume", options.resume, "Go on from the last checkpoint");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.add_flag("--no-progress", options.no_progress, "Plain lines instead of a progress bar");
+  app.add_flag("--json", options.json, "Metrics as one line of JSON on stdout, the rest on stderr");
+}
+
+/// The first line of a message: CLI11 appends hints.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, char** argv) {
+  Options options;
+  std::string rounding(to_string(options.rounding));
+  CLI::App app(
+      "Trains an MLP on MNIST in float, continues with 8-bit quantization in the loop, and writes "
+      "the integers as a .tflite file.",
+      "mnist_qat");
+  app.set_version_flag("--version", "octet " OCTET_VERSION);
+  add_options(app, options, rounding);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return {std::nullopt, app.exit(error)};
+    }
+    fmt::print(stderr, "mnist_qat: {} (--help lists the options)\n", first_line(error.what()));
+    return {std::nullopt, kUsageError};
+  }
+  options.rounding = parse_rounding(rounding);
+  if (options.checkpoint_dir.empty()) options.checkpoint_dir = options.out / "checkpoints";
+  return {options, 0};
+}
+
+std::map<std::string, std::string> defining_options(const Options& options) {
+  std::string hidden;
+  for (const int units : options.hidden) hidden += fmt::format("{}{}", hidden.empty() ? "" : ",", units);
+  return {{"--epochs", fmt::format("{}", options.epochs)},
+          {"--batch", fmt::format("{}", options.batch)},
+          {"--lr", fmt::format("{}", options.lr)},
+          {"--qat-lr", fmt::format("{}", options.qat_lr)},
+          {"--hidden", hidden},
+          {"--seed", fmt::format("{}", options.seed)},
+          {"--per-channel", options.per_channel ? "yes" : "no"},
+          {"--tfmot-ranges", options.tfmot_ranges ? "yes" : "no"},
+          {"--rounding", std::string(to_string(options.rounding))}};
+}
+
+}  // namespace octet::mnist

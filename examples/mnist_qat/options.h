@@ -1,0 +1,49 @@
+#pragma once
+
+#include <octet/core/quant/rounding.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace octet::mnist {
+
+/// What the command line asks for.
+struct Options {
+  /// Empty: the environment variable OCTET_MNIST_DIR, else the embedded digits.
+  std::string data;
+  std::filesystem::path out = "octet-out";
+  int epochs = 5;
+  int qat_epochs = 2;
+  std::size_t batch = 128;
+  float lr = 1e-3F;
+  float qat_lr = 1e-4F;
+  std::vector<int> hidden = {256, 128};
+  std::uint64_t seed = 0;
+  /// 0: as many as the machine has.
+  int threads = 0;
+  bool per_channel = false;
+  bool tfmot_ranges = false;
+  Rounding rounding = Rounding::fp32;
+  std::filesystem::path checkpoint_dir;
+  bool resume = false;
+  std::string log_level = "warn";
+  bool no_progress = false;
+  bool json = false;
+};
+
+/// The options of a command line, or the exit code to end with: 0 after --help or --version, 2 after
+/// an error, which has been printed as one line on stderr.
+struct ParsedOptions {
+  std::optional<Options> options;
+  int exit_code = 0;
+};
+ParsedOptions parse_options(int argc, char** argv);
+
+/// The options that a resumed run must share with the run it continues, by name.
+std::map<std::string, std::string> defining_options(const Options& options);
+
+}  // namespace octet::mnist

@@ -1,0 +1,185 @@
+#include "run.h"
+
+#include <fmt/format.h>
+#include <octet/octet.h>
+#include <octet/core/archive.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace octet::mnist {
+namespace {
+
+using Notes = std::map<std::string, std::string>;
+
+/// The second phase sees the examples in another order than the first.
+constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
+
+Sequential make_model(const Options& options, const DataSplit& data) {
+  Sequential model("mnist");
+  model.add(Input({data.train.example_shape().size()}));
+  for (const int units : options.hidden) model.add(Dense(units, Activation::relu));
+  model.add(Dense(data.train.classes(), Activation::softmax));
+  model.build(options.seed);
+  return model;
+}
+
+QuantizeOptions quantize_options(const Options& options) {
+  QuantizeOptions result =
+      options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
+  result.per_channel = options.per_channel;
+  result.rounding = options.rounding;
+  return result;
+}
+
+/// Two phases on one model, each with a trainer; a checkpoint says which one it belongs to.
+class Run {
+ public:
+  Run(const Options& options, std::FILE* screen, const std::atomic<bool>& stop_requested)
+      : options_(options), screen_(screen), stop_requested_(stop_requested) {}
+
+  std::optional<Results> execute() {
+    const auto begin = std::chrono::steady_clock::now();
+    std::filesystem::create_directories(options_.out);
+    std::filesystem::create_directories(options_.checkpoint_dir);
+    data_ = load_data(options_);
+    results_.data_name = data_.train.name();
+    results_.train_count = data_.train.size();
+    results_.test_count = data_.test.size();
+    results_.threads = num_threads();
+    fmt::print(screen_, "data: {}, {} training and {} test images of {}, {} classes\n",
+               data_.train.name(), data_.train.size(), data_.test.size(),
+               data_.train.example_shape().to_string(), data_.train.classes());
+    if (options_.resume) read_checkpoint();
+    Sequential model = make_model(options_, data_);
+    fmt::print(screen_, "{}", model.summary());
+    if (!resumes_qat() && !train_float(model)) return std::nullopt;
+    Sequential quantized = quantize_model(model, quantize_options(options_));
+    fmt::print(screen_, "{}", quantized.summary());
+    if (!train_quantized(quantized)) return std::nullopt;
+    results_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return results_;
+  }
+
+ private:
+  void read_checkpoint() {
+    checkpoint_ = Archive::read(checkpoint_path(options_));
+    notes_ = Trainer::notes_of(*checkpoint_);
+    const auto check = [&](const std::string& name, const std::string& value) {
+      const auto found = notes_.find(name);
+      if (found != notes_.end() && found->second == value) return;
+      throw InvalidArgument(fmt::format(
+          "--resume: the checkpoint was made with {} {}, now it is {}; give the same options, or "
+          "start anew without --resume",
+          name, found == notes_.end() ? "unknown" : found->second, value));
+    };
+    for (const auto& [name, value] : defining_options(options_)) check(name, value);
+    check("data", data_.train.name());
+    fmt::print(screen_, "resuming from {}\n", checkpoint_path(options_).string());
+  }
+
+  bool resumes_qat() const { return checkpoint_ && notes_.at("phase") == "qat"; }
+
+  Notes notes(const std::string& phase) const {
+    Notes result = defining_options(options_);
+    result["data"] = data_.train.name();
+    result["phase"] = phase;
+    result["float_history"] = history_json(results_.history);
+    result["float_accuracy"] = nlohmann::json(results_.float_accuracy).dump();
+    result["float_bytes"] = std::to_string(results_.float_bytes);
+    return result;
+  }
+
+  /// Fits, with checkpoints. False where the run was stopped.
+  bool fit(Trainer& trainer, int epochs, const Notes& notes) {
+    const auto style =
+        options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
+    trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
+    trainer.add_callback(std::make_shared<LastCheckpoint>(checkpoint_path(options_), notes));
+    if (checkpoint_ && notes_.at("phase") == notes.at("phase")) trainer.restore(*checkpoint_);
+    trainer.fit(data_.train, data_.test, epochs);
+    if (!trainer.stopped()) return true;
+    trainer.save_checkpoint(checkpoint_path(options_), notes);
+    return false;
+  }
+
+  TrainerOptions trainer_options(float rate, std::uint64_t seed) const {
+    return {.schedule = constant_rate(rate),
+            .batch_size = options_.batch,
+            .seed = seed,
+            .should_stop = [this] { return stop_requested_.load(); }};
+  }
+
+  bool train_float(Sequential& model) {
+    Trainer trainer(model, Adam(), trainer_options(options_.lr, options_.seed));
+    if (!fit(trainer, options_.epochs, notes("float"))) return false;
+    results_.history = trainer.history();
+    results_.float_accuracy = trainer.evaluate(data_.test).accuracy;
+    write_tflite(lower_float(model), float_path(options_));
+    results_.float_bytes = std::filesystem::file_size(float_path(options_));
+    return true;
+  }
+
+  bool train_quantized(Sequential& quantized) {
+    if (resumes_qat()) take_float_results();
+    Trainer trainer(quantized, Adam(),
+                    trainer_options(options_.qat_lr, options_.seed + kQatSeedOffset));
+    if (!fit(trainer, options_.qat_epochs, notes("qat"))) return false;
+    results_.history.insert(results_.history.end(), trainer.history().begin(),
+                            trainer.history().end());
+    if (trainer.calibrated()) {
+      results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
+    }
+    trainer.export_int8(int8_path(options_));
+    results_.int8_bytes = std::filesystem::file_size(int8_path(options_));
+    // The integer score is that of the very file.
+    const Evaluation simulated = trainer.evaluate(data_.test);
+    const Evaluation shipped = evaluate(read_tflite(int8_path(options_)), data_.test);
+    results_.simulated_accuracy = simulated.accuracy;
+    results_.integer_accuracy = shipped.accuracy;
+    results_.differing_predictions = count_differing(simulated, shipped);
+    return true;
+  }
+
+  void take_float_results() {
+    results_.history = parse_history(notes_.at("float_history"));
+    results_.float_accuracy = nlohmann::json::parse(notes_.at("float_accuracy")).get<double>();
+    results_.float_bytes = std::stoull(notes_.at("float_bytes"));
+  }
+
+  const Options& options_;
+  std::FILE* screen_;
+  const std::atomic<bool>& stop_requested_;
+  DataSplit data_;
+  std::optional<Archive> checkpoint_;
+  Notes notes_;
+  Results results_;
+};
+
+}  // namespace
+
+DataSplit load_data(const Options& options) {
+  if (!options.data.empty()) return load_idx(options.data);
+  const char* directory = std::getenv("OCTET_MNIST_DIR");
+  if (directory != nullptr && *directory != '\0') return load_idx(directory);
+  return make_digits(options.seed);
+}
+
+std::filesystem::path checkpoint_path(const Options& options) {
+  return options.checkpoint_dir / "last.ckpt";
+}
+std::filesystem::path int8_path(const Options& options) {
+  return options.out / "mnist_int8.tflite";
+}
+std::filesystem::path float_path(const Options& options) {
+  return options.out / "mnist_float.tflite";
+}
+
+std::optional<Results> run(const Options& options, std::FILE* screen,
+                           const std::atomic<bool>& stop_requested) {
+  return Run(options, screen, stop_requested).execute();
+}
+
+}  // namespace octet::mnist

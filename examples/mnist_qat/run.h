@@ -1,0 +1,45 @@
+#pragma once
+
+#include <octet/train/trainer.h>
+
+#include <atomic>
+#include <cstdio>
+#include <optional>
+
+#include "options.h"
+
+namespace octet::mnist {
+
+/// What a whole run came to.
+struct Results {
+  std::string data_name;
+  std::size_t train_count = 0;
+  std::size_t test_count = 0;
+  History history;
+  double float_accuracy = 0.0;
+  /// Of the calibrated model, before any step with quantization in the loop.
+  std::optional<double> calibrated_integer_accuracy;
+  double simulated_accuracy = 0.0;
+  double integer_accuracy = 0.0;
+  std::size_t differing_predictions = 0;
+  std::uintmax_t float_bytes = 0;
+  std::uintmax_t int8_bytes = 0;
+  int threads = 0;
+  double seconds = 0.0;
+};
+
+/// The data set that the options ask for.
+DataSplit load_data(const Options& options);
+
+/// Trains, quantizes, trains on and exports, with screen output on `screen`. None where
+/// `stop_requested` became true: a checkpoint to resume from has then been saved.
+/// Throws octet::Error.
+std::optional<Results> run(const Options& options, std::FILE* screen,
+                           const std::atomic<bool>& stop_requested);
+
+/// Where run() writes its checkpoints and exports.
+std::filesystem::path checkpoint_path(const Options& options);
+std::filesystem::path int8_path(const Options& options);
+std::filesystem::path float_path(const Options& options);
+
+}  // namespace octet::mnist

@@ -1,0 +1,234 @@
+// The `octet` tool as its users run it: a process, its output and its exit code.
+
+#include <gtest/gtest.h>
+#include <octet/core/file.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/tests/deploy/models.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Result {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string text_of(const fs::path& path) {
+  const auto bytes = read_file(path);
+  return {bytes.begin(), bytes.end()};
+}
+
+class OctetTool : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("octet_tool_test_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Result octet(const std::string& arguments) const {
+    const std::string command = "'" OCTET_TOOL "' " + arguments + " 2>'" + path("stderr") + "'";
+    Result result;
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    std::array<char, 4096> chunk{};
+    for (std::size_t n = 1; n > 0;) {
+      n = std::fread(chunk.data(), 1, chunk.size(), pipe);
+      result.out.append(chunk.data(), n);
+    }
+    const int status = ::pclose(pipe);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result.err = text_of(folder_ / "stderr");
+    return result;
+  }
+
+  void expect_failure(const std::string& arguments, int exit_code, const std::string& message) {
+    const Result result = octet(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(OctetTool, HelpAndVersion) {
+  const Result version = octet("--version");
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out.substr(0, 6), "octet ");
+  const Result help = octet("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* command : {"inspect", "run", "eval"}) {
+    EXPECT_NE(help.out.find(command), std::string::npos) << command;
+  }
+  EXPECT_EQ(octet("run --help").exit_code, 0);
+}
+
+TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
+  write_tflite(make_mlp(1, {4, 3}, false, false), path("m.tflite"));
+  expect_failure("", 2, "A command is required");
+  expect_failure("frobnicate", 2, "frobnicate");
+  expect_failure("--frobnicate", 2, "--frobnicate");
+  expect_failure("inspect", 2, "FILE");
+  expect_failure("inspect '" + path("m.tflite") + "' --frob", 2, "--frob");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --rounding up", 2, "--rounding");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2, "--limit");
+}
+
+TEST_F(OctetTool, FailuresAreOneLineAndExitCode1) {
+  expect_failure("inspect '" + path("none.tflite") + "'", 1, "No such file or directory");
+  write_file_atomic(path("bad.tflite"), std::string_view("not a model, but longer than 8"));
+  expect_failure("inspect '" + path("bad.tflite") + "'", 1, "no TFL3 identifier");
+  write_tflite(make_mlp(1, {4, 3}, false, false), path("m.tflite"));
+  expect_failure("eval '" + path("m.tflite") + "' --data '" + path("nowhere") + "'", 1, "octet: ");
+}
+
+TEST_F(OctetTool, InspectPrintsTheModel) {
+  const IntegerModel model = make_mlp(1, {6, 5, 4}, true, false);
+  write_tflite(model, path("m.tflite"));
+  const Result text = octet("inspect '" + path("m.tflite") + "'");
+  EXPECT_EQ(text.exit_code, 0);
+  for (const char* part :
+       {"FULLY_CONNECTED", "SOFTMAX", "relu", "dense_0/kernel", "[5, 6]", "octet.rounding = fp32",
+        "5 scales along axis 0", "quantization             (0.003921568859368563, -128)",
+        "shape_signature          [-1, 6]"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+
+  const Result result = octet("inspect --json '" + path("m.tflite") + "'");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json.at("bytes"), to_tflite(model).size());
+  EXPECT_EQ(json.at("operators").size(), 3U);
+  EXPECT_EQ(json.at("operators")[0].at("operator"), "FULLY_CONNECTED");
+  EXPECT_EQ(json.at("operators")[0].at("version"), 4);
+  EXPECT_EQ(json.at("tensors").size(), model.tensors.size());
+  EXPECT_EQ(json.at("tensors")[1].at("quantization_parameters").at("scales").size(), 5U);
+  EXPECT_EQ(json.at("tensors")[1].at("quantization"), nlohmann::json({0.0, 0}));
+  const auto& input = json.at("inputs")[0];
+  EXPECT_EQ(input.at("name"), "input_1");
+  EXPECT_EQ(input.at("dtype"), "int8");
+  EXPECT_EQ(input.at("shape_signature"), nlohmann::json({-1, 6}));
+  EXPECT_EQ(input.at("quantization")[0], 0.003921568859368563);
+  EXPECT_EQ(json.at("metadata").at("octet.rounding"), "fp32");
+}
+
+TEST_F(OctetTool, NamesCannotSteerTheTerminal) {
+  IntegerModel model = make_mlp(1, {4, 3}, false, false);
+  model.tensors[0].name = "evil\x1b[2J\xff";
+  write_tflite(model, path("m.tflite"));
+  const Result text = octet("inspect '" + path("m.tflite") + "'");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
+  const Result json = octet("inspect --json '" + path("m.tflite") + "'");
+  EXPECT_EQ(json.exit_code, 0);
+  EXPECT_NO_THROW(nlohmann::json::parse(json.out));
+}
+
+TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
+  const IntegerModel model = make_mlp(3, {20, 9, 5}, true, false);
+  write_tflite(model, path("m.tflite"));
+  Draw draw(3);
+  std::vector<std::uint8_t> raw(20 * 131);
+  for (auto& byte : raw) byte = static_cast<std::uint8_t>(draw.between(0, 255));
+  write_file_atomic(path("in.bin"), raw);
+  const std::string files = "--input '" + path("in.bin") + "' --output '" + path("out.bin") + "'";
+  for (const std::string options : {"", " --threads 2", " --rounding double"}) {
+    const Result result = octet("run '" + path("m.tflite") + "' " + files + options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out + result.err, "");
+    Interpreter interpreter(
+        model, {.rounding = parse_rounding(options.ends_with("double") ? "double" : "fp32"),
+                .batch = 131});
+    std::memcpy(interpreter.input_bytes().data(), raw.data(), raw.size());
+    interpreter.invoke();
+    const auto expected = interpreter.output_bytes();
+    const auto got = read_file(path("out.bin"));
+    ASSERT_EQ(got.size(), expected.size());
+    EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0);
+  }
+}
+
+TEST_F(OctetTool, RunChecksTheSizeOfItsInput) {
+  write_tflite(make_mlp(3, {20, 5}, true, true), path("m.tflite"));
+  const std::string files = "--input '" + path("in.bin") + "' --output '" + path("out.bin") + "'";
+  for (const std::size_t size : {std::size_t{0}, std::size_t{79}, std::size_t{81}}) {
+    write_file_atomic(path("in.bin"), std::vector<std::uint8_t>(size));
+    expect_failure("run '" + path("m.tflite") + "' " + files, 1, "expected a multiple of 80");
+  }
+  EXPECT_FALSE(fs::exists(path("out.bin")));
+}
+
+TEST_F(OctetTool, RunMayWriteWhereItReads) {
+  write_tflite(make_mlp(3, {4, 4}, true, false), path("m.tflite"));
+  write_file_atomic(path("a.bin"), std::vector<std::uint8_t>(400, 7));
+  const std::string model = "run '" + path("m.tflite") + "' ";
+  ASSERT_EQ(
+      octet(model + "--input '" + path("a.bin") + "' --output '" + path("b.bin") + "'").exit_code,
+      0);
+  ASSERT_EQ(
+      octet(model + "--input '" + path("a.bin") + "' --output '" + path("a.bin") + "'").exit_code,
+      0);
+  EXPECT_EQ(read_file(path("a.bin")), read_file(path("b.bin")));
+}
+
+/// An IDX file of unsigned bytes.
+void write_idx(const fs::path& path, const std::vector<std::uint32_t>& extents,
+               const std::vector<std::uint8_t>& values) {
+  std::vector<std::uint8_t> bytes{0, 0, 8, static_cast<std::uint8_t>(extents.size())};
+  for (const std::uint32_t extent : extents) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      bytes.push_back(static_cast<std::uint8_t>(extent >> shift));
+    }
+  }
+  bytes.insert(bytes.end(), values.begin(), values.end());
+  write_file_atomic(path, bytes);
+}
+
+TEST_F(OctetTool, EvalCountsRightAnswers) {
+  // Images of two pixels; the class is the brighter one. The last of five labels is wrong.
+  ModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 2}, DType::int8, quant(1.0F / 255, -128))};
+  b.model.outputs = b.model.inputs;
+  write_tflite(b.model, path("m.tflite"));
+  const std::vector<std::uint8_t> pixels{9, 1, 3, 200, 0, 1, 255, 254, 80, 7};
+  for (const std::string set : {"train", "t10k"}) {
+    write_idx(folder_ / (set + "-images-idx3-ubyte"), {5, 1, 2}, pixels);
+    write_idx(folder_ / (set + "-labels-idx1-ubyte"), {5}, {0, 1, 1, 0, 1});
+  }
+  const std::string command = "eval '" + path("m.tflite") + "' --data '" + folder_.string() + "'";
+  const Result text = octet(command);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out.substr(0, 34), "accuracy 80.00 % (4 of 5 images), ");
+  const Result result = octet(command + " --json --limit 4 --rounding single --threads 1");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json.at("images"), 4);
+  EXPECT_EQ(json.at("correct"), 4);
+  EXPECT_EQ(json.at("accuracy"), 1.0);
+  EXPECT_EQ(json.at("rounding"), "single");
+
+  write_tflite(make_mlp(1, {3, 2}, false, false), path("other.tflite"));
+  expect_failure("eval '" + path("other.tflite") + "' --data '" + folder_.string() + "'", 1,
+                 "the model takes samples [1, 3]");
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+class File : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("octet_file_test_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::size_t entries() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+std::vector<std::uint8_t> pattern(std::size_t size, std::uint8_t first) {
+  std::vector<std::uint8_t> bytes(size, first);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + first);
+  return bytes;
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(File, ReadsWhatWasWritten) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{300000}}) {
+    const auto bytes = pattern(size, 3);
+    write_file_atomic(folder_ / "a", bytes);
+    EXPECT_EQ(read_file(folder_ / "a"), bytes);
+  }
+  write_file_atomic(folder_ / "a", std::string_view("text"));
+  EXPECT_EQ(read_file(folder_ / "a"), (std::vector<std::uint8_t>{'t', 'e', 'x', 't'}));
+  EXPECT_EQ(entries(), 1U) << "no temporary file is left";
+}
+
+TEST_F(File, ANameWithoutAFolderWorks) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  write_file_atomic("plain", std::string_view("x"));
+  EXPECT_EQ(read_file("plain").size(), 1U);
+  fs::current_path(before);
+}
+
+TEST_F(File, KeepsPermissionsAndSymbolicLinks) {
+  write_file_atomic(folder_ / "a", std::string_view("1"));
+  ::chmod((folder_ / "a").c_str(), 0640);
+  fs::create_symlink(folder_ / "a", folder_ / "link");
+  write_file_atomic(folder_ / "link", std::string_view("22"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(read_file(folder_ / "a").size(), 2U);
+  EXPECT_EQ(fs::status(folder_ / "a").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+}
+
+TEST_F(File, AFailedWriteLeavesTheOldFileAndNothingElse) {
+  write_file_atomic(folder_ / "a", std::string_view("old"));
+  // No room: files may not grow past 1000 bytes.
+  rlimit old_limit{};
+  ::getrlimit(RLIMIT_FSIZE, &old_limit);
+  const rlimit small{1000, old_limit.rlim_max};
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message =
+      message_of([&] { write_file_atomic(folder_ / "a", pattern(5000, 1)); });
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(message, "cannot write '" + (folder_ / "a").string() + "': File too large");
+  EXPECT_EQ(read_file(folder_ / "a").size(), 3U);
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(File, ErrorsNameTheFileAndTheCause) {
+  const std::string missing = (folder_ / "no" / "such").string();
+  EXPECT_EQ(message_of([&] { write_file_atomic(missing, std::string_view("x")); }),
+            "cannot write '" + missing + "': No such file or directory");
+  EXPECT_EQ(message_of([&] { read_file(missing); }),
+            "cannot read '" + missing + "': No such file or directory");
+  EXPECT_EQ(message_of([&] { read_file(folder_); }),
+            "cannot read '" + folder_.string() + "': it is no regular file");
+  write_file_atomic(folder_ / "a", std::string_view("123"));
+  EXPECT_NE(message_of([&] { read_file(folder_ / "a", 2); }).find("3 bytes, more than the 2"),
+            std::string::npos);
+  EXPECT_EQ(read_file(folder_ / "a", 3).size(), 3U);
+}
+
+TEST_F(File, NeverReplacesWhatIsNoRegularFile) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(write_file_atomic(folder_ / "pipe", std::string_view("x")), IoError);
+  EXPECT_THROW(read_file(folder_ / "pipe"), IoError);
+  fs::create_directory(folder_ / "sub");
+  EXPECT_THROW(write_file_atomic(folder_ / "sub", std::string_view("x")), IoError);
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  EXPECT_EQ(entries(), 2U);
+}
+
+TEST_F(File, ReadersSeeOneWholeVersion) {
+  const auto a = pattern(20000, 1);
+  const auto b = pattern(30000, 2);
+  write_file_atomic(folder_ / "a", a);
+  std::thread writer([&] {
+    for (int i = 0; i < 50; ++i) write_file_atomic(folder_ / "a", i % 2 == 0 ? b : a);
+  });
+  for (int i = 0; i < 200; ++i) {
+    const auto seen = read_file(folder_ / "a");
+    EXPECT_TRUE(seen == a || seen == b);
+  }
+  writer.join();
+}
+
+}  // namespace
+}  // namespace octet

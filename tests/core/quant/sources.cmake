@@ -1,0 +1,17 @@
+set(OCTET_QUANT_TESTS
+  core/quant/code_requantize_test.cpp
+  core/quant/fake_quant_grad_test.cpp
+  core/quant/fake_quant_test.cpp
+  core/quant/fixed_point_test.cpp
+  core/quant/quant_params_test.cpp
+  core/quant/quantize_and_dequantize_test.cpp
+  core/quant/quantize_test.cpp
+  core/quant/requantize_test.cpp
+  core/quant/round_test.cpp
+  core/quant/softmax_test.cpp
+  core/quant/vector_arithmetic.cpp
+  core/quant/vector_fake_quant.cpp
+  core/quant/vector_operators.cpp
+  core/quant/vectors.cpp
+  core/quant/vectors_test.cpp
+  core/quant/weights_test.cpp)

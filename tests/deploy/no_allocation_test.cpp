@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+#include <octet/core/parallel.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/tests/deploy/models.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, std::max(alignment, sizeof(void*)), size) != 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+// Every other form of new and delete calls one of these.
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace octet::test {
+namespace {
+
+TEST(NoAllocation, TheCounterCounts) {
+  const long before = allocations;
+  const std::vector<int> some(100);
+  EXPECT_EQ(allocations - before, 1);
+  const auto more = std::make_unique<int>(1);
+  EXPECT_EQ(allocations - before, 2);
+}
+
+TEST(NoAllocation, InvokeAllocatesNothing) {
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    for (const Rounding rounding :
+         {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+      for (const Index batch : {1, 37, 100}) {
+        Interpreter interpreter(make_mlp(1, {70, 33, 10}, true, true), {rounding, batch});
+        const long before = allocations;
+        interpreter.invoke();
+        interpreter.input<float>()[0] = 1.0F;
+        interpreter.invoke();
+        EXPECT_EQ(allocations - before, 0) << threads << " threads, batch " << batch;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
