@@ -14,7 +14,6 @@ octet_find(spdlog libspdlog-dev)
 octet_find(ZLIB zlib1g-dev)
 octet_find(nlohmann_json nlohmann-json3-dev)
 octet_find(OpenMP "g++ (or libomp-dev for clang)" COMPONENTS CXX)
-octet_find(OpenSSL libssl-dev COMPONENTS Crypto)
 find_program(OCTET_FLATC flatc)
 if(NOT OCTET_FLATC)
   message(FATAL_ERROR "octet needs flatc, which was not found. "

@@ -1,0 +1,18 @@
+# cmake --build build/release --target docs: the reference of all public headers, in
+# build/release/docs/html. Needs Doxygen, and nothing else in the build does.
+
+find_package(Doxygen QUIET)
+if(DOXYGEN_FOUND)
+  set(DOXYGEN_PROJECT_NAME "Octet")
+  set(DOXYGEN_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/docs")
+  set(DOXYGEN_JAVADOC_AUTOBRIEF YES)
+  set(DOXYGEN_EXTRACT_ALL YES)
+  set(DOXYGEN_STRIP_FROM_PATH "${PROJECT_SOURCE_DIR}")
+  set(DOXYGEN_FILE_PATTERNS "*.h" "*.md")
+  set(DOXYGEN_EXCLUDE_SYMBOLS "octet::detail")
+  set(DOXYGEN_USE_MDFILE_AS_MAINPAGE "${PROJECT_SOURCE_DIR}/README.md")
+  set(DOXYGEN_QUIET YES)
+  set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
+  doxygen_add_docs(docs README.md core layers deploy train docs
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+endif()

@@ -1,0 +1,26 @@
+# cmake --install: libraries, headers, tools and the package that find_package(octet) reads.
+
+include(CMakePackageConfigHelpers)
+
+foreach(room core layers deploy train)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet/${room}"
+    FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(FILES octet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet")
+install(TARGETS octet octet_runtime EXPORT octet
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(OCTET_BUILD_TOOLS)
+  install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
+install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
+configure_package_config_file(cmake/octetConfig.cmake.in
+  "${PROJECT_BINARY_DIR}/octetConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/octetConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/octetConfig.cmake"
+  "${PROJECT_BINARY_DIR}/octetConfigVersion.cmake"
+  DESTINATION "${package_dir}")

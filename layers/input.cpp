@@ -15,11 +15,17 @@ Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
 
 std::unique_ptr<Layer> InputLayer::clone() const { return std::make_unique<InputLayer>(*this); }
 
-Shape InputLayer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
+Shape InputLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   if (example_shape_.size() == 0) {
     throw InvalidArgument(fmt::format("InputLayer \"{}\": expected at least one value an example, "
                                       "found shape {}",
                                       name(), example_shape_.to_string()));
+  }
+  if (input_shape != example_shape_) {
+    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected examples {}, found {} from the "
+                                      "layers in front; an Input is the first layer",
+                                      name(), example_shape_.to_string(),
+                                      input_shape.to_string()));
   }
   return example_shape_;
 }

@@ -14,6 +14,10 @@ Index count_elements(const std::vector<NamedTensor>& tensors) {
   return total;
 }
 
+void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
 Tensor clone_leaf(const Tensor& source) {
   if (!source.defined()) return {};
   Tensor copy = source.clone();

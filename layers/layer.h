@@ -95,6 +95,9 @@ class Layer {
 /// The number of elements of all tensors together.
 Index count_elements(const std::vector<NamedTensor>& tensors);
 
+/// Puts `more` behind `list`.
+void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more);
+
 /// A copy of `source` that is a leaf with the same wish for gradients.
 Tensor clone_leaf(const Tensor& source);
 

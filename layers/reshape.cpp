@@ -16,20 +16,16 @@ std::unique_ptr<Layer> Flatten::clone() const { return std::make_unique<Flatten>
 
 Shape Reshape::do_build(const Shape& input_shape, const Random& /*random*/) {
   Shape result = target_;
-  Index known = 1;
-  Index unknown_axis = -1;
-  for (Index axis = 0; axis < target_.rank(); ++axis) {
-    if (target_[axis] != -1) {
-      known *= target_[axis];
-    } else if (unknown_axis == -1) {
-      unknown_axis = axis;
-    } else {
-      throw InvalidArgument(fmt::format("{} \"{}\": expected at most one -1 in the target {}",
-                                        type(), name(), target_.to_string()));
-    }
+  if (std::ranges::count(target_, -1) > 1) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected at most one -1 in the target {}", type(),
+                                      name(), target_.to_string()));
   }
   const Index size = input_shape.size();
-  if (unknown_axis != -1 && known > 0) result = target_.with_dim(unknown_axis, size / known);
+  for (Index axis = 0; axis < target_.rank(); ++axis) {
+    if (target_[axis] != -1) continue;
+    const Index others = target_.without_dim(axis).size();
+    result = target_.with_dim(axis, others == 0 ? -1 : size / others);
+  }
   if (std::ranges::any_of(result, [](Index extent) { return extent < 0; }) ||
       result.size() != size) {
     throw InvalidArgument(fmt::format("{} \"{}\": cannot reshape {} ({} values) to {}", type(),

@@ -37,6 +37,10 @@ Sequential& Sequential::operator=(const Sequential& other) {
 }
 
 Sequential& Sequential::add(std::unique_ptr<Layer> layer) {
+  if (layer == nullptr) {
+    throw InvalidArgument(
+        fmt::format("Sequential \"{}\": expected a layer to add, found null", name_));
+  }
   if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
   const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
   if (std::ranges::any_of(layers_, same_name)) {
@@ -159,7 +163,8 @@ void Sequential::load(const std::filesystem::path& path) {
 
 std::vector<NamedTensor> Sequential::saved_tensors() const {
   std::vector<NamedTensor> all = parameters();
-  for (auto&& more : {state(), counters()}) all.insert(all.end(), more.begin(), more.end());
+  append(all, state());
+  append(all, counters());
   return all;
 }
 
@@ -167,6 +172,11 @@ void Sequential::restore(const Archive& archive) {
   // Checked as a whole before anything is changed.
   const std::vector<NamedTensor> targets = saved_tensors();
   for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
+  if (archive.tensors().size() != targets.size()) {
+    throw FormatError(fmt::format("load: model \"{}\" has {} tensors, the archive {}; was it saved "
+                                  "from a model of more layers?",
+                                  name_, targets.size(), archive.tensors().size()));
+  }
   for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
 }
 

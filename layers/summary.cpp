@@ -41,6 +41,8 @@ std::string grouped(Index number) {
 std::string shape_cell(const Layer& layer) {
   std::string extents;
   for (const Index extent : layer.output_shape()) extents += fmt::format(", {}", extent);
+  // Python writes a tuple of one with a comma.
+  if (extents.empty()) extents = ",";
   const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
   return is_input ? fmt::format("[(None{})]", extents) : fmt::format("(None{})", extents);
 }
@@ -59,7 +61,11 @@ std::string grid_text(const Quantizer& quantizer) {
     return fmt::format("scale {:.9g}, zero point {}", params.scale(), params.zero_point());
   }
   const auto [low, high] = std::ranges::minmax(params.scales);
-  return fmt::format("scales {:.6g} to {:.6g} ({}), zero point 0", low, high, params.channels());
+  const auto [first, last] = std::ranges::minmax(params.zero_points);
+  const std::string zero_points =
+      first == last ? fmt::format("zero point {}", first)
+                    : fmt::format("zero points {} to {}", first, last);
+  return fmt::format("scales {:.6g} to {:.6g} ({}), {}", low, high, params.channels(), zero_points);
 }
 
 /// Each state value of one layer by name, and the grid that it stands for.

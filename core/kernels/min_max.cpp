@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -64,6 +65,7 @@ MinMax min_max(std::span<const float> values) {
 
 bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs) {
   const std::size_t columns = mins.size();
+  assert(maxs.size() == columns && (columns == 0 || values.size() % columns == 0));
   if (columns == 0 || values.empty()) {
     std::ranges::fill(mins, 0.0F);
     std::ranges::fill(maxs, 0.0F);

@@ -34,10 +34,7 @@ Tensor masked(const Tensor& g, const Tensor& x, const auto& range, Index channel
 
 Tensor fake_quant_with_min_max_args(const Tensor& x, float min, float max, int num_bits,
                                     bool narrow_range, std::string_view name) {
-  if (!(min < max)) {
-    throw InvalidArgument(
-        fmt::format("{}: min has to be smaller than max, was: {} >= {}", name, min, max));
-  }
+  check_fake_quant_args_range(min, max, name);
   const NudgedRange range = nudge(min, max, num_bits, narrow_range, name);
   Tensor y(x.shape());
   in_pieces(x.size(), 1, [&](std::size_t begin, std::size_t count) {

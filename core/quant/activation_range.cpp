@@ -16,9 +16,9 @@ std::int32_t code_of(float value, float scale, std::int32_t zero_point) {
   const float steps = round_half_away(value / scale);
   // 2^31 itself is a float, the largest int32 is not.
   constexpr float kLimit = 2147483648.0F;
-  const std::int64_t code =
-      steps >= -kLimit && steps < kLimit ? static_cast<std::int64_t>(steps) + zero_point : 0;
-  if (!(steps >= -kLimit && steps < kLimit) || saturate_int32(code) != code) {
+  const bool fits = steps >= -kLimit && steps < kLimit;
+  const std::int64_t code = fits ? static_cast<std::int64_t>(steps) + zero_point : 0;
+  if (!fits || saturate_int32(code) != code) {
     throw InvalidArgument(
         fmt::format("activation_range: no_integer_overflow_from_quantization: {} / scale {} + {} "
                     "does not fit 32 bits",

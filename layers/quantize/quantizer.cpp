@@ -40,6 +40,12 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
           fmt::format("{}: expected a range per index of the last axis of {}, found axis {}",
                       owner_, shape.to_string(), spec_.axis));
     }
+    if (zero_point == ZeroPoint::kept) {
+      throw InvalidArgument(fmt::format(
+          "{}: expected one range for the tensor, found axis {}; only kernels have a range per "
+          "channel",
+          owner_, spec_.axis));
+    }
     range_shape = {shape.dim(-1)};
   }
   min_ = Tensor::full(range_shape, initial_min_);
@@ -47,14 +53,32 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
   updates_ = Tensor::scalar(0.0F);
   if (zero_point == ZeroPoint::kept) {
     zero_point_ = Tensor::scalar(0.0F);
-    keep_zero_point();
+    keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
   }
 }
 
 void Quantizer::observe(const Tensor& x) {
+  if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
   if (frozen_ || x.size() == 0) return;
   std::vector<float> batch_min(static_cast<std::size_t>(min_.size()));
   std::vector<float> batch_max(batch_min.size());
+  measure(x, batch_min, batch_max);
+  const Tensor old_min = min_.clone();
+  const Tensor old_max = max_.clone();
+  const float count = update(batch_min, batch_max);
+  try {
+    keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
+  } catch (...) {
+    std::ranges::copy(old_min.span(), min_.data());
+    std::ranges::copy(old_max.span(), max_.data());
+    throw;
+  }
+  updates_.data()[0] = count;
+}
+
+/// The range of x, channel by channel.
+void Quantizer::measure(const Tensor& x, std::span<float> batch_min,
+                        std::span<float> batch_max) const {
   bool finite = true;
   if (spec_.axis < 0) {
     const MinMax range = min_max(x.span());
@@ -69,14 +93,10 @@ void Quantizer::observe(const Tensor& x) {
                                    "training diverged? Try a smaller learning rate",
                                    owner_));
   }
-  updates_.data()[0] = update(batch_min, batch_max);
-  keep_zero_point();
 }
 
-void Quantizer::keep_zero_point() {
-  if (!zero_point_.defined()) return;
-  const QuantParams params = choose_quant_params(min_.span(), max_.span(), spec_, owner_);
-  zero_point_.data()[0] = static_cast<float>(params.zero_point());
+void Quantizer::keep_zero_point(const QuantParams& params) {
+  if (zero_point_.defined()) zero_point_.data()[0] = static_cast<float>(params.zero_point());
 }
 
 void Quantizer::require_range() const {

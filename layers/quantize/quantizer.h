@@ -30,14 +30,16 @@ class Quantizer {
   virtual ~Quantizer() = default;
 
   /// Makes the state for tensors of `shape` (without the batch axis): "<prefix>min", "<prefix>max",
-  /// "<prefix>zero_point". `owner` names the tensor in errors.
+  /// "<prefix>zero_point". `owner` names the tensor in errors. Throws InvalidArgument for an axis
+  /// other than the last, and for any where a zero point, which is one number, is kept.
   void build(std::string owner, std::string prefix, const Shape& shape, ZeroPoint zero_point);
   bool built() const { return min_.defined(); }
 
   const QuantSpec& spec() const { return spec_; }
 
   /// Takes the range of `x` in, unless frozen. An empty tensor changes nothing. Throws
-  /// NumericError that names the tensor where x holds NaN or infinity.
+  /// NumericError that names the tensor where x holds NaN or infinity or its range is too wide for
+  /// float32; the state is then unchanged. Throws InvalidArgument before build().
   void observe(const Tensor& x);
 
   /// While frozen, observe() changes nothing.
@@ -48,7 +50,7 @@ class Quantizer {
   bool enabled() const { return enabled_; }
 
   /// Whether there is a range to quantize with.
-  bool has_range() const { return usable_from_start_ || updates_.item() > 0.0F; }
+  bool has_range() const { return built() && (usable_from_start_ || updates_.item() > 0.0F); }
 
   /// Scale, zero point and limits of the integers that export uses.
   /// Throws InvalidArgument where no range has been observed, NumericError for an unsound one.
@@ -101,10 +103,12 @@ class Quantizer {
   /// How many batches the range stands for.
   float updates() const { return updates_.item(); }
   const std::string& owner() const { return owner_; }
+  /// Throws InvalidArgument where no range has been observed.
+  void require_range() const;
 
  private:
-  void require_range() const;
-  void keep_zero_point();
+  void measure(const Tensor& x, std::span<float> batch_min, std::span<float> batch_max) const;
+  void keep_zero_point(const QuantParams& params);
 
   QuantSpec spec_;
   float initial_min_;

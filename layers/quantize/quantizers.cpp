@@ -86,7 +86,7 @@ std::unique_ptr<Quantizer> AllValuesQuantizer::clone() const {
 }
 
 FixedQuantizer::FixedQuantizer(float min, float max, QuantSpec spec)
-    : Quantizer(spec, min, max, true), fixed_min_(min), fixed_max_(max) {
+    : Quantizer(spec, min, max, true) {
   if (!(min < max)) {
     throw InvalidArgument(
         fmt::format("FixedQuantizer: expected min < max, found {} and {}", min, max));
@@ -95,7 +95,8 @@ FixedQuantizer::FixedQuantizer(float min, float max, QuantSpec spec)
 
 Tensor FixedQuantizer::fake_quant(const Tensor& x) const {
   if (!enabled()) return x;
-  return fake_quant_with_min_max_args(x, fixed_min_, fixed_max_, spec().num_bits,
+  require_range();
+  return fake_quant_with_min_max_args(x, min().data()[0], max().data()[0], spec().num_bits,
                                       spec().narrow_range, owner());
 }
 

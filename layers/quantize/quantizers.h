@@ -60,10 +60,6 @@ class FixedQuantizer : public Quantizer {
 
  protected:
   float update(std::span<const float>, std::span<const float>) override { return updates(); }
-
- private:
-  float fixed_min_;
-  float fixed_max_;
 };
 
 }  // namespace octet

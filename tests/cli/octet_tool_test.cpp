@@ -139,7 +139,7 @@ TEST_F(OctetTool, NamesCannotSteerTheTerminal) {
   EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
   const Result json = octet("inspect --json '" + path("m.tflite") + "'");
   EXPECT_EQ(json.exit_code, 0);
-  EXPECT_NO_THROW(nlohmann::json::parse(json.out));
+  EXPECT_TRUE(nlohmann::json::accept(json.out));
 }
 
 TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {

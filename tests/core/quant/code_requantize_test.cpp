@@ -52,9 +52,10 @@ TEST(ActivationRange, Errors) {
   expect_throws<InvalidArgument>(
       [] { (void)activation_range(FusedActivation::relu6, 1e-10F, 0, -128, 127); },
       {"no_integer_overflow_from_quantization"});
-  expect_throws<InvalidArgument>(  // 2^31 exactly
+  expect_throws<InvalidArgument>(  // 2^31 exactly, though the zero point would bring it back
       [] {
-        (void)activation_range(FusedActivation::relu_n1_to_1, std::ldexp(1.0F, -31), 0, -128, 127);
+        const float scale = std::ldexp(6.0F, -31);
+        (void)activation_range(FusedActivation::relu6, scale, -1, -128, 127);
       },
       {"no_integer_overflow_from_quantization"});
   expect_throws<InvalidArgument>(  // fits alone, but not with the zero point

@@ -187,6 +187,9 @@ TEST(FixedPointMath, Exp) {
     EXPECT_GE(exp_on_negative_values(kInt32Min, bits), 0);
   }
   EXPECT_EQ(exp_on_negative_values(kInt32Min, 6), 0);
+  // The factors of the larger powers, which a tolerance of 500 does not see.
+  EXPECT_EQ(exp_on_negative_values(-(65 << 24), 5), 188);              // exp(-16.25)
+  EXPECT_NEAR(exp_on_negative_values(-(33 << 24), 5), 561048.5, 2.0);  // exp(-8.25)
 }
 
 TEST(FixedPointMath, OneOverOnePlusX) {

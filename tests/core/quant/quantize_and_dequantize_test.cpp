@@ -152,6 +152,22 @@ TEST(QuantizeAndDequantize, ScaleTakesTheWiderSide) {
   EXPECT_FLOAT_EQ(quantize_and_dequantize_scale(-1.0F, -0.5F, {}).scale, 128.0F);
 }
 
+TEST(QuantizeAndDequantize, TiesOfTheScalesTakeTheMaximum) {
+  Random random(102);
+  int ties = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const float max = random.positive(0.1F, 10.0F);
+    const float min = -max * (128.0F / 127.0F);
+    const QuantizeAndDequantizeScale scale = quantize_and_dequantize_scale(min, max, {});
+    if (-128.0F / min == 127.0F / max && min / -128.0F != max / 127.0F) {
+      ++ties;
+      EXPECT_EQ(scale.inverse, max / 127.0F);
+      EXPECT_EQ(scale.max, max);
+    }
+  }
+  EXPECT_GT(ties, 0);
+}
+
 TEST(QuantizeAndDequantize, DegenerateRangesGiveZeros) {
   const std::vector<float> zeros{0.0F, 0.0F};
   Options options;

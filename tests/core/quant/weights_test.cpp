@@ -141,6 +141,9 @@ TEST(Bias, EnlargesScalesThatAreTooSmall) {
   std::vector<float> one{1e-10F};
   EXPECT_EQ(fit_weight_scales_to_bias(bias, 0.5F, one, "b"), 1U);
   EXPECT_EQ(one[0], scales[1]);
+  std::vector<float> largest_first{1e-10F};
+  fit_weight_scales_to_bias(std::vector<float>{-3.0F, 1.0F}, 0.5F, largest_first, "b");
+  EXPECT_EQ(largest_first[0], scales[1]);
   std::vector<float> fine{0.01F};
   EXPECT_EQ(fit_weight_scales_to_bias(bias, 0.5F, fine, "b"), 0U);
   EXPECT_EQ(fine[0], 0.01F);

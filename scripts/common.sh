@@ -1,0 +1,68 @@
+# Sourced by the other scripts: finds what is missing on this machine and installs it.
+
+# A program or file that shows that a package is there, and the Debian package that brings it.
+octet_requirements() {
+  cat <<'LIST'
+program:g++ g++
+program:cmake cmake
+program:ninja ninja-build
+program:flatc flatbuffers-compiler
+header:flatbuffers/flatbuffers.h libflatbuffers-dev
+header:eigen3/Eigen/Core libeigen3-dev
+header:fmt/core.h libfmt-dev
+header:spdlog/spdlog.h libspdlog-dev
+header:zlib.h zlib1g-dev
+header:nlohmann/json.hpp nlohmann-json3-dev
+header:CLI/CLI.hpp libcli11-dev
+LIST
+}
+
+octet_test_requirements() {
+  cat <<'LIST'
+header:gtest/gtest.h libgtest-dev
+LIST
+}
+
+octet_has() {
+  case $1 in
+    program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
+    header:*) [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ;;
+  esac
+}
+
+# octet_install LIST...: installs what the lists name and this machine lacks.
+octet_install() {
+  local list mark package
+  local missing=()
+  for list in "$@"; do
+    while read -r mark package; do
+      octet_has "$mark" || missing+=("$package")
+    done < <("$list")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if ! command -v apt-get >/dev/null 2>&1; then
+    echo "octet: this system has no apt-get; install these, by the names that Debian gives them," \
+      "and run again: ${missing[*]}" >&2
+    return 1
+  fi
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+      echo "octet: not root and no sudo; have these installed and run again: ${missing[*]}" >&2
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "octet: installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+      --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# octet_build PRESET [cmake options]: configures and builds, quietly unless it fails.
+octet_build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" >/dev/null &&
+    cmake --build --preset "$preset" --parallel "$(nproc)"
+}

@@ -1,0 +1,14 @@
+#include <octet/deploy/interpreter.h>
+#include <octet/deploy/tflite_reader.h>
+
+#include <algorithm>
+
+// Runs the file named on the command line on one empty image.
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  octet::Interpreter interpreter(octet::read_tflite(argv[1]));
+  const auto input = interpreter.input<std::int8_t>();
+  std::fill(input.begin(), input.end(), std::int8_t{-128});
+  interpreter.invoke();
+  return interpreter.output<std::int8_t>().size() == 10 ? 0 : 1;
+}
