@@ -41,8 +41,17 @@ std::uint32_t checksum(const std::vector<std::uint8_t>& bytes) {
 }
 
 [[noreturn]] void broken(const std::string& origin, std::string_view what) {
-  throw FormatError(fmt::format(
-      "{}: expected an octet archive (weights or a checkpoint): {}", origin, what));
+  throw FormatError(
+      fmt::format("{}: expected an octet archive (weights or a checkpoint): {}", origin, what));
+}
+
+std::string dump(const json& header) {
+  try {
+    return header.dump();
+  } catch (const json::exception& error) {
+    throw InvalidArgument(
+        fmt::format("archive: names and texts have to be UTF-8: {}", error.what()));
+  }
 }
 
 Tensor tensor_from(const json& entry, std::span<const std::uint8_t> data,
@@ -63,9 +72,10 @@ Tensor tensor_from(const json& entry, std::span<const std::uint8_t> data,
 const Tensor& Archive::tensor(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    throw FormatError(fmt::format("archive: expected a tensor \"{}\", found none; was it saved "
-                                  "from a model of other layers?",
-                                  name));
+    throw FormatError(
+        fmt::format("archive: expected a tensor \"{}\", found none; was it saved "
+                    "from a model of other layers?",
+                    name));
   }
   return found->second;
 }
@@ -100,7 +110,7 @@ std::vector<std::uint8_t> Archive::to_bytes() const {
         {"offset", offset}};
     offset += static_cast<std::uint64_t>(tensor.size()) * sizeof(float);
   }
-  const std::string text = header.dump();
+  const std::string text = dump(header);
   std::vector<std::uint8_t> bytes(kMagic.begin(), kMagic.end());
   bytes.reserve(kHeaderOffset + text.size() + offset);
   put(bytes, kVersion);
@@ -128,8 +138,7 @@ Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::s
   }
   const auto header_bytes = get<std::uint64_t>(bytes, kBodyOffset);
   if (header_bytes > bytes.size() - kHeaderOffset) broken(origin, "the header is cut short");
-  const auto header_end =
-      bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset + header_bytes);
+  const auto header_end = bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset + header_bytes);
   const std::span<const std::uint8_t> data(header_end, bytes.end());
   try {
     const json header =

@@ -5,32 +5,18 @@
 #include <octet/deploy/lower.h>
 #include <octet/deploy/model_builder.h>
 #include <octet/layers/dropout.h>
-#include <octet/layers/quantize/dense_codes.h>
+#include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 namespace octet {
 namespace {
-
-/// The largest sum that unit `unit` can reach, over all inputs.
-std::int64_t accumulator_bound(const DenseCodes& codes, std::size_t unit, std::size_t inputs,
-                               const QuantParams& input) {
-  std::int64_t weights = 0;
-  for (std::size_t i = 0; i < inputs; ++i) {
-    weights += std::abs(static_cast<int>(codes.weights[unit * inputs + i]));
-  }
-  const std::int64_t farthest =
-      std::max(input.qmax - input.zero_point(), input.zero_point() - input.qmin);
-  const std::int64_t bias = codes.bias.empty() ? 0 : std::int64_t{codes.bias[unit]};
-  return weights * farthest + std::abs(bias);
-}
 
 /// Walks the layers of a quantized model; `current_` is the tensor that the next layer reads.
 class Lowering {
@@ -68,7 +54,7 @@ class Lowering {
   }
 
   void lower_input(const QuantizeLayer& layer) {
-    const QuantParams params = layer.quantizer().params();
+    const QuantParams params = int8_params(layer.quantizer(), layer);
     const Shape& shape = layer.output_shape();
     if (options_.input == IoType::int8) {
       current_ = builder_.activation(input_name_, DType::int8, shape, params);
@@ -84,15 +70,34 @@ class Lowering {
     builder_.op(OpCode::quantize, {input}, current_);
   }
 
+  /// The grid of a layer's result, which has to be the one that int8 operators clamp to.
+  static QuantParams int8_params(const Quantizer& quantizer, const Layer& layer) {
+    QuantParams params = quantizer.params();
+    require_int8(params, fmt::format("lower: layer \"{}\"", layer.name()));
+    return params;
+  }
+
+  /// The grid of what `layer` reads.
+  QuantParams input_params(const Layer& layer) const {
+    if (current_ == -1) {
+      throw InvalidArgument(fmt::format(
+          "lower: layer \"{}\": expected a QuantizeLayer behind the input, found none in front of "
+          "it; use quantize_model()",
+          layer.name()));
+    }
+    return builder_.tensor(current_).quantization;
+  }
+
   static QuantParams as_uint8(const QuantParams& params) {
     return QuantParams::per_tensor(params.scale(), params.zero_point() + 128, 0, 255);
   }
 
   void take_rounding(Rounding rounding, const Layer& layer) {
     if (rounding_.has_value() && *rounding_ != rounding) {
-      throw InvalidArgument(fmt::format("lower: layer \"{}\" asks for rounding {}, the layers "
-                                        "before it for {}; a model has one contract",
-                                        layer.name(), to_string(rounding), to_string(*rounding_)));
+      throw InvalidArgument(
+          fmt::format("lower: layer \"{}\" asks for rounding {}, the layers "
+                      "before it for {}; a model has one contract",
+                      layer.name(), to_string(rounding), to_string(*rounding_)));
     }
     rounding_ = rounding;
   }
@@ -105,31 +110,17 @@ class Lowering {
     take_rounding(wrapper.config().options().rounding, wrapper);
     const Dense& dense = wrapper.wrapped();
     const Activation activation = dense.activation();
-    const QuantParams input = builder_.tensor(current_).quantization;
+    const QuantParams input = input_params(wrapper);
+    const std::string owner = fmt::format("lower: layer \"{}\"", wrapper.name());
     const DenseCodes codes =
-        make_dense_codes(dense, wrapper.kernel_quantizer()->params(), input.scale());
-    check_bound(wrapper, codes, input);
+        make_dense_codes(dense, wrapper.kernel_quantizer()->params(), input.scale(), owner);
+    bound_ = std::max(bound_, accumulator_bound(codes, input, owner));
     const bool before = quantizes_before(activation);
-    const std::int32_t output =
-        builder_.activation(before ? dense.name() + "/linear" : dense.name(), DType::int8,
-                            dense.output_shape(), wrapper.activation_quantizer()->params());
+    const std::int32_t output = builder_.activation(
+        before ? dense.name() + "/linear" : dense.name(), DType::int8, dense.output_shape(),
+        int8_params(*wrapper.activation_quantizer(), wrapper));
     add_fully_connected(dense, codes, input, output);
     if (before) add_activation(activation, dense.name(), dense.output_shape());
-  }
-
-  void check_bound(const Layer& layer, const DenseCodes& codes, const QuantParams& input) {
-    const auto units = static_cast<std::size_t>(layer.output_shape()[0]);
-    const std::size_t inputs = codes.weights.size() / units;
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      const std::int64_t bound = accumulator_bound(codes, unit, inputs, input);
-      if (bound > std::numeric_limits<std::int32_t>::max()) {
-        throw InvalidArgument(fmt::format(
-            "lower: layer \"{}\", channel {}: sums could reach {}, beyond int32; the layer has "
-            "too many inputs or too large a bias",
-            layer.name(), unit, bound));
-      }
-      bound_ = std::max(bound_, bound);
-    }
   }
 
   void add_fully_connected(const Dense& dense, const DenseCodes& codes, const QuantParams& input,
@@ -155,7 +146,13 @@ class Lowering {
 
   void lower_other(const QuantizeOutputWrapper& wrapper) {
     const Layer& layer = wrapper.wrapped();
-    const QuantParams input = builder_.tensor(current_).quantization;
+    const QuantParams input = input_params(wrapper);
+    if (wrapper.output_quantizer() != nullptr && !is_clamp(layer)) {
+      throw InvalidArgument(fmt::format(
+          "lower: layer \"{}\" quantizes an output for which {} has no int8 operator; leave it to "
+          "the default scheme",
+          wrapper.name(), layer.type()));
+    }
     if (dynamic_cast<const Reshape*>(&layer) != nullptr) {
       if (layer.input_shape() == layer.output_shape()) return;
       const std::int32_t output =
@@ -171,6 +168,13 @@ class Lowering {
     }
   }
 
+  /// Whether the layer is an operator of its own with a range of its own: RELU or RELU6.
+  static bool is_clamp(const Layer& layer) {
+    const auto* activation = dynamic_cast<const ActivationLayer*>(&layer);
+    return activation != nullptr &&
+           fused_activation(activation->activation()) != FusedActivation::none;
+  }
+
   void lower_activation(const QuantizeOutputWrapper& wrapper, Activation activation) {
     if (activation == Activation::none) return;
     const Layer& layer = wrapper.wrapped();
@@ -178,8 +182,13 @@ class Lowering {
       add_activation(activation, layer.name(), layer.output_shape());
       return;
     }
-    const std::int32_t output = builder_.activation(
-        layer.name(), DType::int8, layer.output_shape(), wrapper.output_quantizer()->params());
+    if (wrapper.output_quantizer() == nullptr) {
+      throw InvalidArgument(
+          fmt::format("lower: layer \"{}\" leaves its result unquantized", wrapper.name()));
+    }
+    const std::int32_t output =
+        builder_.activation(layer.name(), DType::int8, layer.output_shape(),
+                            int8_params(*wrapper.output_quantizer(), wrapper));
     builder_.op(activation == Activation::relu ? OpCode::relu : OpCode::relu6, {current_}, output);
     current_ = output;
   }
@@ -187,10 +196,9 @@ class Lowering {
   /// SOFTMAX, LOGISTIC or TANH, whose output scales are fixed.
   void add_activation(Activation activation, const std::string& name, const Shape& shape) {
     const bool is_tanh = activation == Activation::tanh;
-    const QuantParams params = is_tanh
-                                   ? QuantParams::per_tensor(Int8Lut::kTanhScale, 0)
-                                   : QuantParams::per_tensor(SoftmaxInt8::kOutputScale,
-                                                             SoftmaxInt8::kOutputZeroPoint);
+    const QuantParams params =
+        is_tanh ? QuantParams::per_tensor(Int8Lut::kTanhScale, 0)
+                : QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
     const std::int32_t output = builder_.activation(name, DType::int8, shape, params);
     const OpCode code = is_tanh                             ? OpCode::tanh
                         : activation == Activation::sigmoid ? OpCode::logistic
@@ -200,6 +208,10 @@ class Lowering {
   }
 
   void finish_output() {
+    if (current_ == -1) {
+      throw InvalidArgument(
+          fmt::format("lower: model \"{}\" is not quantized; use quantize_model()", model_.name()));
+    }
     if (options_.output == IoType::int8) {
       builder_.model().outputs = {current_};
       return;

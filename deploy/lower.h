@@ -22,8 +22,9 @@ struct LowerOptions {
 ///
 /// Metadata: "octet.rounding", the contract; "octet.accumulator_bound", the largest value that any
 /// sum of any layer can reach for any input.
-/// Throws InvalidArgument that names the layer where it is not quantized, has no range, or could
-/// overflow int32: sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit.
+/// Throws InvalidArgument that names the layer where it is not quantized, has no range, has a
+/// result on other codes than those of int8, or could overflow int32:
+/// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit.
 IntegerModel lower(const Sequential& model, const LowerOptions& options = {});
 
 /// A float model with float operators, for comparison. Throws InvalidArgument that names a layer

@@ -5,6 +5,7 @@
 #include <octet/deploy/model_builder.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/quantize/annotated_layer.h>
 #include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/reshape.h>
 
@@ -19,13 +20,12 @@ std::int32_t add_dense(ModelBuilder& builder, const Dense& dense, std::int32_t i
                                                 {units, inputs}, std::as_const(kernel).span());
   std::vector<std::int32_t> operands = {input, weights};
   if (dense.bias().defined()) {
-    operands.push_back(builder.constant(dense.name() + "/bias", DType::float32, {units},
-                                        dense.bias().span()));
+    operands.push_back(
+        builder.constant(dense.name() + "/bias", DType::float32, {units}, dense.bias().span()));
   }
   const bool separate = quantizes_before(dense.activation());
-  const std::int32_t output =
-      builder.activation(separate ? dense.name() + "/linear" : dense.name(), DType::float32,
-                         dense.output_shape());
+  const std::int32_t output = builder.activation(separate ? dense.name() + "/linear" : dense.name(),
+                                                 DType::float32, dense.output_shape());
   builder.op(OpCode::fully_connected, operands, output).activation =
       fused_activation(dense.activation());
   return output;
@@ -35,12 +35,17 @@ std::int32_t add_activation(ModelBuilder& builder, Activation activation, const 
                             std::int32_t input) {
   const auto code = [activation] {
     switch (activation) {
-      case Activation::relu: return OpCode::relu;
-      case Activation::relu6: return OpCode::relu6;
-      case Activation::sigmoid: return OpCode::logistic;
-      case Activation::tanh: return OpCode::tanh;
+      case Activation::relu:
+        return OpCode::relu;
+      case Activation::relu6:
+        return OpCode::relu6;
+      case Activation::sigmoid:
+        return OpCode::logistic;
+      case Activation::tanh:
+        return OpCode::tanh;
       case Activation::softmax:
-      case Activation::none: break;
+      case Activation::none:
+        break;
     }
     return OpCode::softmax;
   }();
@@ -52,6 +57,9 @@ std::int32_t add_activation(ModelBuilder& builder, Activation activation, const 
 
 /// The tensor that holds the layer's result, given the one it reads.
 std::int32_t add_layer(ModelBuilder& builder, const Layer& layer, std::int32_t input) {
+  if (const auto* marked = dynamic_cast<const AnnotatedLayer*>(&layer)) {
+    return add_layer(builder, marked->wrapped(), input);
+  }
   if (const auto* dense = dynamic_cast<const Dense*>(&layer)) {
     const std::int32_t linear = add_dense(builder, *dense, input);
     return quantizes_before(dense->activation())
@@ -80,9 +88,12 @@ std::int32_t add_layer(ModelBuilder& builder, const Layer& layer, std::int32_t i
 }  // namespace
 
 IntegerModel lower_float(const Sequential& model) {
+  if (!model.built()) {
+    throw InvalidArgument(fmt::format("lower_float: model \"{}\" is not built", model.name()));
+  }
   ModelBuilder builder(model.name());
-  std::int32_t current = builder.activation(model.layers().front()->name(), DType::float32,
-                                            model.input_shape());
+  std::int32_t current =
+      builder.activation(model.layers().front()->name(), DType::float32, model.input_shape());
   builder.model().inputs = {current};
   for (std::size_t i = 1; i < model.layers().size(); ++i) {
     current = add_layer(builder, *model.layers()[i], current);

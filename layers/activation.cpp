@@ -43,12 +43,18 @@ bool quantizes_before(Activation activation) {
 
 Tensor apply_activation(Activation activation, const Tensor& x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return relu(x);
-    case Activation::relu6: return relu6(x);
-    case Activation::softmax: return softmax(x);
-    case Activation::sigmoid: return sigmoid(x);
-    case Activation::tanh: return tanh(x);
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return relu(x);
+    case Activation::relu6:
+      return relu6(x);
+    case Activation::softmax:
+      return softmax(x);
+    case Activation::sigmoid:
+      return sigmoid(x);
+    case Activation::tanh:
+      return tanh(x);
   }
   throw InvalidArgument("activation: a value outside the enumeration");
 }

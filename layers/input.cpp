@@ -6,9 +6,10 @@ namespace octet {
 
 Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
   if (x.rank() != example_shape_.rank() + 1 || x.shape().without_batch() != example_shape_) {
-    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected a batch of examples {}, "
-                                      "found shape {}",
-                                      name(), example_shape_.to_string(), x.shape().to_string()));
+    throw InvalidArgument(
+        fmt::format("InputLayer \"{}\": expected a batch of examples {}, "
+                    "found shape {}",
+                    name(), example_shape_.to_string(), x.shape().to_string()));
   }
   return x;
 }
@@ -17,15 +18,16 @@ std::unique_ptr<Layer> InputLayer::clone() const { return std::make_unique<Input
 
 Shape InputLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   if (example_shape_.size() == 0) {
-    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected at least one value an example, "
-                                      "found shape {}",
-                                      name(), example_shape_.to_string()));
+    throw InvalidArgument(
+        fmt::format("InputLayer \"{}\": expected at least one value an example, "
+                    "found shape {}",
+                    name(), example_shape_.to_string()));
   }
   if (input_shape != example_shape_) {
-    throw InvalidArgument(fmt::format("InputLayer \"{}\": expected examples {}, found {} from the "
-                                      "layers in front; an Input is the first layer",
-                                      name(), example_shape_.to_string(),
-                                      input_shape.to_string()));
+    throw InvalidArgument(
+        fmt::format("InputLayer \"{}\": expected examples {}, found {} from the "
+                    "layers in front; an Input is the first layer",
+                    name(), example_shape_.to_string(), input_shape.to_string()));
   }
   return example_shape_;
 }

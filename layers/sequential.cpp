@@ -17,8 +17,7 @@ std::string snake_case(std::string_view type) {
   for (std::size_t i = 0; i < type.size(); ++i) {
     const char c = type[i];
     const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
-    const bool after_lower =
-        i > 0 && std::islower(static_cast<unsigned char>(type[i - 1])) != 0;
+    const bool after_lower = i > 0 && std::islower(static_cast<unsigned char>(type[i - 1])) != 0;
     if (upper && after_lower) result += '_';
     result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
@@ -44,9 +43,10 @@ Sequential& Sequential::add(std::unique_ptr<Layer> layer) {
   if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
   const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
   if (std::ranges::any_of(layers_, same_name)) {
-    throw InvalidArgument(fmt::format("Sequential \"{}\": expected layers of different names, "
-                                      "found \"{}\" twice",
-                                      name_, layer->name()));
+    throw InvalidArgument(
+        fmt::format("Sequential \"{}\": expected layers of different names, "
+                    "found \"{}\" twice",
+                    name_, layer->name()));
   }
   layers_.push_back(std::move(layer));
   return *this;
@@ -66,9 +66,9 @@ void Sequential::build(std::uint64_t seed) {
   const auto* input =
       layers_.empty() ? nullptr : dynamic_cast<const InputLayer*>(layers_.front().get());
   if (input == nullptr) {
-    throw InvalidArgument(fmt::format(
-        "Sequential \"{}\": expected an Input as the first layer, found {}", name_,
-        layers_.empty() ? "no layer" : layers_.front()->type()));
+    throw InvalidArgument(
+        fmt::format("Sequential \"{}\": expected an Input as the first layer, found {}", name_,
+                    layers_.empty() ? "no layer" : layers_.front()->type()));
   }
   const Random random(seed);
   Shape shape = input->example_shape();
@@ -85,8 +85,8 @@ bool Sequential::built() const {
 
 void Sequential::require_built(std::string_view operation) const {
   if (!built()) {
-    throw InvalidArgument(fmt::format(
-        "{}: model \"{}\" has no tensors yet; call build() first", operation, name_));
+    throw InvalidArgument(
+        fmt::format("{}: model \"{}\" has no tensors yet; call build() first", operation, name_));
   }
 }
 
@@ -130,8 +130,7 @@ Layer& Sequential::layer(std::string_view name) const {
   throw InvalidArgument(fmt::format("model \"{}\" has no layer named \"{}\"", name_, name));
 }
 
-std::vector<NamedTensor> Sequential::gather(
-    std::vector<NamedTensor> (Layer::*list)() const) const {
+std::vector<NamedTensor> Sequential::gather(std::vector<NamedTensor> (Layer::*list)() const) const {
   std::vector<NamedTensor> all;
   for (const auto& layer : layers_) {
     for (auto& [name, tensor] : (layer.get()->*list)()) {
@@ -173,9 +172,10 @@ void Sequential::restore(const Archive& archive) {
   const std::vector<NamedTensor> targets = saved_tensors();
   for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
   if (archive.tensors().size() != targets.size()) {
-    throw FormatError(fmt::format("load: model \"{}\" has {} tensors, the archive {}; was it saved "
-                                  "from a model of more layers?",
-                                  name_, targets.size(), archive.tensors().size()));
+    throw FormatError(
+        fmt::format("load: model \"{}\" has {} tensors, the archive {}; was it saved "
+                    "from a model of more layers?",
+                    name_, targets.size(), archive.tensors().size()));
   }
   for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
 }

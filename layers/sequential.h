@@ -28,8 +28,9 @@ class Sequential {
   explicit Sequential(std::string name = "sequential") : name_(std::move(name)) {}
 
   template <class... Layers>
-    requires(sizeof...(Layers) > 0 && (std::derived_from<std::decay_t<Layers>, Layer> && ...))
-  explicit Sequential(std::string name, Layers&&... layers) : Sequential(std::move(name)) {
+  requires(sizeof...(Layers) > 0 && (std::derived_from<std::decay_t<Layers>, Layer> &&
+                                     ...)) explicit Sequential(std::string name, Layers&&... layers)
+      : Sequential(std::move(name)) {
     (add(std::forward<Layers>(layers)), ...);
   }
 

@@ -42,7 +42,7 @@ std::string shape_cell(const Layer& layer) {
   std::string extents;
   for (const Index extent : layer.output_shape()) extents += fmt::format(", {}", extent);
   // Python writes a tuple of one with a comma.
-  if (extents.empty()) extents = ",";
+  if (extents.empty()) extents += ',';
   const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
   return is_input ? fmt::format("[(None{})]", extents) : fmt::format("(None{})", extents);
 }
@@ -62,9 +62,8 @@ std::string grid_text(const Quantizer& quantizer) {
   }
   const auto [low, high] = std::ranges::minmax(params.scales);
   const auto [first, last] = std::ranges::minmax(params.zero_points);
-  const std::string zero_points =
-      first == last ? fmt::format("zero point {}", first)
-                    : fmt::format("zero points {} to {}", first, last);
+  const std::string zero_points = first == last ? fmt::format("zero point {}", first)
+                                                : fmt::format("zero points {} to {}", first, last);
   return fmt::format("scales {:.6g} to {:.6g} ({}), {}", low, high, params.channels(), zero_points);
 }
 
@@ -95,8 +94,9 @@ std::string Sequential::summary(Detail detail) const {
   }
   const Index trainable = count_elements(parameters());
   const Index fixed = count_elements(state());
-  return text + fmt::format("Total params: {}\nTrainable params: {}\nNon-trainable params: {}\n",
-                            grouped(trainable + fixed), grouped(trainable), grouped(fixed)) +
+  return text +
+         fmt::format("Total params: {}\nTrainable params: {}\nNon-trainable params: {}\n",
+                     grouped(trainable + fixed), grouped(trainable), grouped(fixed)) +
          rule('_');
 }
 

@@ -40,7 +40,7 @@ class Callback {
   virtual void on_step_begin(Sequential& /*model*/, std::uint64_t /*step*/) {}
   virtual void on_step_end(const Progress& /*progress*/) {}
   virtual void on_epoch_end(Trainer& /*trainer*/, const EpochRecord& /*record*/) {}
-  /// Asked after every epoch; true ends the fit.
+  /// Asked before every epoch; true ends the fit.
   virtual bool wants_stop() const { return false; }
 };
 

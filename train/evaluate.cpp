@@ -23,6 +23,13 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
   for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
     const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
     const Labels predicted = predict_rows(data.features(begin, end));
+    // Examples of another size can be a whole number of an interpreter's samples all the same.
+    if (predicted.size() != end - begin) {
+      throw InvalidArgument(fmt::format(
+          "evaluate: {} examples of shape {} are {} samples of the model; does the data set "
+          "belong to another model?",
+          end - begin, data.example_shape().to_string(), predicted.size()));
+    }
     for (std::size_t i = begin; i < end; ++i) {
       right += predicted[i - begin] == data.labels()[i] ? 1U : 0U;
     }

@@ -22,7 +22,8 @@ Tensor fit_to_input(const Sequential& model, const Tensor& features);
 Labels predict(const Sequential& model, const Tensor& features);
 Evaluation evaluate(const Sequential& model, const Dataset& data);
 
-/// The same by the integer engine, on a lowered model.
+/// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
+/// examples and of the model's input differ.
 Evaluation evaluate(const IntegerModel& model, const Dataset& data);
 
 /// In how many rows two evaluations of one data set differ.

@@ -76,7 +76,9 @@ std::string history_json(const History& history) {
 History parse_history(const std::string& text) {
   try {
     History history;
-    for (const json& entry : json::parse(text)) history.push_back(from_json(entry));
+    for (const json& entry : json::parse(text).get<json::array_t>()) {
+      history.push_back(from_json(entry));
+    }
     return history;
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("history: expected what history_json() wrote: {}", error.what()));

@@ -20,6 +20,7 @@ void require(bool holds, std::string_view what, double found) {
 Optimizer::Optimizer(const Optimizer& other)
     : slot_names_(other.slot_names_),
       parameter_names_(other.parameter_names_),
+      parameter_shapes_(other.parameter_shapes_),
       slots_(other.slots_),
       steps_(other.steps_.clone()) {
   for (auto& slot : slots_) {
@@ -28,10 +29,14 @@ Optimizer::Optimizer(const Optimizer& other)
 }
 
 void Optimizer::build(const std::vector<NamedTensor>& parameters) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : parameters) names.push_back(name);
   if (!parameter_names_.empty()) {
-    if (names != parameter_names_) {
+    // Names can agree where sizes do not: two models of layers "dense", "dense_1", ...
+    bool same = parameters.size() == parameter_names_.size();
+    for (std::size_t p = 0; same && p < parameters.size(); ++p) {
+      same = parameters[p].name == parameter_names_[p] &&
+             parameters[p].tensor.shape() == parameter_shapes_[p];
+    }
+    if (!same) {
       throw InvalidArgument(fmt::format(
           "{}: the parameters are others than in the step before; use a new optimizer for a new "
           "model",
@@ -39,7 +44,10 @@ void Optimizer::build(const std::vector<NamedTensor>& parameters) {
     }
     return;
   }
-  parameter_names_ = std::move(names);
+  for (const auto& [name, tensor] : parameters) {
+    parameter_names_.push_back(name);
+    parameter_shapes_.push_back(tensor.shape());
+  }
   slots_.assign(slot_names_.size(), {});
   for (auto& slot : slots_) {
     for (const auto& [name, tensor] : parameters) slot.push_back(Tensor::zeros(tensor.shape()));
@@ -47,8 +55,8 @@ void Optimizer::build(const std::vector<NamedTensor>& parameters) {
 }
 
 void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_rate) {
-  require(learning_rate > 0.0F && std::isfinite(learning_rate),
-          "optimizer: expected a learning rate above 0", learning_rate);
+  require(learning_rate >= 0.0F && std::isfinite(learning_rate),
+          "optimizer: expected a finite learning rate of 0 or more", learning_rate);
   build(parameters);
   steps_.data()[0] += 1.0F;
   const double step = static_cast<double>(steps_.item());

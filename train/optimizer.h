@@ -15,8 +15,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One step with learning rate `learning_rate` on every parameter that has a gradient.
-  /// Throws InvalidArgument unless 0 < learning_rate < infinity, or where the parameters are others
-  /// than in the step before.
+  /// Throws InvalidArgument unless 0 <= learning_rate < infinity, or where the parameters are others
+  /// than in the step before. At 0, where a schedule may end, only the moments change.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
 
   virtual std::string_view type() const = 0;
@@ -39,6 +39,7 @@ class Optimizer {
  private:
   std::vector<std::string> slot_names_;
   std::vector<std::string> parameter_names_;
+  std::vector<Shape> parameter_shapes_;
   /// slots_[s][p] belongs to parameter p.
   std::vector<std::vector<Tensor>> slots_;
   Tensor steps_ = Tensor::scalar(0.0F);

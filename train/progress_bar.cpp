@@ -57,8 +57,10 @@ void ProgressBar::clear_bar() {
 
 void ProgressBar::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& r) {
   clear_bar();
-  fmt::print(out_, "{:<5} {}/{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n", r.phase,
-             r.epoch, epochs_, r.train_loss, percent(r.train_accuracy), r.seconds,
+  // None where a resumed run had only the end of an epoch left.
+  const std::string of_epochs = epochs_ > 0 ? fmt::format("/{}", epochs_) : "";
+  fmt::print(out_, "{:<5} {}{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n", r.phase,
+             r.epoch, of_epochs, r.train_loss, percent(r.train_accuracy), r.seconds,
              r.images_per_second, scores(r));
   std::fflush(out_);
 }

@@ -9,12 +9,14 @@
 namespace octet {
 namespace {
 
-void check_rate(float rate) {
-  if (!(rate > 0.0F && std::isfinite(rate))) {
+void check_above_0(const char* what, float value) {
+  if (!(value > 0.0F && std::isfinite(value))) {
     throw InvalidArgument(
-        fmt::format("schedule: expected a finite learning rate above 0, found {}", rate));
+        fmt::format("schedule: expected a finite {} above 0, found {}", what, value));
   }
 }
+
+void check_rate(float rate) { check_above_0("learning rate", rate); }
 
 void check_length(std::uint64_t steps) {
   if (steps == 0) throw InvalidArgument("schedule: expected at least 1 step, found 0");
@@ -29,7 +31,7 @@ Schedule constant_rate(float rate) {
 
 Schedule step_decay(float rate, float factor, std::uint64_t every) {
   check_rate(rate);
-  check_rate(factor);
+  check_above_0("factor", factor);
   check_length(every);
   return [=](std::uint64_t step) {
     return rate * static_cast<float>(std::pow(static_cast<double>(factor),
@@ -39,7 +41,7 @@ Schedule step_decay(float rate, float factor, std::uint64_t every) {
 
 Schedule exponential_decay(float rate, float decay, std::uint64_t every) {
   check_rate(rate);
-  check_rate(decay);
+  check_above_0("decay", decay);
   check_length(every);
   return [=](std::uint64_t step) {
     const double exponent = static_cast<double>(step) / static_cast<double>(every);
@@ -50,6 +52,10 @@ Schedule exponential_decay(float rate, float decay, std::uint64_t every) {
 Schedule cosine_decay(float rate, std::uint64_t steps, float last) {
   check_rate(rate);
   check_length(steps);
+  if (!(last >= 0.0F && std::isfinite(last))) {
+    throw InvalidArgument(
+        fmt::format("schedule: expected a finite last rate of 0 or more, found {}", last));
+  }
   return [=](std::uint64_t step) {
     const double part =
         std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
@@ -60,6 +66,7 @@ Schedule cosine_decay(float rate, std::uint64_t steps, float last) {
 
 Schedule warmup(std::uint64_t steps, Schedule then) {
   check_length(steps);
+  if (!then) throw InvalidArgument("schedule: expected a schedule to warm up to, found none");
   return [steps, then = std::move(then)](std::uint64_t step) {
     if (step >= steps) return then(step - steps);
     return then(0) * static_cast<float>(step + 1) / static_cast<float>(steps);

@@ -25,6 +25,7 @@ Schedule cosine_decay(float rate, std::uint64_t steps, float last = 0.0F);
 /// Grows linearly to `then`'s first rate over `steps`, then follows it from its step 0.
 Schedule warmup(std::uint64_t steps, Schedule then);
 
-// All throw InvalidArgument for a rate that is not above 0 and finite, or a length of 0.
+// All throw InvalidArgument for a rate or factor that is not above 0 and finite (the last rate of a
+// cosine may be 0), or a length of 0.
 
 }  // namespace octet

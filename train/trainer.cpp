@@ -22,16 +22,23 @@ bool all_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); });
 }
 
+/// The first parameter that is not finite, in words; empty where all are.
+std::string parameter_at_fault(const Sequential& model) {
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (!all_finite(tensor)) return fmt::format("parameter \"{}\" holds NaN or infinity", name);
+  }
+  return "";
+}
+
 /// The first layer of a forward pass whose output is not finite, in words.
 std::string first_layer_at_fault(const Sequential& model, const Tensor& features) {
   const NoGrad guard;
   if (!all_finite(features)) return "the batch itself holds NaN or infinity";
-  for (const auto& [name, tensor] : model.parameters()) {
-    if (!all_finite(tensor)) return fmt::format("parameter \"{}\" holds NaN or infinity", name);
-  }
+  if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault;
   Tensor value = features;
   for (const auto& layer : model.layers()) {
-    value = layer->forward_logits(value, {});
+    const bool last = layer == model.layers().back();
+    value = last ? layer->forward_logits(value, {}) : layer->forward(value, {});
     if (!all_finite(value)) {
       return fmt::format("the output of layer \"{}\" holds NaN or infinity", layer->name());
     }
@@ -43,11 +50,15 @@ std::string first_layer_at_fault(const Sequential& model, const Tensor& features
 
 Trainer::Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
     : model_(&model), optimizer_(std::move(optimizer)), options_(std::move(options)) {
-  if (!options_.loss || !options_.schedule) {
-    throw InvalidArgument("Trainer: expected a loss and a schedule, found an empty function");
+  if (!options_.loss || !options_.schedule || !optimizer_) {
+    throw InvalidArgument("Trainer: expected a loss, a schedule and an optimizer, found none");
   }
   if (options_.batch_size == 0) {
     throw InvalidArgument("Trainer: expected a batch size of at least 1, found 0");
+  }
+  if (!(options_.clip_norm >= 0.0)) {
+    throw InvalidArgument(fmt::format(
+        "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
   }
   if (!model_->built()) model_->build(options_.seed);
   optimizer_->build(model_->parameters());
@@ -55,6 +66,7 @@ Trainer::Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, Traine
 }
 
 void Trainer::add_callback(std::shared_ptr<Callback> callback) {
+  if (!callback) throw InvalidArgument("Trainer: expected a callback, found null");
   callbacks_.push_back(std::move(callback));
 }
 
@@ -63,18 +75,19 @@ const History& Trainer::fit(const Dataset& train, const Dataset& test, int epoch
                             .shuffle = options_.shuffle,
                             .seed = options_.seed,
                             .augment = options_.augment});
+  // Before an epoch is spent on it.
+  if (!test.empty()) fit_to_input(*model_, test.features(0, 1));
   stopped_ = false;
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(loader, test);
-  while (position_.epoch < epochs) {
+  const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
+  while (position_.epoch < epochs && std::ranges::none_of(callbacks_, wants_stop)) {
     loader.seek(position_);
     if (!run_epoch(loader, epochs)) {
       stopped_ = true;
       break;
     }
     finish_epoch(test);
-    const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
-    if (std::ranges::any_of(callbacks_, wants_stop)) break;
   }
   return history_;
 }
@@ -141,6 +154,12 @@ void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
 }
 
 void Trainer::finish_epoch(const Dataset& test) {
+  // The last step may have done it, with no loss after it to tell.
+  if (const std::string fault = parameter_at_fault(*model_); !fault.empty()) {
+    throw NumericError(fmt::format("training stopped at epoch {}, step {}: {}. Try a smaller "
+                                   "learning rate",
+                                   position_.epoch + 1, position_.batch, fault));
+  }
   EpochRecord record;
   record.phase = phase_;
   record.epoch = static_cast<int>(position_.epoch) + 1;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "options.h"
 #include "report.h"
@@ -34,11 +35,23 @@ extern "C" void handle_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+/// A word as a shell takes it.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
 std::string command_line(int argc, char** argv) {
   std::string text;
   bool resumes = false;
   for (int i = 0; i < argc; ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : " ", argv[i]);
+    text += fmt::format("{}{}", i == 0 ? "" : " ", quoted(argv[i]));
     resumes = resumes || std::string(argv[i]) == "--resume";
   }
   return resumes ? text : text + " --resume";

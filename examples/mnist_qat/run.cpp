@@ -76,15 +76,21 @@ class Run {
           name, found == notes_.end() ? "unknown" : found->second, value));
     };
     for (const auto& [name, value] : defining_options(options_)) check(name, value);
-    check("data", data_.train.name());
+    check("data", data_in_words());
     fmt::print(screen_, "resuming from {}\n", checkpoint_path(options_).string());
+  }
+
+  /// What a resumed run has to find again.
+  std::string data_in_words() const {
+    return fmt::format("{} ({} + {} images of {})", data_.train.name(), data_.train.size(),
+                       data_.test.size(), data_.train.example_shape().to_string());
   }
 
   bool resumes_qat() const { return checkpoint_ && notes_.at("phase") == "qat"; }
 
   Notes notes(const std::string& phase) const {
     Notes result = defining_options(options_);
-    result["data"] = data_.train.name();
+    result["data"] = data_in_words();
     result["phase"] = phase;
     result["float_history"] = history_json(results_.history);
     result["float_accuracy"] = nlohmann::json(results_.float_accuracy).dump();

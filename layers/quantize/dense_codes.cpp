@@ -1,9 +1,14 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/bias.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/quantize/dense_codes.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <limits>
 
 namespace octet {
 namespace {
@@ -30,22 +35,59 @@ std::vector<std::int8_t> transposed_codes(const Tensor& kernel, const QuantParam
   return result;
 }
 
+void check_kernel(const QuantParams& params, const std::string& owner) {
+  const auto not_zero = [](std::int32_t zero_point) { return zero_point != 0; };
+  if (params.qmin < -128 || params.qmax > 127 ||
+      std::ranges::any_of(params.zero_points, not_zero)) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected a kernel of int8 codes with zero point 0, found codes {} to {} and zero "
+        "point {}; give its QuantSpec at most 8 bits, is_signed and symmetric",
+        owner, params.qmin, params.qmax, params.zero_point()));
+  }
+}
+
 }  // namespace
 
-DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params,
-                            float input_scale) {
+DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
+                            const std::string& owner) {
+  check_kernel(kernel_params, owner);
   DenseCodes codes;
+  codes.units = dense.units();
   codes.weight_params = kernel_params;
   codes.weight_params.quantized_dimension = 0;
   if (dense.bias().defined()) {
     const auto bias = dense.bias().span();
-    fit_weight_scales_to_bias(bias, input_scale, codes.weight_params.scales, dense.name());
+    fit_weight_scales_to_bias(bias, input_scale, codes.weight_params.scales, owner);
     codes.bias.resize(bias.size());
-    quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias,
-                  dense.name());
+    quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
   codes.weights = transposed_codes(dense.kernel(), codes.weight_params);
   return codes;
+}
+
+std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
+                               const std::string& owner) {
+  const std::int64_t farthest =
+      std::max(input.qmax - input.zero_point(), input.zero_point() - input.qmin);
+  const auto units = static_cast<std::size_t>(codes.units);
+  const std::size_t inputs = codes.weights.size() / units;
+  std::int64_t largest = 0;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    std::int64_t weights = 0;
+    for (std::size_t i = unit * inputs; i < (unit + 1) * inputs; ++i) {
+      weights += std::abs(static_cast<int>(codes.weights[i]));
+    }
+    const std::int64_t bias = codes.bias.empty() ? 0 : std::int64_t{codes.bias[unit]};
+    const std::int64_t bound = weights * farthest + std::abs(bias);
+    if (bound > std::numeric_limits<std::int32_t>::max()) {
+      throw InvalidArgument(
+          fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "
+                      "inputs or too large a bias",
+                      owner, unit, bound));
+    }
+    largest = std::max(largest, bound);
+  }
+  return largest;
 }
 
 FusedActivation fused_activation(Activation activation) {

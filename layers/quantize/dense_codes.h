@@ -6,12 +6,14 @@
 #include <octet/layers/dense.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace octet {
 
 /// The integers of a Dense layer: what training computes with and what export writes.
 struct DenseCodes {
+  Index units = 0;
   /// [units, inputs], as FULLY_CONNECTED stores it.
   std::vector<std::int8_t> weights;
   /// One scale, or one per unit; zero points 0; quantized_dimension 0.
@@ -22,9 +24,16 @@ struct DenseCodes {
 
 /// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
 /// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
-/// grow where a bias would not fit int32 otherwise.
-DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params,
-                            float input_scale);
+/// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors.
+/// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0.
+DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
+                            const std::string& owner);
+
+/// The largest value that any sum can reach for any input: the maximum over the units of
+/// sum |w_q| * max |x_q - zero_point| + |b_q|. Throws InvalidArgument that names `owner` and the
+/// unit where that is above 2^31 - 1.
+std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
+                               const std::string& owner);
 
 /// The clamp that computes `activation`; none for one that is no clamp.
 FusedActivation fused_activation(Activation activation);

@@ -33,10 +33,14 @@ struct RealClamp {
   static RealClamp of(FusedActivation activation) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     switch (activation) {
-      case FusedActivation::relu: return {0.0F, infinity};
-      case FusedActivation::relu6: return {0.0F, 6.0F};
-      case FusedActivation::relu_n1_to_1: return {-1.0F, 1.0F};
-      case FusedActivation::none: break;
+      case FusedActivation::relu:
+        return {0.0F, infinity};
+      case FusedActivation::relu6:
+        return {0.0F, 6.0F};
+      case FusedActivation::relu_n1_to_1:
+        return {-1.0F, 1.0F};
+      case FusedActivation::none:
+        break;
     }
     return {-infinity, infinity};
   }
@@ -51,6 +55,7 @@ struct IntegerDense::Operands {
   Tensor bias;
   DenseCodes codes;
   float input_scale;
+  std::string owner;
 
   float weight_scale(std::size_t unit) const {
     return codes.weight_params.scale(codes.weight_params.per_channel() ? unit : 0);
@@ -66,11 +71,14 @@ struct IntegerDense::Operands {
 
   /// Gradients that reach the kernel where it lies within its own range.
   void mask_kernel_gradient(Tensor& gradient) const {
-    const auto limit = static_cast<float>(codes.weight_params.qmax);
+    const auto lowest = static_cast<float>(codes.weight_params.qmin);
+    const auto highest = static_cast<float>(codes.weight_params.qmax);
     for (std::size_t j = 0; j < units(); ++j) {
-      const float hi = limit * weight_scale(j);
+      const float scale = weight_scale(j);
       for (std::size_t i = j; i < kernel.span().size(); i += units()) {
-        if (!in_range(kernel.data()[i], -hi, hi)) gradient.data()[i] = 0.0F;
+        if (!in_range(kernel.data()[i], lowest * scale, highest * scale)) {
+          gradient.data()[i] = 0.0F;
+        }
       }
     }
   }
@@ -82,7 +90,9 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   const QuantParams& grid = require_grid(x, owner);
   auto operands = std::make_shared<Operands>(
       Operands{x, dense.kernel(), dense.bias(),
-               make_dense_codes(dense, kernel_params, grid.scale()), grid.scale()});
+               make_dense_codes(dense, kernel_params, grid.scale(), owner), grid.scale(), owner});
+  // Every sum below fits int32 because this one does.
+  accumulator_bound(operands->codes, grid, owner);
   const Index rows = x.dim(0);
   const Index inputs = dense.kernel().dim(0);
   const Index units = dense.units();
@@ -117,19 +127,18 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
 }
 
 Tensor IntegerDense::output(const QuantParams& output) const {
-  const auto requantizer =
-      Requantizer::fully_connected(operands_->input_scale, operands_->codes.weight_params.scales,
-                                   output.scale(), rounding_);
-  const ActivationRange limits = activation_range(activation_, output.scale(), output.zero_point(),
-                                                  output.qmin, output.qmax);
+  require_int8(output, operands_->owner);
+  const auto requantizer = Requantizer::fully_connected(
+      operands_->input_scale, operands_->codes.weight_params.scales, output.scale(), rounding_);
+  const ActivationRange limits =
+      activation_range(activation_, output.scale(), output.zero_point(), output.qmin, output.qmax);
   Tensor y(real_.shape());
   const std::size_t units = operands_->units();
   parallel_for(static_cast<std::size_t>(real_.dim(0)), kRowsPerChunk,
                [&](std::size_t begin, std::size_t end) {
                  std::vector<std::int8_t> codes((end - begin) * units);
-                 requantizer.requantize(
-                     std::span(sums_).subspan(begin * units, codes.size()), codes,
-                     output.zero_point(), limits.lo, limits.hi);
+                 requantizer.requantize(std::span(sums_).subspan(begin * units, codes.size()),
+                                        codes, output.zero_point(), limits.lo, limits.hi);
                  dequantize(codes, output, y.span().subspan(begin * units, codes.size()));
                });
   y.set_grid(std::make_shared<const QuantParams>(output));
@@ -141,8 +150,8 @@ Tensor IntegerDense::output(const QuantParams& output) const {
     Tensor d_sum(real.shape());
     for (Index i = 0; i < real.size(); ++i) {
       const float value = real.data()[i];
-      const bool passes = in_range(value, lo, hi) & (value > activation.lo) &
-                          (value < activation.hi);
+      const bool passes =
+          in_range(value, lo, hi) & (value > activation.lo) & (value < activation.hi);
       d_sum.data()[i] = passes ? g.data()[i] : 0.0F;
     }
     std::vector<Tensor> gradients(3);

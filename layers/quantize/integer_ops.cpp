@@ -39,12 +39,17 @@ Tensor map_codes(const Tensor& x, const QuantParams& input, const QuantParams& o
 /// The derivative of the float activation, read off its result.
 float activation_slope(Activation activation, float y) {
   switch (activation) {
-    case Activation::relu: return y > 0.0F ? 1.0F : 0.0F;
-    case Activation::relu6: return y > 0.0F && y < 6.0F ? 1.0F : 0.0F;
-    case Activation::sigmoid: return y * (1.0F - y);
-    case Activation::tanh: return 1.0F - y * y;
+    case Activation::relu:
+      return y > 0.0F ? 1.0F : 0.0F;
+    case Activation::relu6:
+      return y > 0.0F && y < 6.0F ? 1.0F : 0.0F;
+    case Activation::sigmoid:
+      return y * (1.0F - y);
+    case Activation::tanh:
+      return 1.0F - y * y;
     case Activation::none:
-    case Activation::softmax: break;
+    case Activation::softmax:
+      break;
   }
   return 1.0F;
 }
@@ -61,16 +66,24 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
   return *x.grid();
 }
 
+void require_int8(const QuantParams& grid, const std::string& owner) {
+  if (grid.qmin != -128 || grid.qmax != 127) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected a result on the int8 codes -128 to 127, found {} to {}; only kernels can "
+        "have fewer bits, or use Simulation::fake_quant",
+        owner, grid.qmin, grid.qmax));
+  }
+}
+
 Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
                      Rounding rounding, const std::string& owner) {
   const QuantParams& input = require_grid(x, owner);
+  require_int8(output, owner);
   const auto clamp =
       CodeRequantizer::activation(fused_activation(activation), input, output, rounding);
-  const Tensor y = map_codes(
-      x, input, output,
-      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t) {
-        clamp.run(in, out);
-      });
+  const Tensor y = map_codes(x, input, output,
+                             [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
+                                 std::size_t) { clamp.run(in, out); });
   const float highest = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
   return record("integer_clamp", y, {x}, [x, activation, highest](const Tensor& g) {
     Tensor d_x(x.shape());
@@ -89,11 +102,9 @@ Tensor integer_table(const Tensor& x, Activation activation, const std::string& 
                                 : Int8Lut::logistic(input.scale(), input.zero_point());
   const QuantParams output = is_tanh ? QuantParams::per_tensor(Int8Lut::kTanhScale, 0)
                                      : QuantParams::per_tensor(Int8Lut::kLogisticScale, -128);
-  const Tensor y = map_codes(
-      x, input, output,
-      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t) {
-        table.run(in, out);
-      });
+  const Tensor y = map_codes(x, input, output,
+                             [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
+                                 std::size_t) { table.run(in, out); });
   return record("integer_table", y, {x}, [x, activation](const Tensor& g) {
     const Tensor real = activation == Activation::tanh ? tanh(x) : sigmoid(x);
     Tensor d_x(x.shape());
@@ -109,13 +120,13 @@ Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& ow
   const auto softmax_codes = SoftmaxInt8::make(input.scale(), 1.0F, rounding);
   const QuantParams output =
       QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
-  const Tensor y = map_codes(
-      x, input, output,
-      [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t row) {
-        for (std::size_t i = 0; i < in.size(); i += row) {
-          softmax_codes.run(in.subspan(i, row), out.subspan(i, row));
-        }
-      });
+  const Tensor y =
+      map_codes(x, input, output,
+                [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t row) {
+                  for (std::size_t i = 0; i < in.size(); i += row) {
+                    softmax_codes.run(in.subspan(i, row), out.subspan(i, row));
+                  }
+                });
   return record("integer_softmax", y, {x}, [x](const Tensor& g) {
     // d_x = p (g - sum over the row of g p), p the real softmax.
     const Tensor p = softmax(x);
@@ -128,6 +139,15 @@ Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& ow
     }
     return std::vector<Tensor>{d_x};
   });
+}
+
+Tensor apply_fixed_grid_activation(Activation activation, const Tensor& x, Simulation simulation,
+                                   Rounding rounding, const std::string& owner) {
+  if (simulation != Simulation::integer || x.grid() == nullptr) {
+    return apply_activation(activation, x);
+  }
+  return activation == Activation::softmax ? integer_softmax(x, rounding, owner)
+                                           : integer_table(x, activation, owner);
 }
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/quantize/dense_codes.h>
+#include <octet/layers/quantize/quantizer.h>
 
 #include <memory>
 #include <string>
@@ -15,11 +16,16 @@ namespace octet {
 /// The grid that x lies on.
 const QuantParams& require_grid(const Tensor& x, const std::string& owner);
 
+/// Throws InvalidArgument, naming `owner`, unless the codes of `grid` are all of int8: operators
+/// clamp to nothing narrower.
+void require_int8(const QuantParams& grid, const std::string& owner);
+
 /// FULLY_CONNECTED with a fused activation, in two steps, since the range of the result may be
 /// measured in between.
 class IntegerDense {
  public:
-  /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32.
+  /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
+  /// InvalidArgument that names `owner` where some input could overflow that.
   IntegerDense(const Dense& dense, const Tensor& x, const QuantParams& kernel_params,
                Rounding rounding, const std::string& owner);
 
@@ -49,5 +55,10 @@ Tensor integer_table(const Tensor& x, Activation activation, const std::string& 
 
 /// SOFTMAX over the last axis, output scale 1/256.
 Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& owner);
+
+/// An activation whose result keeps its own fixed grid (softmax, sigmoid, tanh): on integers where
+/// x carries a grid and `simulation` asks for them, else in float.
+Tensor apply_fixed_grid_activation(Activation activation, const Tensor& x, Simulation simulation,
+                                   Rounding rounding, const std::string& owner);
 
 }  // namespace octet

@@ -32,19 +32,19 @@ const T* as(const Layer& layer) {
 }
 
 bool is_known(const Layer& layer) {
-  return as<Dense>(layer) || as<ActivationLayer>(layer) || as<Reshape>(layer) ||
-         as<Dropout>(layer);
+  return as<Dense>(layer) || as<ActivationLayer>(layer) || as<Reshape>(layer) || as<Dropout>(layer);
 }
 
 bool is_wrapped(const Layer& layer) {
-  return as<QuantizeLayer>(layer) || as<QuantizeWrapper>(layer) ||
-         as<QuantizeOutputWrapper>(layer);
+  return as<QuantizeLayer>(layer) || as<QuantizeWrapper>(layer) || as<QuantizeOutputWrapper>(layer);
 }
 
 /// A layer of the source model and how it is to be quantized: not at all without a config.
 struct Plan {
   const Layer* layer;
   ConfigPtr config;
+  /// Whether the user gave the config to this very layer.
+  bool own_config = false;
 };
 
 std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, ConfigPtr config) {
@@ -55,14 +55,16 @@ std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, ConfigPtr config) {
   return std::make_unique<QuantizeOutputWrapper>(std::move(layer), std::move(config));
 }
 
-/// The clamp that `next` computes, where it can become the activation of the Dense layer `layer`.
-Activation fusible_activation(const Layer& layer, const Plan* next) {
-  const auto* dense = as<Dense>(layer);
+/// The clamp that `next` computes, where it can become the activation of the Dense layer of `plan`.
+Activation fusible_activation(const Plan& plan, const Plan* next) {
+  const auto* dense = as<Dense>(*plan.layer);
   const auto* activation = next == nullptr ? nullptr : as<ActivationLayer>(*next->layer);
   if (dense == nullptr || dense->activation() != Activation::none || activation == nullptr ||
       next->config == nullptr || quantizes_before(activation->activation())) {
     return Activation::none;
   }
+  // A config of its own says how the clamp's result is quantized; that of the Dense would win.
+  if (next->own_config && next->config != plan.config) return Activation::none;
   return activation->activation();
 }
 
@@ -93,28 +95,39 @@ void check_known(const Layer& layer, std::string_view operation) {
 Sequential build_quantized(const Sequential& source, const std::vector<Plan>& plans,
                            const QuantizeOptions& options) {
   Sequential result(source.name());
+  // Copies are built already and keep their weights; what is new is built on what stands in front.
+  const auto add = [&result](std::unique_ptr<Layer> layer) {
+    result.add(std::move(layer));
+    const auto& layers = result.layers();
+    Layer& added = *layers.back();
+    if (!added.built()) added.build(layers[layers.size() - 2]->output_shape(), Random());
+  };
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto& [layer, config] = plans[i];
-    std::unique_ptr<Layer> copy = layer->clone();
-    if (as<InputLayer>(*layer)) {
-      result.add(std::move(copy));
-      result.add(QuantizeLayer(options));
-      continue;
-    }
-    if (config == nullptr) {
-      result.add(std::move(copy));
+    const Plan& plan = plans[i];
+    std::unique_ptr<Layer> copy = plan.layer->clone();
+    if (plan.config == nullptr) {
+      const bool is_input = as<InputLayer>(*copy) != nullptr;
+      add(std::move(copy));
+      if (is_input) add(std::make_unique<QuantizeLayer>(options));
       continue;
     }
     const Plan* next = i + 1 < plans.size() ? &plans[i + 1] : nullptr;
-    const Activation fused = fusible_activation(*layer, next);
+    const Activation fused = fusible_activation(plan, next);
     if (fused != Activation::none) {
       copy = dynamic_cast<const Dense&>(*copy).with_activation(fused);
       ++i;
     }
-    result.add(wrap(std::move(copy), config));
+    add(wrap(std::move(copy), plan.config));
   }
-  result.build();
   return result;
+}
+
+/// How a marked layer is quantized.
+Plan plan_of(const AnnotatedLayer& marked, const ConfigPtr& by_default,
+             std::string_view operation) {
+  if (marked.config()) return {&marked.wrapped(), marked.config(), true};
+  check_known(marked.wrapped(), operation);
+  return {&marked.wrapped(), by_default};
 }
 
 void for_each_quantizer(const Sequential& model, const std::function<void(Quantizer&)>& apply) {
@@ -131,11 +144,13 @@ Sequential quantize_model(const Sequential& model, const QuantizeOptions& option
   std::vector<Plan> plans;
   for (const auto& layer : model.layers()) {
     if (const auto* marked = as<AnnotatedLayer>(*layer)) {
-      plans.push_back({&marked->wrapped(), marked->config() ? marked->config() : config});
-      continue;
+      plans.push_back(plan_of(*marked, config, "quantize_model"));
+    } else if (as<InputLayer>(*layer)) {
+      plans.push_back({layer.get(), nullptr});
+    } else {
+      check_known(*layer, "quantize_model");
+      plans.push_back({layer.get(), config});
     }
-    if (!as<InputLayer>(*layer)) check_known(*layer, "quantize_model");
-    plans.push_back({layer.get(), config});
   }
   return build_quantized(model, plans, options);
 }
@@ -162,12 +177,11 @@ Sequential quantize_apply(const Sequential& model, const QuantizeOptions& option
       continue;
     }
     any_marked = true;
-    if (marked->config() == nullptr) check_known(marked->wrapped(), "quantize_apply");
     const bool feeds = !plans.empty() && plans.back().config == nullptr;
     if (feeds && is_known(*plans.back().layer)) {
       plans.back().config = std::make_shared<ResultOnlyConfig>(options);
     }
-    plans.push_back({&marked->wrapped(), marked->config() ? marked->config() : config});
+    plans.push_back(plan_of(*marked, config, "quantize_apply"));
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(
@@ -179,9 +193,8 @@ Sequential quantize_apply(const Sequential& model, const QuantizeOptions& option
 }
 
 void calibrate(const Sequential& model, const Tensor& features) {
-  no_grad([&] {
-    return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration});
-  });
+  no_grad(
+      [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
 }
 
 void refresh_kernel_ranges(const Sequential& model) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
@@ -9,7 +11,14 @@ QuantizeOutputWrapper::QuantizeOutputWrapper(std::unique_ptr<Layer> layer,
     : Layer("quant_" + layer->name()),
       layer_(std::move(layer)),
       config_(std::move(config)),
-      output_(config_->output_quantizer(*layer_)) {}
+      output_(config_->output_quantizer(*layer_)) {
+  if (output_ && layer_->ends_in_softmax()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\": expected no quantizer for the output of a softmax, whose codes are steps of "
+        "1/256, found one in its QuantizeConfig",
+        layer_->name()));
+  }
+}
 
 QuantizeOutputWrapper::QuantizeOutputWrapper(const QuantizeOutputWrapper& other)
     : Layer(other),
@@ -18,7 +27,8 @@ QuantizeOutputWrapper::QuantizeOutputWrapper(const QuantizeOutputWrapper& other)
       output_(clone_of(other.output_)) {}
 
 Shape QuantizeOutputWrapper::do_build(const Shape& input_shape, const Random& random) {
-  if (!layer_->built()) layer_->build(input_shape, random);
+  // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
+  if (!layer_->built() || built()) layer_->build(input_shape, random);
   if (output_) {
     output_->build(name() + "/output", "output_", layer_->output_shape(),
                    Quantizer::ZeroPoint::kept);
@@ -29,35 +39,39 @@ Shape QuantizeOutputWrapper::do_build(const Shape& input_shape, const Random& ra
 Tensor QuantizeOutputWrapper::forward_logits(const Tensor& x, const ForwardContext& context) {
   const auto* activation = dynamic_cast<const ActivationLayer*>(layer_.get());
   const QuantizeOptions& options = config_->options();
-  const bool in_integers = options.simulation == Simulation::integer && x.grid() && activation;
+  const bool fixed_grid = activation != nullptr && quantizes_before(activation->activation());
   if (!output_) {
-    const bool by_table = in_integers && quantizes_before(activation->activation()) &&
-                          !activation->ends_in_softmax();
-    return by_table ? integer_table(x, activation->activation(), name())
-                    : layer_->forward_logits(x, context);
+    return fixed_grid && !ends_in_softmax()
+               ? apply_fixed_grid_activation(activation->activation(), x, options.simulation,
+                                             options.rounding, name())
+               : layer_->forward_logits(x, context);
   }
   const Tensor real = layer_->forward_logits(x, context);
   if (context.observes()) output_->observe(real);
-  if (in_integers && output_->enabled() && !quantizes_before(activation->activation())) {
-    return integer_clamp(x, activation->activation(), output_->params(), options.rounding, name());
-  }
-  return output_->simulate(real, options.simulation);
+  const bool in_integers = options.simulation == Simulation::integer && x.grid() &&
+                           output_->enabled() && activation != nullptr && !fixed_grid;
+  return in_integers ? integer_clamp(x, activation->activation(), output_->params(),
+                                     options.rounding, name())
+                     : output_->simulate(real, options.simulation);
 }
 
 Tensor QuantizeOutputWrapper::forward(const Tensor& x, const ForwardContext& context) {
   const Tensor result = forward_logits(x, context);
   if (!ends_in_softmax()) return result;
-  const bool in_integers = config_->options().simulation == Simulation::integer && result.grid();
-  return in_integers ? integer_softmax(result, config_->options().rounding, name())
-                     : apply_activation(Activation::softmax, result);
+  return apply_fixed_grid_activation(Activation::softmax, result, config_->options().simulation,
+                                     config_->options().rounding, name());
 }
 
 std::vector<NamedTensor> QuantizeOutputWrapper::state() const {
-  return output_ ? output_->state() : layer_->state();
+  std::vector<NamedTensor> result = layer_->state();
+  if (output_) append(result, output_->state());
+  return result;
 }
 
 std::vector<NamedTensor> QuantizeOutputWrapper::counters() const {
-  return output_ ? output_->counters() : layer_->counters();
+  std::vector<NamedTensor> result = layer_->counters();
+  if (output_) append(result, output_->counters());
+  return result;
 }
 
 std::vector<Quantizer*> QuantizeOutputWrapper::quantizers() const {

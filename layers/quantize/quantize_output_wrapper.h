@@ -8,8 +8,8 @@ namespace octet {
 /// output_max, output_zero_point; none where the output is left alone.
 class QuantizeOutputWrapper : public Layer {
  public:
-  QuantizeOutputWrapper(std::unique_ptr<Layer> layer,
-                        std::shared_ptr<const QuantizeConfig> config);
+  /// Throws InvalidArgument where the config quantizes the output of a softmax.
+  QuantizeOutputWrapper(std::unique_ptr<Layer> layer, std::shared_ptr<const QuantizeConfig> config);
   QuantizeOutputWrapper(const QuantizeOutputWrapper& other);
 
   std::string_view type() const override { return "QuantizeWrapper"; }

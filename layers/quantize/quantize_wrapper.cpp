@@ -2,13 +2,6 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 
 namespace octet {
-namespace {
-
-void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {
-  list.insert(list.end(), more.begin(), more.end());
-}
-
-}  // namespace
 
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Dense> dense,
                                  std::shared_ptr<const QuantizeConfig> config)
@@ -26,8 +19,8 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
       activation_(clone_of(other.activation_)) {}
 
 Shape QuantizeWrapper::do_build(const Shape& input_shape, const Random& random) {
-  // Wrapping a trained layer keeps its weights.
-  if (!dense_->built()) dense_->build(input_shape, random);
+  // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
+  if (!dense_->built() || built()) dense_->build(input_shape, random);
   if (kernel_) {
     kernel_->build(name() + "/kernel", "kernel_", dense_->kernel().shape(),
                    Quantizer::ZeroPoint::hidden);
@@ -67,18 +60,16 @@ Tensor QuantizeWrapper::forward_logits(const Tensor& x, const ForwardContext& co
   const bool in_integers = config_->options().simulation == Simulation::integer && kernel_ &&
                            kernel_->enabled() && activation_ && activation_->enabled();
   const Tensor result = in_integers ? integer_linear(x, context) : fake_quant_linear(x, context);
-  const Activation activation = dense_->activation();
-  if (!quantizes_before(activation) || ends_in_softmax()) return result;
-  return in_integers ? integer_table(result, activation, name())
-                     : apply_activation(activation, result);
+  if (!quantizes_before(dense_->activation()) || ends_in_softmax()) return result;
+  return apply_fixed_grid_activation(dense_->activation(), result, config_->options().simulation,
+                                     config_->options().rounding, name());
 }
 
 Tensor QuantizeWrapper::forward(const Tensor& x, const ForwardContext& context) {
   const Tensor result = forward_logits(x, context);
   if (!ends_in_softmax()) return result;
-  const bool in_integers = config_->options().simulation == Simulation::integer && result.grid();
-  return in_integers ? integer_softmax(result, config_->options().rounding, name())
-                     : apply_activation(Activation::softmax, result);
+  return apply_fixed_grid_activation(Activation::softmax, result, config_->options().simulation,
+                                     config_->options().rounding, name());
 }
 
 std::vector<NamedTensor> QuantizeWrapper::state() const {

@@ -89,9 +89,10 @@ void Quantizer::measure(const Tensor& x, std::span<float> batch_min,
     finite = min_max_columns(x.span(), batch_min, batch_max);
   }
   if (!finite) {
-    throw NumericError(fmt::format("{}: expected finite values, found NaN or infinity; has "
-                                   "training diverged? Try a smaller learning rate",
-                                   owner_));
+    throw NumericError(
+        fmt::format("{}: expected finite values, found NaN or infinity; has "
+                    "training diverged? Try a smaller learning rate",
+                    owner_));
   }
 }
 
@@ -127,8 +128,8 @@ Tensor Quantizer::fake_quant(const Tensor& x) const {
   if (spec_.axis < 0) {
     return fake_quant_with_min_max_vars(x, min_, max_, spec_.num_bits, spec_.narrow_range, owner_);
   }
-  return fake_quant_with_min_max_vars_per_channel(x, min_, max_, spec_.num_bits,
-                                                  spec_.narrow_range, owner_);
+  return fake_quant_with_min_max_vars_per_channel(x, min_, max_, spec_.num_bits, spec_.narrow_range,
+                                                  owner_);
 }
 
 Tensor Quantizer::quantize_dequantize(const Tensor& x) const {

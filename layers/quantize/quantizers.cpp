@@ -43,7 +43,7 @@ MovingAverageQuantizer::MovingAverageQuantizer(QuantSpec spec, RangeStart start,
 }
 
 float MovingAverageQuantizer::update(std::span<const float> batch_min,
-                                    std::span<const float> batch_max) {
+                                     std::span<const float> batch_max) {
   double weight = 1.0 - decay_;
   if (start_ == RangeStart::first_batch) {
     weight /= 1.0 - std::pow(decay_, static_cast<double>(updates()) + 1.0);
@@ -66,7 +66,7 @@ AllValuesQuantizer::AllValuesQuantizer(QuantSpec spec, RangeStart start)
     : Quantizer(spec, 0.0F, 0.0F, start == RangeStart::tfmot) {}
 
 float AllValuesQuantizer::update(std::span<const float> batch_min,
-                                std::span<const float> batch_max) {
+                                 std::span<const float> batch_max) {
   for (std::size_t c = 0; c < batch_min.size(); ++c) {
     float low = batch_min[c];
     float high = batch_max[c];

@@ -1,0 +1,174 @@
+#include <octet/core/kernels/gemm.h>
+#include <octet/core/random.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace octet::testing {
+namespace {
+
+struct Case {
+  Index m, n, k;
+  Transpose a = Transpose::no;
+  Transpose b = Transpose::no;
+  bool accumulate = false;
+  /// How many elements lie between the end of a row and the next one.
+  Index gap = 0;
+};
+
+/// The operands of one product, and c before it. Gaps hold NaN, so that reading one is seen.
+struct Operands {
+  explicit Operands(const Case& c) : shape(c) {
+    a = matrix(c.a == Transpose::no ? c.m : c.k, c.a == Transpose::no ? c.k : c.m, 1, a_stride);
+    b = matrix(c.b == Transpose::no ? c.k : c.n, c.b == Transpose::no ? c.n : c.k, 2, b_stride);
+    result = matrix(c.m, c.n, 3, c_stride);
+  }
+
+  std::vector<float> matrix(Index rows, Index columns, std::uint64_t seed, Index& stride) const {
+    const Random random(seed);
+    stride = columns + shape.gap;
+    std::vector<float> values(static_cast<std::size_t>(rows * stride),
+                              std::numeric_limits<float>::quiet_NaN());
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < columns; ++j) {
+        const auto at = static_cast<std::size_t>(i * stride + j);
+        values[at] = 2.0F * random.uniform(at) - 1.0F;
+      }
+    }
+    return values;
+  }
+
+  float a_at(Index i, Index k) const {
+    return a[static_cast<std::size_t>(shape.a == Transpose::no ? i * a_stride + k
+                                                               : k * a_stride + i)];
+  }
+  float b_at(Index k, Index j) const {
+    return b[static_cast<std::size_t>(shape.b == Transpose::no ? k * b_stride + j
+                                                               : j * b_stride + k)];
+  }
+
+  std::vector<float> naive() const {
+    std::vector<float> c = result;
+    for (Index i = 0; i < shape.m; ++i) {
+      for (Index j = 0; j < shape.n; ++j) {
+        float& out = c[static_cast<std::size_t>(i * c_stride + j)];
+        float sum = shape.accumulate ? out : 0.0F;
+        for (Index k = 0; k < shape.k; ++k) sum = std::fma(a_at(i, k), b_at(k, j), sum);
+        out = sum;
+      }
+    }
+    return c;
+  }
+
+  std::vector<float> computed() const {
+    std::vector<float> c = result;
+    gemm_f32(shape.m, shape.n, shape.k, {a.data(), a_stride, shape.a},
+             {b.data(), b_stride, shape.b}, c.data(), c_stride, shape.accumulate);
+    return c;
+  }
+
+  Case shape;
+  Index a_stride = 0;
+  Index b_stride = 0;
+  Index c_stride = 0;
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> result;
+};
+
+void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected,
+                      const Case& c) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(expected[i]))
+        << c.m << "x" << c.n << "x" << c.k << " gap " << c.gap << ", element " << i << ": "
+        << found[i] << " instead of " << expected[i];
+  }
+}
+
+void expect_naive(const Case& c) {
+  const Operands operands(c);
+  expect_same_bits(operands.computed(), operands.naive(), c);
+}
+
+class GemmF32 : public KernelTest {};
+
+TEST_P(GemmF32, EqualsTheNaiveChainOfFmasBitForBit) {
+  const Forced forced(GetParam());
+  for (const Index m : {1, 2, 5, 6, 7, 8, 9, 17}) {
+    for (const Index n : {1, 3, 15, 16, 17, 31, 32, 33, 65}) {
+      for (const Index k : {1, 2, 7, 64}) expect_naive({m, n, k});
+    }
+  }
+}
+
+TEST_P(GemmF32, TakesBothTransposesAccumulatesAndHonoursStrides) {
+  const Forced forced(GetParam());
+  for (const Transpose a : {Transpose::no, Transpose::yes}) {
+    for (const Transpose b : {Transpose::no, Transpose::yes}) {
+      for (const bool accumulate : {false, true}) {
+        for (const Index gap : {0, 3}) {
+          expect_naive({13, 37, 21, a, b, accumulate, gap});
+          expect_naive({1, 1, 1, a, b, accumulate, gap});
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmF32, ChainsOverDepthBlocks) {
+  const Forced forced(GetParam());
+  for (const Index k : {255, 256, 257, 512, 700}) {
+    expect_naive({3, 19, k});
+    expect_naive({3, 19, k, Transpose::yes, Transpose::yes, true, 1});
+  }
+}
+
+TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
+  // Large enough to be worth threads, with few panels and with many.
+  for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes},
+                       Case{300, 10, 120, Transpose::no, Transpose::yes, true, 2}}) {
+    const Operands operands(c);
+    const std::vector<float> expected = operands.naive();
+    for (const int threads : {1, 2, 4}) {
+      const Forced forced(GetParam(), threads);
+      expect_same_bits(operands.computed(), expected, c);
+    }
+  }
+}
+
+TEST_P(GemmF32, WithoutDepthIsZeroOrLeavesWhatItAddsTo) {
+  const Forced forced(GetParam());
+  std::vector<float> c = {1, 2, 3, 4, 5, 6, 7, 8};
+  gemm_f32(2, 3, 0, {nullptr, 0}, {nullptr, 0}, c.data(), 4, true);
+  EXPECT_EQ(c, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  gemm_f32(2, 3, 0, {nullptr, 0}, {nullptr, 0}, c.data(), 4, false);
+  EXPECT_EQ(c, (std::vector<float>{0, 0, 0, 4, 0, 0, 0, 8}));
+}
+
+TEST_P(GemmF32, WithoutRowsOrColumnsTouchesNothing) {
+  const Forced forced(GetParam());
+  gemm_f32(0, 3, 2, {nullptr, 2}, {nullptr, 3}, nullptr, 3);
+  gemm_f32(3, 0, 2, {nullptr, 2}, {nullptr, 0}, nullptr, 0);
+}
+
+TEST_P(GemmF32, LetsNanAndInfinityThrough) {
+  const Forced forced(GetParam());
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> a = {inf, 1.0F, 0.0F, 2.0F};
+  const std::vector<float> b = {1.0F, 0.0F, -1.0F, 5.0F};
+  std::vector<float> c(4);
+  gemm_f32(2, 2, 2, {a.data(), 2}, {b.data(), 2}, c.data(), 2);
+  EXPECT_EQ(c[0], inf);
+  EXPECT_TRUE(std::isnan(c[1]));
+  EXPECT_EQ(c[2], -2.0F);
+  EXPECT_EQ(c[3], 10.0F);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, GemmF32, ::testing::ValuesIn(available_kernels()), isa_name);
+
+}  // namespace
+}  // namespace octet::testing

@@ -1,0 +1,164 @@
+#include <octet/core/error.h>
+#include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/random.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
+
+#include <vector>
+
+namespace octet::testing {
+namespace {
+
+std::vector<std::int8_t> random_codes(Index count, std::uint64_t seed) {
+  const Random random(seed);
+  std::vector<std::int8_t> codes(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = static_cast<std::int8_t>(random.bits(i) & 0xFFU);
+  }
+  return codes;
+}
+
+/// x [m, k] with rows `x_stride` apart and w [n, k], and their product.
+struct Product {
+  Product(Index rows, Index columns, Index depth, Index gap = 0)
+      : m(rows),
+        n(columns),
+        k(depth),
+        x_stride(depth + gap),
+        x(random_codes(rows * x_stride, 1)),
+        w(random_codes(columns * depth, 2)) {}
+
+  std::vector<std::int32_t> naive() const {
+    std::vector<std::int32_t> acc;
+    for (Index i = 0; i < m; ++i) {
+      for (Index j = 0; j < n; ++j) {
+        std::int64_t sum = 0;
+        for (Index d = 0; d < k; ++d) {
+          sum += std::int64_t{x[static_cast<std::size_t>(i * x_stride + d)]} *
+                 w[static_cast<std::size_t>(j * k + d)];
+        }
+        acc.push_back(static_cast<std::int32_t>(sum));
+      }
+    }
+    return acc;
+  }
+
+  std::vector<std::int32_t> computed() const {
+    // What no kernel writes stays visible.
+    std::vector<std::int32_t> acc(static_cast<std::size_t>(m * n), -123456789);
+    gemm_s8(m, x.data(), x_stride, PackedS8(w.data(), n, k), acc.data());
+    return acc;
+  }
+
+  Index m, n, k, x_stride;
+  std::vector<std::int8_t> x;
+  std::vector<std::int8_t> w;
+};
+
+class GemmS8 : public KernelTest {};
+
+TEST_P(GemmS8, EqualsTheNaiveSum) {
+  const Forced forced(GetParam());
+  for (const Index m : {1, 2, 3, 4, 5, 31, 32, 33}) {
+    for (const Index n : {1, 2, 15, 16, 17, 32, 33, 65}) {
+      for (const Index k : {1, 2, 3, 4, 5, 63, 64, 129}) {
+        const Product product(m, n, k);
+        ASSERT_EQ(product.computed(), product.naive()) << m << "x" << n << "x" << k;
+      }
+    }
+  }
+}
+
+TEST_P(GemmS8, HonoursTheStrideOfItsRows) {
+  const Forced forced(GetParam());
+  for (const Index gap : {1, 7}) {
+    const Product product(37, 21, 19, gap);
+    EXPECT_EQ(product.computed(), product.naive());
+  }
+}
+
+TEST_P(GemmS8, GivesTheSameOnAnyNumberOfThreads) {
+  const Product product(130, 45, 33);
+  for (const int threads : {1, 2, 4}) {
+    const Forced forced(GetParam(), threads);
+    EXPECT_EQ(product.computed(), product.naive()) << threads << " threads";
+  }
+}
+
+TEST_P(GemmS8, IsExactAtTheEndsOfTheCodes) {
+  const Forced forced(GetParam());
+  for (const int x : {-128, 127}) {
+    for (const int w : {-128, -127, 127}) {
+      Product product(5, 18, 77);
+      std::ranges::fill(product.x, static_cast<std::int8_t>(x));
+      std::ranges::fill(product.w, static_cast<std::int8_t>(w));
+      EXPECT_EQ(product.computed(), std::vector<std::int32_t>(90, x * w * 77));
+    }
+  }
+}
+
+TEST_P(GemmS8, IsExactAtItsGreatestDepth) {
+  const Forced forced(GetParam());
+  constexpr Index kDepth = 131071;
+  for (const auto& [x, w] : {std::pair{-128, -128}, {127, 127}, {-128, 127}, {127, -128}}) {
+    Product product(1, 1, kDepth);
+    std::ranges::fill(product.x, static_cast<std::int8_t>(x));
+    std::ranges::fill(product.w, static_cast<std::int8_t>(w));
+    EXPECT_EQ(product.computed(), product.naive()) << x << " * " << w;
+  }
+}
+
+TEST_P(GemmS8, RefusesADepthThatCouldOverflow) {
+  const Forced forced(GetParam());
+  const std::vector<std::int8_t> row(131072);
+  EXPECT_THROW(PackedS8(row.data(), 1, 131072), InvalidArgument);
+}
+
+TEST_P(GemmS8, KeepsTheSumsOfTheRows) {
+  const Forced forced(GetParam());
+  const std::vector<std::int8_t> w = {1, -2, 3, -128, -128, 127};
+  const PackedS8 packed(w.data(), 2, 3);
+  EXPECT_EQ(packed.rows(), 2);
+  EXPECT_EQ(packed.depth(), 3);
+  EXPECT_EQ((std::vector<std::int32_t>{packed.row_sums().begin(), packed.row_sums().end()}),
+            (std::vector<std::int32_t>{2, -129}));
+}
+
+TEST_P(GemmS8, KeepsItsOwnCodePathWhenAnotherIsChosenLater) {
+  const Product product(9, 17, 35);
+  std::vector<std::int32_t> acc(product.naive().size());
+  PackedS8 packed;
+  {
+    const Forced forced(GetParam());
+    packed = PackedS8(product.w.data(), product.n, product.k);
+  }
+  const Forced other(available_kernels().front());
+  gemm_s8(product.m, product.x.data(), product.x_stride, packed, acc.data());
+  EXPECT_EQ(&packed.kernel_table(), GetParam());
+  EXPECT_EQ(acc, product.naive());
+}
+
+TEST_P(GemmS8, WithoutRowsColumnsOrDepth) {
+  const Forced forced(GetParam());
+  const std::vector<std::int8_t> codes(8, 1);
+  std::vector<std::int32_t> acc(4, 7);
+  gemm_s8(0, codes.data(), 2, PackedS8(codes.data(), 2, 2), acc.data());
+  gemm_s8(2, codes.data(), 2, PackedS8(codes.data(), 0, 2), acc.data());
+  EXPECT_EQ(acc, std::vector<std::int32_t>(4, 7));
+  gemm_s8(2, codes.data(), 0, PackedS8(codes.data(), 2, 0), acc.data());
+  EXPECT_EQ(acc, std::vector<std::int32_t>(4, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, GemmS8, ::testing::ValuesIn(available_kernels()), isa_name);
+
+TEST(Kernels, FirstIsThePortablePathAndTheChoiceIsAvailable) {
+  const auto available = available_kernels();
+  ASSERT_FALSE(available.empty());
+  EXPECT_EQ(available.front()->isa, Isa::portable);
+  EXPECT_NE(std::ranges::find(available, &kernels()), available.end());
+  force_kernels(available.front());
+  EXPECT_EQ(&kernels(), available.front());
+  force_kernels(nullptr);
+}
+
+}  // namespace
+}  // namespace octet::testing

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
+
+#include <string>
+
+namespace octet::testing {
+
+/// While alive, kernels() is `table` and loops run on `threads` threads.
+class Forced {
+ public:
+  explicit Forced(const KernelTable* table, int threads = 1) : threads_before_(num_threads()) {
+    force_kernels(table);
+    set_num_threads(threads);
+  }
+  ~Forced() {
+    force_kernels(nullptr);
+    set_num_threads(threads_before_);
+  }
+  Forced(const Forced&) = delete;
+  Forced& operator=(const Forced&) = delete;
+
+ private:
+  int threads_before_;
+};
+
+/// Tests that run once for each code path of this processor.
+class KernelTest : public ::testing::TestWithParam<const KernelTable*> {};
+
+inline std::string isa_name(const ::testing::TestParamInfo<const KernelTable*>& info) {
+  return std::string(to_string(info.param->isa));
+}
+
+}  // namespace octet::testing

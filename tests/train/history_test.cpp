@@ -1,0 +1,110 @@
+#include <octet/core/error.h>
+#include <octet/core/random.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/train/history.h>
+
+#include <limits>
+#include <sstream>
+
+namespace octet::test {
+namespace {
+
+/// Numbers that need every digit.
+History odd_history() {
+  const Random random(8);
+  History history;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    EpochRecord record;
+    record.phase = i % 2 == 0 ? "float" : "qat";
+    record.epoch = static_cast<int>(i) + 1;
+    record.train_loss = static_cast<double>(random.normal(i)) / 3.0;
+    record.train_accuracy = static_cast<double>(random.bits(i)) / 7.0e9;
+    if (i % 3 != 0) record.test_accuracy = static_cast<double>(random.bits(i + 50)) / 11.0e9;
+    if (i % 3 == 2) record.integer_accuracy = 1.0 / static_cast<double>(i + 3);
+    if (i % 3 == 2) record.differing_predictions = i * 1000000007U;
+    record.seconds = static_cast<double>(random.uniform(i)) / 9.0;
+    record.images_per_second = 1e9 / static_cast<double>(i + 7);
+    record.learning_rate = 0.1F / static_cast<float>(i + 1);
+    history.push_back(record);
+  }
+  history[3].train_loss = 0.0;
+  history[4].train_loss = 1e-300;
+  history[5].train_loss = std::numeric_limits<double>::max();
+  return history;
+}
+
+void expect_equal(const EpochRecord& a, const EpochRecord& b) {
+  EXPECT_EQ(a.phase, b.phase);
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.train_loss, b.train_loss);
+  EXPECT_EQ(a.train_accuracy, b.train_accuracy);
+  EXPECT_EQ(a.test_accuracy, b.test_accuracy);
+  EXPECT_EQ(a.integer_accuracy, b.integer_accuracy);
+  EXPECT_EQ(a.differing_predictions, b.differing_predictions);
+  EXPECT_EQ(a.seconds, b.seconds);
+  EXPECT_EQ(a.images_per_second, b.images_per_second);
+  EXPECT_EQ(a.learning_rate, b.learning_rate);
+}
+
+TEST(History, JsonRoundTripIsExact) {
+  const History history = odd_history();
+  const History back = parse_history(history_json(history));
+  ASSERT_EQ(back.size(), history.size());
+  for (std::size_t i = 0; i < history.size(); ++i) expect_equal(back[i], history[i]);
+  EXPECT_TRUE(parse_history(history_json({})).empty());
+}
+
+TEST(History, CsvHoldsEveryDigit) {
+  const History history = odd_history();
+  std::istringstream lines(history_csv(history));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line,
+            "phase,epoch,learning_rate,train_loss,train_accuracy,test_accuracy,integer_accuracy,"
+            "differing_predictions,seconds,images_per_second");
+  for (const EpochRecord& record : history) {
+    ASSERT_TRUE(std::getline(lines, line));
+    std::istringstream cells(line);
+    std::vector<std::string> cell(10);
+    for (std::string& text : cell) std::getline(cells, text, ',');
+    EXPECT_EQ(cell[0], record.phase);
+    EXPECT_EQ(std::stoi(cell[1]), record.epoch);
+    EXPECT_EQ(std::stof(cell[2]), record.learning_rate);
+    EXPECT_EQ(std::strtod(cell[3].c_str(), nullptr), record.train_loss);
+    EXPECT_EQ(std::stod(cell[4]), record.train_accuracy);
+    EXPECT_EQ(cell[5].empty(), !record.test_accuracy.has_value());
+    if (record.test_accuracy) EXPECT_EQ(std::stod(cell[5]), *record.test_accuracy);
+    if (record.integer_accuracy) EXPECT_EQ(std::stod(cell[6]), *record.integer_accuracy);
+    if (record.differing_predictions) EXPECT_EQ(std::stoull(cell[7]), *record.differing_predictions);
+    EXPECT_NEAR(std::stod(cell[8]), record.seconds, 1e-6);
+  }
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST(History, CsvWithoutTimesLeavesThemOut) {
+  History a = odd_history();
+  History b = a;
+  b[0].seconds += 1.0;
+  b[1].images_per_second += 1.0;
+  EXPECT_NE(history_csv(a), history_csv(b));
+  EXPECT_EQ(history_csv(a, false), history_csv(b, false));
+  b[2].train_loss += 1e-15;
+  EXPECT_NE(history_csv(a, false), history_csv(b, false));
+  EXPECT_EQ(history_csv({}, false).find("seconds"), std::string::npos);
+}
+
+TEST(History, OtherTextIsAFormatError) {
+  const std::string good = history_json({odd_history()[1]});
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("null"), std::string("7"),
+        std::string("[7]"), std::string("[{}]"), std::string("[{\"phase\":\"float\"}]"),
+        good.substr(0, good.size() - 1), good + "]"}) {
+    expect_mentions(message_of<FormatError>([&] { parse_history(text); }), "history: expected");
+  }
+  std::string wrong_type = good;
+  wrong_type.replace(wrong_type.find("\"epoch\":2"), 9, "\"epoch\":\"2\"");
+  EXPECT_THROW(parse_history(wrong_type), FormatError);
+}
+
+}  // namespace
+}  // namespace octet::test

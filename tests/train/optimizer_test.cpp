@@ -1,0 +1,240 @@
+#include <octet/core/error.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/optimizer.h>
+
+#include <cmath>
+#include <limits>
+
+namespace octet::test {
+namespace {
+
+constexpr int kSteps = 6;
+/// More than one chunk of a parallel loop, and no multiple of a vector.
+constexpr std::size_t kSize = (1U << 14) + 37;
+
+struct Reference {
+  std::vector<double> w;
+  std::vector<double> a;  ///< velocity, or m
+  std::vector<double> v;
+};
+
+float slope(int step, std::size_t i) {
+  return Random(5).fork(static_cast<std::uint64_t>(step)).normal(i) * (i % 3 == 0 ? 1e-3F : 2.0F);
+}
+
+void set_gradient(Tensor& tensor, int step) {
+  Tensor gradient(tensor.shape());
+  for (std::size_t i = 0; i < kSize; ++i) gradient.span()[i] = slope(step, i);
+  tensor.mutable_grad() = gradient;
+}
+
+/// Runs kSteps steps with a rate that changes, and `naive` beside them on each element.
+template <class Naive>
+void compare(Optimizer& optimizer, Naive&& naive) {
+  Tensor w = Tensor::normal({static_cast<Index>(kSize)}, Random(4)).set_requires_grad(true);
+  Reference reference{{w.span().begin(), w.span().end()},
+                      std::vector<double>(kSize),
+                      std::vector<double>(kSize)};
+  for (int step = 1; step <= kSteps; ++step) {
+    const float rate = 0.1F / static_cast<float>(step);
+    set_gradient(w, step);
+    optimizer.step({{"w", w}}, rate);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      naive(reference.w[i], reference.a[i], reference.v[i], static_cast<double>(slope(step, i)),
+            static_cast<double>(rate), step);
+    }
+  }
+  double worst = 0.0;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(w.span()[i]) - reference.w[i]));
+  }
+  EXPECT_LT(worst, 1e-5);
+}
+
+TEST(Optimizer, SgdIsTheNaiveLoop) {
+  for (const bool nesterov : {false, true}) {
+    for (const double momentum : {0.0, 0.9}) {
+      for (const double decay : {0.0, 0.3}) {
+        Sgd sgd({.momentum = static_cast<float>(momentum),
+                 .nesterov = nesterov,
+                 .weight_decay = static_cast<float>(decay)});
+        compare(sgd, [&](double& w, double& velocity, double&, double g, double rate, int) {
+          g += decay * w;
+          velocity = momentum * velocity + g;
+          w -= rate * (nesterov ? g + momentum * velocity : velocity);
+        });
+      }
+    }
+  }
+}
+
+TEST(Optimizer, AdamIsTheNaiveLoop) {
+  for (const double decay : {0.0, 0.3}) {
+    for (const double epsilon : {1e-8, 0.5}) {
+      Adam adam({.beta1 = 0.8F,
+                 .beta2 = 0.95F,
+                 .epsilon = static_cast<float>(epsilon),
+                 .weight_decay = static_cast<float>(decay)});
+      compare(adam, [&](double& w, double& m, double& v, double g, double rate, int step) {
+        g += decay * w;
+        m = 0.8 * m + 0.2 * g;
+        v = 0.95 * v + 0.05 * g * g;
+        w -= rate * (m / (1.0 - std::pow(0.8, step))) /
+             (std::sqrt(v / (1.0 - std::pow(0.95, step))) + epsilon);
+      });
+    }
+  }
+}
+
+TEST(Optimizer, AdamWDecaysApartFromTheMoments) {
+  AdamW adam({.weight_decay = 0.3F});
+  compare(adam, [&](double& w, double& m, double& v, double g, double rate, int step) {
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    w -= rate * 0.3 * w + rate * (m / (1.0 - std::pow(0.9, step))) /
+                              (std::sqrt(v / (1.0 - std::pow(0.999, step))) + 1e-8);
+  });
+}
+
+TEST(Optimizer, AdamMovesByTheRateAtFirstAndNotAtAllWithoutSlope) {
+  Tensor w = Tensor::from({3}, {1.0F, 1.0F, 1.0F}).set_requires_grad(true);
+  w.mutable_grad() = Tensor::from({3}, {1e-3F, -50.0F, 0.0F});
+  Adam adam;
+  adam.step({{"w", w}}, 0.25F);
+  EXPECT_NEAR(w.data()[0], 0.75F, 1e-5);
+  EXPECT_NEAR(w.data()[1], 1.25F, 1e-5);
+  EXPECT_EQ(w.data()[2], 1.0F);
+}
+
+std::vector<NamedTensor> two_parameters() {
+  Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);
+  Tensor b = Tensor::ones({3}).set_requires_grad(true);
+  a.mutable_grad() = Tensor::ones({2, 3});
+  b.mutable_grad() = Tensor::full({3}, 2.0F);
+  return {{"a", a}, {"b", b}};
+}
+
+std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+TEST(Optimizer, StateHasNamesShapesAndSteps) {
+  const auto parameters = two_parameters();
+  Sgd sgd({.momentum = 0.5F});
+  EXPECT_EQ(names_of(sgd.state()), std::vector<std::string>{"steps"});
+  sgd.step(parameters, 0.5F);
+  sgd.step(parameters, 0.5F);
+  const auto state = sgd.state();
+  EXPECT_EQ(names_of(state), (std::vector<std::string>{"steps", "velocity/a", "velocity/b"}));
+  EXPECT_EQ(state[0].tensor.item(), 2.0F);
+  EXPECT_EQ(state[1].tensor.shape(), (Shape{2, 3}));
+  EXPECT_EQ(state[2].tensor.data()[0], 3.0F);
+
+  AdamW adam;
+  adam.build(parameters);
+  EXPECT_EQ(names_of(adam.state()),
+            (std::vector<std::string>{"steps", "m/a", "m/b", "v/a", "v/b"}));
+  EXPECT_EQ(adam.type(), "AdamW");
+  EXPECT_EQ(Adam().type(), "Adam");
+  EXPECT_EQ(sgd.type(), "Sgd");
+}
+
+TEST(Optimizer, ACloneSharesNothing) {
+  const auto parameters = two_parameters();
+  Adam adam;
+  adam.step(parameters, 0.1F);
+  const auto copy = adam.clone();
+  const Bytes before = bytes_of(adam.state());
+  EXPECT_EQ(bytes_of(copy->state()), before);
+  copy->step(parameters, 0.1F);
+  EXPECT_NE(bytes_of(copy->state()), before);
+  EXPECT_EQ(bytes_of(adam.state()), before);
+}
+
+TEST(Optimizer, OtherParametersAreAnError) {
+  Adam adam;
+  auto parameters = two_parameters();
+  adam.step(parameters, 0.1F);
+  const Bytes before = bytes_of(adam.state());
+  auto renamed = two_parameters();
+  renamed[1].name = "c";
+  auto resized = two_parameters();
+  resized[1].tensor = Tensor::ones({4});
+  for (const auto& wrong : {std::vector<NamedTensor>{}, {parameters[0]}, renamed, resized}) {
+    expect_mentions(message_of<InvalidArgument>([&] { adam.step(wrong, 0.1F); }),
+                    "Adam: the parameters are others");
+  }
+  EXPECT_EQ(bytes_of(adam.state()), before);
+  EXPECT_NO_THROW(adam.step(parameters, 0.1F));
+}
+
+TEST(Optimizer, ParametersWithoutGradientStay) {
+  auto parameters = two_parameters();
+  parameters[0].tensor = Tensor::ones({2, 3}).set_requires_grad(true);
+  Sgd sgd;
+  sgd.step(parameters, 0.5F);
+  EXPECT_EQ(parameters[0].tensor.data()[0], 1.0F);
+  EXPECT_EQ(parameters[1].tensor.data()[0], 0.0F);
+}
+
+TEST(Optimizer, TheRateIsChecked) {
+  const auto parameters = two_parameters();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Bytes before = bytes_of(parameters);
+  Sgd sgd;
+  for (const float rate : {-1e-3F, -kInfinity, kInfinity, std::nanf("")}) {
+    expect_mentions(message_of<InvalidArgument>([&] { sgd.step(parameters, rate); }),
+                    fmt::format("found {}", static_cast<double>(rate)));
+  }
+  EXPECT_EQ(bytes_of(parameters), before);
+  EXPECT_EQ(sgd.state()[0].tensor.item(), 0.0F);
+  // A schedule may end at 0.
+  sgd.step(parameters, 0.0F);
+  EXPECT_EQ(bytes_of(parameters), before);
+  sgd.step(parameters, 1e30F);
+  EXPECT_EQ(parameters[1].tensor.data()[0], -2e30F);
+}
+
+TEST(Optimizer, OptionsAreChecked) {
+  const float nan = std::nanf("");
+  EXPECT_THROW(Sgd({.momentum = 1.0F}), InvalidArgument);
+  EXPECT_THROW(Sgd({.momentum = -0.1F}), InvalidArgument);
+  EXPECT_THROW(Sgd({.momentum = nan}), InvalidArgument);
+  EXPECT_THROW(Sgd({.weight_decay = -1.0F}), InvalidArgument);
+  EXPECT_THROW(Adam({.beta1 = 1.0F}), InvalidArgument);
+  EXPECT_THROW(Adam({.beta2 = nan}), InvalidArgument);
+  EXPECT_THROW(Adam({.epsilon = 0.0F}), InvalidArgument);
+  EXPECT_THROW(AdamW({.weight_decay = nan}), InvalidArgument);
+}
+
+TEST(ClipGradients, ScalesToTheNormAndNoFurther) {
+  auto parameters = two_parameters();  // 6 ones and 3 twos: a norm of sqrt(18)
+  EXPECT_DOUBLE_EQ(clip_gradients(parameters, 100.0), std::sqrt(18.0));
+  EXPECT_EQ(parameters[1].tensor.grad().data()[0], 2.0F);
+  EXPECT_DOUBLE_EQ(clip_gradients(parameters, 1.5), std::sqrt(18.0));
+  EXPECT_NEAR(parameters[0].tensor.grad().data()[5], 1.5 / std::sqrt(18.0), 1e-6);
+  EXPECT_NEAR(parameters[1].tensor.grad().data()[2], 3.0 / std::sqrt(18.0), 1e-6);
+  EXPECT_NEAR(clip_gradients(parameters, 1.0), 1.5, 1e-6);
+
+  parameters[0].tensor = Tensor::ones({2, 3}).set_requires_grad(true);
+  EXPECT_NO_THROW(clip_gradients(parameters, 1.0));
+  EXPECT_EQ(clip_gradients({}, 1.0), 0.0);
+  for (const double norm : {0.0, -1.0, std::nan("")}) {
+    EXPECT_THROW(clip_gradients(parameters, norm), InvalidArgument);
+  }
+}
+
+TEST(ClipGradients, HugeGradientsDoNotOverflowAndNaNStaysVisible) {
+  auto parameters = two_parameters();
+  parameters[1].tensor.mutable_grad() = Tensor::full({3}, 3e38F);
+  clip_gradients(parameters, 1.0);
+  EXPECT_NEAR(parameters[1].tensor.grad().data()[0], 1.0 / std::sqrt(3.0), 1e-5);
+  parameters[1].tensor.mutable_grad() = Tensor::full({3}, std::nanf(""));
+  EXPECT_TRUE(std::isnan(clip_gradients(parameters, 1.0)));
+  EXPECT_TRUE(std::isnan(parameters[1].tensor.grad().data()[0]));
+}
+
+}  // namespace
+}  // namespace octet::test

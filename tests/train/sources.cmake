@@ -1,0 +1,19 @@
+# Tests of the train room and of the mnist_qat program; paths are relative to tests/.
+set(OCTET_TRAIN_TESTS
+  train/callbacks_test.cpp
+  train/checkpoint_test.cpp
+  train/determinism_test.cpp
+  train/evaluate_test.cpp
+  train/history_test.cpp
+  train/loss_test.cpp
+  train/optimizer_test.cpp
+  train/progress_bar_test.cpp
+  train/qat_test.cpp
+  train/ranges_test.cpp
+  train/schedule_test.cpp
+  train/trainer_fault_test.cpp
+  train/trainer_test.cpp)
+set(OCTET_CLI_TESTS
+  cli/mnist_qat_resume_test.cpp
+  cli/mnist_qat_test.cpp
+  cli/mnist_qat_usage_test.cpp)
