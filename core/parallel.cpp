@@ -38,8 +38,8 @@ void parallel_chunks(std::size_t count, std::size_t grain, ChunkFn run, void* co
   const auto run_chunk = [&](std::size_t chunk) {
     run(context, chunk * step, std::min(count, (chunk + 1) * step));
   };
-  const int threads = static_cast<int>(std::min<std::size_t>(
-      static_cast<std::size_t>(num_threads()), chunks));
+  const int threads =
+      static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(num_threads()), chunks));
   if (threads <= 1 || omp_in_parallel() != 0) {
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) run_chunk(chunk);
     return;

@@ -13,7 +13,8 @@ namespace octet {
 /// it does not depend on how many threads draw or in which order.
 class Random {
  public:
-  explicit Random(std::uint64_t seed = 0, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
+  explicit Random(std::uint64_t seed = 0, std::uint64_t stream = 0)
+      : seed_(seed), stream_(stream) {}
 
   std::uint64_t seed() const { return seed_; }
 

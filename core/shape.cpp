@@ -10,9 +10,8 @@ Index Shape::size() const {
   Index product = 1;
   for (const Index extent : dims_) {
     if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) {
-      throw InvalidArgument(
-          fmt::format("shape {}: expected extents of 0 or more whose product fits in 63 bits",
-                      to_string()));
+      throw InvalidArgument(fmt::format(
+          "shape {}: expected extents of 0 or more whose product fits in 63 bits", to_string()));
     }
   }
   return product;

@@ -14,7 +14,8 @@ constexpr std::align_val_t kAlignment{64};
 
 std::shared_ptr<float[]> allocate(Index count) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-  auto* memory = static_cast<float*>(::operator new[](std::max<std::size_t>(bytes, 64), kAlignment));
+  auto* memory =
+      static_cast<float*>(::operator new[](std::max<std::size_t>(bytes, 64), kAlignment));
   return {memory, [](float* p) { ::operator delete[](p, kAlignment); }};
 }
 
@@ -27,8 +28,8 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   Index axis = 0;
   for (const Index i : index) {
     if (i < 0 || i >= shape[axis]) {
-      throw InvalidArgument(fmt::format("at: index {} of axis {} is outside shape {}", i, axis,
-                                        shape.to_string()));
+      throw InvalidArgument(
+          fmt::format("at: index {} of axis {} is outside shape {}", i, axis, shape.to_string()));
     }
     offset = offset * shape[axis++] + i;
   }
@@ -143,9 +144,9 @@ bool Tensor::requires_grad() const {
 
 Tensor& Tensor::set_requires_grad(bool value) {
   if (impl_->node != nullptr) {
-    throw InvalidArgument(fmt::format(
-        "set_requires_grad: expected a leaf, found the result of {}; detach() it first",
-        impl_->node->operation));
+    throw InvalidArgument(
+        fmt::format("set_requires_grad: expected a leaf, found the result of {}; detach() it first",
+                    impl_->node->operation));
   }
   impl_->requires_grad = value;
   return *this;
@@ -174,7 +175,10 @@ void print_axis(std::string& out, const Tensor& tensor, Index axis, Index offset
   const Index step = extent == 0 ? 0 : stride / extent;
   out += '[';
   for (Index i = 0; i < extent; ++i) {
-    if (i > 0) out += axis + 1 == tensor.rank() ? ", " : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
+    if (i > 0)
+      out += axis + 1 == tensor.rank()
+                 ? ", "
+                 : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
     if (extent > kShownPerAxis && i == kShownPerAxis / 2) {
       out += "...";
       i = extent - kShownPerAxis / 2 - 1;

@@ -13,7 +13,7 @@ class Trainer;
 /// Where a run stands after a step.
 struct Progress {
   std::string phase;
-  int epoch = 0;          ///< from 1
+  int epoch = 0;  ///< from 1
   int epochs = 0;
   std::size_t batch = 0;  ///< batches done in this epoch
   std::size_t batches = 0;

@@ -56,8 +56,7 @@ class BestCheckpoint : public Callback {
 /// Saves a checkpoint after every epoch.
 class LastCheckpoint : public Callback {
  public:
-  explicit LastCheckpoint(std::filesystem::path path,
-                          std::map<std::string, std::string> notes = {})
+  explicit LastCheckpoint(std::filesystem::path path, std::map<std::string, std::string> notes = {})
       : path_(std::move(path)), notes_(std::move(notes)) {}
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 

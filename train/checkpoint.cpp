@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/train/trainer.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 // Checkpoints: what a Trainer has to save to go on as if it had never stopped.
@@ -41,8 +42,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   archive.add_text("kind", kKind);
   archive.add_text("trainer", trainer.dump());
   archive.add_text("history", history_json(history_));
-  archive.add_text("calibrated",
-                   history_json(calibrated_ ? History{*calibrated_} : History{}));
+  archive.add_text("calibrated", history_json(calibrated_ ? History{*calibrated_} : History{}));
   archive.add_text("notes", json(notes).dump());
   archive.write(path);
 }
@@ -53,8 +53,8 @@ std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesyste
 
 std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
   if (archive.text("kind") != kKind) {
-    throw FormatError(fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind,
-                                  archive.text("kind")));
+    throw FormatError(
+        fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind, archive.text("kind")));
   }
   try {
     return json::parse(archive.text("notes")).get<std::map<std::string, std::string>>();
@@ -69,8 +69,8 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     const json trainer = json::parse(archive.text("trainer"));
     const auto must_be = [&](const char* key, const json& expected) {
       if (trainer.at(key) != expected) {
-        throw FormatError(fmt::format("checkpoint: expected {} {}, found {}", key,
-                                      expected.dump(), trainer.at(key).dump()));
+        throw FormatError(fmt::format("checkpoint: expected {} {}, found {}", key, expected.dump(),
+                                      trainer.at(key).dump()));
       }
     };
     must_be("phase", phase_);
@@ -83,6 +83,10 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     const LoaderPosition position{trainer.at("epoch").get<Index>(),
                                   trainer.at("batch").get<Index>()};
     const auto step = trainer.at("step").get<std::uint64_t>();
+    if (position.epoch < 0 || position.batch < 0) {
+      throw FormatError(fmt::format("checkpoint: expected a position, found epoch {}, batch {}",
+                                    position.epoch, position.batch));
+    }
 
     // All that can fail comes before anything is changed.
     auto targets = prefixed("model", model_->saved_tensors());

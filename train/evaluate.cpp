@@ -70,8 +70,8 @@ Labels predict(const Sequential& model, const Tensor& features) {
 
 Evaluation evaluate(const Sequential& model, const Dataset& data) {
   refresh_kernel_ranges(model);
-  return evaluate_in_pieces(
-      data, [&](const Tensor& features) { return predict_rows(model, features); });
+  return evaluate_in_pieces(data,
+                            [&](const Tensor& features) { return predict_rows(model, features); });
 }
 
 Evaluation evaluate(const IntegerModel& model, const Dataset& data) {

@@ -22,8 +22,8 @@ Loss smoothed_cross_entropy(float smoothing) {
   }
   return [smoothing](const Tensor& output, std::span<const std::int32_t> labels) {
     const Index classes = output.dim(-1);
-    const Tensor target = one_hot(labels, classes) * (1.0F - smoothing) +
-                          smoothing / static_cast<float>(classes);
+    const Tensor target =
+        one_hot(labels, classes) * (1.0F - smoothing) + smoothing / static_cast<float>(classes);
     return softmax_cross_entropy(output, target);
   };
 }

@@ -87,8 +87,8 @@ std::vector<NamedTensor> Optimizer::state() const {
 }
 
 Sgd::Sgd(SgdOptions options) : Optimizer({"velocity"}), options_(options) {
-  require(options.momentum >= 0.0F && options.momentum < 1.0F,
-          "Sgd: expected a momentum in [0, 1)", options.momentum);
+  require(options.momentum >= 0.0F && options.momentum < 1.0F, "Sgd: expected a momentum in [0, 1)",
+          options.momentum);
   require(options.weight_decay >= 0.0F, "Sgd: expected a weight decay of 0 or more",
           options.weight_decay);
 }
@@ -136,8 +136,8 @@ void Adam::update(std::span<float> parameter, std::span<const float> gradient,
   // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
   const auto rate = static_cast<float>(static_cast<double>(learning_rate) /
                                        (1.0 - std::pow(static_cast<double>(beta1), step)));
-  const auto spread = static_cast<float>(
-      1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
+  const auto spread =
+      static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
   for (std::size_t i = 0; i < parameter.size(); ++i) {
     const float slope = g[i] + coupled * w[i];
     m[i] = beta1 * m[i] + (1.0F - beta1) * slope;

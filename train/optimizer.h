@@ -15,8 +15,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One step with learning rate `learning_rate` on every parameter that has a gradient.
-  /// Throws InvalidArgument unless 0 <= learning_rate < infinity, or where the parameters are others
-  /// than in the step before. At 0, where a schedule may end, only the moments change.
+  /// Throws InvalidArgument unless 0 <= learning_rate < infinity, or where the parameters are
+  /// others than in the step before. At 0, where a schedule may end, only the moments change.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
 
   virtual std::string_view type() const = 0;
@@ -101,8 +101,7 @@ class Adam : public Optimizer {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).
 class AdamW : public Adam {
  public:
-  explicit AdamW(AdamOptions options = {.weight_decay = 0.01F})
-      : Adam(options, Decay::decoupled) {}
+  explicit AdamW(AdamOptions options = {.weight_decay = 0.01F}) : Adam(options, Decay::decoupled) {}
   std::string_view type() const override { return "AdamW"; }
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<AdamW>(*this); }
 };

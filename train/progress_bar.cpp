@@ -42,10 +42,10 @@ void ProgressBar::on_step_end(const Progress& p) {
   const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
   const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));
   const double left = p.seconds / done - p.seconds;
-  fmt::print(out_, "\r\033[K{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left",
-             p.phase, p.epoch, p.epochs, std::string(full, '#'),
-             std::string(kBarWidth - full, '.'), p.loss, percent(p.accuracy),
-             p.images / std::max(p.seconds, 1e-9), left);
+  fmt::print(out_,
+             "\r\033[K{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left",
+             p.phase, p.epoch, p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'),
+             p.loss, percent(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
   std::fflush(out_);
   bar_is_shown_ = true;
 }

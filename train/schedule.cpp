@@ -34,8 +34,8 @@ Schedule step_decay(float rate, float factor, std::uint64_t every) {
   check_above_0("factor", factor);
   check_length(every);
   return [=](std::uint64_t step) {
-    return rate * static_cast<float>(std::pow(static_cast<double>(factor),
-                                              static_cast<double>(step / every)));
+    return rate * static_cast<float>(
+                      std::pow(static_cast<double>(factor), static_cast<double>(step / every)));
   };
 }
 
@@ -57,8 +57,7 @@ Schedule cosine_decay(float rate, std::uint64_t steps, float last) {
         fmt::format("schedule: expected a finite last rate of 0 or more, found {}", last));
   }
   return [=](std::uint64_t step) {
-    const double part =
-        std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
+    const double part = std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
     const double weight = 0.5 * (1.0 + std::cos(std::numbers::pi * part));
     return last + (rate - last) * static_cast<float>(weight);
   };

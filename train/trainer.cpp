@@ -118,8 +118,7 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
     run_step(batch, options_.schedule(step_));
     ++step_;
     position_ = loader.position();
-    sums_.seconds =
-        seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
+    sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
     for (const auto& callback : callbacks_) callback->on_step_end(progress(loader, epochs));
     if (options_.should_stop && options_.should_stop()) return false;
   }
@@ -156,9 +155,10 @@ void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
 void Trainer::finish_epoch(const Dataset& test) {
   // The last step may have done it, with no loss after it to tell.
   if (const std::string fault = parameter_at_fault(*model_); !fault.empty()) {
-    throw NumericError(fmt::format("training stopped at epoch {}, step {}: {}. Try a smaller "
-                                   "learning rate",
-                                   position_.epoch + 1, position_.batch, fault));
+    throw NumericError(
+        fmt::format("training stopped at epoch {}, step {}: {}. Try a smaller "
+                    "learning rate",
+                    position_.epoch + 1, position_.batch, fault));
   }
   EpochRecord record;
   record.phase = phase_;

@@ -71,11 +71,11 @@ void run_panel(const Product& p, const KernelTable& table, Index i0, Index i1, I
       // A narrow last panel is computed whole, beside c.
       alignas(64) std::array<float, kMaxRows * kMaxCols> tile{};
       for (int r = 0; from_c && r < rows; ++r) {
-        std::copy_n(c + r * p.c_stride, valid, tile.data() + r * cols);
+        std::copy_n(c + r * p.c_stride, valid, tile.data() + Index{r} * cols);
       }
       table.f32_tile(rows, depth, a, a_row, a_step, panel, tile.data(), cols, from_c);
       for (int r = 0; r < rows; ++r) {
-        std::copy_n(tile.data() + r * cols, valid, c + r * p.c_stride);
+        std::copy_n(tile.data() + Index{r} * cols, valid, c + r * p.c_stride);
       }
     }
   }
@@ -96,8 +96,8 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
   const Index panels = (n + cols - 1) / cols;
   const Index threads = m * n * k < kParallelWork ? 1 : num_threads();
   // Cut the rows only where there are too few panels to go round: each cut packs its panel anew.
-  const Index cuts = std::max<Index>(1, std::min((threads + panels - 1) / panels,
-                                                 (m + table.f32_rows - 1) / table.f32_rows));
+  const Index cuts = std::max<Index>(
+      1, std::min((threads + panels - 1) / panels, (m + table.f32_rows - 1) / table.f32_rows));
   const Index rows_per_cut =
       ((m + cuts - 1) / cuts + table.f32_rows - 1) / table.f32_rows * table.f32_rows;
   const auto run_task = [&](Index task) {

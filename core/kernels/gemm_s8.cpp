@@ -52,8 +52,8 @@ PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k)
     : n_(n), k_(k), kernels_(&kernels()), row_sums_(static_cast<std::size_t>(n)) {
   if (k > kMaxDepth) {
     throw InvalidArgument(fmt::format(
-        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}",
-        kMaxDepth, k));
+        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
+        k));
   }
   const Index cols = kernels_->s8_cols;
   const Index group = kernels_->s8_group;

@@ -20,19 +20,22 @@ const KernelTable* choose() {
     if (to_string(table->isa) == wanted) return table;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(table->isa));
   }
-  throw InvalidArgument(
-      fmt::format("OCTET_ISA: expected a code path of this processor ({}), found \"{}\"", names,
-                  wanted));
+  throw InvalidArgument(fmt::format(
+      "OCTET_ISA: expected a code path of this processor ({}), found \"{}\"", names, wanted));
 }
 
 }  // namespace
 
 std::string_view to_string(Isa isa) {
   switch (isa) {
-    case Isa::portable: return "portable";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    case Isa::avx512_vnni: break;
+    case Isa::portable:
+      return "portable";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx512_vnni:
+      break;
   }
   return "avx512_vnni";
 }

@@ -22,8 +22,8 @@ struct KernelTable {
   int f32_cols;
   /// c[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
   /// r < rows <= f32_rows and all f32_cols columns; the chain starts from c where `from_c`, else 0.
-  void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step,
-                   const float* panel, float* c, Index c_stride, bool from_c);
+  void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
+                   float* c, Index c_stride, bool from_c);
 
   /// Columns of a packed int8 panel, and how many codes of k lie side by side in it.
   int s8_cols;

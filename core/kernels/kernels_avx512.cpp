@@ -36,14 +36,22 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
 void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
               float* c, Index c_stride, bool from_c) {
   switch (rows) {
-    case 1: return f32_rows<1>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 2: return f32_rows<2>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 3: return f32_rows<3>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 4: return f32_rows<4>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 5: return f32_rows<5>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 6: return f32_rows<6>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 7: return f32_rows<7>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    default: return f32_rows<kRows>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 1:
+      return f32_rows<1>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 2:
+      return f32_rows<2>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 3:
+      return f32_rows<3>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 4:
+      return f32_rows<4>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 5:
+      return f32_rows<5>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 6:
+      return f32_rows<6>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    case 7:
+      return f32_rows<7>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+    default:
+      return f32_rows<kRows>(k, a, a_row, a_step, panel, c, c_stride, from_c);
   }
 }
 
@@ -96,10 +104,14 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
 void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
              const std::int8_t* panel, std::int32_t* acc, Index acc_stride) {
   switch (rows) {
-    case 1: return s8_rows<1>(groups, x, x_stride, panel, acc, acc_stride);
-    case 2: return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
-    case 3: return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
-    default: return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
+    case 1:
+      return s8_rows<1>(groups, x, x_stride, panel, acc, acc_stride);
+    case 2:
+      return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
+    case 3:
+      return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
+    default:
+      return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
   }
 }
 

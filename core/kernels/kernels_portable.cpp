@@ -41,8 +41,7 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
 }  // namespace
 
 namespace detail {
-const KernelTable kPortableKernels = {Isa::portable, kRows, kCols, f32_tile,
-                                      kS8Cols,       1,     0,     1,
+const KernelTable kPortableKernels = {Isa::portable, kRows, kCols, f32_tile, kS8Cols, 1, 0, 1,
                                       s8_tile};
 }  // namespace detail
 

@@ -27,6 +27,15 @@ const CLI::Validator kRate(
     },
     "RATE");
 
+/// Digits alone: a sign would wrap around.
+const CLI::Validator kSeed(
+    [](const std::string& text) -> std::string {
+      return text.find_first_not_of("0123456789") == std::string::npos
+                 ? ""
+                 : fmt::format("expected a whole number of 0 or more, found \"{}\"", text);
+    },
+    "SEED");
+
 void add_options(CLI::App& app, Options& options, std::string& rounding) {
   app.add_option("--data", options.data,
                  "Folder with IDX files (MNIST, Fashion-MNIST, ...); else $OCTET_MNIST_DIR, else "
@@ -54,6 +63,7 @@ void add_options(CLI::App& app, Options& options, std::string& rounding) {
       ->type_name("N,N,...")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Of weights, order and drawn digits")
+      ->check(kSeed)
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
@@ -103,7 +113,8 @@ ParsedOptions parse_options(int argc, char** argv) {
 
 std::map<std::string, std::string> defining_options(const Options& options) {
   std::string hidden;
-  for (const int units : options.hidden) hidden += fmt::format("{}{}", hidden.empty() ? "" : ",", units);
+  for (const int units : options.hidden)
+    hidden += fmt::format("{}{}", hidden.empty() ? "" : ",", units);
   return {{"--epochs", fmt::format("{}", options.epochs)},
           {"--batch", fmt::format("{}", options.batch)},
           {"--lr", fmt::format("{}", options.lr)},

@@ -35,8 +35,8 @@ struct Options {
   bool json = false;
 };
 
-/// The options of a command line, or the exit code to end with: 0 after --help or --version, 2 after
-/// an error, which has been printed as one line on stderr.
+/// The options of a command line, or the exit code to end with: 0 after --help or --version, 2
+/// after an error, which has been printed as one line on stderr.
 struct ParsedOptions {
   std::optional<Options> options;
   int exit_code = 0;

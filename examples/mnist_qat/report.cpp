@@ -23,7 +23,8 @@ double phase_seconds(const History& history, const std::string& phase) {
 
 std::string details_line(const char* role, const TensorDetails& details) {
   std::string shape;
-  for (const auto extent : details.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", extent);
+  for (const auto extent : details.shape)
+    shape += fmt::format("{}{}", shape.empty() ? "" : ", ", extent);
   return fmt::format("{}: name {}, index {}, shape [{}], dtype {}, quantization ({}, {})\n", role,
                      details.name, details.index, shape, to_string(details.dtype),
                      static_cast<double>(details.quantization.first), details.quantization.second);
@@ -49,32 +50,35 @@ std::string final_report(const Options& options, const Results& r) {
       r.differing_predictions, r.test_count, r.seconds, r.threads, to_string(options.rounding));
   const Interpreter interpreter(read_tflite(int8_path(options)));
   text += fmt::format("{}\n", int8_path(options).string());
-  for (const auto& details : interpreter.get_input_details()) text += details_line("input ", details);
-  for (const auto& details : interpreter.get_output_details()) text += details_line("output", details);
+  for (const auto& details : interpreter.get_input_details())
+    text += details_line("input ", details);
+  for (const auto& details : interpreter.get_output_details())
+    text += details_line("output", details);
   return text;
 }
 
 std::string metrics_json(const Options& options, const Results& r, int indent) {
-  json metrics = {{"version", OCTET_VERSION},
-                  {"seed", options.seed},
-                  {"threads", r.threads},
-                  {"isa", to_string(kernels().isa)},
-                  {"data", {{"name", r.data_name}, {"train", r.train_count}, {"test", r.test_count}}},
-                  {"hidden", options.hidden},
-                  {"batch", options.batch},
-                  {"per_channel", options.per_channel},
-                  {"tfmot_ranges", options.tfmot_ranges},
-                  {"rounding", to_string(options.rounding)},
-                  {"epochs", json::parse(history_json(r.history))},
-                  {"float_accuracy", r.float_accuracy},
-                  {"simulated_accuracy", r.simulated_accuracy},
-                  {"integer_accuracy", r.integer_accuracy},
-                  {"differing_predictions", r.differing_predictions},
-                  {"float_bytes", r.float_bytes},
-                  {"int8_bytes", r.int8_bytes},
-                  {"seconds", r.seconds},
-                  {"s_per_epoch", seconds_per_epoch(r.history)},
-                  {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
+  json metrics = {
+      {"version", OCTET_VERSION},
+      {"seed", options.seed},
+      {"threads", r.threads},
+      {"isa", to_string(kernels().isa)},
+      {"data", {{"name", r.data_name}, {"train", r.train_count}, {"test", r.test_count}}},
+      {"hidden", options.hidden},
+      {"batch", options.batch},
+      {"per_channel", options.per_channel},
+      {"tfmot_ranges", options.tfmot_ranges},
+      {"rounding", to_string(options.rounding)},
+      {"epochs", json::parse(history_json(r.history))},
+      {"float_accuracy", r.float_accuracy},
+      {"simulated_accuracy", r.simulated_accuracy},
+      {"integer_accuracy", r.integer_accuracy},
+      {"differing_predictions", r.differing_predictions},
+      {"float_bytes", r.float_bytes},
+      {"int8_bytes", r.int8_bytes},
+      {"seconds", r.seconds},
+      {"s_per_epoch", seconds_per_epoch(r.history)},
+      {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }

@@ -1,8 +1,8 @@
 #include "run.h"
 
 #include <fmt/format.h>
-#include <octet/octet.h>
 #include <octet/core/archive.h>
+#include <octet/octet.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -49,7 +49,7 @@ struct Plan {
 
 std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, ConfigPtr config) {
   if (auto* dense = dynamic_cast<Dense*>(layer.get())) {
-    layer.release();
+    static_cast<void>(layer.release());
     return std::make_unique<QuantizeWrapper>(std::unique_ptr<Dense>(dense), std::move(config));
   }
   return std::make_unique<QuantizeOutputWrapper>(std::move(layer), std::move(config));

@@ -63,8 +63,7 @@ TEST(Archive, NamesWhatIsMissingOrOfAnotherShape) {
     }
     return "no error";
   };
-  EXPECT_NE(message([&] { archive.tensor("dense/gamma"); }).find("dense/gamma"),
-            std::string::npos);
+  EXPECT_NE(message([&] { archive.tensor("dense/gamma"); }).find("dense/gamma"), std::string::npos);
   EXPECT_NE(message([&] { archive.text("phase"); }).find("phase"), std::string::npos);
   const std::string shape = message([&] { archive.check_shape("dense/kernel", {3, 2}); });
   EXPECT_NE(shape.find("dense/kernel"), std::string::npos);

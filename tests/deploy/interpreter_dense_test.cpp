@@ -86,6 +86,8 @@ TEST(Interpreter, BatchesAndThreadsGiveTheSameRows) {
   EXPECT_THROW(one.resize_batch(0), InvalidArgument);
   EXPECT_THROW(one.resize_batch(-3), InvalidArgument);
   EXPECT_THROW(one.resize_batch(std::numeric_limits<Index>::max()), InvalidArgument);
+  // Every tensor would fit, all of them together would not.
+  EXPECT_THROW(one.resize_batch(40'000'000), InvalidArgument);
   EXPECT_EQ(one.batch(), 131) << "a batch that was refused changes nothing";
   EXPECT_EQ((run<std::int8_t, std::int8_t>(one, x)), expected);
 }

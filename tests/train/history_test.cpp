@@ -73,9 +73,15 @@ TEST(History, CsvHoldsEveryDigit) {
     EXPECT_EQ(std::strtod(cell[3].c_str(), nullptr), record.train_loss);
     EXPECT_EQ(std::stod(cell[4]), record.train_accuracy);
     EXPECT_EQ(cell[5].empty(), !record.test_accuracy.has_value());
-    if (record.test_accuracy) EXPECT_EQ(std::stod(cell[5]), *record.test_accuracy);
-    if (record.integer_accuracy) EXPECT_EQ(std::stod(cell[6]), *record.integer_accuracy);
-    if (record.differing_predictions) EXPECT_EQ(std::stoull(cell[7]), *record.differing_predictions);
+    if (record.test_accuracy) {
+      EXPECT_EQ(std::stod(cell[5]), *record.test_accuracy);
+    }
+    if (record.integer_accuracy) {
+      EXPECT_EQ(std::stod(cell[6]), *record.integer_accuracy);
+    }
+    if (record.differing_predictions) {
+      EXPECT_EQ(std::stoull(cell[7]), *record.differing_predictions);
+    }
     EXPECT_NEAR(std::stod(cell[8]), record.seconds, 1e-6);
   }
   EXPECT_FALSE(std::getline(lines, line));

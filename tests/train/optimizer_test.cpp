@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/optimizer.h>

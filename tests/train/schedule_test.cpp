@@ -66,7 +66,9 @@ TEST(Schedule, ArgumentsAreChecked) {
     EXPECT_THROW(exponential_decay(bad, 0.5F, 1), InvalidArgument);
     EXPECT_THROW(exponential_decay(0.5F, bad, 1), InvalidArgument);
     EXPECT_THROW(cosine_decay(bad, 1), InvalidArgument);
-    if (bad != 0.0F) EXPECT_THROW(cosine_decay(0.5F, 1, bad), InvalidArgument);
+    if (bad != 0.0F) {
+      EXPECT_THROW(cosine_decay(0.5F, 1, bad), InvalidArgument);
+    }
   }
   EXPECT_THROW(step_decay(0.5F, 0.5F, 0), InvalidArgument);
   EXPECT_THROW(exponential_decay(0.5F, 0.5F, 0), InvalidArgument);

@@ -3,6 +3,8 @@
 #include <octet/core/random.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace octet::testing {

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <octet/layers/dense.h>
+#include <octet/layers/sequential.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace octet::testing {
+
+/// `layer`, built for examples of `input_shape`.
+template <class L>
+std::unique_ptr<L> built(L layer, const Shape& input_shape, std::uint64_t seed = 1) {
+  auto result = std::make_unique<L>(std::move(layer));
+  result->build(input_shape, Random(seed));
+  return result;
+}
+
+inline ForwardContext training(std::uint64_t seed = 0) {
+  return {.mode = ForwardContext::Mode::training, .random = Random(seed)};
+}
+
+inline ForwardContext calibration() { return {.mode = ForwardContext::Mode::calibration}; }
+
+/// Puts `values` over a tensor, e.g. a parameter.
+inline void fill(Tensor tensor, const std::vector<float>& values) {
+  ASSERT_EQ(static_cast<std::size_t>(tensor.size()), values.size());
+  std::ranges::copy(values, tensor.data());
+}
+
+inline std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
+  return names;
+}
+
+inline Tensor tensor_named(const std::vector<NamedTensor>& tensors, std::string_view name) {
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor.tensor;
+  }
+  ADD_FAILURE() << "no tensor named " << name;
+  return Tensor::scalar(kNan);
+}
+
+/// The message of the E that `body` throws.
+template <class E>
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+template <class E>
+void expect_throws_naming(const std::function<void()>& body,
+                          const std::vector<std::string>& parts) {
+  const std::string message = message_of<E>(body);
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "\"" << message << "\" lacks " << part;
+  }
+}
+
+}  // namespace octet::testing

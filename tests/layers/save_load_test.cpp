@@ -1,0 +1,108 @@
+#include <octet/core/archive.h>
+#include <octet/core/file.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/tests/layers/layer_testing.h>
+
+#include <filesystem>
+
+namespace octet::testing {
+namespace {
+
+class SaveLoad : public ::testing::Test {
+ protected:
+  SaveLoad()
+      : path_(std::filesystem::temp_directory_path() /
+              ("octet_save_load_" +
+               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))) {}
+  ~SaveLoad() override { std::filesystem::remove(path_); }
+
+  static Sequential model(std::uint64_t seed, Index units = 5) {
+    Sequential result("m", Input({4}), Dense(units, Activation::relu), Dense(2));
+    result.build(seed);
+    return result;
+  }
+
+  static Sequential quantized(std::uint64_t seed) {
+    Sequential result = quantize_model(model(seed));
+    result.forward(random_tensor({6, 4}, seed), training());
+    result.forward(random_tensor({6, 4}, seed + 10), training());
+    return result;
+  }
+
+  static std::vector<std::vector<float>> all_values(const Sequential& model) {
+    std::vector<std::vector<float>> values;
+    for (const auto& [name, tensor] : model.saved_tensors()) values.push_back(values_of(tensor));
+    return values;
+  }
+
+  /// `target` must refuse the file with an E and stay what it is.
+  template <class E>
+  void expect_refused(Sequential target, const std::string& part) {
+    const auto before = all_values(target);
+    expect_throws_naming<E>([&] { target.load(path_); }, {part});
+    EXPECT_EQ(all_values(target), before);
+  }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(SaveLoad, BringsBackParametersStateAndCounters) {
+  const Sequential source = quantized(1);
+  source.save(path_);
+  Sequential target = quantized(2);
+  ASSERT_NE(all_values(target), all_values(source));
+  target.load(path_);
+  EXPECT_EQ(all_values(target), all_values(source));
+  const Tensor x = random_tensor({3, 4}, 9);
+  EXPECT_EQ(values_of(target.forward(x)), values_of(source.forward(x)));
+  for (const auto& [name, tensor] : target.parameters()) EXPECT_TRUE(tensor.requires_grad());
+}
+
+TEST_F(SaveLoad, ALoadedModelTakesTheNextBatchAsTheOriginalWould) {
+  const Sequential source = quantized(1);
+  source.save(path_);
+  Sequential target = quantize_model(model(3));
+  target.load(path_);
+  const Tensor batch = random_tensor({6, 4}, 30, -9.0F, 9.0F);
+  source.forward(batch, training());
+  target.forward(batch, training());
+  EXPECT_EQ(all_values(target), all_values(source));
+}
+
+TEST_F(SaveLoad, RefusesAnotherArchitecture) {
+  model(1).save(path_);
+  expect_refused<FormatError>(model(2, 6), "dense/kernel");
+  expect_refused<FormatError>(quantized(2), "quant_dense/kernel");
+  Sequential renamed("m", Input({4}), Dense(5, Activation::relu, "first"), Dense(2));
+  renamed.build();
+  expect_refused<FormatError>(std::move(renamed), "first/kernel");
+}
+
+TEST_F(SaveLoad, RefusesAnArchiveWithMoreThanTheModelHas) {
+  model(1).save(path_);
+  Sequential shorter("m", Input({4}), Dense(5, Activation::relu));
+  shorter.build();
+  expect_refused<FormatError>(std::move(shorter), "more layers");
+}
+
+TEST_F(SaveLoad, RefusesABrokenFile) {
+  model(1).save(path_);
+  std::vector<std::uint8_t> bytes = read_file(path_);
+  bytes[bytes.size() - 3] ^= 0x10U;
+  write_file_atomic(path_, bytes);
+  expect_refused<FormatError>(model(2), path_.string());
+  bytes.resize(bytes.size() / 2);
+  write_file_atomic(path_, bytes);
+  expect_refused<FormatError>(model(2), path_.string());
+  std::filesystem::remove(path_);
+  expect_refused<IoError>(model(2), path_.string());
+}
+
+TEST_F(SaveLoad, NeedsTensorsToLoadInto) {
+  model(1).save(path_);
+  Sequential unbuilt("m", Input({4}), Dense(5, Activation::relu), Dense(2));
+  expect_error([&] { unbuilt.load(path_); }, "load: model \"m\"");
+}
+
+}  // namespace
+}  // namespace octet::testing

@@ -1,0 +1,96 @@
+#include <octet/core/error.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/evaluate.h>
+
+namespace octet::test {
+namespace {
+
+/// More rows than are evaluated at once, and no multiple of a batch.
+constexpr std::size_t kRows = 2113;
+
+TEST(Evaluate, AFloatModelIsItsArgmax) {
+  const Dataset data = clouds(kRows, 1, 6, 3, 0.8F);
+  const Sequential model = small_mlp();
+  const Evaluation result = evaluate(model, data);
+  const Labels expected = argmax(model.forward_logits(data.features(0, kRows)));
+  EXPECT_EQ(result.predictions, expected);
+  EXPECT_EQ(predict(model, data.features(0, kRows)), expected);
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < kRows; ++i) right += expected[i] == data.labels()[i] ? 1U : 0U;
+  EXPECT_DOUBLE_EQ(result.accuracy, static_cast<double>(right) / kRows);
+}
+
+TEST(Evaluate, IntegersAreRunSampleBySample) {
+  const Dataset data = clouds(kRows, 1, 6, 3, 0.8F);
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, data.features(0, 100));
+  refresh_kernel_ranges(model);
+  const IntegerModel lowered = lower(model);
+  const Evaluation result = evaluate(lowered, data);
+  Interpreter one_by_one(lowered);
+  for (std::size_t i = 0; i < kRows; i += 97) {
+    EXPECT_EQ(one_by_one.predict(data.features(i, i + 1).span())[0], result.predictions[i]);
+  }
+  EXPECT_EQ(result.predictions.size(), kRows);
+  EXPECT_EQ(count_differing(evaluate(model, data), result), 0U);
+}
+
+TEST(Evaluate, ChangesNothing) {
+  const Dataset data = clouds(50);
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, data.features(0, 50));
+  refresh_kernel_ranges(model);
+  const Bytes before = bytes_of(model);
+  static_cast<void>(evaluate(model, data));
+  static_cast<void>(predict(model, data.features(0, 50)));
+  EXPECT_EQ(bytes_of(model), before);
+}
+
+TEST(Evaluate, TakesTheKernelRangeOfTheKernelAsItIs) {
+  const Dataset data = clouds(200, 1, 6, 3, 0.8F);
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, data.features(0, 50));
+  for (float& w : model.layer("quant_dense").parameters()[0].tensor.span()) w *= 3.0F;
+  const Labels stale = argmax(model.forward(data.features(0, 200)));
+  const Labels fresh = evaluate(model, data).predictions;
+  refresh_kernel_ranges(model);
+  EXPECT_EQ(fresh, evaluate(lower(model), data).predictions);
+  EXPECT_NE(stale, fresh);
+}
+
+TEST(Evaluate, NoRowsAndOtherSizes) {
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, clouds(10).features(0, 10));
+  refresh_kernel_ranges(model);
+  const IntegerModel lowered = lower(model);
+  EXPECT_EQ(evaluate(model, Dataset()).accuracy, 0.0);
+  EXPECT_TRUE(evaluate(lowered, Dataset()).predictions.empty());
+  // Examples of 3 and of 12 values fill samples of 6 values as well.
+  for (const Index size : {3, 5, 12}) {
+    const Dataset other = clouds(1200, 1, size);
+    EXPECT_THROW(evaluate(lowered, other), InvalidArgument) << size;
+    EXPECT_THROW(evaluate(model, other), InvalidArgument) << size;
+  }
+}
+
+TEST(Evaluate, FitToInputReshapesOnly) {
+  const Sequential model = small_mlp();
+  const Tensor x = Tensor::arange(12);
+  EXPECT_EQ(fit_to_input(model, x.reshape({2, 2, 3})).shape(), (Shape{2, 6}));
+  EXPECT_EQ(fit_to_input(model, x.reshape({2, 6})).data(), x.reshape({2, 6}).data());
+  EXPECT_EQ(fit_to_input(model, x.reshape({2, 2, 3})).at({1, 0}), 6.0F);
+  expect_mentions(
+      message_of<InvalidArgument>([&] { fit_to_input(model, x.reshape({3, 4})); }),
+      "model \"small\" takes examples of shape [6] (6 values), found [4] (4 values)");
+}
+
+TEST(CountDiffering, CountsRows) {
+  EXPECT_EQ(count_differing({{1, 2, 3}, 0.0}, {{1, 0, 0}, 1.0}), 2U);
+  EXPECT_EQ(count_differing({{}, 0.0}, {{}, 0.0}), 0U);
+  EXPECT_THROW(count_differing({{1}, 0.0}, {{1, 2}, 0.0}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace octet::test

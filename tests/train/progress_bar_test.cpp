@@ -1,0 +1,76 @@
+#include <octet/tests/train/training.h>
+#include <octet/train/progress_bar.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace octet::test {
+namespace {
+
+/// What a ProgressBar of that style shows of a run.
+std::string shown(bool quantized, ProgressBar::Style style, bool with_test, int epochs = 2) {
+  std::FILE* file = std::tmpfile();
+  const Dataset data = clouds(20);
+  Sequential model = quantized ? quantize_model(small_mlp()) : small_mlp();
+  Trainer trainer(model, Adam(), {.batch_size = 5});
+  trainer.add_callback(std::make_shared<ProgressBar>(file, style));
+  trainer.fit(data, with_test ? data : Dataset(), epochs);
+  std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+  std::rewind(file);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+  std::fclose(file);
+  return text;
+}
+
+TEST(ProgressBar, PlainLinesOffATerminal) {
+  for (const auto style : {ProgressBar::Style::automatic, ProgressBar::Style::lines}) {
+    const std::string text = shown(false, style, true);
+    EXPECT_EQ(text.find('\r'), std::string::npos);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+    for (const char* part : {"float 1/2  loss ", "float 2/2  loss ", " accuracy ", " img/s",
+                             "  test accuracy "}) {
+      expect_mentions(text, part);
+    }
+    EXPECT_EQ(text.find("integer"), std::string::npos);
+  }
+  EXPECT_EQ(shown(false, ProgressBar::Style::lines, false).find("test"), std::string::npos);
+}
+
+TEST(ProgressBar, AQuantizedModelShowsBothAccuracies) {
+  const std::string text = shown(true, ProgressBar::Style::lines, true, 1);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+  expect_mentions(text, "qat   calibrated  test accuracy: simulated ");
+  expect_mentions(text, "qat   1/1  loss ");
+  expect_mentions(text, ", integer ");
+  expect_mentions(text, ", 0 images differ");
+}
+
+TEST(ProgressBar, ABarIsDrawnOverAndLeavesALine) {
+  const std::string text = shown(false, ProgressBar::Style::bar, true, 1);
+  expect_mentions(text, "\r\033[Kfloat 1/1 [");
+  expect_mentions(text, "[########################]");
+  expect_mentions(text, " s left");
+  const std::string last = text.substr(text.rfind("\033[K") + 3);
+  EXPECT_EQ(last.rfind("float 1/1  loss ", 0), 0U);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1);
+}
+
+TEST(ProgressBar, DoesNotInventTheNumberOfEpochs) {
+  // A run stopped after the last step of its epoch has only the end of it left.
+  const Dataset data = clouds(20);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Adam(), {.batch_size = 20, .should_stop = [] { return true; }});
+  trainer.fit(data, 3);
+  std::FILE* file = std::tmpfile();
+  trainer.add_callback(std::make_shared<ProgressBar>(file));
+  trainer.fit(data, 1);
+  std::rewind(file);
+  std::array<char, 64> line{};
+  ASSERT_NE(std::fgets(line.data(), line.size(), file), nullptr);
+  EXPECT_EQ(std::string(line.data()).substr(0, 14), "float 1  loss ");
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,271 @@
+// Quantization in the loop: where it starts, and that what was trained is what is shipped.
+
+#include <octet/deploy/tflite_reader.h>
+#include <octet/layers/dropout.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/callbacks.h>
+#include <octet/train/data/digits.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace octet::test {
+namespace {
+
+constexpr std::size_t kCalibrationBatches = 4;
+constexpr std::size_t kBatch = 50;
+constexpr Index kPixels = 784;
+constexpr Index kHidden = 24;
+constexpr Index kClasses = 10;
+
+const DataSplit& digits() {
+  static const DataSplit split = make_digits(0, 2500, 900);
+  return split;
+}
+
+/// A float network that has seen some digits, by seed.
+const Sequential& float_model(std::uint64_t seed) {
+  static std::map<std::uint64_t, Sequential> trained;
+  if (!trained.contains(seed)) {
+    Sequential model = small_mlp(seed, kPixels, kHidden, kClasses);
+    Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+    trainer.fit(digits().train, 3);
+    trained.emplace(seed, std::move(model));
+  }
+  return trained.at(seed);
+}
+
+using Matrix = std::vector<double>;
+
+struct NaiveRange {
+  double low = 0.0;
+  double high = 0.0;
+
+  void widen(const Matrix& values) {
+    for (const double v : values) {
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  }
+  double scale() const { return (high - low) / 255.0; }
+  double zero_point() const { return std::round(-128.0 - low / scale()); }
+  double code(double v) const {
+    return std::clamp(std::round(v / scale()) + zero_point(), -128.0, 127.0);
+  }
+};
+
+struct NaiveDense {
+  Matrix weights;  ///< [inputs, units]
+  Matrix bias;
+  bool relu;
+
+  Matrix run(const Matrix& x) const {
+    Matrix y = bias;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t j = 0; j < y.size(); ++j) y[j] += x[i] * weights[i * y.size() + j];
+    }
+    if (relu) {
+      for (double& v : y) v = std::max(v, 0.0);
+    }
+    return y;
+  }
+};
+
+/// Post-training quantization as a text book has it: ranges are the extremes over the batches,
+/// weights symmetric by their largest, sums of integers, results rescaled in double.
+class NaivePostTraining {
+ public:
+  explicit NaivePostTraining(const Sequential& model) {
+    const auto parameters = model.parameters();
+    for (std::size_t p = 0; p < parameters.size(); p += 2) {
+      const auto kernel = parameters[p].tensor.span();
+      const auto bias = parameters[p + 1].tensor.span();
+      layers_.push_back({{kernel.begin(), kernel.end()}, {bias.begin(), bias.end()}, p == 0});
+    }
+    ranges_.resize(layers_.size() + 1);
+  }
+
+  void observe(Matrix x) {
+    ranges_[0].widen(x);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      x = layers_[l].run(x);
+      ranges_[l + 1].widen(x);
+    }
+  }
+
+  void quantize_weights() {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      double largest = 0.0;
+      for (const double w : layers_[l].weights) largest = std::max(largest, std::abs(w));
+      weight_scales_.push_back(largest / 127.0);
+      for (double& w : layers_[l].weights) w = std::round(w / weight_scales_[l]);
+      for (double& b : layers_[l].bias) {
+        b = std::round(b / (ranges_[l].scale() * weight_scales_[l]));
+      }
+      layers_[l].relu = false;  // the codes' lower end, at the zero point, does it
+    }
+  }
+
+  std::int32_t predict(Matrix x) const {
+    for (double& v : x) v = ranges_[0].code(v);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      for (double& q : x) q -= ranges_[l].zero_point();
+      x = layers_[l].run(x);
+      const NaiveRange& out = ranges_[l + 1];
+      const double factor = ranges_[l].scale() * weight_scales_[l] / out.scale();
+      for (double& v : x) {
+        v = std::clamp(std::round(v * factor) + out.zero_point(), -128.0, 127.0);
+      }
+    }
+    return static_cast<std::int32_t>(std::ranges::max_element(x) - x.begin());
+  }
+
+ private:
+  std::vector<NaiveDense> layers_;
+  std::vector<NaiveRange> ranges_;
+  Matrix weight_scales_;
+};
+
+Matrix row_of(const Dataset& data, std::size_t i) {
+  const Tensor x = data.features(i, i + 1);
+  return {x.span().begin(), x.span().end()};
+}
+
+TEST(Qat, StartsNoWorseThanPostTrainingQuantization) {
+  double ours = 0.0;
+  double theirs = 0.0;
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    NaivePostTraining naive(float_model(seed));
+    for (std::size_t i = 0; i < kCalibrationBatches * kBatch; ++i) {
+      naive.observe(row_of(digits().train, i));
+    }
+    naive.quantize_weights();
+    Labels predicted;
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < digits().test.size(); ++i) {
+      predicted.push_back(naive.predict(row_of(digits().test, i)));
+      right += predicted.back() == digits().test.labels()[i] ? 1U : 0U;
+    }
+    theirs += static_cast<double>(right) / static_cast<double>(digits().test.size());
+
+    Sequential quantized = quantize_model(float_model(seed));
+    Trainer trainer(quantized, Adam(),
+                    {.batch_size = kBatch,
+                     .shuffle = false,
+                     .calibration_batches = kCalibrationBatches});
+    EXPECT_TRUE(trainer.fit(digits().train, digits().test, 0).empty());
+    EXPECT_EQ(trainer.steps(), 0U);
+    ASSERT_TRUE(trainer.calibrated().has_value());
+    ours += *trainer.calibrated()->integer_accuracy;
+    EXPECT_EQ(trainer.calibrated()->differing_predictions, 0U);
+    const Evaluation integers = evaluate(trainer.lower(), digits().test);
+    EXPECT_EQ(*trainer.calibrated()->integer_accuracy, integers.accuracy);
+    const double differing =
+        static_cast<double>(count_differing({predicted, 0.0}, integers));
+    EXPECT_LT(differing / static_cast<double>(predicted.size()), 0.02);
+  }
+  EXPECT_GT(theirs / 3.0, 0.75);
+  EXPECT_GE(ours, theirs - 1e-9);
+}
+
+struct Case {
+  const char* name;
+  QuantizeOptions options;
+};
+
+TEST(Qat, WhatIsSimulatedIsWhatIsShipped) {
+  const ScratchDirectory scratch;
+  QuantizeOptions tfmot = QuantizeOptions::tfmot_ranges();
+  tfmot.per_channel = true;
+  for (const auto& [name, options] :
+       {Case{"default", {}}, Case{"single", {.rounding = Rounding::single_rounding}},
+        Case{"double", {.rounding = Rounding::double_rounding}},
+        Case{"per channel", {.per_channel = true}}, Case{"4 bits", {.weight_bits = 4}},
+        Case{"tfmot", tfmot}}) {
+    Sequential model = quantize_model(float_model(0), options);
+    Trainer trainer(model, Adam(), {.schedule = constant_rate(1e-3F), .batch_size = 64});
+    trainer.fit(digits().train, digits().test, 1);
+    const EpochRecord& record = trainer.history()[0];
+    EXPECT_EQ(record.phase, "qat");
+    EXPECT_EQ(record.differing_predictions, 0U) << name;
+    EXPECT_EQ(*record.integer_accuracy, *record.test_accuracy) << name;
+    EXPECT_GT(*record.integer_accuracy, 0.8) << name;
+    trainer.export_int8(scratch.path() / "m.tflite");
+    const Evaluation shipped = evaluate(read_tflite(scratch.path() / "m.tflite"), digits().test);
+    EXPECT_EQ(shipped.predictions, trainer.evaluate(digits().test).predictions) << name;
+    EXPECT_EQ(shipped.accuracy, *record.integer_accuracy) << name;
+  }
+}
+
+TEST(Qat, WithDropoutToo) {
+  Sequential model("dropping", Input({kPixels}), Dense(kHidden, Activation::relu), Dropout(0.1F),
+                   Dense(kClasses, Activation::softmax));
+  model.build(0);
+  Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+  trainer.fit(digits().train, digits().test, 2);
+  Sequential quantized = quantize_model(model);
+  Trainer qat(quantized, Adam(), {.schedule = constant_rate(5e-4F), .batch_size = 64});
+  qat.fit(digits().train, digits().test, 1);
+  EXPECT_EQ(qat.history()[0].differing_predictions, 0U);
+  EXPECT_GT(*qat.history()[0].integer_accuracy, 0.75);
+}
+
+TEST(Qat, FakeQuantizationTrainsToo) {
+  Sequential model = quantize_model(float_model(0), {.simulation = Simulation::fake_quant});
+  Trainer trainer(model, Adam(), {.schedule = constant_rate(1e-3F), .batch_size = 64});
+  trainer.fit(digits().train, digits().test, 2);
+  const EpochRecord& last = trainer.history().back();
+  EXPECT_LT(last.train_loss, trainer.history()[0].train_loss);
+  EXPECT_GT(*last.integer_accuracy, 0.8);
+  EXPECT_NEAR(*last.integer_accuracy, *last.test_accuracy, 0.01);
+  EXPECT_LT(*last.differing_predictions, digits().test.size() / 50);
+}
+
+TEST(Qat, FromScratchLearns) {
+  Sequential model = quantize_model(small_mlp(0, kPixels, kHidden, kClasses));
+  Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+  trainer.fit(digits().train, digits().test, 3);
+  EXPECT_GT(*trainer.history().back().integer_accuracy,
+            *trainer.calibrated()->integer_accuracy + 0.4);
+}
+
+TEST(Qat, CalibratesOnceAndNotWhereRangesAreThere) {
+  const Dataset data = clouds(60);
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, data.features(0, 20));
+  const Bytes before = bytes_of(model);
+  Trainer trainer(model, Adam());
+  trainer.fit(data, data, 0);
+  EXPECT_FALSE(trainer.calibrated().has_value());
+  EXPECT_EQ(bytes_of(model), before);
+  // TFMOT's ranges are there from the start.
+  Sequential tfmot = quantize_model(small_mlp(), QuantizeOptions::tfmot_ranges());
+  Trainer from_start(tfmot, Adam());
+  from_start.fit(data, data, 1);
+  EXPECT_FALSE(from_start.calibrated().has_value());
+  EXPECT_EQ(from_start.history()[0].differing_predictions, 0U);
+}
+
+TEST(Qat, CalibrationSeesTheFirstBatchesAndNoTestSet) {
+  const Dataset data = clouds(60);
+  const auto state_after = [&](std::size_t batches) {
+    Sequential model = quantize_model(small_mlp());
+    Trainer trainer(model, Adam(),
+                    {.batch_size = 10, .shuffle = false, .calibration_batches = batches});
+    trainer.fit(data, 0);
+    EXPECT_FALSE(trainer.calibrated().has_value());
+    EXPECT_TRUE(has_ranges(model));
+    return bytes_of(model.state());
+  };
+  Sequential by_hand = quantize_model(small_mlp());
+  for (std::size_t i = 0; i < 3; ++i) calibrate(by_hand, data.features(10 * i, 10 * i + 10));
+  refresh_kernel_ranges(by_hand);
+  EXPECT_EQ(state_after(3), bytes_of(by_hand.state()));
+  EXPECT_EQ(state_after(0), state_after(1));
+  EXPECT_EQ(state_after(6), state_after(1000));
+  EXPECT_NE(state_after(1), state_after(3));
+}
+
+}  // namespace
+}  // namespace octet::test
