@@ -129,7 +129,7 @@ template <class Code>
 void Interpreter::Impl::quantize_input(std::span<const float> values, const ModelTensor& tensor,
                                        Code* to) const {
   const auto size = static_cast<std::size_t>(tensor.size());
-  const RoundMode mode = detail::quantize_round_mode(rounding);
+  const RoundMode mode = quantize_mode(rounding);
   const QuantParams params = detail::stored_params(tensor);
   if (!params.per_channel()) {
     quantize(values, params, std::span(to, values.size()), mode);

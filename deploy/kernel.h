@@ -55,10 +55,6 @@ FusedActivation activation_of(OpCode code);
 inline constexpr std::size_t kElementsPerChunk = 16384;
 inline constexpr std::size_t kRowsPerChunk = 32;
 
-/// How QUANTIZE rounds exact halves in the runtimes of each contract: XNNPACK to even, the others
-/// away from zero.
-RoundMode quantize_round_mode(Rounding rounding);
-
 /// The kernel of any operator. Throws Octet's errors where factors are out of bounds.
 std::unique_ptr<Kernel> make_kernel(const KernelSource& source);
 

@@ -36,7 +36,7 @@ template <class Code>
 class Quantize final : public Kernel {
  public:
   explicit Quantize(const KernelSource& source)
-      : codes_(source.output()), mode_(quantize_round_mode(source.rounding)) {}
+      : codes_(source.output()), mode_(quantize_mode(source.rounding)) {}
 
   void run(Index samples, const std::byte* in, std::byte* out,
            std::byte* /*scratch*/) const override {
@@ -94,10 +94,6 @@ std::unique_ptr<Kernel> make(DType codes, const KernelSource& source) {
 }
 
 }  // namespace
-
-RoundMode quantize_round_mode(Rounding rounding) {
-  return rounding == Rounding::fp32 ? RoundMode::half_to_even : RoundMode::half_away;
-}
 
 QuantParams stored_params(const ModelTensor& tensor) {
   QuantParams params = tensor.quantization;

@@ -72,7 +72,8 @@ class Sgd : public Optimizer {
 struct AdamOptions {
   float beta1 = 0.9F;
   float beta2 = 0.999F;
-  float epsilon = 1e-8F;
+  /// As in Keras; PyTorch has 1e-8.
+  float epsilon = 1e-7F;
   /// Adam: weight_decay * w is added to the gradient. AdamW: w -= lr * weight_decay * w.
   float weight_decay = 0.0F;
 };

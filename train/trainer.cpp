@@ -148,7 +148,8 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
 
 void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
   if (std::isfinite(loss.item())) return;
-  throw NumericError(fmt::format("the loss is {}; {}. Try a smaller learning rate", loss.item(),
+  throw NumericError(fmt::format("the loss is {}; {}. Try a smaller learning rate",
+                                 std::isnan(loss.item()) ? "NaN" : "infinite",
                                  first_layer_at_fault(*model_, features)));
 }
 

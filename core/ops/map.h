@@ -70,38 +70,40 @@ void map_span_as(std::size_t moving, const F& f, float* out, Index count,
 /// f of the elements of tensors that broadcast to `shape`, in one pass and without a copy of any.
 template <class F, class... Tensors>
 Tensor broadcast_map(const Shape& shape, F f, const Tensors&... tensors) {
-  constexpr std::size_t N = sizeof...(Tensors);
+  constexpr std::size_t kCount = sizeof...(Tensors);
   if (((tensors.shape() == shape) && ...)) return map(Grain::cheap, f, tensors...);
   Tensor result(shape);
   if (result.size() == 0) return result;
 
-  const std::array<std::vector<Index>, N> strides = {broadcast_strides(tensors.shape(), shape)...};
-  std::vector<Axis<N>> axes;
+  const std::array<std::vector<Index>, kCount> strides = {
+      broadcast_strides(tensors.shape(), shape)...};
+  std::vector<Axis<kCount>> axes;
   for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank()); ++i) {
-    Axis<N>& axis = axes.emplace_back(Axis<N>{shape[static_cast<Index>(i)], {}});
-    for (std::size_t n = 0; n < N; ++n) axis.strides[n] = strides[n][i];
+    Axis<kCount>& axis = axes.emplace_back(Axis<kCount>{shape[static_cast<Index>(i)], {}});
+    for (std::size_t n = 0; n < kCount; ++n) axis.strides[n] = strides[n][i];
   }
   axes = merge_axes(axes);
   if (axes.empty()) axes.push_back({1, {}});
   // The last axis is the inner loop: there, strides can only be 1 and 0.
-  const Axis<N> inner = axes.back();
-  const std::span<const Axis<N>> outer(axes.data(), axes.size() - 1);
+  const Axis<kCount> inner = axes.back();
+  const std::span<const Axis<kCount>> outer(axes.data(), axes.size() - 1);
   std::size_t moving = 0;
-  for (std::size_t n = 0; n < N; ++n) moving |= static_cast<std::size_t>(inner.strides[n]) << n;
+  for (std::size_t n = 0; n < kCount; ++n)
+    moving |= static_cast<std::size_t>(inner.strides[n]) << n;
 
   parallel_for(static_cast<std::size_t>(result.size()), static_cast<std::size_t>(Grain::cheap),
                [&](std::size_t begin, std::size_t end) {
                  const auto last = static_cast<Index>(end);
                  auto position = static_cast<Index>(begin);
-                 Walk<N> walk(outer, position / inner.extent);
+                 Walk<kCount> walk(outer, position / inner.extent);
                  for (Index column = position % inner.extent; position < last;
                       column = 0, walk.next()) {
                    const Index count = std::min(inner.extent - column, last - position);
-                   std::array<const float*, N> in = {tensors.data()...};
-                   for (std::size_t n = 0; n < N; ++n)
+                   std::array<const float*, kCount> in = {tensors.data()...};
+                   for (std::size_t n = 0; n < kCount; ++n)
                      in[n] += walk.offset(n) + column * inner.strides[n];
                    map_span_as(moving, f, result.data() + position, count, in,
-                               std::make_index_sequence<(std::size_t{1} << N)>());
+                               std::make_index_sequence<(std::size_t{1} << kCount)>());
                    position += count;
                  }
                });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/quant/round.h>
+
 #include <string_view>
 
 namespace octet {
@@ -20,5 +22,11 @@ enum class Rounding {
 
 /// The name that parse_rounding reads.
 [[nodiscard]] std::string_view to_string(Rounding rounding);
+
+/// How the runtimes of a contract round a real to a code: XNNPACK ties to even, the others away
+/// from zero.
+[[nodiscard]] constexpr RoundMode quantize_mode(Rounding rounding) noexcept {
+  return rounding == Rounding::fp32 ? RoundMode::half_to_even : RoundMode::half_away;
+}
 
 }  // namespace octet

@@ -5,7 +5,11 @@
 #include <octet/core/log.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <string_view>
+#include <system_error>
 
 namespace octet::mnist {
 namespace {
@@ -27,21 +31,73 @@ const CLI::Validator kRate(
     },
     "RATE");
 
-/// Digits alone: a sign would wrap around.
+/// The whole text as a number of type T; none where it is no such number or does not fit.
+template <class T>
+std::optional<T> whole_number(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+/// CLI11 would let a sign or a number past 64 bits wrap around.
 const CLI::Validator kSeed(
     [](const std::string& text) -> std::string {
-      return text.find_first_not_of("0123456789") == std::string::npos
+      return whole_number<std::uint64_t>(text)
                  ? ""
-                 : fmt::format("expected a whole number of 0 or more, found \"{}\"", text);
+                 : fmt::format("expected a whole number from 0 to 2^64 - 1, found \"{}\"", text);
     },
     "SEED");
 
-void add_options(CLI::App& app, Options& options, std::string& rounding) {
+/// "256,128" as numbers; none where one is missing or out of range.
+std::optional<std::vector<int>> parse_units(std::string_view text) {
+  std::vector<int> units;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto count = whole_number<int>(text.substr(begin, end - begin));
+    if (!count || *count < 1 || *count > kMostUnits) return std::nullopt;
+    units.push_back(*count);
+    begin = end + 1;
+  }
+  return units;
+}
+
+std::string joined(const std::vector<int>& units) {
+  return fmt::format("{}", fmt::join(units, ","));
+}
+
+const CLI::Validator kUnits(
+    [](const std::string& text) -> std::string {
+      return parse_units(text)
+                 ? ""
+                 : fmt::format("expected numbers from 1 to {} with commas between, found \"{}\"",
+                               kMostUnits, text);
+    },
+    "UNITS");
+
+const CLI::Validator kFolder(
+    [](const std::string& text) -> std::string {
+      return text.empty() ? "expected a folder, found an empty name" : "";
+    },
+    "FOLDER");
+
+/// Options whose values are parsed after the command line.
+struct Texts {
+  std::string rounding;
+  std::string hidden;
+};
+
+void add_options(CLI::App& app, Options& options, Texts& texts) {
+  const auto flag = [&app](const char* name, bool& value, const char* help) {
+    app.add_flag(name, value, help)->disable_flag_override();
+  };
   app.add_option("--data", options.data,
                  "Folder with IDX files (MNIST, Fashion-MNIST, ...); else $OCTET_MNIST_DIR, else "
                  "digits that the program draws itself")
+      ->check(kFolder)
       ->type_name("DIR");
   app.add_option("--out", options.out, "Folder for models, history and metrics")
+      ->check(kFolder)
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--epochs", options.epochs, "Epochs in float")
@@ -57,9 +113,8 @@ void add_options(CLI::App& app, Options& options, std::string& rounding) {
   app.add_option("--qat-lr", options.qat_lr, "Learning rate with quantization in the loop")
       ->check(kRate)
       ->capture_default_str();
-  app.add_option("--hidden", options.hidden, "Units of the hidden layers")
-      ->delimiter(',')
-      ->check(CLI::Range(1, kMostUnits))
+  app.add_option("--hidden", texts.hidden, "Units of the hidden layers")
+      ->check(kUnits)
       ->type_name("N,N,...")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Of weights, order and drawn digits")
@@ -67,20 +122,22 @@ void add_options(CLI::App& app, Options& options, std::string& rounding) {
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
-  app.add_flag("--per-channel", options.per_channel, "A weight scale per unit, not per layer");
-  app.add_flag("--tfmot-ranges", options.tfmot_ranges,
-               "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
-  app.add_option("--rounding", rounding, "Rounding contract of the runtime: fp32, single or double")
+  flag("--per-channel", options.per_channel, "A weight scale per unit, not per layer");
+  flag("--tfmot-ranges", options.tfmot_ranges,
+       "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
+  app.add_option("--rounding", texts.rounding,
+                 "Rounding contract of the runtime: fp32, single or double")
       ->check(CLI::IsMember({"fp32", "single", "double"}))
       ->capture_default_str();
   app.add_option("--checkpoint-dir", options.checkpoint_dir, "Default: checkpoints in --out")
+      ->check(kFolder)
       ->type_name("DIR");
-  app.add_flag("--resume", options.resume, "Go on from the last checkpoint");
+  flag("--resume", options.resume, "Go on from the last checkpoint");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  app.add_flag("--no-progress", options.no_progress, "Plain lines instead of a progress bar");
-  app.add_flag("--json", options.json, "Metrics as one line of JSON on stdout, the rest on stderr");
+  flag("--no-progress", options.no_progress, "Plain lines instead of a progress bar");
+  flag("--json", options.json, "Metrics as one line of JSON on stdout, the rest on stderr");
 }
 
 /// The first line of a message: CLI11 appends hints.
@@ -90,13 +147,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 ParsedOptions parse_options(int argc, char** argv) {
   Options options;
-  std::string rounding(to_string(options.rounding));
+  Texts texts{std::string(to_string(options.rounding)), joined(options.hidden)};
   CLI::App app(
       "Trains an MLP on MNIST in float, continues with 8-bit quantization in the loop, and writes "
       "the integers as a .tflite file.",
       "mnist_qat");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
-  add_options(app, options, rounding);
+  add_options(app, options, texts);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -106,20 +163,18 @@ ParsedOptions parse_options(int argc, char** argv) {
     fmt::print(stderr, "mnist_qat: {} (--help lists the options)\n", first_line(error.what()));
     return {std::nullopt, kUsageError};
   }
-  options.rounding = parse_rounding(rounding);
+  options.rounding = parse_rounding(texts.rounding);
+  options.hidden = *parse_units(texts.hidden);
   if (options.checkpoint_dir.empty()) options.checkpoint_dir = options.out / "checkpoints";
   return {options, 0};
 }
 
 std::map<std::string, std::string> defining_options(const Options& options) {
-  std::string hidden;
-  for (const int units : options.hidden)
-    hidden += fmt::format("{}{}", hidden.empty() ? "" : ",", units);
   return {{"--epochs", fmt::format("{}", options.epochs)},
           {"--batch", fmt::format("{}", options.batch)},
           {"--lr", fmt::format("{}", options.lr)},
           {"--qat-lr", fmt::format("{}", options.qat_lr)},
-          {"--hidden", hidden},
+          {"--hidden", joined(options.hidden)},
           {"--seed", fmt::format("{}", options.seed)},
           {"--per-channel", options.per_channel ? "yes" : "no"},
           {"--tfmot-ranges", options.tfmot_ranges ? "yes" : "no"},

@@ -2,20 +2,20 @@
 
 namespace octet {
 
-QuantizeLayer::QuantizeLayer(QuantizeOptions options, std::string name)
-    : QuantizeLayer(std::make_unique<AllValuesQuantizer>(QuantSpec{}, options.range_start),
-                    options.simulation, std::move(name)) {}
+QuantizeLayer::QuantizeLayer(const QuantizeOptions& options, std::string name)
+    : QuantizeLayer(std::make_unique<AllValuesQuantizer>(QuantSpec{}, options.range_start), options,
+                    std::move(name)) {}
 
-QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, Simulation simulation,
+QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
                              std::string name)
-    : Layer(std::move(name)), quantizer_(std::move(quantizer)), simulation_(simulation) {}
+    : Layer(std::move(name)), quantizer_(std::move(quantizer)), options_(options) {}
 
 QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
-    : Layer(other), quantizer_(other.quantizer_->clone()), simulation_(other.simulation_) {}
+    : Layer(other), quantizer_(other.quantizer_->clone()), options_(other.options_) {}
 
 Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
   if (context.observes()) quantizer_->observe(x);
-  return quantizer_->simulate(x, simulation_);
+  return quantizer_->simulate(x, options_.simulation, quantize_mode(options_.rounding));
 }
 
 std::unique_ptr<Layer> QuantizeLayer::clone() const {

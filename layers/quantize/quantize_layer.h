@@ -8,8 +8,9 @@ namespace octet {
 /// inputs seen while training (AllValues, asymmetric).
 class QuantizeLayer : public Layer {
  public:
-  explicit QuantizeLayer(QuantizeOptions options = {}, std::string name = "");
-  QuantizeLayer(std::unique_ptr<Quantizer> quantizer, Simulation simulation, std::string name = "");
+  explicit QuantizeLayer(const QuantizeOptions& options = {}, std::string name = "");
+  QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
+                std::string name = "");
   QuantizeLayer(const QuantizeLayer& other);
 
   std::string_view type() const override { return "QuantizeLayer"; }
@@ -26,7 +27,7 @@ class QuantizeLayer : public Layer {
 
  private:
   std::unique_ptr<Quantizer> quantizer_;
-  Simulation simulation_;
+  QuantizeOptions options_;
 };
 
 }  // namespace octet

@@ -132,14 +132,14 @@ Tensor Quantizer::fake_quant(const Tensor& x) const {
                                                   owner_);
 }
 
-Tensor Quantizer::quantize_dequantize(const Tensor& x) const {
+Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   if (!enabled_) return x;
   auto grid = std::make_shared<const QuantParams>(params());
   Tensor y(x.shape());
   parallel_for(static_cast<std::size_t>(x.size()), 1U << 14,
                [&](std::size_t begin, std::size_t end) {
                  std::vector<std::int8_t> codes(end - begin);
-                 quantize(x.span().subspan(begin, end - begin), *grid, codes);
+                 quantize(x.span().subspan(begin, end - begin), *grid, codes, mode);
                  dequantize(codes, *grid, y.span().subspan(begin, end - begin));
                });
   y.set_grid(grid);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
 
@@ -62,11 +63,12 @@ class Quantizer {
 
   /// dequantize(quantize(x)) with params(), the result carrying its grid; the gradient passes where
   /// x lies between the reals of qmin and qmax. Per-tensor ranges only.
-  Tensor quantize_dequantize(const Tensor& x) const;
+  Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
 
   /// quantize_dequantize(x) or fake_quant(x).
-  Tensor simulate(const Tensor& x, Simulation simulation) const {
-    return simulation == Simulation::integer ? quantize_dequantize(x) : fake_quant(x);
+  Tensor simulate(const Tensor& x, Simulation simulation,
+                  RoundMode mode = RoundMode::half_away) const {
+    return simulation == Simulation::integer ? quantize_dequantize(x, mode) : fake_quant(x);
   }
 
   /// What the names of the state begin with, e.g. "kernel_".

@@ -6,6 +6,7 @@
 #include <octet/deploy/tflite_writer.h>
 #include <octet/tests/deploy/models.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -108,7 +109,8 @@ TEST(Tflite, RandomChainsRoundTrip) {
 }
 
 TEST(Tflite, FilesRoundTrip) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "octet_tflite_test.tflite";
+  const auto path = std::filesystem::path(::testing::TempDir()) /
+                    ("octet_tflite_test_" + std::to_string(::getpid()) + ".tflite");
   const IntegerModel model = make_everything();
   write_tflite(model, path);
   EXPECT_EQ(read_file(path), to_tflite(model));

@@ -67,7 +67,8 @@ TEST(Callbacks, HearOfCalibrationBeforeTheFirstStepAndOnce) {
 TEST(Callbacks, ProgressHoldsTheMeansSoFar) {
   const Dataset data = clouds(10);
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd(), {.schedule = constant_rate(1e-30F), .batch_size = 4, .shuffle = false});
+  Trainer trainer(model, Sgd(),
+                  {.schedule = constant_rate(1e-30F), .batch_size = 4, .shuffle = false});
   std::vector<Progress> seen;
   auto hooks = std::make_shared<Hooks>();
   hooks->step_end = [&](const Progress& progress) { seen.push_back(progress); };
@@ -186,7 +187,7 @@ TEST(BestCheckpoint, IsSavedForABetterScoreAlone) {
 TEST(BestCheckpoint, HoldsTheModelOfTheBestEpoch) {
   const ScratchDirectory scratch;
   const Dataset data = clouds(30);
-  const auto rate = [](std::uint64_t step) { return step < 9 ? 0.05F : 5.0F; };
+  const auto rate = [](std::uint64_t step) { return step < 9 ? 0.05F : 50.0F; };
   Sequential model = small_mlp();
   Trainer trainer(model, Adam(), {.schedule = rate, .batch_size = 10});
   trainer.add_callback(std::make_shared<BestCheckpoint>(scratch.path() / "best"));

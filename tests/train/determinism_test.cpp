@@ -27,7 +27,8 @@ template <class O>
 Outcome train(Sequential model, const O& optimizer, int threads) {
   set_num_threads(threads);
   const Dataset data = clouds(230, 5, 203, 5, 1.5F);
-  Trainer trainer(model, optimizer, {.schedule = constant_rate(3e-3F), .batch_size = 97, .clip_norm = 1.0});
+  Trainer trainer(model, optimizer,
+                  {.schedule = constant_rate(3e-3F), .batch_size = 97, .clip_norm = 1.0});
   trainer.fit(data, data.head(101), 2);
   return {bytes_of(model), is_quantized(model) ? exported_bytes(trainer) : Bytes(),
           history_csv(trainer.history(), false)};
@@ -51,8 +52,8 @@ TEST(Determinism, FloatTraining) {
 
 TEST(Determinism, TrainingOnIntegers) {
   expect_same_on_any_threads(quantize_model(wide_model(false), {.per_channel = true}), Adam());
-  expect_same_on_any_threads(quantize_model(wide_model(true), {.rounding = Rounding::single_rounding}),
-                             Adam());
+  expect_same_on_any_threads(
+      quantize_model(wide_model(true), {.rounding = Rounding::single_rounding}), Adam());
 }
 
 TEST(Determinism, TrainingOnFakeQuantization) {

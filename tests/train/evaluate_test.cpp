@@ -81,9 +81,10 @@ TEST(Evaluate, FitToInputReshapesOnly) {
   EXPECT_EQ(fit_to_input(model, x.reshape({2, 2, 3})).shape(), (Shape{2, 6}));
   EXPECT_EQ(fit_to_input(model, x.reshape({2, 6})).data(), x.reshape({2, 6}).data());
   EXPECT_EQ(fit_to_input(model, x.reshape({2, 2, 3})).at({1, 0}), 6.0F);
-  expect_mentions(
-      message_of<InvalidArgument>([&] { fit_to_input(model, x.reshape({3, 4})); }),
-      "model \"small\" takes examples of shape [6] (6 values), found [4] (4 values)");
+  expect_mentions(message_of<InvalidArgument>([&] {
+                    fit_to_input(model, x.reshape({3, 4}));
+                  }),
+                  "model \"small\" takes examples of shape [6] (6 values), found [4] (4 values)");
 }
 
 TEST(CountDiffering, CountsRows) {

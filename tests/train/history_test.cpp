@@ -102,8 +102,8 @@ TEST(History, CsvWithoutTimesLeavesThemOut) {
 TEST(History, OtherTextIsAFormatError) {
   const std::string good = history_json({odd_history()[1]});
   for (const std::string& text :
-       {std::string(), std::string("{}"), std::string("null"), std::string("7"),
-        std::string("[7]"), std::string("[{}]"), std::string("[{\"phase\":\"float\"}]"),
+       {std::string(), std::string("{}"), std::string("null"), std::string("7"), std::string("[7]"),
+        std::string("[{}]"), std::string("[{\"phase\":\"float\"}]"),
         good.substr(0, good.size() - 1), good + "]"}) {
     expect_mentions(message_of<FormatError>([&] { parse_history(text); }), "history: expected");
   }

@@ -33,9 +33,8 @@ void set_gradient(Tensor& tensor, int step) {
 template <class Naive>
 void compare(Optimizer& optimizer, Naive&& naive) {
   Tensor w = Tensor::normal({static_cast<Index>(kSize)}, Random(4)).set_requires_grad(true);
-  Reference reference{{w.span().begin(), w.span().end()},
-                      std::vector<double>(kSize),
-                      std::vector<double>(kSize)};
+  Reference reference{
+      {w.span().begin(), w.span().end()}, std::vector<double>(kSize), std::vector<double>(kSize)};
   for (int step = 1; step <= kSteps; ++step) {
     const float rate = 0.1F / static_cast<float>(step);
     set_gradient(w, step);
@@ -93,7 +92,7 @@ TEST(Optimizer, AdamWDecaysApartFromTheMoments) {
     m = 0.9 * m + 0.1 * g;
     v = 0.999 * v + 0.001 * g * g;
     w -= rate * 0.3 * w + rate * (m / (1.0 - std::pow(0.9, step))) /
-                              (std::sqrt(v / (1.0 - std::pow(0.999, step))) + 1e-8);
+                              (std::sqrt(v / (1.0 - std::pow(0.999, step))) + 1e-7);
   });
 }
 

@@ -28,8 +28,8 @@ TEST(ProgressBar, PlainLinesOffATerminal) {
     const std::string text = shown(false, style, true);
     EXPECT_EQ(text.find('\r'), std::string::npos);
     EXPECT_EQ(std::ranges::count(text, '\n'), 2);
-    for (const char* part : {"float 1/2  loss ", "float 2/2  loss ", " accuracy ", " img/s",
-                             "  test accuracy "}) {
+    for (const char* part :
+         {"float 1/2  loss ", "float 2/2  loss ", " accuracy ", " img/s", "  test accuracy "}) {
       expect_mentions(text, part);
     }
     EXPECT_EQ(text.find("integer"), std::string::npos);

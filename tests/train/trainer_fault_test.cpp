@@ -56,8 +56,9 @@ TEST(TrainerFault, OnlyAQuantizedModelWithRangesIsExported) {
       "quantize_model");
   Sequential quantized = quantize_model(model);
   const Trainer qat(quantized, Sgd());
-  expect_mentions(message_of<InvalidArgument>([&] { qat.export_int8(scratch.path() / "m.tflite"); }),
-                  "no range has been observed");
+  expect_mentions(
+      message_of<InvalidArgument>([&] { qat.export_int8(scratch.path() / "m.tflite"); }),
+      "no range has been observed");
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
@@ -83,7 +84,7 @@ std::string message_when_poisoned(Sequential& model, const std::string& paramete
 TEST(TrainerFault, NaNNamesEpochStepAndLayer) {
   Sequential first = small_mlp();
   const std::string at_once = message_when_poisoned(first, "dense/kernel", 0);
-  expect_mentions(at_once, "training stopped at epoch 1, step 1: the loss is nan");
+  expect_mentions(at_once, "training stopped at epoch 1, step 1: the loss is NaN;");
   expect_mentions(at_once, "\"dense/kernel\"");
   Sequential second = small_mlp();
   const std::string later = message_when_poisoned(second, "dense_1/bias", 7);

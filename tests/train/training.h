@@ -26,7 +26,8 @@ inline Dataset clouds(std::size_t count, std::uint64_t seed = 1, Index features 
     labels[i] = static_cast<std::int32_t>((i * 7 + seed) % static_cast<std::size_t>(classes));
     for (std::size_t j = 0; j < width; ++j) {
       const auto at = static_cast<std::size_t>(labels[i]) * width + j;
-      values[i * width + j] = 2.0F * centre.uniform(at) - 1.0F + spread * noise.normal(i * width + j);
+      values[i * width + j] =
+          2.0F * centre.uniform(at) - 1.0F + spread * noise.normal(i * width + j);
     }
   }
   return Dataset::from_floats("clouds", {features}, values, labels, classes);

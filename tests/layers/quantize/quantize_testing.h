@@ -1,0 +1,104 @@
+#pragma once
+
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/tests/layers/layer_testing.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace octet::testing {
+
+/// A built model of these layers.
+template <class... Layers>
+Sequential build_model(Layers&&... layers) {
+  Sequential model("m", std::forward<Layers>(layers)...);
+  model.build(5);
+  return model;
+}
+
+/// "name type" of every layer.
+inline std::vector<std::string> layer_lines(const Sequential& model) {
+  std::vector<std::string> lines;
+  for (const auto& layer : model.layers()) {
+    lines.push_back(layer->name() + " " + std::string(layer->type()));
+  }
+  return lines;
+}
+
+inline const QuantizeWrapper& dense_wrapper(const Sequential& model, std::string_view name) {
+  return dynamic_cast<const QuantizeWrapper&>(model.layer(name));
+}
+
+/// A layer of a user's own: 2 x, with a parameter and a state to look after.
+class Doubling : public Layer {
+ public:
+  explicit Doubling(std::string name = "") : Layer(std::move(name)) {}
+  Doubling(const Doubling& other)
+      : Layer(other), seen_(clone_leaf(other.seen_)), updates_(clone_leaf(other.updates_)) {}
+  std::string_view type() const override { return "Doubling"; }
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+    Tensor y(x.shape());
+    for (Index i = 0; i < x.size(); ++i) y.data()[i] = 2.0F * x.data()[i];
+    return y;
+  }
+  std::vector<NamedTensor> state() const override { return {{"seen", seen_}}; }
+  std::vector<NamedTensor> counters() const override { return {{"steps", updates_}}; }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Doubling>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+    seen_ = Tensor::scalar(1.0F);
+    updates_ = Tensor::scalar(2.0F);
+    return input_shape;
+  }
+
+ private:
+  Tensor seen_;
+  Tensor updates_;
+};
+
+/// The default scheme with quantizers of the test's own in some places.
+class CustomConfig : public Default8BitQuantizeConfig {
+ public:
+  using Make = std::function<std::unique_ptr<Quantizer>()>;
+
+  explicit CustomConfig(QuantizeOptions options = {}) : Default8BitQuantizeConfig(options) {}
+  std::unique_ptr<Quantizer> kernel_quantizer(const Layer& layer) const override {
+    return kernel ? kernel() : Default8BitQuantizeConfig::kernel_quantizer(layer);
+  }
+  std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override {
+    return activation ? activation() : Default8BitQuantizeConfig::activation_quantizer(layer);
+  }
+  std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
+    return output ? output() : Default8BitQuantizeConfig::output_quantizer(layer);
+  }
+
+  Make kernel;
+  Make activation;
+  Make output;
+};
+
+inline CustomConfig::Make fixed(float min, float max, QuantSpec spec = {}) {
+  return [=] { return std::make_unique<FixedQuantizer>(min, max, spec); };
+}
+inline CustomConfig::Make nothing() {
+  return [] { return std::unique_ptr<Quantizer>(); };
+}
+
+/// A kernel's grid of scale 1: codes -127 to 127.
+inline CustomConfig::Make unit_kernel() {
+  return fixed(-127.0F, 127.0F, {.narrow_range = true, .symmetric = true});
+}
+
+/// `values` on a grid, as an op leaves them.
+inline Tensor on_grid(Tensor values, float scale, std::int32_t zero_point) {
+  values.set_grid(
+      std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
+  return values;
+}
+
+}  // namespace octet::testing
