@@ -1,1 +1,168 @@
+// mnist_qat stopped by a signal, and going on.
 
+#include <octet/tests/cli/mnist_qat.h>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Runs that take long enough to be stopped on the way.
+class MnistQatResume : public MnistQat {
+ protected:
+  MnistQatResume() { write_set(path("large"), 4000, 300); }
+
+  Arguments long_run(const std::string& out) const {
+    return {"--data",  path("large"), "--out",    path(out), "--hidden",     "128,64",
+            "--batch", "16",          "--epochs", "5",       "--qat-epochs", "4"};
+  }
+
+  /// Starts a run, signals it once stdout holds `text`, and returns how it ended. A run that was
+  /// faster than the signal is tried again.
+  ProcessResult stop_at(const std::string& text, int signal, const Arguments& arguments,
+                        const std::string& out) {
+    ProcessResult result;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      fs::remove_all(path(out));
+      Process process(Arguments{OCTET_MNIST_QAT} + arguments, plain_environment());
+      EXPECT_TRUE(process.wait_for_output(text));
+      process.signal(signal);
+      result = process.wait();
+      if (result.exit_code != 0) break;
+    }
+    return result;
+  }
+
+  void expect_same_result(const std::string& a, const std::string& b) {
+    EXPECT_EQ(model(a), model(b));
+    EXPECT_EQ(read_file(path(a + "/mnist_float.tflite")),
+              read_file(path(b + "/mnist_float.tflite")));
+    auto first = metrics(a);
+    auto second = metrics(b);
+    for (auto* m : {&first, &second}) {
+      for (const char* key : {"seconds", "s_per_epoch"}) m->erase(key);
+      for (auto& epoch : m->at("epochs")) {
+        for (const char* key : {"seconds", "images_per_second"}) epoch.erase(key);
+      }
+    }
+    EXPECT_EQ(first, second);
+  }
+};
+
+TEST_F(MnistQatResume, GoesOnAsIfItHadNeverStopped) {
+  ASSERT_EQ(mnist_qat(long_run("whole")).exit_code, 0);
+  int number = 0;
+  for (const char* text : {"float 1/5", "float 4/5", "qat   calibrated", "qat   1/4"}) {
+    SCOPED_TRACE(text);
+    const std::string out = "stopped" + std::to_string(number++);
+    const ProcessResult stopped = stop_at(text, SIGINT, long_run(out), out);
+    ASSERT_EQ(stopped.exit_code, 130) << stopped.err;
+    EXPECT_FALSE(fs::exists(path(out + "/metrics.json")));
+    EXPECT_FALSE(fs::exists(path(out + "/mnist_int8.tflite")));
+    expect_mentions(stopped.err, "to go on: " OCTET_MNIST_QAT " --data ");
+    expect_mentions(stopped.err, "--qat-epochs 4 --resume\n");
+    const ProcessResult resumed = mnist_qat(long_run(out) + Arguments{"--resume"});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_mentions(resumed.out, "resuming from ");
+    expect_same_result(out, "whole");
+  }
+}
+
+TEST_F(MnistQatResume, ManyTimesAndByOtherThreads) {
+  ASSERT_EQ(mnist_qat(long_run("whole") + Arguments{"--threads", "2"}).exit_code, 0);
+  const auto run = [&](const char* threads) {
+    return long_run("out") + Arguments{"--threads", threads};
+  };
+  ASSERT_EQ(stop_at("float 1/5", SIGTERM, run("1"), "out").exit_code, 143);
+  Process second(Arguments{OCTET_MNIST_QAT} + run("2") + Arguments{"--resume"},
+                 plain_environment());
+  EXPECT_TRUE(second.wait_for_output("qat   1/4"));
+  second.signal(SIGINT);
+  const ProcessResult stopped = second.wait();
+  ASSERT_TRUE(stopped.exit_code == 130 || stopped.exit_code == 0) << stopped.err;
+  EXPECT_EQ(stopped.err.find("--resume --resume"), std::string::npos);
+  ASSERT_EQ(mnist_qat(run("2") + Arguments{"--resume"}).exit_code, 0);
+  expect_same_result("out", "whole");
+}
+
+TEST_F(MnistQatResume, TheCommandToGoOnCanBePasted) {
+  const std::string odd = "it's odd; $HOME";
+  const ProcessResult stopped = stop_at("float 1/5", SIGINT, long_run(odd), odd);
+  ASSERT_EQ(stopped.exit_code, 130);
+  const std::size_t at = stopped.err.find("to go on: ") + 10;
+  const std::string command = stopped.err.substr(at, stopped.err.find('\n', at) - at);
+  const ProcessResult resumed = run_process({"/bin/sh", "-c", command}, plain_environment());
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_TRUE(fs::exists(path(odd + "/mnist_int8.tflite")));
+}
+
+TEST_F(MnistQat, AFinishedRunResumesToTheSameAndCanTrainOn) {
+  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  const Bytes before = model("out");
+  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--resume"}).exit_code, 0);
+  EXPECT_EQ(model("out"), before);
+  Arguments longer = small_run("out");
+  longer[11] = "3";  // --qat-epochs
+  ASSERT_EQ(mnist_qat(longer + Arguments{"--resume"}).exit_code, 0);
+  EXPECT_EQ(metrics("out").at("epochs").size(), 5U);
+  longer[3] = path("whole");
+  ASSERT_EQ(mnist_qat(longer).exit_code, 0);
+  EXPECT_EQ(model("out"), model("whole"));
+}
+
+TEST_F(MnistQat, CheckpointsGoWhereTheyAreTold) {
+  const Arguments elsewhere = {"--checkpoint-dir", path("elsewhere")};
+  ASSERT_EQ(mnist_qat(small_run("out") + elsewhere).exit_code, 0);
+  EXPECT_FALSE(fs::exists(path("out/checkpoints")));
+  EXPECT_TRUE(fs::exists(path("elsewhere/last.ckpt")));
+  const Bytes before = model("out");
+  fs::remove(path("out/mnist_int8.tflite"));
+  ASSERT_EQ(mnist_qat(small_run("out") + elsewhere + Arguments{"--resume"}).exit_code, 0);
+  EXPECT_EQ(model("out"), before);
+}
+
+TEST_F(MnistQat, ResumeWithoutACheckpointIsAnError) {
+  expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1, "last.ckpt");
+  fs::create_directories(path("out/checkpoints"));
+  write_file_atomic(path("out/checkpoints/last.ckpt"), std::string_view("junk"));
+  expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1, "last.ckpt");
+  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  Bytes damaged = read_file(path("out/checkpoints/last.ckpt"));
+  damaged[damaged.size() / 2] ^= 1U;
+  write_file_atomic(path("out/checkpoints/last.ckpt"), damaged);
+  expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1, "checksum");
+}
+
+TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
+  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  const auto resume_with = [&](const std::string& option, const std::string& value) {
+    Arguments arguments = small_run("out");
+    const auto at = std::ranges::find(arguments, option);
+    if (at != arguments.end()) {
+      at[1] = value;
+    } else {
+      arguments.push_back(option);
+      if (!value.empty()) arguments.push_back(value);
+    }
+    return mnist_qat(arguments + Arguments{"--resume"});
+  };
+  for (const auto& [option, value] :
+       std::vector<std::pair<std::string, std::string>>{{"--epochs", "3"},
+                                                        {"--batch", "33"},
+                                                        {"--lr", "0.02"},
+                                                        {"--qat-lr", "0.02"},
+                                                        {"--hidden", "12,8"},
+                                                        {"--seed", "1"},
+                                                        {"--per-channel", ""},
+                                                        {"--tfmot-ranges", ""},
+                                                        {"--rounding", "double"}}) {
+    expect_failure(resume_with(option, value), 1, "the checkpoint was made with " + option);
+  }
+  // Another set, of the same name but another size.
+  write_set(path("more/set"), 502, 203);
+  expect_failure(resume_with("--data", path("more/set")), 1,
+                 "the checkpoint was made with data set (501 + 203 images");
+}
+
+}  // namespace
+}  // namespace octet::test

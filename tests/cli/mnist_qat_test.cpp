@@ -1,1 +1,232 @@
+// Whole runs of mnist_qat on small sets, and what they leave behind.
 
+#include <octet/tests/cli/mnist_qat.h>
+
+#include <cstdlib>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void expect_epoch(const nlohmann::json& epoch, std::size_t train_count) {
+  for (const char* key :
+       {"train_loss", "train_accuracy", "test_accuracy", "seconds", "images_per_second"}) {
+    EXPECT_TRUE(epoch.at(key).is_number()) << key;
+  }
+  EXPECT_GE(epoch.at("train_loss"), 0.0);
+  EXPECT_GE(epoch.at("train_accuracy"), 0.0);
+  EXPECT_LE(epoch.at("train_accuracy"), 1.0);
+  EXPECT_NEAR(epoch.at("seconds").get<double>() * epoch.at("images_per_second").get<double>(),
+              static_cast<double>(train_count), 1e-6 * static_cast<double>(train_count));
+  const bool is_qat = epoch.at("phase") == "qat";
+  EXPECT_EQ(epoch.contains("integer_accuracy"), is_qat);
+  if (is_qat) {
+    EXPECT_EQ(epoch.at("integer_accuracy"), epoch.at("test_accuracy"));
+    EXPECT_EQ(epoch.at("differing_predictions"), 0);
+  }
+}
+
+/// All that metrics.json promises, of a run of `epochs` and `qat_epochs`.
+void expect_metrics(const nlohmann::json& m, std::size_t epochs, std::size_t qat_epochs) {
+  ASSERT_EQ(m.at("epochs").size(), epochs + qat_epochs);
+  for (std::size_t i = 0; i < m.at("epochs").size(); ++i) {
+    const auto& epoch = m.at("epochs")[i];
+    EXPECT_EQ(epoch.at("phase"), i < epochs ? "float" : "qat");
+    EXPECT_EQ(epoch.at("epoch"), i < epochs ? i + 1 : i - epochs + 1);
+    expect_epoch(epoch, m.at("data").at("train"));
+  }
+  if (epochs > 0) {
+    EXPECT_EQ(m.at("float_accuracy"), m.at("epochs")[epochs - 1].at("test_accuracy"));
+  }
+  if (qat_epochs > 0) {
+    EXPECT_EQ(m.at("integer_accuracy"), m.at("epochs").back().at("integer_accuracy"));
+    EXPECT_EQ(m.at("acc"), m.at("integer_accuracy"));
+  } else {
+    EXPECT_EQ(m.at("acc"), m.at("float_accuracy"));
+  }
+  EXPECT_EQ(m.at("integer_accuracy"), m.at("simulated_accuracy"));
+  EXPECT_EQ(m.at("differing_predictions"), 0);
+  EXPECT_GE(m.at("s_per_epoch"), 0.0);
+  EXPECT_GT(m.at("seconds"), 0.0);
+  EXPECT_GT(m.at("threads"), 0);
+}
+
+double accuracy_by_tool(const std::string& model, const std::string& data) {
+  const ProcessResult result = run_process({OCTET_TOOL, "eval", model, "--data", data, "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return nlohmann::json::parse(result.out).at("accuracy");
+}
+
+TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
+  const ProcessResult result =
+      mnist_qat(small_run("out") + Arguments{"--seed", "3", "--threads", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const auto m = metrics("out");
+  expect_metrics(m, 2, 1);
+  EXPECT_EQ(m.at("seed"), 3);
+  EXPECT_EQ(m.at("threads"), 2);
+  EXPECT_EQ(m.at("data"), nlohmann::json({{"name", "set"}, {"train", 501}, {"test", 203}}));
+  EXPECT_EQ(m.at("rounding"), "fp32");
+  EXPECT_EQ(m.at("hidden"), nlohmann::json({12, 7}));
+  EXPECT_EQ(m.at("float_bytes"), fs::file_size(path("out/mnist_float.tflite")));
+  EXPECT_EQ(m.at("int8_bytes"), fs::file_size(path("out/mnist_int8.tflite")));
+  EXPECT_GT(m.at("integer_accuracy"), 0.9);
+  EXPECT_EQ(accuracy_by_tool(path("out/mnist_int8.tflite"), path("set")), m.at("integer_accuracy"));
+  EXPECT_EQ(accuracy_by_tool(path("out/mnist_float.tflite"), path("set")), m.at("float_accuracy"));
+
+  const std::string csv = text_of(path("out/history.csv"));
+  EXPECT_EQ(lines_in(csv), 4);
+  EXPECT_EQ(csv.rfind("phase,epoch,learning_rate,train_loss,", 0), 0U);
+  expect_mentions(csv, "\nfloat,1,0.01,");
+  expect_mentions(csv, "\nfloat,2,0.01,");
+  expect_mentions(csv, "\nqat,1,0.0001,");
+}
+
+TEST_F(MnistQat, SaysWhatItDoes) {
+  const ProcessResult result = mnist_qat(small_run("out"));
+  for (const char* part :
+       {"data: set, 501 training and 203 test images of [9, 7], 4 classes",
+        "dense_2 (Dense)              (None, 4)                 32        ",
+        "quant_dense (QuantizeWrapper (None, 12)                773       ", "float 1/2  loss ",
+        "float 2/2  loss ", " img/s  test accuracy ", "qat   calibrated  test accuracy: simulated ",
+        "qat   1/1  loss ", "0 images differ", "test accuracy", "model bytes", "training seconds",
+        "0 of 203", "input : name input_1, index 0, shape [1, 63], dtype int8, quantization ",
+        "output: name dense_2, ", "shape [1, 4], dtype int8, quantization (0.00390625, -128)"}) {
+    expect_mentions(result.out, part);
+  }
+  // No terminal: no bar.
+  EXPECT_EQ(result.out.find('\r'), std::string::npos);
+}
+
+TEST_F(MnistQat, JsonIsOneLineOnStdout) {
+  const ProcessResult result = mnist_qat(small_run("out") + Arguments{"--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(lines_in(result.out), 1);
+  EXPECT_EQ(nlohmann::json::parse(result.out), metrics("out"));
+  expect_metrics(nlohmann::json::parse(result.out), 2, 1);
+  expect_mentions(result.err, "float 1/2  loss ");
+}
+
+TEST_F(MnistQat, TheBytesDoNotDependOnThreads) {
+  for (const char* threads : {"1", "2", "4"}) {
+    const Arguments wide = {"--hidden", "301", "--threads", threads};
+    Arguments arguments = small_run(std::string("t") + threads);
+    arguments.erase(arguments.begin() + 4, arguments.begin() + 6);
+    ASSERT_EQ(mnist_qat(arguments + wide).exit_code, 0);
+    EXPECT_EQ(metrics(std::string("t") + threads).at("threads"), std::stoi(threads));
+  }
+  for (const std::string other : {"t2", "t4"}) {
+    EXPECT_EQ(model(other), model("t1"));
+    EXPECT_EQ(read_file(path(other + "/mnist_float.tflite")),
+              read_file(path("t1/mnist_float.tflite")));
+    EXPECT_EQ(metrics(other).at("integer_accuracy"), metrics("t1").at("integer_accuracy"));
+  }
+  ASSERT_EQ(mnist_qat(small_run("a")).exit_code, 0);
+  ASSERT_EQ(mnist_qat(small_run("b") + Arguments{"--seed", "1"}).exit_code, 0);
+  EXPECT_NE(model("a"), model("b"));
+}
+
+TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
+  ASSERT_EQ(mnist_qat(small_run("default")).exit_code, 0);
+  int number = 0;
+  for (const Arguments& options :
+       {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
+        Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"}}) {
+    SCOPED_TRACE(options.front() + " " + options.back());
+    const std::string out = "out" + std::to_string(number++);
+    const ProcessResult result = mnist_qat(small_run(out) + options);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto m = metrics(out);
+    expect_metrics(m, 2, 1);
+    EXPECT_EQ(m.at("per_channel"), options.front() == "--per-channel");
+    EXPECT_EQ(m.at("tfmot_ranges"), options.front() == "--tfmot-ranges");
+    if (options.back() == "single" || options.back() == "double") {
+      EXPECT_EQ(m.at("rounding"), options.back());
+    }
+    EXPECT_EQ(accuracy_by_tool(path(out + "/mnist_int8.tflite"), path("set")),
+              m.at("integer_accuracy"));
+    EXPECT_NE(model(out), model("default"));
+  }
+}
+
+TEST_F(MnistQat, PhasesMayBeLeftOut) {
+  const auto run = [&](const std::string& out, const char* epochs, const char* qat_epochs) {
+    const ProcessResult result =
+        mnist_qat({"--data", path("set"), "--out", path(out), "--hidden", "12", "--lr", "0.01",
+                   "--qat-lr", "0.01", "--epochs", epochs, "--qat-epochs", qat_epochs});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return metrics(out);
+  };
+  const auto from_scratch = run("a", "0", "3");
+  expect_metrics(from_scratch, 0, 3);
+  EXPECT_GT(from_scratch.at("integer_accuracy"), 0.7);
+  const auto post_training = run("b", "3", "0");
+  expect_metrics(post_training, 3, 0);
+  EXPECT_EQ(post_training.at("integer_accuracy"), post_training.at("calibrated_integer_accuracy"));
+  EXPECT_GT(post_training.at("integer_accuracy"), 0.7);
+  const auto neither = run("c", "0", "0");
+  expect_metrics(neither, 0, 0);
+  EXPECT_EQ(neither.at("s_per_epoch"), 0.0);
+  EXPECT_EQ(lines_in(text_of(path("c/history.csv"))), 1);
+  EXPECT_TRUE(fs::exists(path("c/mnist_float.tflite")));
+}
+
+TEST_F(MnistQat, TakesItsDataFromTheEnvironment) {
+  auto environment = plain_environment();
+  environment["OCTET_MNIST_DIR"] = path("set");
+  const Arguments rest = {"--out", path("out"), "--epochs", "0", "--qat-epochs", "0"};
+  ProcessResult result = run_process(Arguments{OCTET_MNIST_QAT} + rest, environment);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(metrics("out").at("data").at("name"), "set");
+  // The command line goes before it.
+  write_set(path("other"), 30, 10, 3, 3, 2);
+  result = run_process(Arguments{OCTET_MNIST_QAT, "--data", path("other")} + rest, environment);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(metrics("out").at("data").at("name"), "other");
+}
+
+TEST_F(MnistQat, DrawsDigitsWithoutData) {
+  const ProcessResult result =
+      mnist_qat({"--out", path("out"), "--epochs", "0", "--qat-epochs", "0", "--hidden", "5"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_mentions(result.out, "data: digits");
+  expect_mentions(result.out, "60000 training and 10000 test images of [28, 28], 10 classes");
+  EXPECT_EQ(metrics("out").at("data").at("train"), 60000);
+}
+
+TEST_F(MnistQat, OddSetsRunToo) {
+  write_set(path("tiny"), 1, 1, 1, 1, 1);
+  write_set(path("few"), 3, 2, 5, 1, 2);
+  write_set(path("wide"), 130, 129, 1, 257, 3);
+  for (const std::string name : {"tiny", "few", "wide"}) {
+    const ProcessResult result = mnist_qat({"--data", path(name), "--out", path("out"), "--hidden",
+                                            "1", "--epochs", "1", "--qat-epochs", "1"});
+    ASSERT_EQ(result.exit_code, 0) << name << ": " << result.err;
+    expect_metrics(metrics("out"), 1, 1);
+  }
+}
+
+TEST_F(MnistQat, DivergenceSaysWhere) {
+  const ProcessResult result =
+      mnist_qat({"--data", path("set"), "--out", path("out"), "--lr", "1e30", "--epochs", "2"});
+  expect_failure(result, 1, "training stopped at epoch 1, step ");
+  EXPECT_FALSE(fs::exists(path("out/mnist_int8.tflite")));
+}
+
+TEST_F(MnistQat, RealMnist) {
+  const char* folder = std::getenv("OCTET_MNIST_DIR");
+  if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "OCTET_MNIST_DIR is not set";
+  const ProcessResult result =
+      mnist_qat({"--data", folder, "--out", path("out"), "--epochs", "1", "--qat-epochs", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto m = metrics("out");
+  expect_metrics(m, 1, 1);
+  EXPECT_GT(m.at("integer_accuracy"), 0.95);
+  EXPECT_GE(m.at("calibrated_integer_accuracy"), m.at("float_accuracy").get<double>() - 0.005);
+  EXPECT_EQ(accuracy_by_tool(path("out/mnist_int8.tflite"), folder), m.at("integer_accuracy"));
+}
+
+}  // namespace
+}  // namespace octet::test

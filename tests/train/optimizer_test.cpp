@@ -87,7 +87,7 @@ TEST(Optimizer, AdamIsTheNaiveLoop) {
 }
 
 TEST(Optimizer, AdamWDecaysApartFromTheMoments) {
-  AdamW adam({.weight_decay = 0.3F});
+  AdamW adam({.epsilon = 1e-7F, .weight_decay = 0.3F});
   compare(adam, [&](double& w, double& m, double& v, double g, double rate, int step) {
     m = 0.9 * m + 0.1 * g;
     v = 0.999 * v + 0.001 * g * g;
@@ -99,7 +99,7 @@ TEST(Optimizer, AdamWDecaysApartFromTheMoments) {
 TEST(Optimizer, AdamMovesByTheRateAtFirstAndNotAtAllWithoutSlope) {
   Tensor w = Tensor::from({3}, {1.0F, 1.0F, 1.0F}).set_requires_grad(true);
   w.mutable_grad() = Tensor::from({3}, {1e-3F, -50.0F, 0.0F});
-  Adam adam;
+  Adam adam({.epsilon = 1e-8F});
   adam.step({{"w", w}}, 0.25F);
   EXPECT_NEAR(w.data()[0], 0.75F, 1e-5);
   EXPECT_NEAR(w.data()[1], 1.25F, 1e-5);

@@ -213,6 +213,23 @@ TEST(Trainer, DropoutDropsInTrainingAlone) {
             1e-4);
 }
 
+TEST(Trainer, EveryStepDropsOthers) {
+  const Dataset data = clouds(20);
+  Sequential model("dropping", Input({6}), Dropout(0.5F), Dense(3, Activation::softmax));
+  std::set<float> losses;
+  Trainer trainer(model, Sgd(),
+                  {.loss =
+                       [&](const Tensor& output, auto labels) {
+                         Tensor loss = sparse_categorical_cross_entropy()(output, labels);
+                         losses.insert(loss.item());
+                         return loss;
+                       },
+                   .schedule = constant_rate(1e-30F),
+                   .shuffle = false});
+  trainer.fit(data, 5);
+  EXPECT_EQ(losses.size(), 5U);
+}
+
 TEST(Trainer, TakesExamplesOfAnotherShapeButEqualSize) {
   const Dataset flat = clouds(30);
   const Tensor all = flat.features(0, 30);

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <octet/core/file.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace octet::test {
+
+/// How a program ended, and what it wrote.
+struct ProcessResult {
+  int exit_code = -1;  ///< -1 where a signal ended it
+  std::string out;
+  std::string err;
+};
+
+inline std::string text_of(const std::filesystem::path& path) {
+  const auto bytes = read_file(path);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A running program, its output in files; killed where nobody waited for it.
+class Process {
+ public:
+  /// An environment variable set to "" is removed.
+  explicit Process(std::vector<std::string> arguments,
+                   const std::map<std::string, std::string>& environment = {}) {
+    std::vector<std::string> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const std::string text = *variable;
+      if (!environment.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+    }
+    for (const auto& [name, value] : environment) {
+      if (!value.empty()) variables.push_back(name + "=" + value);
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+    const std::string out = path("out");
+    const std::string err = path("err");
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), kFlags, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), kFlags, 0600);
+    const int error = posix_spawn(&id_, arguments.front().c_str(), &actions, nullptr,
+                                  pointers(arguments).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) throw std::runtime_error("cannot start " + arguments.front());
+  }
+  ~Process() {
+    if (id_ <= 0) return;
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const { ::kill(id_, number); }
+
+  /// Waits until stdout holds `text`; false where the program ended before.
+  bool wait_for_output(std::string_view text) {
+    while (text_of(path("out")).find(text) == std::string::npos) {
+      siginfo_t info{};
+      ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
+      if (info.si_pid != 0) return text_of(path("out")).find(text) != std::string::npos;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  ProcessResult wait() {
+    int status = 0;
+    ::waitpid(id_, &status, 0);
+    id_ = -1;
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path("out")),
+            text_of(path("err"))};
+  }
+
+ private:
+  static std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    for (std::string& text : texts) result.push_back(text.data());
+    result.push_back(nullptr);
+    return result;
+  }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  ScratchDirectory folder_;
+  ::pid_t id_ = -1;
+};
+
+inline ProcessResult run_process(std::vector<std::string> arguments,
+                                 const std::map<std::string, std::string>& environment = {}) {
+  return Process(std::move(arguments), environment).wait();
+}
+
+}  // namespace octet::test

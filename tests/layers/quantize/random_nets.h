@@ -1,0 +1,124 @@
+#pragma once
+
+#include <octet/core/ops/ops.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/layers/dropout.h>
+#include <octet/layers/reshape.h>
+#include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
+
+#include <array>
+#include <memory>
+
+namespace octet::testing {
+
+/// A random float network: 1 to 6 Dense layers of odd widths with any activation, and between them
+/// clamps, other activations, Dropout, Reshape and Flatten as layers of their own.
+class RandomNet {
+ public:
+  explicit RandomNet(std::uint32_t seed) : random_(seed), model_("net") {
+    make_input();
+    const int depth = random_.integer(1, 6);
+    for (int i = 0; i < depth; ++i) {
+      const bool softmax = i + 1 == depth ? one_in(2) : one_in(10);
+      add_dense(softmax ? Activation::softmax : activation());
+      while (one_in(3)) add_between();
+    }
+    model_.build(seed);
+    widen_weights();
+  }
+
+  const Sequential& model() const { return model_; }
+  test::Random& random() { return random_; }
+
+  QuantizeOptions options(Rounding rounding) {
+    return {.rounding = rounding,
+            .weight_bits = random_.integer(2, 8),
+            .per_channel = one_in(2),
+            .range_start = one_in(4) ? RangeStart::tfmot : RangeStart::first_batch};
+  }
+
+  /// Examples around 0, on one side of it, or few values many times over.
+  Tensor batch(Index size) {
+    const Shape shape = model_.input_shape().with_batch(size);
+    const float lo = one_in(3) ? 0.0F : -random_.positive(0.1F, 5.0F);
+    return Tensor::uniform(shape, Random(random_.bits()), lo, random_.positive(0.1F, 5.0F));
+  }
+
+ private:
+  bool one_in(int count) { return random_.integer(1, count) == 1; }
+  Index width() { return 2 * random_.integer(0, 33) + 1; }
+
+  Activation activation() {
+    constexpr std::array kChoices = {Activation::none,    Activation::relu, Activation::relu6,
+                                     Activation::sigmoid, Activation::tanh, Activation::none};
+    return kChoices[static_cast<std::size_t>(random_.integer(0, kChoices.size() - 1))];
+  }
+
+  void make_input() {
+    const Index rows = one_in(3) ? random_.integer(2, 5) : 1;
+    const Index inputs = width();
+    if (rows == 1) {
+      model_.add(Input({inputs}));
+      return;
+    }
+    model_.add(Input({rows, inputs}));
+    if (one_in(2)) model_.add(Reshape({inputs, rows}));
+    model_.add(Flatten());
+  }
+
+  void add_dense(Activation f) {
+    units_ = width();
+    model_.add(Dense(units_, f, DenseOptions{.use_bias = !one_in(4)}));
+  }
+
+  void add_between() {
+    switch (random_.integer(0, 6)) {
+      case 0: model_.add(ReLU()); break;
+      case 1: model_.add(ReLU6()); break;
+      case 2: model_.add(Dropout(0.25F)); break;
+      case 3: model_.add(ActivationLayer(Activation::tanh)); break;
+      case 4: model_.add(ActivationLayer(Activation::sigmoid)); break;
+      case 5: model_.add(Softmax()); break;
+      default:
+        model_.add(Reshape({units_, 1}));
+        model_.add(Flatten());
+    }
+  }
+
+  /// Kernels and biases of very different sizes.
+  void widen_weights() {
+    for (auto& [name, tensor] : model_.parameters()) {
+      const float factor = random_.positive(0.3F, 4.0F);
+      const bool is_bias = name.ends_with("/bias");
+      for (float& v : Tensor(tensor).span()) {
+        v = is_bias ? random_.real(-factor, factor) : v * factor;
+      }
+    }
+  }
+
+  test::Random random_;
+  Sequential model_;
+  Index units_ = 0;
+};
+
+/// A few steps of plain gradient descent on a quantized model.
+inline void train_a_little(const Sequential& model, RandomNet& net, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    const Tensor x = net.batch(net.random().integer(1, 33));
+    model.zero_grad();
+    Tensor logits = model.forward_logits(x, training(static_cast<std::uint64_t>(step)));
+    const Tensor target = random_tensor(logits.shape(), static_cast<std::uint64_t>(step), -1, 1);
+    mean(square(logits - target)).backward();
+    for (auto& [name, tensor] : model.parameters()) {
+      ASSERT_TRUE(tensor.grad().defined()) << name;
+      const Tensor gradient = tensor.grad();
+      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
+        tensor.span()[i] -= 0.05F * gradient.span()[i];
+      }
+    }
+  }
+  refresh_kernel_ranges(model);
+}
+
+}  // namespace octet::testing
