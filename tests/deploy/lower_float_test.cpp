@@ -30,20 +30,18 @@ TEST(LowerFloat, EqualsTheModelOnRandomNets) {
 }
 
 TEST(LowerFloat, WritesOneOperatorALayer) {
-  const Sequential model = build_model(Input({2, 3}), Flatten(), Dense(5, Activation::relu6, "a"),
-                                       Dropout(0.5F), Dense(4, Activation::tanh, "b"), ReLU(),
-                                       Dense(2, Activation::softmax, "c"));
+  const Sequential model =
+      build_model(Input({2, 3}), Flatten(), Dense(5, Activation::relu6, "a"), Dropout(0.5F),
+                  Dense(4, Activation::tanh, "b"), ReLU(), Dense(2, Activation::softmax, "c"));
   const IntegerModel lowered = lower_float(model);
   std::vector<std::string> operators;
   for (const Operator& op : lowered.operators) {
-    operators.push_back(
-        std::string(to_string(op.code)) + " " +
-        lowered.tensors[static_cast<std::size_t>(op.outputs[0])].name);
+    operators.push_back(std::string(to_string(op.code)) + " " +
+                        lowered.tensors[static_cast<std::size_t>(op.outputs[0])].name);
   }
-  EXPECT_EQ(operators,
-            (std::vector<std::string>{"RESHAPE flatten", "FULLY_CONNECTED a",
-                                      "FULLY_CONNECTED b/linear", "TANH b", "RELU re_lu",
-                                      "FULLY_CONNECTED c/linear", "SOFTMAX c"}));
+  EXPECT_EQ(operators, (std::vector<std::string>{"RESHAPE flatten", "FULLY_CONNECTED a",
+                                                 "FULLY_CONNECTED b/linear", "TANH b", "RELU re_lu",
+                                                 "FULLY_CONNECTED c/linear", "SOFTMAX c"}));
   EXPECT_EQ(lowered.operators[1].activation, FusedActivation::relu6);
   EXPECT_EQ(lowered.description, "octet float model");
   EXPECT_EQ(lowered.name, "m");

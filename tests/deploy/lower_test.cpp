@@ -44,19 +44,18 @@ Sequential calibrated(const Sequential& model, const QuantizeOptions& options = 
 }
 
 TEST(Lower, WritesTheOperatorsOfTheConverter) {
-  const Sequential model =
-      calibrated(build_model(Input({2, 3}, "pixels"), Flatten(), Dense(5, Activation::relu, "a"),
-                             Dropout(0.5F), Dense(6, Activation::none, "b"), ReLU6(),
-                             Dense(4, Activation::tanh, "c"), ReLU("standalone"), Reshape({2, 2}),
-                             Flatten("again"), Dense(3, Activation::sigmoid, "d"),
-                             Dense(2, Activation::softmax, "e")));
+  const Sequential model = calibrated(build_model(
+      Input({2, 3}, "pixels"), Flatten(), Dense(5, Activation::relu, "a"), Dropout(0.5F),
+      Dense(6, Activation::none, "b"), ReLU6(), Dense(4, Activation::tanh, "c"), ReLU("standalone"),
+      Reshape({2, 2}), Flatten("again"), Dense(3, Activation::sigmoid, "d"),
+      Dense(2, Activation::softmax, "e")));
   const IntegerModel lowered = lower(model);
-  EXPECT_EQ(operator_lines(lowered),
-            (std::vector<std::string>{
-                "RESHAPE flatten", "FULLY_CONNECTED a", "FULLY_CONNECTED b",
-                "FULLY_CONNECTED c/linear", "TANH c", "RELU standalone", "RESHAPE reshape",
-                "RESHAPE again", "FULLY_CONNECTED d/linear", "LOGISTIC d",
-                "FULLY_CONNECTED e/linear", "SOFTMAX e"}));
+  EXPECT_EQ(
+      operator_lines(lowered),
+      (std::vector<std::string>{"RESHAPE flatten", "FULLY_CONNECTED a", "FULLY_CONNECTED b",
+                                "FULLY_CONNECTED c/linear", "TANH c", "RELU standalone",
+                                "RESHAPE reshape", "RESHAPE again", "FULLY_CONNECTED d/linear",
+                                "LOGISTIC d", "FULLY_CONNECTED e/linear", "SOFTMAX e"}));
   EXPECT_EQ(lowered.operators[1].activation, FusedActivation::relu);
   EXPECT_EQ(lowered.operators[2].activation, FusedActivation::relu6);
   EXPECT_EQ(lowered.operators[3].activation, FusedActivation::none);
@@ -110,8 +109,7 @@ TEST(Lower, WritesCodesOfKernelAndBias) {
     EXPECT_EQ(bias.shape, (std::vector<std::int32_t>{4}));
     const std::vector<float> scales = weights.quantization.scales;
     ASSERT_EQ(scales.size(), per_channel ? 4U : 1U);
-    EXPECT_EQ(weights.quantization.zero_points,
-              std::vector<std::int32_t>(scales.size(), 0));
+    EXPECT_EQ(weights.quantization.zero_points, std::vector<std::int32_t>(scales.size(), 0));
     const float input_scale = tensor_of(lowered, "input_1").quantization.scale();
     const Tensor kernel = model.parameters()[0].tensor;
     const auto codes = data_of<std::int8_t>(weights);
@@ -170,8 +168,8 @@ TEST(Lower, BoundsItsSums) {
     std::int64_t largest = 0;
     for (int x0 = -128; x0 < 128; ++x0) {
       for (int x1 = -128; x1 < 128; ++x1) {
-        largest = std::max(
-            largest, std::abs(naive_sum(weights, bias, x0 - zero_point, x1 - zero_point)));
+        largest =
+            std::max(largest, std::abs(naive_sum(weights, bias, x0 - zero_point, x1 - zero_point)));
       }
     }
     const std::int64_t reach = std::max(127 - zero_point, zero_point + 128);
@@ -388,8 +386,9 @@ TEST(Lower, RefusesTwoRoundingContracts) {
 
 TEST(Lower, NeedsAQuantizedInputInFront) {
   Sequential model("m", Input({3}));
-  model.add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(2, Activation::none, "a"),
-                                              default_8bit({.simulation = Simulation::fake_quant})));
+  model.add(
+      std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(2, Activation::none, "a"),
+                                        default_8bit({.simulation = Simulation::fake_quant})));
   model.build();
   calibrate(model, random_tensor({4, 3}, 1));
   expect_error([&] { lower(model); }, "\"quant_a\": expected a QuantizeLayer behind the input");

@@ -5,9 +5,8 @@ namespace octet::testing {
 namespace {
 
 TEST(Activation, NamesGoBothWays) {
-  for (const Activation activation :
-       {Activation::none, Activation::relu, Activation::relu6, Activation::softmax,
-        Activation::sigmoid, Activation::tanh}) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::relu6,
+                                      Activation::softmax, Activation::sigmoid, Activation::tanh}) {
     EXPECT_EQ(parse_activation(to_string(activation)), activation);
   }
   EXPECT_EQ(to_string(Activation::none), "none");
@@ -49,8 +48,7 @@ TEST(ActivationLayer, ComputesItsFunction) {
 }
 
 TEST(ActivationLayer, HasTheGradientOfItsFunction) {
-  for (const Activation activation :
-       {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
+  for (const Activation activation : {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const auto layer = built(ActivationLayer(activation), {4});
     expect_gradient([&](const std::vector<Tensor>& in) { return layer->forward(in[0], {}); },
                     {random_tensor({3, 4}, 2)});

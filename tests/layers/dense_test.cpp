@@ -26,12 +26,23 @@ void naive_activation(Activation activation, std::span<double> row) {
   for (const double v : row) total += std::exp(v);
   for (double& v : row) {
     switch (activation) {
-      case Activation::none: break;
-      case Activation::relu: v = std::max(v, 0.0); break;
-      case Activation::relu6: v = std::min(std::max(v, 0.0), 6.0); break;
-      case Activation::softmax: v = std::exp(v) / total; break;
-      case Activation::sigmoid: v = 1.0 / (1.0 + std::exp(-v)); break;
-      case Activation::tanh: v = std::tanh(v); break;
+      case Activation::none:
+        break;
+      case Activation::relu:
+        v = std::max(v, 0.0);
+        break;
+      case Activation::relu6:
+        v = std::min(std::max(v, 0.0), 6.0);
+        break;
+      case Activation::softmax:
+        v = std::exp(v) / total;
+        break;
+      case Activation::sigmoid:
+        v = 1.0 / (1.0 + std::exp(-v));
+        break;
+      case Activation::tanh:
+        v = std::tanh(v);
+        break;
     }
   }
 }
@@ -71,15 +82,14 @@ TEST(Dense, LogitsLackTheSoftmaxAndNothingElse) {
     const auto dense = dense_of(activation, 4, 3);
     const bool is_softmax = activation == Activation::softmax;
     EXPECT_EQ(dense->ends_in_softmax(), is_softmax);
-    const Tensor expected =
-        is_softmax ? dense->linear(x, dense->kernel()) : dense->forward(x, {});
+    const Tensor expected = is_softmax ? dense->linear(x, dense->kernel()) : dense->forward(x, {});
     expect_tensor(dense->forward_logits(x, {}), {3, 3}, values_of(expected));
   }
 }
 
 TEST(Dense, HasTheGradientOfItsFormula) {
-  for (const Activation activation : {Activation::none, Activation::sigmoid, Activation::tanh,
-                                      Activation::softmax}) {
+  for (const Activation activation :
+       {Activation::none, Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const auto dense = dense_of(activation, 3, 4);
     const auto formula = [activation](const std::vector<Tensor>& in) {
       return apply_activation(activation, matmul(in[0], in[1]) + in[2]);

@@ -15,7 +15,8 @@ TEST(InputLayer, PassesABatchOfItsExamplesOn) {
 
 TEST(InputLayer, RefusesExamplesOfAnotherShape) {
   const auto layer = built(Input({2, 3}, "pixels"), {2, 3});
-  for (const Shape& shape : {Shape{4, 3, 2}, Shape{4, 6}, Shape{2, 3}, Shape{4, 2, 3, 1}, Shape{}}) {
+  for (const Shape& shape :
+       {Shape{4, 3, 2}, Shape{4, 6}, Shape{2, 3}, Shape{4, 2, 3, 1}, Shape{}}) {
     expect_error([&] { layer->forward(Tensor::zeros(shape), {}); }, "pixels");
   }
   expect_error([&] { layer->forward(Tensor::zeros({4, 3, 2}), {}); }, "[4, 3, 2]");

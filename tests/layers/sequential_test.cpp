@@ -16,10 +16,10 @@ TEST(Sequential, NamesLayersAsKerasDoes) {
   const Sequential model("m", Input({4}), QuantizeLayer(), Dense(3), ReLU(), Dense(3), ReLU6(),
                          Flatten(), Dropout(0.1F), Dense(2), Softmax(),
                          ActivationLayer(Activation::tanh));
-  EXPECT_EQ(layer_names(model),
-            (std::vector<std::string>{"input_1", "quantize_layer", "dense", "re_lu", "dense_1",
-                                      "re_lu6", "flatten", "dropout", "dense_2", "softmax",
-                                      "activation"}));
+  EXPECT_EQ(
+      layer_names(model),
+      (std::vector<std::string>{"input_1", "quantize_layer", "dense", "re_lu", "dense_1", "re_lu6",
+                                "flatten", "dropout", "dense_2", "softmax", "activation"}));
 }
 
 TEST(Sequential, AutomaticNamesAvoidThoseThatAreTaken) {
@@ -57,9 +57,14 @@ TEST(Sequential, NeedsAnInputInFront) {
 TEST(Sequential, SaysThatItIsNotBuilt) {
   const Sequential model("m", Input({4}), Dense(3));
   for (const auto& body : std::vector<std::function<void()>>{
-           [&] { model.forward(Tensor::zeros({1, 4})); },
-           [&] { model.forward_logits(Tensor::zeros({1, 4})); }, [&] { model.input_shape(); },
-           [&] { model.output_shape(); }, [&] { model.save("/tmp/never"); }}) {
+           [&] {
+             model.forward(Tensor::zeros({1, 4}));
+           },
+           [&] {
+             model.forward_logits(Tensor::zeros({1, 4}));
+           },
+           [&] { model.input_shape(); }, [&] { model.output_shape(); },
+           [&] { model.save("/tmp/never"); }}) {
     expect_error(body, "call build() first");
   }
   EXPECT_FALSE(Sequential("empty").built());

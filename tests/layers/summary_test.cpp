@@ -97,16 +97,19 @@ TEST(Summary, OfQuantizationShowsEachStateWithItsGrid) {
   calibrate(quantized, Tensor::from({2, 2}, {0.0F, 0.25F, 0.5F, 2.55F}));
   const std::string text = quantized.summary(Detail::quantization);
   EXPECT_EQ(text.find("no range observed yet"), std::string::npos) << text;
-  for (const auto& [name, value] :
-       {std::pair{"min", "0"}, {"max", "2.5"}, {"zero_point", "-128"},
-        {"grid", "scale 0.00999999978, zero point -128"}, {"kernel_min", "-1.26"},
-        {"kernel_max", "1.26"}, {"kernel_grid", "scale 0.00999999978, zero point 0"}}) {
+  for (const auto& [name, value] : {std::pair{"min", "0"},
+                                    {"max", "2.5"},
+                                    {"zero_point", "-128"},
+                                    {"grid", "scale 0.00999999978, zero point -128"},
+                                    {"kernel_min", "-1.26"},
+                                    {"kernel_max", "1.26"},
+                                    {"kernel_grid", "scale 0.00999999978, zero point 0"}}) {
     EXPECT_NE(line_of(text, name).find(value), std::string::npos) << name << "\n" << text;
   }
-  for (const char* name : {"post_activation_min", "post_activation_max",
-                           "post_activation_zero_point", "post_activation_grid",
-                           "pre_activation_min", "pre_activation_max",
-                           "pre_activation_zero_point", "pre_activation_grid"}) {
+  for (const char* name :
+       {"post_activation_min", "post_activation_max", "post_activation_zero_point",
+        "post_activation_grid", "pre_activation_min", "pre_activation_max",
+        "pre_activation_zero_point", "pre_activation_grid"}) {
     EXPECT_NE(line_of(text, name), "none") << name << "\n" << text;
   }
   EXPECT_NE(text.find("quant_body (QuantizeWrapper) (None, 2)                 11        \n"),

@@ -56,8 +56,9 @@ TEST(FakeQuantVars, ComputesWhatTheArithmeticDoes) {
   const Tensor x = run_of_values({3, 7});
   std::vector<float> expected(21);
   fake_quant_vars(x.span(), -5.0F, 5.5F, 6, true, expected);
-  expect_tensor(fake_quant_with_min_max_vars(x, Tensor::scalar(-5.0F), Tensor::scalar(5.5F), 6, true),
-                {3, 7}, expected);
+  expect_tensor(
+      fake_quant_with_min_max_vars(x, Tensor::scalar(-5.0F), Tensor::scalar(5.5F), 6, true), {3, 7},
+      expected);
 }
 
 TEST(FakeQuantVars, HasThreeGradients) {
@@ -160,9 +161,8 @@ TEST(FakeQuant, ErrorsNameTheTensor) {
                "act: `min` must be rank 0 but is rank 1");
   EXPECT_THROW(fake_quant_with_min_max_vars(x, nan, one), NumericError);
   EXPECT_THROW(fake_quant_with_min_max_vars(x, one, Tensor::scalar(kInf)), NumericError);
-  expect_error(
-      [&] { fake_quant_with_min_max_vars_per_channel(x, one, one, 8, false, "kernel"); },
-      "rank 1");
+  expect_error([&] { fake_quant_with_min_max_vars_per_channel(x, one, one, 8, false, "kernel"); },
+               "rank 1");
   expect_error(
       [&] {
         fake_quant_with_min_max_vars_per_channel(x, Tensor::zeros({2}), Tensor::zeros({3}), 8,

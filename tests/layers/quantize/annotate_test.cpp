@@ -45,32 +45,32 @@ TEST(AnnotateLayer, TakesItsAutomaticNameFromTheLayer) {
 
 TEST(AnnotateLayer, RefusesNullTwiceInputsAndQuantizedLayers) {
   expect_error([] { quantize_annotate_layer(std::unique_ptr<Layer>()); }, "found null");
-  expect_error([] { quantize_annotate_layer(quantize_annotate_layer(Dense(3, Activation::none, "d"))); },
-               "\"d\" (Dense)");
+  expect_error(
+      [] { quantize_annotate_layer(quantize_annotate_layer(Dense(3, Activation::none, "d"))); },
+      "\"d\" (Dense)");
   expect_error([] { quantize_annotate_layer(Input({3}, "in")); }, "\"in\" (InputLayer)");
   expect_error([] { quantize_annotate_layer(QuantizeLayer()); }, "QuantizeLayer");
 }
 
 TEST(QuantizeApply, QuantizesAllWhereAllAreMarked) {
-  const Sequential model = marked_model(quantize_annotate_layer(Dense(3)),
-                                        quantize_annotate_layer(ReLU()),
-                                        quantize_annotate_layer(Dense(2, Activation::softmax)));
+  const Sequential model =
+      marked_model(quantize_annotate_layer(Dense(3)), quantize_annotate_layer(ReLU()),
+                   quantize_annotate_layer(Dense(2, Activation::softmax)));
   const Sequential quantized = quantize_apply(model);
-  EXPECT_EQ(layer_lines(quantized),
-            (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
-                                      "quant_dense QuantizeWrapper",
-                                      "quant_dense_1 QuantizeWrapper"}));
+  EXPECT_EQ(
+      layer_lines(quantized),
+      (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                "quant_dense QuantizeWrapper", "quant_dense_1 QuantizeWrapper"}));
   EXPECT_EQ(dense_wrapper(quantized, "quant_dense").wrapped().activation(), Activation::relu);
   // quantize_model() takes a marked model as well.
   EXPECT_EQ(layer_lines(quantize_model(model)), layer_lines(quantized));
 }
 
 TEST(QuantizeApply, TheLayerInFrontOfAMarkedOneGetsItsResultQuantizedOnly) {
-  const Sequential model =
-      marked_model(plain(Dense(5, Activation::tanh, "far")),
-                   plain(Dense(4, Activation::relu, "near")),
-                   quantize_annotate_layer(Dense(3, Activation::none, "marked")),
-                   plain(Dense(2, Activation::none, "behind")));
+  const Sequential model = marked_model(
+      plain(Dense(5, Activation::tanh, "far")), plain(Dense(4, Activation::relu, "near")),
+      quantize_annotate_layer(Dense(3, Activation::none, "marked")),
+      plain(Dense(2, Activation::none, "behind")));
   Sequential quantized = quantize_apply(model);
   EXPECT_EQ(layer_lines(quantized),
             (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
@@ -112,10 +112,9 @@ TEST(QuantizeApply, LeavesAClampWithAConfigOfItsOwnToIt) {
   six->output = fixed(0.0F, 6.0F);
   const Sequential apart = quantize_apply(
       marked_model(quantize_annotate_layer(Dense(3)), quantize_annotate_layer(ReLU(), six)));
-  EXPECT_EQ(layer_lines(apart),
-            (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
-                                      "quant_dense QuantizeWrapper",
-                                      "quant_re_lu QuantizeWrapper"}));
+  EXPECT_EQ(layer_lines(apart), (std::vector<std::string>{
+                                    "input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                    "quant_dense QuantizeWrapper", "quant_re_lu QuantizeWrapper"}));
   EXPECT_EQ(tensor_named(apart.state(), "quant_re_lu/output_max").item(), 6.0F);
   // The same config for both is no reason to keep them apart.
   const Sequential together = quantize_apply(
@@ -124,8 +123,8 @@ TEST(QuantizeApply, LeavesAClampWithAConfigOfItsOwnToIt) {
 }
 
 TEST(QuantizeApply, TakesAUsersConfig) {
-  const auto config = std::make_shared<CustomConfig>(
-      QuantizeOptions{.simulation = Simulation::fake_quant});
+  const auto config =
+      std::make_shared<CustomConfig>(QuantizeOptions{.simulation = Simulation::fake_quant});
   config->kernel = [] {
     return std::make_unique<LastValueQuantizer>(
         QuantSpec{.num_bits = 4, .narrow_range = true, .symmetric = true});

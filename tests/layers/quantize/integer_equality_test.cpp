@@ -169,8 +169,7 @@ TEST_P(IntegerEquality, OfRealInputsRoundedAtTheInput) {
                           {.batch = count, .keep_tensors = true});
   std::ranges::copy(inputs, interpreter.input<float>().begin());
   interpreter.invoke();
-  const auto bytes =
-      interpreter.tensor_bytes(tensor_index(interpreter.model(), "quantize_layer"));
+  const auto bytes = interpreter.tensor_bytes(tensor_index(interpreter.model(), "quantize_layer"));
   const std::vector<std::int8_t> codes = codes_of(model.layer("quantize_layer").forward(x, {}));
   for (std::size_t i = 0; i < codes.size(); ++i) {
     EXPECT_EQ(codes[i], static_cast<std::int8_t>(bytes[i])) << inputs[i];

@@ -38,8 +38,8 @@ Gradients gradients_of(QuantizeWrapper& wrapper, const Tensor& values, const Ten
 
 TEST(IntegerGradients, ReachInputKernelAndBias) {
   const auto wrapper = whole_numbers(Activation::none, 2, {2, -3, 1, 4}, {5, 0.4F});
-  const Gradients g = gradients_of(*wrapper, Tensor::from({1, 2}, {3, 7}),
-                                   Tensor::from({1, 2}, {10, 100}));
+  const Gradients g =
+      gradients_of(*wrapper, Tensor::from({1, 2}, {3, 7}), Tensor::from({1, 2}, {10, 100}));
   expect_tensor(g.y, {1, 2}, {3 * 2 + 7 * 1 + 5, 3 * -3 + 7 * 4});
   expect_tensor(g.x, {1, 2}, {10 * 2 + 100 * -3, 10 * 1 + 100 * 4});
   expect_tensor(g.kernel, {2, 2}, {10 * 3, 100 * 3, 10 * 7, 100 * 7});
@@ -84,9 +84,9 @@ TEST(IntegerGradients, PassWhereRelu6Does) {
 
 TEST(IntegerGradients, PassWhereTheKernelLiesInItsRangeInclusive) {
   const float above = std::nextafter(127.0F, 1e9F);
-  const auto wrapper =
-      whole_numbers(Activation::none, 4, {127, above, -127, -above}, {0});
-  const Gradients g = gradients_of(*wrapper, Tensor::from({1, 4}, {1, 1, 1, 1}), Tensor::ones({1, 1}));
+  const auto wrapper = whole_numbers(Activation::none, 4, {127, above, -127, -above}, {0});
+  const Gradients g =
+      gradients_of(*wrapper, Tensor::from({1, 4}, {1, 1, 1, 1}), Tensor::ones({1, 1}));
   expect_tensor(g.y, {1, 1}, {0});
   expect_tensor(g.kernel, {4, 1}, {1, 0, 1, 0});
   // The input's gradient is that of the codes, which clip.
@@ -130,8 +130,7 @@ TEST(IntegerGradients, PerChannelEachKernelColumnHasItsOwnLimits) {
 TEST(IntegerGradients, OfSigmoidTanhAndSoftmaxAreThoseOfTheRealFunction) {
   const Tensor values = Tensor::from({2, 3}, {-1.0F, 0.25F, 2.0F, 0.0F, -0.5F, 1.5F});
   const Tensor upstream = random_tensor({2, 3}, 3);
-  for (const Activation activation :
-       {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
+  for (const Activation activation : {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const Tensor x = on_grid(leaf(values.clone()), 0.25F, 0);
     const Tensor real = leaf(values.clone());
     Tensor y = activation == Activation::softmax ? integer_softmax(x, Rounding::fp32, "s")

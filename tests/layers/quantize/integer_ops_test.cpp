@@ -122,7 +122,8 @@ Naive naive_dense(const Dense& dense, const Tensor& x, const QuantParams& kernel
       for (Index k = 0; k < x.dim(1); ++k) {
         const auto code = std::lround(double{x.at({i, k})} / double{in_scale});
         const float steps = std::round(dense.kernel().at({k, j}) / w_scale);
-        acc += code * static_cast<std::int64_t>(std::clamp(steps, float(kernel.qmin), float(kernel.qmax)));
+        acc += code *
+               static_cast<std::int64_t>(std::clamp(steps, float(kernel.qmin), float(kernel.qmax)));
       }
       if (dense.bias().defined()) {
         acc += std::llround(double{dense.bias().at({j})} / (double{in_scale} * double{w_scale}));

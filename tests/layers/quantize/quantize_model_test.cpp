@@ -14,11 +14,11 @@ TEST(QuantizeModel, WrapsEveryLayerBehindAQuantizedInput) {
                                        Dropout(0.1F), Dense(2, Activation::softmax));
   const Sequential quantized = quantize_model(model);
   EXPECT_EQ(quantized.name(), model.name());
-  EXPECT_EQ(layer_lines(quantized),
-            (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
-                                      "quant_flatten QuantizeWrapper", "quant_dense QuantizeWrapper",
-                                      "quant_dropout QuantizeWrapper",
-                                      "quant_dense_1 QuantizeWrapper"}));
+  EXPECT_EQ(
+      layer_lines(quantized),
+      (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                "quant_flatten QuantizeWrapper", "quant_dense QuantizeWrapper",
+                                "quant_dropout QuantizeWrapper", "quant_dense_1 QuantizeWrapper"}));
   EXPECT_TRUE(quantized.built());
   EXPECT_TRUE(is_quantized(quantized));
   EXPECT_FALSE(is_quantized(model));
@@ -36,8 +36,7 @@ TEST(QuantizeModel, KeepsStateInThisOrder) {
               (std::vector<std::string>{"kernel_min", "kernel_max", "post_activation_min",
                                         "post_activation_max", "post_activation_zero_point"}));
   }
-  for (const Activation activation :
-       {Activation::softmax, Activation::sigmoid, Activation::tanh}) {
+  for (const Activation activation : {Activation::softmax, Activation::sigmoid, Activation::tanh}) {
     EXPECT_EQ(state_of(activation),
               (std::vector<std::string>{"kernel_min", "kernel_max", "pre_activation_min",
                                         "pre_activation_max", "pre_activation_zero_point"}));
@@ -64,10 +63,10 @@ TEST(QuantizeModel, FusesAClampBehindADenseWithoutActivation) {
   for (const Activation activation : {Activation::relu, Activation::relu6}) {
     const Sequential quantized = quantize_model(
         build_model(Input({4}), Dense(3), ActivationLayer(activation, "clamp"), Dense(2)));
-    EXPECT_EQ(layer_lines(quantized),
-              (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
-                                        "quant_dense QuantizeWrapper",
-                                        "quant_dense_1 QuantizeWrapper"}));
+    EXPECT_EQ(
+        layer_lines(quantized),
+        (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                  "quant_dense QuantizeWrapper", "quant_dense_1 QuantizeWrapper"}));
     const QuantizeWrapper& wrapper = dense_wrapper(quantized, "quant_dense");
     EXPECT_EQ(wrapper.wrapped().activation(), activation);
     EXPECT_NE(wrapper.kernel_quantizer(), nullptr);
@@ -78,13 +77,13 @@ TEST(QuantizeModel, FusesNothingElse) {
   const Sequential quantized = quantize_model(
       build_model(Input({4}), ReLU("first"), Dense(4, Activation::relu), ReLU("second"), Dense(4),
                   Dropout(0.1F), ReLU("third"), Dense(2), Softmax()));
-  EXPECT_EQ(layer_lines(quantized),
-            (std::vector<std::string>{
-                "input_1 InputLayer", "quantize_layer QuantizeLayer", "quant_first QuantizeWrapper",
-                "quant_dense QuantizeWrapper", "quant_second QuantizeWrapper",
-                "quant_dense_1 QuantizeWrapper", "quant_dropout QuantizeWrapper",
-                "quant_third QuantizeWrapper", "quant_dense_2 QuantizeWrapper",
-                "quant_softmax QuantizeWrapper"}));
+  EXPECT_EQ(
+      layer_lines(quantized),
+      (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                "quant_first QuantizeWrapper", "quant_dense QuantizeWrapper",
+                                "quant_second QuantizeWrapper", "quant_dense_1 QuantizeWrapper",
+                                "quant_dropout QuantizeWrapper", "quant_third QuantizeWrapper",
+                                "quant_dense_2 QuantizeWrapper", "quant_softmax QuantizeWrapper"}));
   EXPECT_EQ(dense_wrapper(quantized, "quant_dense_2").wrapped().activation(), Activation::none);
   EXPECT_TRUE(quantized.ends_in_softmax());
   EXPECT_TRUE(quantized.layer("quant_softmax").quantizers().empty());
@@ -106,9 +105,8 @@ TEST(QuantizeModel, CopiesTheWeightsAndLeavesTheOriginalAlone) {
   quantized.forward(x, training());
   for (auto& [name, tensor] : quantized.saved_tensors()) std::ranges::fill(tensor.span(), 0.5F);
   EXPECT_EQ(values_of(model.forward(x)), before);
-  EXPECT_EQ(layer_lines(model),
-            (std::vector<std::string>{"input_1 InputLayer", "dense Dense", "re_lu ReLU",
-                                      "dense_1 Dense"}));
+  EXPECT_EQ(layer_lines(model), (std::vector<std::string>{"input_1 InputLayer", "dense Dense",
+                                                          "re_lu ReLU", "dense_1 Dense"}));
 }
 
 TEST(QuantizeModel, AfterCalibrationIsCloseToTheFloatModel) {
@@ -188,9 +186,8 @@ TEST(QuantizeModel, RefreshesKernelRangesFromTheKernelsAsTheyAre) {
 }
 
 TEST(QuantizeModel, DisabledComputesTheFloatModel) {
-  const Sequential model = build_model(Input({4}), Dense(3), ReLU(), Dropout(0.0F),
-                                       ReLU("again"), Dense(3, Activation::tanh),
-                                       Dense(2, Activation::softmax));
+  const Sequential model = build_model(Input({4}), Dense(3), ReLU(), Dropout(0.0F), ReLU("again"),
+                                       Dense(3, Activation::tanh), Dense(2, Activation::softmax));
   const Tensor x = random_tensor({5, 4}, 1);
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
     const Sequential quantized = quantize_model(model, {.simulation = simulation});

@@ -96,8 +96,7 @@ inline CustomConfig::Make unit_kernel() {
 
 /// `values` on a grid, as an op leaves them.
 inline Tensor on_grid(Tensor values, float scale, std::int32_t zero_point) {
-  values.set_grid(
-      std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
+  values.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
   return values;
 }
 

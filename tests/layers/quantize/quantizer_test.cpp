@@ -54,8 +54,11 @@ TEST(Quantizer, RefusesNanAndInfinityAndStaysAsItWas) {
     quantizer->observe(vector_of({-1.0F, 2.0F}));
     const auto before = everything_in(*quantizer);
     for (const float bad : {kNan, kInf, -kInf}) {
-      expect_throws_naming<NumericError>([&] { quantizer->observe(vector_of({1.0F, bad, 2.0F})); },
-                                         {"layer/tensor", "NaN"});
+      expect_throws_naming<NumericError>(
+          [&] {
+            quantizer->observe(vector_of({1.0F, bad, 2.0F}));
+          },
+          {"layer/tensor", "NaN"});
       EXPECT_EQ(everything_in(*quantizer), before);
     }
   }
@@ -159,7 +162,8 @@ TEST(Quantizer, LetsTensorsPassWhileDisabledButObserves) {
 }
 
 TEST(Quantizer, ParamsAreThoseOfTheConverter) {
-  for (const QuantSpec& spec : {QuantSpec{}, kSymmetric, kSymmetricNarrow, QuantSpec{.num_bits = 4}}) {
+  for (const QuantSpec& spec :
+       {QuantSpec{}, kSymmetric, kSymmetricNarrow, QuantSpec{.num_bits = 4}}) {
     const auto quantizer = ready(LastValueQuantizer(spec));
     quantizer->observe(vector_of({-1.3F, 2.7F}));
     EXPECT_EQ(quantizer->params(),
@@ -224,7 +228,8 @@ TEST(Quantizer, FakeQuantGradientReachesTheInputAlone) {
 }
 
 TEST(Quantizer, RefusesSpecsThatItCannotKeep) {
-  const auto build = [](const QuantSpec& spec, const Shape& shape, Quantizer::ZeroPoint zero_point) {
+  const auto build = [](const QuantSpec& spec, const Shape& shape,
+                        Quantizer::ZeroPoint zero_point) {
     LastValueQuantizer(spec).build("layer/tensor", "t_", shape, zero_point);
   };
   constexpr auto kHidden = Quantizer::ZeroPoint::hidden;

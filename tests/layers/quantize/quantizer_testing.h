@@ -12,9 +12,9 @@ namespace octet::testing {
 template <class Q>
 std::unique_ptr<Q> ready(Q quantizer, const Shape& shape = {4}) {
   auto result = std::make_unique<Q>(std::move(quantizer));
-  result->build("layer/tensor", "t_", shape,
-                result->spec().axis < 0 ? Quantizer::ZeroPoint::kept
-                                        : Quantizer::ZeroPoint::hidden);
+  result->build(
+      "layer/tensor", "t_", shape,
+      result->spec().axis < 0 ? Quantizer::ZeroPoint::kept : Quantizer::ZeroPoint::hidden);
   return result;
 }
 

@@ -113,8 +113,8 @@ TEST_P(QatLayer, ComputesWhatTfmotComputes) {
   ASSERT_FALSE(vector.params.at("training").get<bool>());
   const nlohmann::json& input = vector.input.at("x");
   const Tensor x = Tensor::from(Shape(test::shape_of(input)), test::floats(input.at("data")));
-  const Tensor y = vector.params.at("layer") == "dense" ? dense_result(vector, x)
-                                                         : activation_result(vector, x);
+  const Tensor y =
+      vector.params.at("layer") == "dense" ? dense_result(vector, x) : activation_result(vector, x);
   EXPECT_EQ(y.shape(), Shape(test::shape_of(vector.expected)));
   test::expect_close(y.span(), vector.expected.at("data"), vector);
 }

@@ -53,8 +53,7 @@ TEST(LastValue, PerAxisOfAVectorTakesTheValuesThemselves) {
 }
 
 TEST(MovingAverage, OfTfmotStartsAtSixAndDecaysWithoutCorrection) {
-  const auto quantizer =
-      ready(MovingAverageQuantizer(QuantSpec{}, RangeStart::tfmot, 0.999));
+  const auto quantizer = ready(MovingAverageQuantizer(QuantSpec{}, RangeStart::tfmot, 0.999));
   EXPECT_TRUE(quantizer->has_range());
   expect_range(*quantizer, -6.0F, 6.0F);
   const auto weight = static_cast<float>(1.0 - 0.999);
@@ -108,7 +107,8 @@ TEST(MovingAverage, OfOctetStartsAtTheFirstBatchAndCorrectsTheBias) {
 }
 
 TEST(MovingAverage, OfSymmetricRangesAveragesTheSymmetricOnes) {
-  const auto quantizer = ready(MovingAverageQuantizer(kSymmetricNarrow, RangeStart::first_batch, 0.5));
+  const auto quantizer =
+      ready(MovingAverageQuantizer(kSymmetricNarrow, RangeStart::first_batch, 0.5));
   quantizer->observe(vector_of({-1.0F, 3.0F}));
   expect_range(*quantizer, -3.0F, 3.0F);
   quantizer->observe(vector_of({-6.0F, 3.0F}));

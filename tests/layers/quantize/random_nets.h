@@ -74,12 +74,24 @@ class RandomNet {
 
   void add_between() {
     switch (random_.integer(0, 6)) {
-      case 0: model_.add(ReLU()); break;
-      case 1: model_.add(ReLU6()); break;
-      case 2: model_.add(Dropout(0.25F)); break;
-      case 3: model_.add(ActivationLayer(Activation::tanh)); break;
-      case 4: model_.add(ActivationLayer(Activation::sigmoid)); break;
-      case 5: model_.add(Softmax()); break;
+      case 0:
+        model_.add(ReLU());
+        break;
+      case 1:
+        model_.add(ReLU6());
+        break;
+      case 2:
+        model_.add(Dropout(0.25F));
+        break;
+      case 3:
+        model_.add(ActivationLayer(Activation::tanh));
+        break;
+      case 4:
+        model_.add(ActivationLayer(Activation::sigmoid));
+        break;
+      case 5:
+        model_.add(Softmax());
+        break;
       default:
         model_.add(Reshape({units_, 1}));
         model_.add(Flatten());

@@ -26,9 +26,8 @@ Tensor fake_quantized(const Quantizer& quantizer, const Tensor& x) {
 
 TEST(FakeQuantSimulation, IsTheCompositionOfFakeQuantOps) {
   const Tensor x = random_tensor({5, 4}, 1);
-  for (const Activation activation :
-       {Activation::none, Activation::relu, Activation::relu6, Activation::sigmoid,
-        Activation::tanh, Activation::softmax}) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::relu6,
+                                      Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const auto wrapper = wrapped(activation, {});
     const Tensor y = wrapper->forward(x, training());
     const Dense& dense = wrapper->wrapped();
@@ -60,10 +59,10 @@ TEST(FakeQuantSimulation, HasTheGradientsOfThatComposition) {
   const Tensor by_hand = leaf(x.clone());
   const Tensor kernel = leaf(dense.kernel().clone());
   const Tensor bias = leaf(dense.bias().clone());
-  const Tensor quantized =
-      fake_quant_with_min_max_vars(kernel, wrapper->kernel_quantizer()->min(),
-                                   wrapper->kernel_quantizer()->max(), 8, true);
-  Tensor y = fake_quantized(*wrapper->activation_quantizer(), relu(matmul(by_hand, quantized) + bias));
+  const Tensor quantized = fake_quant_with_min_max_vars(
+      kernel, wrapper->kernel_quantizer()->min(), wrapper->kernel_quantizer()->max(), 8, true);
+  Tensor y =
+      fake_quantized(*wrapper->activation_quantizer(), relu(matmul(by_hand, quantized) + bias));
   y.backward(upstream);
   expect_tensor(in.grad(), {5, 4}, values_of(by_hand.grad()));
   expect_tensor(dense.kernel().grad(), {4, 3}, values_of(kernel.grad()));
@@ -135,16 +134,20 @@ TEST(FakeQuantSimulation, NamesWhatHasNoRange) {
 
 TEST(Simulation, ADivergedActivationNamesItsLayer) {
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
-    const Sequential quantized =
-        quantize_model(build_model(Input({4}), Dense(3, Activation::relu)),
-                       {.simulation = simulation});
+    const Sequential quantized = quantize_model(build_model(Input({4}), Dense(3, Activation::relu)),
+                                                {.simulation = simulation});
     expect_throws_naming<NumericError>(
-        [&] { quantized.forward(Tensor::full({1, 4}, kNan), training()); }, {"quantize_layer"});
+        [&] {
+          quantized.forward(Tensor::full({1, 4}, kNan), training());
+        },
+        {"quantize_layer"});
     quantized.forward(Tensor::ones({1, 4}), training());
-    fill(tensor_named(quantized.parameters(), "quant_dense/kernel"),
-         std::vector<float>(12, kInf));
+    fill(tensor_named(quantized.parameters(), "quant_dense/kernel"), std::vector<float>(12, kInf));
     expect_throws_naming<NumericError>(
-        [&] { quantized.forward(Tensor::ones({1, 4}), training()); }, {"quant_dense/kernel"});
+        [&] {
+          quantized.forward(Tensor::ones({1, 4}), training());
+        },
+        {"quant_dense/kernel"});
   }
 }
 
