@@ -70,6 +70,7 @@ class Worst {
 GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options) {
   std::vector<Tensor> leaves;
+  leaves.reserve(inputs.size());
   for (const Tensor& input : inputs) leaves.push_back(input.clone().set_requires_grad(true));
   Tensor y = f(leaves);
   if (!y.requires_grad()) {
