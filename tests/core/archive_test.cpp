@@ -125,7 +125,12 @@ TEST(Archive, RefusesAHeaderLongerThanTheFile) {
   std::memcpy(bytes.data() + 16, &size, sizeof(size));
   const auto sum = static_cast<std::uint32_t>(crc32_z(0, bytes.data() + 16, bytes.size() - 16));
   std::memcpy(bytes.data() + 12, &sum, sizeof(sum));
-  EXPECT_THROW(read_back(bytes), FormatError);
+  try {
+    read_back(bytes);
+    ADD_FAILURE() << "no error";
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("the header is cut short"), std::string::npos);
+  }
 }
 
 TEST(Archive, RefusesTextThatIsNoUtf8) {

@@ -2,46 +2,13 @@
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
 #include <octet/layers/quantize/quantize_layer.h>
-#include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/deploy/lowered.h>
 
-#include <cstring>
-#include <limits>
+#include <algorithm>
+#include <cmath>
 
 namespace octet::testing {
 namespace {
-
-const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t index) {
-  return model.tensors[static_cast<std::size_t>(index)];
-}
-
-const ModelTensor& tensor_of(const IntegerModel& model, const std::string& name) {
-  for (const ModelTensor& tensor : model.tensors) {
-    if (tensor.name == name) return tensor;
-  }
-  throw std::runtime_error("no tensor named " + name);
-}
-
-/// "OPERATOR output" in order.
-std::vector<std::string> operator_lines(const IntegerModel& model) {
-  std::vector<std::string> lines;
-  for (const Operator& op : model.operators) {
-    lines.push_back(std::string(to_string(op.code)) + " " + tensor_of(model, op.outputs[0]).name);
-  }
-  return lines;
-}
-
-template <class T>
-std::vector<T> data_of(const ModelTensor& tensor) {
-  std::vector<T> values(tensor.data.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-  return values;
-}
-
-Sequential calibrated(const Sequential& model, const QuantizeOptions& options = {}) {
-  Sequential quantized = quantize_model(model, options);
-  calibrate(quantized, random_tensor(model.input_shape().with_batch(32), 1));
-  return quantized;
-}
 
 TEST(Lower, WritesTheOperatorsOfTheConverter) {
   const Sequential model = calibrated(build_model(
@@ -229,28 +196,6 @@ TEST(Lower, GrowsScalesForALargeBiasAndStaysEqual) {
   }
 }
 
-TEST(Lower, RefusesSumsBeyondInt32AndNamesLayerAndChannel) {
-  constexpr Index kInputs = 70000;
-  Sequential net("m", Input({kInputs}),
-                 Dense(2, Activation::none, DenseOptions{.use_bias = false, .name = "wide"}));
-  net.build();
-  const Sequential model = quantize_model(net, {.simulation = Simulation::fake_quant});
-  Tensor kernel = model.parameters()[0].tensor;
-  std::ranges::fill(kernel.span(), 0.0F);
-  for (Index i = 0; i < kInputs; ++i) kernel.at({i, 1}) = 1.0F;
-  Tensor x = Tensor::zeros({1, kInputs});
-  x.data()[0] = 1.0F;
-  calibrate(model, x);
-  // 70000 * 127 * 255.
-  expect_error([&] { lower(model); },
-               "\"quant_wide\", channel 1: sums could reach 2266950000, beyond int32");
-  // 66,311 of them just fit: 66311 * 127 * 255 = 2147481735.
-  for (Index i = 66311; i < kInputs; ++i) kernel.at({i, 1}) = 0.0F;
-  EXPECT_EQ(lower(model).metadata.at("octet.accumulator_bound"), "2147481735");
-  kernel.at({kInputs - 1, 1}) = 1.0F;
-  expect_error([&] { lower(model); }, "channel 1");
-}
-
 TEST(Lower, PutsQuantizeAtUint8Ends) {
   const Sequential model = calibrated(build_model(Input({3}), Dense(4, Activation::relu, "a")));
   const IntegerModel lowered = lower(model, {.input = IoType::uint8, .output = IoType::uint8});
@@ -302,96 +247,6 @@ TEST(Lower, EndsMayDiffer) {
   const IntegerModel lowered = lower(model, {.input = IoType::uint8, .output = IoType::float32});
   EXPECT_EQ(tensor_of(lowered, lowered.inputs[0]).dtype, DType::uint8);
   EXPECT_EQ(tensor_of(lowered, lowered.outputs[0]).dtype, DType::float32);
-}
-
-TEST(Lower, NamesWhatIsNotQuantized) {
-  const Sequential net = build_model(Input({3}), Dense(4, Activation::relu, "a"));
-  expect_error([&] { lower(Sequential("bare", Input({3}))); }, "\"bare\" is not built");
-  expect_error([&] { lower(net); }, "\"a\" of type Dense is not quantized");
-  expect_error([&] { lower(build_model(Input({3}, "only"))); }, "is not quantized");
-  expect_error([&] { lower(build_model(Input({3})), {.output = IoType::float32}); },
-               "is not quantized");
-  expect_error([&] { lower(quantize_model(net)); }, "quantize_layer: no range");
-  Sequential partly("m", Input({3}), Dense(3, Activation::relu, "front"));
-  partly.add(quantize_annotate_layer(Dense(2, Activation::none, "marked")));
-  partly.build();
-  Sequential applied = quantize_apply(partly);
-  calibrate(applied, random_tensor({4, 3}, 1));
-  expect_error([&] { lower(applied); }, "\"quant_front\" leaves its kernel or its result");
-}
-
-/// One Dense, or a ReLU behind it, quantized as `config` says.
-IntegerModel lower_with(const std::shared_ptr<CustomConfig>& config, bool on_clamp) {
-  Sequential net("m", Input({3}));
-  net.add(quantize_annotate_layer(Dense(4, Activation::relu, "a"), on_clamp ? nullptr : config));
-  net.add(quantize_annotate_layer(ReLU("r"), on_clamp ? config : nullptr));
-  net.build();
-  const Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
-  calibrate(model, random_tensor({4, 3}, 1));
-  return lower(model);
-}
-
-std::shared_ptr<CustomConfig> fake_quant_config() {
-  return std::make_shared<CustomConfig>(QuantizeOptions{.simulation = Simulation::fake_quant});
-}
-
-TEST(Lower, TakesAConfigOfItsOwn) {
-  const auto config = fake_quant_config();
-  config->activation = fixed(0.0F, 2.55F);
-  const IntegerModel lowered = lower_with(config, false);
-  EXPECT_EQ(tensor_of(lowered, "a").quantization.scale(), 0.01F);
-  EXPECT_EQ(tensor_of(lowered, "a").quantization.zero_point(), -128);
-}
-
-TEST(Lower, RefusesGridsThatNoOperatorHas) {
-  const auto refused = [](auto&& change, bool on_clamp, const std::string& part) {
-    const auto config = fake_quant_config();
-    change(*config);
-    expect_error([&] { lower_with(config, on_clamp); }, part);
-  };
-  const auto four_bits = fixed(-1.0F, 1.0F, {.num_bits = 4});
-  refused([&](CustomConfig& c) { c.activation = four_bits; }, false,
-          "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7");
-  refused([&](CustomConfig& c) { c.output = four_bits; }, true, "\"quant_r\": expected a result");
-  refused([&](CustomConfig& c) { c.output = nothing(); }, true,
-          "\"quant_r\" leaves its result unquantized");
-  refused([&](CustomConfig& c) { c.kernel = nothing(); }, false, "\"quant_a\" leaves its kernel");
-  refused([&](CustomConfig& c) { c.kernel = fixed(-1.0F, 3.0F); }, false,
-          "\"quant_a\": expected a kernel of int8 codes with zero point 0");
-}
-
-TEST(Lower, RefusesOutputsThatTheOperatorWouldNotQuantize) {
-  const auto config = fake_quant_config();
-  config->output = fixed(-1.0F, 1.0F);
-  Sequential net("m", Input({2, 2}));
-  net.add(quantize_annotate_layer(Flatten("flat"), config));
-  net.build();
-  const Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
-  calibrate(model, random_tensor({4, 2, 2}, 1));
-  expect_error([&] { lower(model); }, "\"quant_flat\" quantizes an output");
-}
-
-TEST(Lower, RefusesTwoRoundingContracts) {
-  Sequential net("m", Input({3}), Dense(3, Activation::none, "a"));
-  net.build();
-  const auto other = default_8bit({.rounding = Rounding::double_rounding});
-  Sequential marked("m", Input({3}));
-  marked.add(quantize_annotate_layer(Dense(3, Activation::none, "a")));
-  marked.add(quantize_annotate_layer(Dense(3, Activation::none, "b"), other));
-  marked.build();
-  const Sequential model = quantize_apply(marked);
-  calibrate(model, random_tensor({4, 3}, 1));
-  expect_error([&] { lower(model); }, "\"quant_b\" asks for rounding double");
-}
-
-TEST(Lower, NeedsAQuantizedInputInFront) {
-  Sequential model("m", Input({3}));
-  model.add(
-      std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(2, Activation::none, "a"),
-                                        default_8bit({.simulation = Simulation::fake_quant})));
-  model.build();
-  calibrate(model, random_tensor({4, 3}, 1));
-  expect_error([&] { lower(model); }, "\"quant_a\": expected a QuantizeLayer behind the input");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ set(OCTET_LAYERS_TESTS
   core/ops/fake_quant_test.cpp
   core/quant/vectors.cpp
   deploy/lower_float_test.cpp
+  deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
   layers/activation_test.cpp
   layers/dense_test.cpp
