@@ -1,11 +1,15 @@
 // mnist_qat stopped by a signal, and going on.
 
+#include <octet/core/archive.h>
 #include <octet/tests/cli/mnist_qat.h>
 
 namespace octet::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// In an epoch of a long run.
+constexpr std::size_t kSteps = 250;
 
 /// Runs that take long enough to be stopped on the way.
 class MnistQatResume : public MnistQat {
@@ -52,6 +56,7 @@ class MnistQatResume : public MnistQat {
 TEST_F(MnistQatResume, GoesOnAsIfItHadNeverStopped) {
   ASSERT_EQ(mnist_qat(long_run("whole")).exit_code, 0);
   int number = 0;
+  bool stopped_within_an_epoch = false;
   for (const char* text : {"float 1/5", "float 4/5", "qat   calibrated", "qat   1/4"}) {
     SCOPED_TRACE(text);
     const std::string out = "stopped" + std::to_string(number++);
@@ -61,11 +66,15 @@ TEST_F(MnistQatResume, GoesOnAsIfItHadNeverStopped) {
     EXPECT_FALSE(fs::exists(path(out + "/mnist_int8.tflite")));
     expect_mentions(stopped.err, "to go on: " OCTET_MNIST_QAT " --data ");
     expect_mentions(stopped.err, "--qat-epochs 4 --resume\n");
+    const Archive checkpoint = Archive::read(path(out + "/checkpoints/last.ckpt"));
+    const std::size_t step = nlohmann::json::parse(checkpoint.text("trainer")).at("step");
+    stopped_within_an_epoch |= step % kSteps != 0;
     const ProcessResult resumed = mnist_qat(long_run(out) + Arguments{"--resume"});
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_mentions(resumed.out, "resuming from ");
     expect_same_result(out, "whole");
   }
+  EXPECT_TRUE(stopped_within_an_epoch);
 }
 
 TEST_F(MnistQatResume, ManyTimesAndByOtherThreads) {

@@ -130,8 +130,9 @@ TEST(EarlyStopping, WaitsForPatienceEpochsWithoutABetterScore) {
   EXPECT_FALSE(stopping.wants_stop());
   EXPECT_FALSE(stops_after(0.50));
   EXPECT_FALSE(stops_after(0.505));  // better by too little
-  EXPECT_FALSE(stops_after(0.52));
-  EXPECT_FALSE(stops_after(0.52));
+  EXPECT_TRUE(stops_after(0.509));
+  EXPECT_FALSE(stops_after(0.53));
+  EXPECT_FALSE(stops_after(0.53));
   EXPECT_TRUE(stops_after(0.1));
   // A fit that goes on from a history waits as if it had seen it.
   stopping.on_fit_begin(trainer, {scored(0.9), scored(0.8)});

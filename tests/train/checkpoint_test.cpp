@@ -67,6 +67,7 @@ void expect_same_as_unbroken(bool quantized, const O& optimizer) {
     }
     // The trainer that stopped can go on as well.
     trainer.fit(train, test, 2);
+    EXPECT_FALSE(trainer.stopped());
     EXPECT_EQ(snapshot_of(trainer), expected) << "stopped after step " << k;
   }
 }

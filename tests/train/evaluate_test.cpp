@@ -88,7 +88,7 @@ TEST(Evaluate, FitToInputReshapesOnly) {
 }
 
 TEST(CountDiffering, CountsRows) {
-  EXPECT_EQ(count_differing({{1, 2, 3}, 0.0}, {{1, 0, 0}, 1.0}), 2U);
+  EXPECT_EQ(count_differing({{1, 2, 0}, 0.0}, {{1, 0, 3}, 1.0}), 2U);
   EXPECT_EQ(count_differing({{}, 0.0}, {{}, 0.0}), 0U);
   EXPECT_THROW(count_differing({{1}, 0.0}, {{1, 2}, 0.0}), InvalidArgument);
 }

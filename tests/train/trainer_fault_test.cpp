@@ -114,6 +114,21 @@ TEST(TrainerFault, OverflowNamesTheFirstLayerWhoseOutputIsInfinite) {
   expect_mentions(message, "the output of layer \"dense_1\" holds NaN or infinity");
 }
 
+TEST(TrainerFault, ASoftmaxInTheMiddleIsPartOfItsLayer) {
+  // Logits of up to 1e30 would overflow in "b"; shares of 1 do so in "c" alone.
+  Sequential model("deep", Input({6}), Dense(4, Activation::softmax, "a"),
+                   Dense(4, Activation::none, "b"), Dense(3, Activation::softmax, "c"));
+  model.build(0);
+  for (const auto& [name, value] :
+       std::map<std::string, float>{{"a", 1e28F}, {"b", 1e10F}, {"c", 3e38F}}) {
+    std::ranges::fill(model.layer(name).parameters()[0].tensor.span(), value);
+  }
+  const Dataset data = Dataset::from_floats("ones", {6}, std::vector<float>(12, 1.0F), {0, 1}, 3);
+  Trainer trainer(model, Sgd());
+  expect_mentions(message_of<NumericError>([&] { trainer.fit(data, 1); }),
+                  "the output of layer \"c\" holds NaN or infinity");
+}
+
 TEST(TrainerFault, NaNInTheDataIsNotTheModelsFault) {
   std::vector<float> values(12, 0.5F);
   values[9] = std::numeric_limits<float>::infinity();
