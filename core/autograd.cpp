@@ -58,11 +58,11 @@ struct Sum {
   }
 };
 
-void add_to_leaf(Tensor leaf, const Tensor& gradient) {
+void add_to_leaf(Tensor leaf, Tensor gradient) {
   Tensor& total = leaf.mutable_grad();
-  // The leaf keeps a copy of its own: what arrives may be shared with another tensor.
   if (!total.defined()) {
-    total = gradient.clone();
+    // The leaf keeps what nobody else has a handle on, else a copy.
+    total = gradient.is_only_handle() ? std::move(gradient) : gradient.clone();
     return;
   }
   float* out = total.data();
@@ -143,7 +143,7 @@ class BackwardPass {
   }
 
  private:
-  void pass_on(const Node& node, const std::vector<Tensor>& gradients) {
+  void pass_on(const Node& node, std::vector<Tensor> gradients) {
     for (std::size_t i = 0; i < node.inputs.size() && i < gradients.size(); ++i) {
       const Tensor& input = node.inputs[i];
       if (!gradients[i].defined() || !input.requires_grad()) continue;
@@ -151,7 +151,7 @@ class BackwardPass {
       if (input.node() != nullptr) {
         sums_[input.node().get()].add(gradients[i]);
       } else {
-        add_to_leaf(input, gradients[i]);
+        add_to_leaf(input, std::move(gradients[i]));
       }
     }
   }

@@ -46,6 +46,7 @@ struct Tensor::Impl {
   bool requires_grad = false;
   std::shared_ptr<Node> node;
   std::shared_ptr<const QuantParams> grid;
+  std::shared_ptr<const std::int8_t[]> codes;
   Tensor grad;
 };
 
@@ -118,6 +119,10 @@ float Tensor::item() const {
   return impl_->data[0];
 }
 
+bool Tensor::is_only_handle() const {
+  return impl_.use_count() == 1 && impl_->storage.use_count() == 1;
+}
+
 Tensor Tensor::view(const Shape& shape, Index offset) const {
   Tensor result;
   result.impl_ = std::make_shared<Impl>();
@@ -126,6 +131,10 @@ Tensor Tensor::view(const Shape& shape, Index offset) const {
   result.impl_->storage = impl_->storage;
   result.impl_->data = impl_->data + offset;
   result.impl_->grid = impl_->grid;
+  if (impl_->codes) {
+    result.impl_->codes =
+        std::shared_ptr<const std::int8_t[]>(impl_->codes, impl_->codes.get() + offset);
+  }
   return result;
 }
 
@@ -157,7 +166,12 @@ Tensor& Tensor::mutable_grad() { return impl_->grad; }
 void Tensor::zero_grad() { impl_->grad = Tensor(); }
 
 const std::shared_ptr<const QuantParams>& Tensor::grid() const { return impl_->grid; }
-void Tensor::set_grid(std::shared_ptr<const QuantParams> grid) { impl_->grid = std::move(grid); }
+const std::int8_t* Tensor::codes() const { return impl_->codes.get(); }
+void Tensor::set_grid(std::shared_ptr<const QuantParams> grid,
+                      std::shared_ptr<const std::int8_t[]> codes) {
+  impl_->grid = std::move(grid);
+  impl_->codes = std::move(codes);
+}
 
 const std::shared_ptr<Node>& Tensor::node() const { return impl_->node; }
 void Tensor::set_node(std::shared_ptr<Node> node) { impl_->node = std::move(node); }

@@ -84,7 +84,11 @@ class Tensor {
   /// The grid that every element lies on, where an op has put it there: q = x / scale + zero_point
   /// is a whole number. Null otherwise.
   const std::shared_ptr<const QuantParams>& grid() const;
-  void set_grid(std::shared_ptr<const QuantParams> grid);
+  /// The elements as codes of a grid of int8, where the op kept them; else null.
+  const std::int8_t* codes() const;
+  /// For ops that have put this tensor on `grid`, or changed the data since (both are then stale).
+  void set_grid(std::shared_ptr<const QuantParams> grid,
+                std::shared_ptr<const std::int8_t[]> codes = nullptr);
 
   /// Values in nested brackets, long axes shortened to their ends.
   std::string to_string() const;
@@ -94,6 +98,8 @@ class Tensor {
   void set_node(std::shared_ptr<Node> node);
   /// For ops: the gradient's own handle, to accumulate into.
   Tensor& mutable_grad();
+  /// For ops: whether no other handle, and no view, shares this tensor or its data.
+  bool is_only_handle() const;
   /// For ops: a tensor of `shape` on this one's data from element `offset`, outside the tape.
   Tensor view(const Shape& shape, Index offset = 0) const;
 

@@ -127,9 +127,9 @@ class Lowering {
                            std::int32_t output) {
     const auto units = static_cast<std::int32_t>(dense.units());
     const auto inputs = static_cast<std::int32_t>(dense.input_shape()[0]);
-    const std::int32_t weights =
-        builder_.constant(dense.name() + "/kernel", DType::int8, {units, inputs},
-                          std::span<const std::int8_t>(codes.weights), codes.weight_params);
+    const std::int32_t weights = builder_.constant(
+        dense.name() + "/kernel", DType::int8, {units, inputs},
+        std::span<const std::int8_t>(codes.weights.unpack()), codes.weight_params);
     std::vector<std::int32_t> operands = {current_, weights};
     if (!codes.bias.empty()) {
       QuantParams bias = codes.weight_params;

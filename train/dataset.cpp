@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/train/dataset.h>
 
@@ -81,10 +82,7 @@ void Dataset::copy_rows(std::size_t source, std::size_t count, float* out) const
     std::copy_n(floats_.data() + begin, values, out);
     return;
   }
-  // Divided rather than looked up or multiplied by a rounded 1/255: it vectorises, and it is the
-  // correctly rounded quotient that other frameworks feed their models.
-  const std::uint8_t* in = bytes_.data() + begin;
-  for (std::size_t i = 0; i < values; ++i) out[i] = static_cast<float>(in[i]) / 255.0F;
+  kernels().passes.bytes_to_unit(bytes_.data() + begin, values, out);
 }
 
 Tensor Dataset::features(std::span<const std::uint32_t> rows) const {

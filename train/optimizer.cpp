@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/train/optimizer.h>
 
@@ -124,26 +125,20 @@ Adam::Adam(AdamOptions options, Decay decay)
 void Adam::update(std::span<float> parameter, std::span<const float> gradient,
                   const std::vector<std::span<float>>& slots, float learning_rate,
                   double step) const {
-  float* __restrict w = parameter.data();
-  float* __restrict m = slots[0].data();
-  float* __restrict v = slots[1].data();
-  const float* __restrict g = gradient.data();
-  const float beta1 = options_.beta1;
-  const float beta2 = options_.beta2;
-  const float epsilon = options_.epsilon;
-  const float coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F;
-  const float shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F;
+  const double beta1 = static_cast<double>(options_.beta1);
+  const double beta2 = static_cast<double>(options_.beta2);
   // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
-  const auto rate = static_cast<float>(static_cast<double>(learning_rate) /
-                                       (1.0 - std::pow(static_cast<double>(beta1), step)));
-  const auto spread =
-      static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
-  for (std::size_t i = 0; i < parameter.size(); ++i) {
-    const float slope = g[i] + coupled * w[i];
-    m[i] = beta1 * m[i] + (1.0F - beta1) * slope;
-    v[i] = beta2 * v[i] + (1.0F - beta2) * slope * slope;
-    w[i] -= shrink * w[i] + rate * m[i] / (std::sqrt(v[i]) * spread + epsilon);
-  }
+  const AdamStep constants{
+      .beta1 = options_.beta1,
+      .beta2 = options_.beta2,
+      .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
+      .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
+      .rate =
+          static_cast<float>(static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step))),
+      .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
+      .epsilon = options_.epsilon};
+  kernels().passes.adam(parameter.data(), slots[0].data(), slots[1].data(), gradient.data(),
+                        parameter.size(), constants);
 }
 
 double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm) {

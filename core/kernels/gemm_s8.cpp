@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 
 namespace octet {
@@ -15,6 +17,8 @@ namespace {
 constexpr Index kMaxDepth = 131071;
 constexpr Index kRowsPerChunk = 32;
 constexpr int kMaxCols = 64;
+/// Kernels of fewer weights are packed by one thread.
+constexpr Index kParallelWork = Index{1} << 14;
 
 std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
   constexpr std::align_val_t alignment{64};
@@ -48,32 +52,85 @@ void prepare_rows(const KernelTable& table, const std::int8_t* x, Index x_stride
 
 }  // namespace
 
-PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k)
-    : n_(n), k_(k), kernels_(&kernels()), row_sums_(static_cast<std::size_t>(n)) {
+PackedS8::PackedS8(Index n, Index k)
+    : n_(n),
+      k_(k),
+      kernels_(&kernels()),
+      row_sums_(static_cast<std::size_t>(n)),
+      row_magnitudes_(static_cast<std::size_t>(n)) {
   if (k > kMaxDepth) {
     throw InvalidArgument(fmt::format(
         "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
         k));
   }
+  data_ = allocate_codes((n + kernels_->s8_cols - 1) / kernels_->s8_cols * panel_bytes());
+}
+
+Index PackedS8::panel_bytes() const {
+  return groups_of(*kernels_, k_) * kernels_->s8_cols * kernels_->s8_group;
+}
+
+Index PackedS8::place(Index j, Index i) const {
   const Index cols = kernels_->s8_cols;
   const Index group = kernels_->s8_group;
-  const Index groups = groups_of(*kernels_, k);
-  const Index panels = (n + cols - 1) / cols;
-  data_ = allocate_codes(panels * groups * cols * group);
-  std::fill_n(data_.get(), panels * groups * cols * group, std::int8_t{0});
+  return j / cols * panel_bytes() + i / group * cols * group + j % cols * group + i % group;
+}
+
+PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
+  const Index cols = kernels_->s8_cols;
+  std::fill_n(data_.get(), (n + cols - 1) / cols * panel_bytes(), std::int8_t{0});
   for (Index j = 0; j < n; ++j) {
-    const std::int8_t* from = rows + j * k;
-    std::int8_t* to = data_.get() + j / cols * groups * cols * group + j % cols * group;
     std::int32_t sum = 0;
+    std::int32_t magnitude = 0;
     for (Index i = 0; i < k; ++i) {
-      to[i / group * cols * group + i % group] = from[i];
-      sum += from[i];
+      const std::int8_t code = rows[j * k + i];
+      data_[place(j, i)] = code;
+      sum += code;
+      magnitude += std::abs(std::int32_t{code});
     }
     row_sums_[static_cast<std::size_t>(j)] = sum;
+    row_magnitudes_[static_cast<std::size_t>(j)] = magnitude;
   }
 }
 
-void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc) {
+PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<const float> scales,
+                            std::int32_t qmin, std::int32_t qmax) {
+  assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
+  PackedS8 result(n, k);
+  const Index cols = result.kernels_->s8_cols;
+  const std::size_t panels = static_cast<std::size_t>((n + cols - 1) / cols);
+  const std::size_t grain = n * k < kParallelWork ? panels : 1;
+  parallel_for(panels, grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t panel = begin; panel < end; ++panel) {
+      const Index j0 = static_cast<Index>(panel) * cols;
+      std::array<float, kMaxCols> same;
+      if (scales.size() == 1) same.fill(scales[0]);
+      result.kernels_->passes.pack_kernel(
+          {.data = columns + j0,
+           .stride = n,
+           .k = k,
+           .valid = static_cast<int>(std::min(cols, n - j0)),
+           .scales = scales.size() == 1 ? same.data() : scales.data() + j0,
+           .qmin = qmin,
+           .qmax = qmax},
+          {.codes = result.data_.get() + static_cast<Index>(panel) * result.panel_bytes(),
+           .sums = result.row_sums_.data() + j0,
+           .magnitudes = result.row_magnitudes_.data() + j0});
+    }
+  });
+  return result;
+}
+
+std::vector<std::int8_t> PackedS8::unpack() const {
+  std::vector<std::int8_t> rows(static_cast<std::size_t>(n_ * k_));
+  for (Index j = 0; j < n_; ++j) {
+    for (Index i = 0; i < k_; ++i) rows[static_cast<std::size_t>(j * k_ + i)] = data_[place(j, i)];
+  }
+  return rows;
+}
+
+void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
+             const std::function<void(Index begin, Index end)>& rows_done) {
   if (m <= 0 || w.rows() == 0) return;
   const KernelTable& table = w.kernel_table();
   const Index n = w.rows();
@@ -105,6 +162,7 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
         }
       }
     }
+    if (rows_done) rows_done(first, first + count);
   };
   parallel_for(static_cast<std::size_t>(m), kRowsPerChunk, run_rows);
 }

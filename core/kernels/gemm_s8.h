@@ -3,6 +3,7 @@
 #include <octet/core/shape.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,11 +18,19 @@ class PackedS8 {
   PackedS8() = default;
   /// Packs n rows of k codes, row-major.
   PackedS8(const std::int8_t* rows, Index n, Index k);
+  /// Packs the codes clamp(round_half_away(x / scale), qmin, qmax) of a float matrix [k, n],
+  /// row-major, column by column: `scales` holds one for all columns or one each.
+  static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
+                           std::int32_t qmin, std::int32_t qmax);
 
   Index rows() const { return n_; }
   Index depth() const { return k_; }
   /// The sum of each row's codes.
   std::span<const std::int32_t> row_sums() const { return row_sums_; }
+  /// The sum of the magnitudes of each row's codes.
+  std::span<const std::int32_t> row_magnitudes() const { return row_magnitudes_; }
+  /// The codes [n, k], row-major.
+  std::vector<std::int8_t> unpack() const;
   /// For the kernels: the panels, and the code path that they are laid out for.
   const std::int8_t* data() const { return data_.get(); }
   const KernelTable& kernel_table() const { return *kernels_; }
@@ -32,12 +41,20 @@ class PackedS8 {
   const KernelTable* kernels_ = nullptr;
   std::shared_ptr<std::int8_t[]> data_;
   std::vector<std::int32_t> row_sums_;
+  std::vector<std::int32_t> row_magnitudes_;
+
+  PackedS8(Index n, Index k);
+  Index panel_bytes() const;
+  /// Where the code of row j that belongs to input i lies.
+  Index place(Index j, Index i) const;
 };
 
 /// acc[i, j] = sum over k of x[i, k] * w[j, k], exact in int32: x is [m, k] with rows `x_stride`
 /// apart, acc is [m, w.rows()] row-major. Zero points are the caller's: with zx and zw,
 /// sum (x - zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw.
 /// k is at most 131,071, so that no sum overflows (InvalidArgument beyond, when packing).
-void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc);
+/// `rows_done(begin, end)` is called, by the thread that made them, for rows that are complete.
+void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
+             const std::function<void(Index begin, Index end)>& rows_done = {});
 
 }  // namespace octet

@@ -45,7 +45,8 @@ std::vector<const KernelTable*> available_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     tables.push_back(&detail::kAvx2Kernels);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
       tables.push_back(&detail::kAvx512Kernels);
       if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&detail::kAvx512VnniKernels);
     }

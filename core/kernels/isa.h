@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/passes.h>
 #include <octet/core/shape.h>
 
 #include <cstdint>
@@ -37,6 +38,9 @@ struct KernelTable {
   /// `x_stride` bytes apart, s8_cols columns; k counted in groups.
   void (*s8_tile)(int rows, Index groups, const std::uint8_t* x, Index x_stride,
                   const std::int8_t* panel, std::int32_t* acc, Index acc_stride);
+
+  /// The loops that are no products.
+  Passes passes;
 };
 
 inline constexpr int kS8Rows = 4;

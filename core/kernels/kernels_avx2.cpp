@@ -1,5 +1,6 @@
 #include <immintrin.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/passes_loops.h>
 
 // Compiled for AVX2 and FMA. No function of the standard library is called here: an inline one
 // compiled for AVX2 could be the copy that the linker keeps for everyone.
@@ -96,8 +97,9 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
 }  // namespace
 
 namespace detail {
-const KernelTable kAvx2Kernels = {Isa::avx2, kRows, kCols, f32_tile, kS8Cols,
-                                  kS8Group,  0,     2,     s8_tile};
+const KernelTable kAvx2Kernels = {
+    Isa::avx2, kRows, kCols, f32_tile, kS8Cols,
+    kS8Group,  0,     2,     s8_tile,  passes::all<kS8Cols, kS8Group>()};
 }  // namespace detail
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 #include <immintrin.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/passes_loops.h>
 
 // Compiled for AVX-512 F and BW, and once more with VNNI (OCTET_VNNI). No function of the standard
 // library is called here: see kernels_avx2.cpp.
@@ -123,7 +124,8 @@ const KernelTable kAvx512VnniKernels
 #else
 const KernelTable kAvx512Kernels
 #endif
-    = {kIsa, kRows, kCols, f32_tile, kS8Cols, kS8Group, kS8Offset, kS8XBytes, s8_tile};
+    = {kIsa,     kRows,     kCols,     f32_tile, kS8Cols,
+       kS8Group, kS8Offset, kS8XBytes, s8_tile,  passes::all<kS8Cols, kS8Group>()};
 }  // namespace detail
 
 }  // namespace octet

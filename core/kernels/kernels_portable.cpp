@@ -1,4 +1,5 @@
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/passes_loops.h>
 
 #include <cmath>
 
@@ -41,8 +42,8 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
 }  // namespace
 
 namespace detail {
-const KernelTable kPortableKernels = {Isa::portable, kRows, kCols, f32_tile, kS8Cols, 1, 0, 1,
-                                      s8_tile};
+const KernelTable kPortableKernels = {
+    Isa::portable, kRows, kCols, f32_tile, kS8Cols, 1, 0, 1, s8_tile, passes::all<kS8Cols, 1>()};
 }  // namespace detail
 
 }  // namespace octet

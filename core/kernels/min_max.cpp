@@ -1,8 +1,8 @@
+#include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/parallel.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <limits>
@@ -12,37 +12,10 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
-constexpr std::size_t kLanes = 32;
 
-/// Lanes of their own let the loop vectorise without reordering any comparison of one lane.
 MinMax scan(std::span<const float> values) {
-  std::array<float, kLanes> low;
-  std::array<float, kLanes> high;
-  std::array<float, kLanes> poison{};
-  low.fill(values.front());
-  high.fill(values.front());
-  const float* x = values.data();
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const float v = x[i + j];
-      low[j] = v < low[j] ? v : low[j];
-      high[j] = v > high[j] ? v : high[j];
-      // 0 * v is 0 for a finite v, NaN for an infinite one or NaN.
-      poison[j] += 0.0F * v;
-    }
-  }
-  for (std::size_t j = 0; i < values.size(); ++i, ++j) {
-    low[j] = std::min(low[j], x[i]);
-    high[j] = std::max(high[j], x[i]);
-    poison[j] += 0.0F * x[i];
-  }
-  MinMax result{low[0], high[0], true};
-  for (std::size_t j = 0; j < kLanes; ++j) {
-    result.min = std::min(result.min, low[j]);
-    result.max = std::max(result.max, high[j]);
-    result.finite = result.finite && poison[j] == 0.0F;
-  }
+  MinMax result;
+  kernels().passes.min_max(values.data(), values.size(), &result.min, &result.max, &result.finite);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/quant/axis.h>
 
 namespace octet {
@@ -140,8 +141,15 @@ void quantize_tensor(std::span<const float> in, const QuantParams& params, std::
   check<T>(in.size(), out.size(), params, "quantize");
   check_one_scale(params, "quantize");
   with_mode(mode, [&](auto m) {
-    quantize_run<m()>(in.data(), in.size(), params.scale(), params.zero_point(), params,
-                      out.data());
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      const Passes& passes = kernels().passes;
+      const CodeGrid grid{params.scale(), params.zero_point(), params.qmin, params.qmax};
+      (m() == RoundMode::half_to_even ? passes.quantize_even : passes.quantize_away)(
+          in.data(), in.size(), grid, out.data());
+    } else {
+      quantize_run<m()>(in.data(), in.size(), params.scale(), params.zero_point(), params,
+                        out.data());
+    }
   });
 }
 
@@ -165,6 +173,11 @@ template <typename T>
 void dequantize_tensor(std::span<const T> in, const QuantParams& params, std::span<float> out) {
   check<T>(in.size(), out.size(), params, "dequantize");
   check_one_scale(params, "dequantize");
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    kernels().passes.dequantize(in.data(), in.size(), params.scale(), params.zero_point(),
+                                out.data());
+    return;
+  }
   const auto scale = static_cast<double>(params.scale());
   const Wide<T> zero_point = params.zero_point();
   const T* q = in.data();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -25,35 +26,6 @@ struct Output {
   std::int32_t lo;
   std::int32_t hi;
 };
-
-// One rounding of a float product to a code. Clamping to integers before rounding gives what
-// clamping after it would, and keeps the value where the vectorisable rounding holds.
-inline std::int8_t to_code(float scaled, float lo, float hi, std::int32_t zero_point) noexcept {
-  const float above = scaled < lo ? lo : scaled;
-  const float clamped = above > hi ? hi : above;
-  const auto rounded = static_cast<std::int32_t>(small::round_half_even(clamped));
-  return static_cast<std::int8_t>(rounded + zero_point);
-}
-
-void requantize_float(const std::int32_t* acc, std::size_t size, float factor, const Output& output,
-                      std::int8_t* __restrict out) noexcept {
-  const auto lo = static_cast<float>(output.lo - output.zero_point);
-  const auto hi = static_cast<float>(output.hi - output.zero_point);
-  const std::int32_t zero_point = output.zero_point;
-  for (std::size_t i = 0; i < size; ++i) {
-    out[i] = to_code(static_cast<float>(acc[i]) * factor, lo, hi, zero_point);
-  }
-}
-
-void requantize_float(const std::int32_t* acc, std::size_t size, const float* factors,
-                      const Output& output, std::int8_t* __restrict out) noexcept {
-  const auto lo = static_cast<float>(output.lo - output.zero_point);
-  const auto hi = static_cast<float>(output.hi - output.zero_point);
-  const std::int32_t zero_point = output.zero_point;
-  for (std::size_t i = 0; i < size; ++i) {
-    out[i] = to_code(static_cast<float>(acc[i]) * factors[i], lo, hi, zero_point);
-  }
-}
 
 // `step` is 0 for one multiplier, 1 for one per element.
 template <typename Multiply>
@@ -139,9 +111,9 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
     const std::int32_t* from = acc.data() + start;
     std::int8_t* to = out.data() + start;
     if (rounding_ == Rounding::fp32 && step == 0) {
-      requantize_float(from, row, factors_[0], output, to);
+      kernels().passes.requantize(from, row, factors_[0], {1.0F, zero_point, lo, hi}, to);
     } else if (rounding_ == Rounding::fp32) {
-      requantize_float(from, row, factors_.data(), output, to);
+      kernels().passes.requantize_each(from, row, factors_.data(), {1.0F, zero_point, lo, hi}, to);
     } else if (rounding_ == Rounding::single_rounding) {
       requantize_fixed(from, row, multipliers_.data(), step, output, to,
                        [](std::int32_t x, QuantizedMultiplier m) {

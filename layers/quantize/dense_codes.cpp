@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/core/parallel.h>
 #include <octet/core/quant/bias.h>
-#include <octet/core/quant/quantize.h>
 #include <octet/layers/quantize/dense_codes.h>
 
 #include <algorithm>
@@ -12,28 +10,6 @@
 
 namespace octet {
 namespace {
-
-constexpr std::size_t kRowsPerChunk = 64;
-
-/// Codes of the kernel [inputs, units] in the order [units, inputs].
-std::vector<std::int8_t> transposed_codes(const Tensor& kernel, const QuantParams& params) {
-  const auto inputs = static_cast<std::size_t>(kernel.dim(0));
-  const auto units = static_cast<std::size_t>(kernel.dim(1));
-  QuantParams by_unit = params;
-  by_unit.quantized_dimension = 1;
-  std::vector<std::int8_t> result(inputs * units);
-  parallel_for(inputs, kRowsPerChunk, [&](std::size_t begin, std::size_t end) {
-    std::vector<std::int8_t> codes((end - begin) * units);
-    const Shape block{static_cast<Index>(end - begin), kernel.dim(1)};
-    quantize(kernel.span().subspan(begin * units, codes.size()), block.dims(), by_unit, codes);
-    for (std::size_t j = 0; j < units; ++j) {
-      for (std::size_t i = begin; i < end; ++i) {
-        result[j * inputs + i] = codes[(i - begin) * units + j];
-      }
-    }
-  });
-  return result;
-}
 
 void check_kernel(const QuantParams& params, const std::string& owner) {
   const auto not_zero = [](std::int32_t zero_point) { return zero_point != 0; };
@@ -52,7 +28,6 @@ DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params
                             const std::string& owner) {
   check_kernel(kernel_params, owner);
   DenseCodes codes;
-  codes.units = dense.units();
   codes.weight_params = kernel_params;
   codes.weight_params.quantized_dimension = 0;
   if (dense.bias().defined()) {
@@ -61,7 +36,10 @@ DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params
     codes.bias.resize(bias.size());
     quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
-  codes.weights = transposed_codes(dense.kernel(), codes.weight_params);
+  const Tensor& kernel = dense.kernel();
+  codes.weights =
+      PackedS8::quantize(kernel.data(), kernel.dim(0), kernel.dim(1), codes.weight_params.scales,
+                         kernel_params.qmin, kernel_params.qmax);
   return codes;
 }
 
@@ -69,16 +47,11 @@ std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input
                                const std::string& owner) {
   const std::int64_t farthest =
       std::max(input.qmax - input.zero_point(), input.zero_point() - input.qmin);
-  const auto units = static_cast<std::size_t>(codes.units);
-  const std::size_t inputs = codes.weights.size() / units;
+  const auto magnitudes = codes.weights.row_magnitudes();
   std::int64_t largest = 0;
-  for (std::size_t unit = 0; unit < units; ++unit) {
-    std::int64_t weights = 0;
-    for (std::size_t i = unit * inputs; i < (unit + 1) * inputs; ++i) {
-      weights += std::abs(static_cast<int>(codes.weights[i]));
-    }
+  for (std::size_t unit = 0; unit < magnitudes.size(); ++unit) {
     const std::int64_t bias = codes.bias.empty() ? 0 : std::int64_t{codes.bias[unit]};
-    const std::int64_t bound = weights * farthest + std::abs(bias);
+    const std::int64_t bound = magnitudes[unit] * farthest + std::abs(bias);
     if (bound > std::numeric_limits<std::int32_t>::max()) {
       throw InvalidArgument(
           fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
@@ -13,9 +14,8 @@ namespace octet {
 
 /// The integers of a Dense layer: what training computes with and what export writes.
 struct DenseCodes {
-  Index units = 0;
-  /// [units, inputs], as FULLY_CONNECTED stores it.
-  std::vector<std::int8_t> weights;
+  /// [units, inputs], as FULLY_CONNECTED has it; unpack() gives what it stores.
+  PackedS8 weights;
   /// One scale, or one per unit; zero points 0; quantized_dimension 0.
   QuantParams weight_params;
   /// One per unit, of scale input_scale * weight_scale; empty without bias.

@@ -1,13 +1,14 @@
 #include <octet/core/autograd.h>
 #include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/quant/requantize.h>
-#include <octet/core/quant/round.h>
 #include <octet/layers/quantize/integer_ops.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -15,12 +16,15 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
+constexpr std::size_t kGrain = 1U << 15;
 
-std::vector<std::int8_t> codes_on(const Tensor& x, const QuantParams& grid) {
-  std::vector<std::int8_t> codes(static_cast<std::size_t>(x.size()));
-  parallel_for(codes.size(), 1U << 14, [&](std::size_t begin, std::size_t end) {
-    quantize(x.span().subspan(begin, end - begin), grid,
-             std::span(codes).subspan(begin, end - begin));
+/// The codes of x: those it carries, or made anew.
+std::shared_ptr<const std::int8_t[]> codes_of(const Tensor& x, const QuantParams& grid) {
+  // Not owned: x outlives the product.
+  if (x.codes() != nullptr) return {std::shared_ptr<const std::int8_t[]>(), x.codes()};
+  auto codes = std::make_shared_for_overwrite<std::int8_t[]>(x.span().size());
+  parallel_for(x.span().size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    quantize(x.span().subspan(begin, end - begin), grid, {codes.get() + begin, end - begin});
   });
   return codes;
 }
@@ -62,25 +66,35 @@ struct IntegerDense::Operands {
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
 
-  /// The weights that the sums were made with, as reals [units, inputs].
+  /// The weights that the sums were made with, as reals [inputs, units].
   Tensor real_weights() const {
-    Tensor result({kernel.dim(1), kernel.dim(0)});
-    dequantize(codes.weights, result.shape().dims(), codes.weight_params, result.span());
+    Tensor result(kernel.shape());
+    const std::vector<std::int8_t> rows = codes.weights.unpack();
+    const auto inputs = static_cast<std::size_t>(kernel.dim(0));
+    for (std::size_t j = 0; j < units(); ++j) {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        result.data()[i * units() + j] = static_cast<float>(rows[j * inputs + i]) * weight_scale(j);
+      }
+    }
     return result;
   }
 
   /// Gradients that reach the kernel where it lies within its own range.
   void mask_kernel_gradient(Tensor& gradient) const {
-    const auto lowest = static_cast<float>(codes.weight_params.qmin);
-    const auto highest = static_cast<float>(codes.weight_params.qmax);
+    std::vector<float> lowest(units());
+    std::vector<float> highest(units());
     for (std::size_t j = 0; j < units(); ++j) {
-      const float scale = weight_scale(j);
-      for (std::size_t i = j; i < kernel.span().size(); i += units()) {
-        if (!in_range(kernel.data()[i], lowest * scale, highest * scale)) {
-          gradient.data()[i] = 0.0F;
-        }
-      }
+      lowest[j] = static_cast<float>(codes.weight_params.qmin) * weight_scale(j);
+      highest[j] = static_cast<float>(codes.weight_params.qmax) * weight_scale(j);
     }
+    const float* w = kernel.data();
+    float* g = gradient.data();
+    parallel_for(static_cast<std::size_t>(kernel.dim(0)), kGrain / units() + 1,
+                 [&](std::size_t begin, std::size_t end) {
+                   kernels().passes.mask_columns(w + begin * units(), end - begin, units(),
+                                                 lowest.data(), highest.data(),
+                                                 g + begin * units());
+                 });
   }
 };
 
@@ -96,9 +110,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   const Index rows = x.dim(0);
   const Index inputs = dense.kernel().dim(0);
   const Index units = dense.units();
-  const PackedS8 weights(operands->codes.weights.data(), units, inputs);
-  sums_.resize(static_cast<std::size_t>(rows * units));
-  gemm_s8(rows, codes_on(x, grid).data(), inputs, weights, sums_.data());
+  const PackedS8& weights = operands->codes.weights;
 
   // What each sum starts from, and what it is worth.
   std::vector<std::int32_t> start(operands->units());
@@ -110,19 +122,14 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   }
   const RealClamp clamp = RealClamp::of(activation_);
   real_ = Tensor({rows, units});
-  parallel_for(static_cast<std::size_t>(rows), kRowsPerChunk,
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) {
-                   std::int32_t* sum = sums_.data() + i * start.size();
-                   float* real = real_.data() + i * start.size();
-                   for (std::size_t j = 0; j < start.size(); ++j) {
-                     sum[j] += start[j];
-                     const float value = static_cast<float>(sum[j]) * worth[j];
-                     const float raised = value < clamp.lo ? clamp.lo : value;
-                     real[j] = raised > clamp.hi ? clamp.hi : raised;
-                   }
-                 }
-               });
+  sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
+  float* real = real_.data();
+  gemm_s8(rows, codes_of(x, grid).get(), inputs, weights, sums_.get(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      kernels().passes.finish_sums(sums_.get() + i * units, start.size(), start.data(),
+                                   worth.data(), clamp.lo, clamp.hi, real + i * units);
+    }
+  });
   operands_ = std::move(operands);
 }
 
@@ -133,29 +140,29 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const ActivationRange limits =
       activation_range(activation_, output.scale(), output.zero_point(), output.qmin, output.qmax);
   Tensor y(real_.shape());
+  const std::span<const std::int32_t> sums(sums_.get(), y.span().size());
+  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(sums.size());
   const std::size_t units = operands_->units();
-  parallel_for(static_cast<std::size_t>(real_.dim(0)), kRowsPerChunk,
+  parallel_for(static_cast<std::size_t>(real_.dim(0)), std::max(kRowsPerChunk, kGrain / units),
                [&](std::size_t begin, std::size_t end) {
-                 std::vector<std::int8_t> codes((end - begin) * units);
-                 requantizer.requantize(std::span(sums_).subspan(begin * units, codes.size()),
-                                        codes, output.zero_point(), limits.lo, limits.hi);
-                 dequantize(codes, output, y.span().subspan(begin * units, codes.size()));
+                 const std::size_t at = begin * units;
+                 const std::span<std::int8_t> part(codes.get() + at, end * units - at);
+                 requantizer.requantize(sums.subspan(at, part.size()), part, output.zero_point(),
+                                        limits.lo, limits.hi);
+                 dequantize(part, output, y.span().subspan(at, part.size()));
                });
-  y.set_grid(std::make_shared<const QuantParams>(output));
+  y.set_grid(std::make_shared<const QuantParams>(output), codes);
 
   const RealClamp activation = RealClamp::of(activation_);
   const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
   const float hi = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
   const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {
     Tensor d_sum(real.shape());
-    for (Index i = 0; i < real.size(); ++i) {
-      const float value = real.data()[i];
-      const bool passes =
-          in_range(value, lo, hi) & (value > activation.lo) & (value < activation.hi);
-      d_sum.data()[i] = passes ? g.data()[i] : 0.0F;
-    }
+    kernels().passes.window_gradient(real.data(), g.data(), real.span().size(),
+                                     {lo, hi, activation.lo, activation.hi}, d_sum.data());
     std::vector<Tensor> gradients(3);
-    if (operands->x.requires_grad()) gradients[0] = matmul(d_sum, operands->real_weights());
+    if (operands->x.requires_grad())
+      gradients[0] = matmul(d_sum, operands->real_weights(), Transpose::no, Transpose::yes);
     gradients[1] = matmul(operands->x, d_sum, Transpose::yes);
     operands->mask_kernel_gradient(gradients[1]);
     if (operands->bias.defined()) gradients[2] = sum(d_sum, {0});

@@ -22,17 +22,18 @@ constexpr std::size_t kGrain = 1U << 14;
 template <class Run>
 Tensor map_codes(const Tensor& x, const QuantParams& input, const QuantParams& output, Run&& run) {
   Tensor y(x.shape());
+  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(y.span().size());
   const auto row = static_cast<std::size_t>(std::max<Index>(x.rank() == 0 ? 1 : x.dim(-1), 1));
   const std::size_t grain = std::max<std::size_t>(kGrain / row, 1);
   parallel_for(static_cast<std::size_t>(x.size()) / row, grain,
                [&](std::size_t begin, std::size_t end) {
                  std::vector<std::int8_t> in((end - begin) * row);
-                 std::vector<std::int8_t> out(in.size());
+                 const std::span<std::int8_t> out(codes.get() + begin * row, in.size());
                  quantize(x.span().subspan(begin * row, in.size()), input, in);
-                 run(std::span<const std::int8_t>(in), std::span<std::int8_t>(out), row);
+                 run(std::span<const std::int8_t>(in), out, row);
                  dequantize(out, output, y.span().subspan(begin * row, out.size()));
                });
-  y.set_grid(std::make_shared<const QuantParams>(output));
+  y.set_grid(std::make_shared<const QuantParams>(output), codes);
   return y;
 }
 

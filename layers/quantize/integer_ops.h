@@ -42,7 +42,7 @@ class IntegerDense {
   std::shared_ptr<const Operands> operands_;
   Rounding rounding_;
   FusedActivation activation_;
-  std::vector<std::int32_t> sums_;
+  std::shared_ptr<std::int32_t[]> sums_;
   Tensor real_;
 };
 

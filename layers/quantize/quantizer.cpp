@@ -1,18 +1,24 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/core/quant/round.h>
 #include <octet/layers/quantize/quantizer.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace octet {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
 
 Quantizer::Quantizer(const Quantizer& other)
     : spec_(other.spec_),
@@ -136,21 +142,21 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   if (!enabled_) return x;
   auto grid = std::make_shared<const QuantParams>(params());
   Tensor y(x.shape());
-  parallel_for(static_cast<std::size_t>(x.size()), 1U << 14,
-               [&](std::size_t begin, std::size_t end) {
-                 std::vector<std::int8_t> codes(end - begin);
-                 quantize(x.span().subspan(begin, end - begin), *grid, codes, mode);
-                 dequantize(codes, *grid, y.span().subspan(begin, end - begin));
-               });
-  y.set_grid(grid);
+  const auto size = static_cast<std::size_t>(x.size());
+  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(size);
+  parallel_for(size, 1U << 15, [&](std::size_t begin, std::size_t end) {
+    const std::span<std::int8_t> part(codes.get() + begin, end - begin);
+    quantize(x.span().subspan(begin, part.size()), *grid, part, mode);
+    dequantize(part, *grid, y.span().subspan(begin, part.size()));
+  });
+  y.set_grid(grid, codes);
   return record("quantize_dequantize", y, {x}, [x, grid](const Tensor& g) {
     const float scale = grid->scale();
     const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * scale;
     const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * scale;
     Tensor d_x(x.shape());
-    for (Index i = 0; i < x.size(); ++i) {
-      d_x.data()[i] = in_range(x.data()[i], lo, hi) ? g.data()[i] : 0.0F;
-    }
+    kernels().passes.window_gradient(x.data(), g.data(), x.span().size(),
+                                     {lo, hi, -kInfinity, kInfinity}, d_x.data());
     return std::vector<Tensor>{d_x};
   });
 }

@@ -2,6 +2,7 @@ set(OCTET_LAYERS_TESTS
   core/archive_test.cpp
   core/kernels/gemm_f32_test.cpp
   core/kernels/gemm_s8_test.cpp
+  core/kernels/passes_test.cpp
   core/kernels/min_max_test.cpp
   core/ops/fake_quant_test.cpp
   core/quant/vectors.cpp

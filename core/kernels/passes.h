@@ -1,0 +1,92 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octet {
+
+/// Steps from code to code, and the codes that there are: q = clamp(round(x / scale) + zero_point).
+struct CodeGrid {
+  float scale;
+  std::int32_t zero_point;
+  std::int32_t qmin;
+  std::int32_t qmax;
+};
+
+/// What the gradient of a clamped, quantized value passes: lo <= x <= hi and above < x < below.
+struct GradientWindow {
+  float lo;
+  float hi;
+  float above;
+  float below;
+};
+
+/// One step of Adam or AdamW: w -= shrink * w + rate * m / (sqrt(v) * spread + epsilon), where
+/// m and v are the running means of g + coupled * w and of its square.
+struct AdamStep {
+  float beta1;
+  float beta2;
+  float coupled;
+  float shrink;
+  float rate;
+  float spread;
+  float epsilon;
+};
+
+/// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
+/// from `data` on, rows `stride` apart, column j on steps of scales[j].
+struct KernelColumns {
+  const float* data;
+  Index stride;
+  Index k;
+  int valid;
+  const float* scales;
+  std::int32_t qmin;
+  std::int32_t qmax;
+};
+
+/// What becomes of KernelColumns.
+struct KernelPanel {
+  std::int8_t* codes;
+  /// Of each column: the sum of its codes, and of their magnitudes.
+  std::int32_t* sums;
+  std::int32_t* magnitudes;
+};
+
+/// Loops over spans without a sum of floats in them, compiled once for each code path: an element
+/// is computed by the same roundings everywhere, so all paths give the same bits.
+struct Passes {
+  /// out = in / 255.
+  void (*bytes_to_unit)(const std::uint8_t* in, std::size_t size, float* out);
+  /// Ties to even, and away from zero. NaN counts as 0.
+  void (*quantize_even)(const float* in, std::size_t size, const CodeGrid& grid, std::int8_t* out);
+  void (*quantize_away)(const float* in, std::size_t size, const CodeGrid& grid, std::int8_t* out);
+  /// out = scale * (in - zero_point).
+  void (*dequantize)(const std::int8_t* in, std::size_t size, float scale, std::int32_t zero_point,
+                     float* out);
+  /// out = clamp(rint(float(in) * factor), lo, hi) + zero_point; lo and hi are the
+  /// limits of `grid` without its zero point. With one factor for all, or with one an element.
+  void (*requantize)(const std::int32_t* in, std::size_t size, float factor, const CodeGrid& grid,
+                     std::int8_t* out);
+  void (*requantize_each)(const std::int32_t* in, std::size_t size, const float* factors,
+                          const CodeGrid& grid, std::int8_t* out);
+  /// sums[j] += start[j]; real[j] = clamp(sums[j] * worth[j], lo, hi).
+  void (*finish_sums)(std::int32_t* sums, std::size_t size, const std::int32_t* start,
+                      const float* worth, float lo, float hi, float* real);
+  /// out = g where x is inside the window, else 0.
+  void (*window_gradient)(const float* x, const float* g, std::size_t size,
+                          const GradientWindow& window, float* out);
+  /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
+  void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
+                       const float* hi, float* g);
+  /// The least and the largest element, and whether all are finite. `size` is 1 or more.
+  void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
+  void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size,
+               const AdamStep& step);
+  /// Codes rounded half away, in the order that the path's int8 tile reads them.
+  void (*pack_kernel)(const KernelColumns& from, const KernelPanel& to);
+};
+
+}  // namespace octet

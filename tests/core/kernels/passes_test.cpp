@@ -1,0 +1,225 @@
+#include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/random.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace octet::testing {
+namespace {
+
+// Off every vector's width.
+constexpr std::size_t kSizes[] = {1, 7, 16, 33, 100, 259};
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> values(std::size_t count, std::uint64_t seed) {
+  std::vector<float> result(count);
+  Random(seed).fill_uniform(result, -3.0F, 3.0F);
+  return result;
+}
+
+/// The same with values that are easily got wrong: ties, ends, NaN, infinities.
+std::vector<float> awkward(std::size_t count, float step) {
+  std::vector<float> result = values(count, 9);
+  const std::vector<float> corners = {0.5F * step, -0.5F * step, 1.5F * step, -2.5F * step, 1e30F,
+                                      -kInfinity,  kInfinity,    NAN,         -0.0F};
+  for (std::size_t i = 0; i < count; i += 3) result[i] = corners[i / 3 % corners.size()];
+  return result;
+}
+
+std::vector<std::int32_t> sums(std::size_t count) {
+  std::vector<std::int32_t> result(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    result[i] = static_cast<std::int32_t>(Random(4).bits(i)) >> (i % 20);
+  }
+  return result;
+}
+
+/// Element for element, NaN equal to NaN and -0 apart from 0.
+template <class T>
+bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+std::int8_t naive_code(double quotient, const CodeGrid& grid, bool even) {
+  if (std::isnan(quotient)) quotient = 0.0;
+  const double rounded = even ? std::nearbyint(quotient) : std::round(quotient);
+  return static_cast<std::int8_t>(std::clamp(
+      rounded + grid.zero_point, static_cast<double>(grid.qmin), static_cast<double>(grid.qmax)));
+}
+
+class PassesTest : public KernelTest {
+ protected:
+  const Passes& passes() const { return GetParam()->passes; }
+};
+
+TEST_P(PassesTest, BytesBecomeExactQuotients) {
+  std::vector<std::uint8_t> bytes(256);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
+  for (const std::size_t size : {std::size_t{256}, std::size_t{13}}) {
+    std::vector<float> out(size);
+    passes().bytes_to_unit(bytes.data(), size, out.data());
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(out[i], static_cast<float>(i) / 255.0F);
+  }
+}
+
+TEST_P(PassesTest, QuantizeRoundsClampsAndComesBack) {
+  for (const CodeGrid grid : {CodeGrid{0.25F, -3, -128, 127}, CodeGrid{0.1F, 0, -7, 7}}) {
+    for (const std::size_t size : kSizes) {
+      const std::vector<float> x = awkward(size, grid.scale);
+      std::vector<std::int8_t> even(size);
+      std::vector<std::int8_t> away(size);
+      std::vector<float> back(size);
+      passes().quantize_even(x.data(), size, grid, even.data());
+      passes().quantize_away(x.data(), size, grid, away.data());
+      passes().dequantize(away.data(), size, grid.scale, grid.zero_point, back.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const double quotient = static_cast<double>(x[i] / grid.scale);
+        EXPECT_EQ(even[i], naive_code(quotient, grid, true)) << x[i];
+        EXPECT_EQ(away[i], naive_code(quotient, grid, false)) << x[i];
+        EXPECT_EQ(back[i], grid.scale * static_cast<float>(away[i] - grid.zero_point));
+      }
+    }
+  }
+}
+
+TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
+  const CodeGrid grid{1.0F, 5, -100, 120};
+  for (const std::size_t size : kSizes) {
+    const std::vector<std::int32_t> acc = sums(size);
+    std::vector<float> factors = values(size, 3);
+    for (float& factor : factors) factor = std::abs(factor) * 1e-4F;
+    std::vector<std::int8_t> one(size);
+    std::vector<std::int8_t> each(size);
+    passes().requantize(acc.data(), size, 2.5e-4F, grid, one.data());
+    passes().requantize_each(acc.data(), size, factors.data(), grid, each.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto sum = static_cast<float>(acc[i]);
+      EXPECT_EQ(one[i], naive_code(static_cast<double>(sum * 2.5e-4F), grid, true));
+      EXPECT_EQ(each[i], naive_code(static_cast<double>(sum * factors[i]), grid, true));
+    }
+  }
+}
+
+TEST_P(PassesTest, FinishedSumsAreShiftedWeighedAndClamped) {
+  for (const std::size_t size : kSizes) {
+    std::vector<std::int32_t> acc(size);
+    std::vector<std::int32_t> start(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      acc[i] = static_cast<std::int32_t>(i * 37) - 900;
+      start[i] = static_cast<std::int32_t>(i) - 20;
+    }
+    const std::vector<std::int32_t> before = acc;
+    const std::vector<float> worth(size, 0.01F);
+    std::vector<float> real(size);
+    passes().finish_sums(acc.data(), size, start.data(), worth.data(), 0.0F, 6.0F, real.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(acc[i], before[i] + start[i]);
+      EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * 0.01F, 0.0F, 6.0F));
+    }
+  }
+}
+
+TEST_P(PassesTest, GradientsPassInsideTheWindowOnly) {
+  for (const std::size_t size : kSizes) {
+    std::vector<float> x = awkward(size, 1.0F);
+    x[0] = 2.0F;  // an end that is inside
+    const std::vector<float> g = values(size, 2);
+    std::vector<float> out(size);
+    passes().window_gradient(x.data(), g.data(), size, {-2.0F, 2.0F, -0.5F, kInfinity}, out.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(out[i], x[i] > -0.5F && x[i] <= 2.0F ? g[i] : 0.0F) << x[i];
+    }
+  }
+}
+
+TEST_P(PassesTest, ColumnsAreMaskedByTheirOwnLimits) {
+  for (const std::size_t columns : kSizes) {
+    const std::vector<float> x = awkward(3 * columns, 1.0F);
+    std::vector<float> lo = values(columns, 5);
+    std::vector<float> hi(columns, 1.5F);
+    lo[0] = -0.5F;
+    std::vector<float> g = values(x.size(), 6);
+    const std::vector<float> before = g;
+    passes().mask_columns(x.data(), 3, columns, lo.data(), hi.data(), g.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t j = i % columns;
+      EXPECT_EQ(g[i], x[i] >= lo[j] && x[i] <= hi[j] ? before[i] : 0.0F);
+    }
+  }
+}
+
+TEST_P(PassesTest, AllPathsComputeTheSameBits) {
+  const Passes& plain = detail::kPortableKernels.passes;
+  const AdamStep step{0.9F, 0.999F, 0.01F, 1e-5F, 1e-3F, 31.6F, 1e-7F};
+  for (const std::size_t size : kSizes) {
+    const std::vector<float> g = values(size, 1);
+    std::vector<float> w[2] = {values(size, 2), values(size, 2)};
+    std::vector<float> m[2] = {values(size, 3), values(size, 3)};
+    std::vector<float> v[2] = {std::vector<float>(size, 0.3F), std::vector<float>(size, 0.3F)};
+    plain.adam(w[0].data(), m[0].data(), v[0].data(), g.data(), size, step);
+    passes().adam(w[1].data(), m[1].data(), v[1].data(), g.data(), size, step);
+    EXPECT_TRUE(same_bytes(w[0], w[1]) && same_bytes(m[0], m[1]) && same_bytes(v[0], v[1]));
+
+    // Both zeros are least, and which of them is told must not depend on the path.
+    std::vector<float> zeros(size, 0.0F);
+    for (std::size_t i = 0; i < size; i += 2) zeros[i] = -0.0F;
+    float ends[2][2];
+    bool finite[2];
+    plain.min_max(zeros.data(), size, &ends[0][0], &ends[0][1], &finite[0]);
+    passes().min_max(zeros.data(), size, &ends[1][0], &ends[1][1], &finite[1]);
+    EXPECT_EQ(std::memcmp(ends[0], ends[1], sizeof(ends[0])), 0);
+    EXPECT_TRUE(finite[0] && finite[1]);
+  }
+}
+
+TEST_P(PassesTest, AdamFollowsItsFormula) {
+  const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 2.0F, 1e-7F};
+  std::vector<float> w = {1.0F};
+  std::vector<float> m = {0.5F};
+  std::vector<float> v = {0.04F};
+  const std::vector<float> g = {-2.0F};
+  passes().adam(w.data(), m.data(), v.data(), g.data(), 1, step);
+  const double mean = 0.9 * 0.5 - 0.1 * 2.0;
+  const double square = 0.999 * 0.04 + 0.001 * 4.0;
+  EXPECT_NEAR(m[0], mean, 1e-6);
+  EXPECT_NEAR(v[0], square, 1e-6);
+  EXPECT_NEAR(w[0], 1.0 - 1e-3 * mean / (std::sqrt(square) * 2.0 + 1e-7), 1e-6);
+}
+
+TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
+  const Forced forced(GetParam(), 2);
+  for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
+    for (const bool per_column : {false, true}) {
+      const std::vector<float> x = awkward(static_cast<std::size_t>(k * n), 0.05F);
+      std::vector<float> scales(per_column ? static_cast<std::size_t>(n) : 1, 0.05F);
+      if (per_column) scales.back() = 0.3F;
+      const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127);
+      std::vector<std::int8_t> rows;
+      for (Index j = 0; j < n; ++j) {
+        const float scale = scales[per_column ? static_cast<std::size_t>(j) : 0];
+        std::int32_t sum = 0;
+        std::int32_t magnitude = 0;
+        for (Index i = 0; i < k; ++i) {
+          const float quotient = x[static_cast<std::size_t>(i * n + j)] / scale;
+          rows.push_back(naive_code(static_cast<double>(quotient), {scale, 0, -127, 127}, false));
+          sum += rows.back();
+          magnitude += std::abs(std::int32_t{rows.back()});
+        }
+        EXPECT_EQ(packed.row_sums()[static_cast<std::size_t>(j)], sum);
+        EXPECT_EQ(packed.row_magnitudes()[static_cast<std::size_t>(j)], magnitude);
+      }
+      EXPECT_EQ(packed.unpack(), rows);
+      EXPECT_EQ(PackedS8(rows.data(), n, k).unpack(), rows);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, PassesTest, ::testing::ValuesIn(available_kernels()), isa_name);
+
+}  // namespace
+}  // namespace octet::testing
