@@ -53,6 +53,7 @@ class Dataset {
           std::size_t values);
 
   void copy_rows(std::size_t source, std::size_t count, float* out) const;
+  void prefetch_row(std::size_t row) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
 
   std::string name_;

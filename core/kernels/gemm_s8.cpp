@@ -94,7 +94,7 @@ PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
 }
 
 PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<const float> scales,
-                            std::int32_t qmin, std::int32_t qmax) {
+                            std::int32_t qmin, std::int32_t qmax, float* reals) {
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const Index cols = result.kernels_->s8_cols;
@@ -115,7 +115,8 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
            .qmax = qmax},
           {.codes = result.data_.get() + static_cast<Index>(panel) * result.panel_bytes(),
            .sums = result.row_sums_.data() + j0,
-           .magnitudes = result.row_magnitudes_.data() + j0});
+           .magnitudes = result.row_magnitudes_.data() + j0,
+           .reals = reals == nullptr ? nullptr : reals + j0});
     }
   });
   return result;

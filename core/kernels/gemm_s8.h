@@ -19,9 +19,10 @@ class PackedS8 {
   /// Packs n rows of k codes, row-major.
   PackedS8(const std::int8_t* rows, Index n, Index k);
   /// Packs the codes clamp(round_half_away(x / scale), qmin, qmax) of a float matrix [k, n],
-  /// row-major, column by column: `scales` holds one for all columns or one each.
+  /// row-major, column by column: `scales` holds one for all columns or one each. The reals of
+  /// the codes, [k, n] like `columns`, go to `reals` where that is not null.
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
-                           std::int32_t qmin, std::int32_t qmax);
+                           std::int32_t qmin, std::int32_t qmax, float* reals = nullptr);
 
   Index rows() const { return n_; }
   Index depth() const { return k_; }

@@ -53,6 +53,8 @@ struct KernelPanel {
   /// Of each column: the sum of its codes, and of their magnitudes.
   std::int32_t* sums;
   std::int32_t* magnitudes;
+  /// Null, or where the reals of the codes go: rows as far apart as those of the kernel.
+  float* reals;
 };
 
 /// Loops over spans without a sum of floats in them, compiled once for each code path: an element

@@ -176,6 +176,7 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
           for (int j = 0; j < from.valid; ++j) row[j] = x[j];
         }
       }
+      float reals[Columns];
       for (int j = 0; j < Columns; ++j) {
         const float quotient = row[j] / scales[j];
         const float number = clamped(quotient == quotient ? quotient : 0.0F, lo, hi);
@@ -183,6 +184,11 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
         codes[r][j] = static_cast<std::int8_t>(code);
         sums[j] += code;
         magnitudes[j] += code < 0 ? -code : code;
+        reals[j] = static_cast<float>(code) * scales[j];
+      }
+      if (to.reals != nullptr && k0 + r < from.k) {
+        float* place = to.reals + (k0 + r) * from.stride;
+        for (int j = 0; j < from.valid; ++j) place[j] = reals[j];
       }
     }
     for (int j = 0; j < Columns; ++j) {

@@ -57,6 +57,8 @@ struct IntegerDense::Operands {
   Tensor x;
   Tensor kernel;
   Tensor bias;
+  /// The weights that the sums were made with, as reals [inputs, units], where x needs a gradient.
+  Tensor real_weights;
   DenseCodes codes;
   float input_scale;
   std::string owner;
@@ -65,19 +67,6 @@ struct IntegerDense::Operands {
     return codes.weight_params.scale(codes.weight_params.per_channel() ? unit : 0);
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
-
-  /// The weights that the sums were made with, as reals [inputs, units].
-  Tensor real_weights() const {
-    Tensor result(kernel.shape());
-    const std::vector<std::int8_t> rows = codes.weights.unpack();
-    const auto inputs = static_cast<std::size_t>(kernel.dim(0));
-    for (std::size_t j = 0; j < units(); ++j) {
-      for (std::size_t i = 0; i < inputs; ++i) {
-        result.data()[i * units() + j] = static_cast<float>(rows[j * inputs + i]) * weight_scale(j);
-      }
-    }
-    return result;
-  }
 
   /// Gradients that reach the kernel where it lies within its own range.
   void mask_kernel_gradient(Tensor& gradient) const {
@@ -102,9 +91,12 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
                            Rounding rounding, const std::string& owner)
     : rounding_(rounding), activation_(fused_activation(dense.activation())) {
   const QuantParams& grid = require_grid(x, owner);
-  auto operands = std::make_shared<Operands>(
-      Operands{x, dense.kernel(), dense.bias(),
-               make_dense_codes(dense, kernel_params, grid.scale(), owner), grid.scale(), owner});
+  Tensor real_weights;
+  if (x.requires_grad()) real_weights = Tensor(dense.kernel().shape());
+  DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner,
+                                      real_weights.defined() ? real_weights.data() : nullptr);
+  auto operands = std::make_shared<Operands>(Operands{x, dense.kernel(), dense.bias(), real_weights,
+                                                      std::move(codes), grid.scale(), owner});
   // Every sum below fits int32 because this one does.
   accumulator_bound(operands->codes, grid, owner);
   const Index rows = x.dim(0);
@@ -162,7 +154,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
                                      {lo, hi, activation.lo, activation.hi}, d_sum.data());
     std::vector<Tensor> gradients(3);
     if (operands->x.requires_grad())
-      gradients[0] = matmul(d_sum, operands->real_weights(), Transpose::no, Transpose::yes);
+      gradients[0] = matmul(d_sum, operands->real_weights, Transpose::no, Transpose::yes);
     gradients[1] = matmul(operands->x, d_sum, Transpose::yes);
     operands->mask_kernel_gradient(gradients[1]);
     if (operands->bias.defined()) gradients[2] = sum(d_sum, {0});

@@ -198,7 +198,8 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
       const std::vector<float> x = awkward(static_cast<std::size_t>(k * n), 0.05F);
       std::vector<float> scales(per_column ? static_cast<std::size_t>(n) : 1, 0.05F);
       if (per_column) scales.back() = 0.3F;
-      const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127);
+      std::vector<float> reals(x.size());
+      const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127, reals.data());
       std::vector<std::int8_t> rows;
       for (Index j = 0; j < n; ++j) {
         const float scale = scales[per_column ? static_cast<std::size_t>(j) : 0];
@@ -207,6 +208,8 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
         for (Index i = 0; i < k; ++i) {
           const float quotient = x[static_cast<std::size_t>(i * n + j)] / scale;
           rows.push_back(naive_code(static_cast<double>(quotient), {scale, 0, -127, 127}, false));
+          EXPECT_EQ(reals[static_cast<std::size_t>(i * n + j)],
+                    static_cast<float>(rows.back()) * scale);
           sum += rows.back();
           magnitude += std::abs(std::int32_t{rows.back()});
         }
