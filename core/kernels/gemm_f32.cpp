@@ -25,24 +25,6 @@ struct Product {
   bool accumulate;
 };
 
-/// panel[kk * cols + j] = b'[k0 + kk, j0 + j], zero beyond the last column.
-void pack_panel(const GemmOperand& b, Index k0, Index depth, Index j0, Index valid, Index cols,
-                float* panel) {
-  if (b.transpose == Transpose::no) {
-    for (Index kk = 0; kk < depth; ++kk) {
-      const float* from = b.data + (k0 + kk) * b.stride + j0;
-      float* to = panel + kk * cols;
-      std::copy(from, from + valid, to);
-      std::fill(to + valid, to + cols, 0.0F);
-    }
-    return;
-  }
-  for (Index j = 0; j < cols; ++j) {
-    const float* from = b.data + (j0 + j) * b.stride + k0;
-    for (Index kk = 0; kk < depth; ++kk) panel[kk * cols + j] = j < valid ? from[kk] : 0.0F;
-  }
-}
-
 /// All rows [i0, i1) of one panel of columns.
 void run_panel(const Product& p, const KernelTable& table, Index i0, Index i1, Index j0) {
   thread_local std::vector<float> panel_memory;
@@ -56,10 +38,18 @@ void run_panel(const Product& p, const KernelTable& table, Index i0, Index i1, I
   const bool a_transposed = p.a.transpose == Transpose::yes;
   const Index a_row = a_transposed ? 1 : p.a.stride;
   const Index a_step = a_transposed ? p.a.stride : 1;
+  const bool b_transposed = p.b.transpose == Transpose::yes;
+  const Index b_step = b_transposed ? 1 : p.b.stride;
+  const Index b_next = b_transposed ? p.b.stride : 1;
   for (Index k0 = 0; k0 < p.k; k0 += kDepthBlock) {
     const Index depth = std::min(kDepthBlock, p.k - k0);
     const bool from_c = p.accumulate || k0 > 0;
-    pack_panel(p.b, k0, depth, j0, valid, cols, panel);
+    table.passes.pack_floats({.data = p.b.data + k0 * b_step + j0 * b_next,
+                              .step = b_step,
+                              .next = b_next,
+                              .depth = depth,
+                              .valid = static_cast<int>(valid)},
+                             panel);
     for (Index i = i0; i < i1; i += table.f32_rows) {
       const auto rows = static_cast<int>(std::min<Index>(table.f32_rows, i1 - i));
       const float* a = p.a.data + i * a_row + k0 * a_step;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr Index kMaxDepth = 131071;
 constexpr Index kRowsPerChunk = 32;
-constexpr int kMaxCols = 64;
+constexpr int kMaxRows = 8;
+constexpr int kMaxCols = 32;
 /// Kernels of fewer weights are packed by one thread.
 constexpr Index kParallelWork = Index{1} << 14;
 
@@ -149,9 +150,9 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
       const std::int8_t* panel = w.data() + j0 / cols * panel_bytes;
       const Index valid = std::min(cols, n - j0);
       const auto sums = w.row_sums().subspan(static_cast<std::size_t>(j0));
-      for (Index i = 0; i < count; i += kS8Rows) {
-        const auto rows = static_cast<int>(std::min<Index>(kS8Rows, count - i));
-        alignas(64) std::array<std::int32_t, kS8Rows * kMaxCols> tile;
+      for (Index i = 0; i < count; i += table.s8_rows) {
+        const auto rows = static_cast<int>(std::min<Index>(table.s8_rows, count - i));
+        alignas(64) std::array<std::int32_t, kMaxRows * kMaxCols> tile;
         table.s8_tile(rows, groups, prepared.data() + i * x_bytes, x_bytes, panel, tile.data(),
                       cols);
         for (int r = 0; r < rows; ++r) {

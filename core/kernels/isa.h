@@ -26,6 +26,8 @@ struct KernelTable {
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
                    float* c, Index c_stride, bool from_c);
 
+  /// Rows of one tile of an int8 product.
+  int s8_rows;
   /// Columns of a packed int8 panel, and how many codes of k lie side by side in it.
   int s8_cols;
   int s8_group;
@@ -34,7 +36,7 @@ struct KernelTable {
   int s8_offset;
   /// Bytes of one prepared code of x: 1, or 2 where the path widens first.
   int s8_x_bytes;
-  /// acc[r, j] = sum over k of x[r, k] * panel[k, j] for r < rows <= 4 prepared rows of x
+  /// acc[r, j] = sum over k of x[r, k] * panel[k, j] for r < rows <= s8_rows prepared rows of x
   /// `x_stride` bytes apart, s8_cols columns; k counted in groups.
   void (*s8_tile)(int rows, Index groups, const std::uint8_t* x, Index x_stride,
                   const std::int8_t* panel, std::int32_t* acc, Index acc_stride);
@@ -42,8 +44,6 @@ struct KernelTable {
   /// The loops that are no products.
   Passes passes;
 };
-
-inline constexpr int kS8Rows = 4;
 
 /// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA
 /// names (portable, avx2, avx512, avx512_vnni). Throws InvalidArgument at first use where it names

@@ -15,7 +15,9 @@ template <int R>
 void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
               Index c_stride, bool from_c) {
   __m256 acc[R][2];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
       acc[r][v] = from_c ? _mm256_loadu_ps(c + r * c_stride + v * 8) : _mm256_setzero_ps();
     }
@@ -23,13 +25,16 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   for (Index kk = 0; kk < k; ++kk) {
     const __m256 b0 = _mm256_load_ps(panel + kk * kCols);
     const __m256 b1 = _mm256_load_ps(panel + kk * kCols + 8);
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const __m256 x = _mm256_broadcast_ss(a + r * a_row + kk * a_step);
       acc[r][0] = _mm256_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm256_fmadd_ps(x, b1, acc[r][1]);
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) _mm256_storeu_ps(c + r * c_stride + v * 8, acc[r][v]);
   }
 }
@@ -52,6 +57,7 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
   }
 }
 
+constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
 constexpr int kS8Group = 2;
 
@@ -60,11 +66,13 @@ template <int R>
 void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
              std::int32_t* acc, Index acc_stride) {
   __m256i sum[R][2];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
   for (Index g = 0; g < groups; ++g) {
     const auto* p = reinterpret_cast<const __m128i*>(panel + g * kS8Cols * kS8Group);
     const __m256i w0 = _mm256_cvtepi8_epi16(_mm_load_si128(p));
     const __m256i w1 = _mm256_cvtepi8_epi16(_mm_load_si128(p + 1));
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       std::int32_t pair;
       __builtin_memcpy(&pair, x + r * x_stride + g * 4, 4);
@@ -73,6 +81,7 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
       sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(codes, w1));
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
     auto* out = reinterpret_cast<__m256i*>(acc + r * acc_stride);
     _mm256_storeu_si256(out, sum[r][0]);
@@ -90,16 +99,24 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
     case 3:
       return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
     default:
-      return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<kS8Rows>(groups, x, x_stride, panel, acc, acc_stride);
   }
 }
 
 }  // namespace
 
 namespace detail {
-const KernelTable kAvx2Kernels = {
-    Isa::avx2, kRows, kCols, f32_tile, kS8Cols,
-    kS8Group,  0,     2,     s8_tile,  passes::all<kS8Cols, kS8Group>()};
+const KernelTable kAvx2Kernels = {Isa::avx2,
+                                  kRows,
+                                  kCols,
+                                  f32_tile,
+                                  kS8Rows,
+                                  kS8Cols,
+                                  kS8Group,
+                                  0,
+                                  2,
+                                  s8_tile,
+                                  passes::all<kCols, kS8Cols, kS8Group>()};
 }  // namespace detail
 
 }  // namespace octet

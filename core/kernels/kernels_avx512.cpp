@@ -15,7 +15,9 @@ template <int R>
 void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
               Index c_stride, bool from_c) {
   __m512 acc[R][2];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
       acc[r][v] = from_c ? _mm512_loadu_ps(c + r * c_stride + v * 16) : _mm512_setzero_ps();
     }
@@ -23,13 +25,16 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   for (Index kk = 0; kk < k; ++kk) {
     const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
     const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const __m512 x = _mm512_set1_ps(a[r * a_row + kk * a_step]);
       acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) _mm512_storeu_ps(c + r * c_stride + v * 16, acc[r][v]);
   }
 }
@@ -56,6 +61,8 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
   }
 }
 
+// 16 sums are enough to hide the latency of the instruction.
+constexpr int kS8Rows = 8;
 constexpr int kS8Cols = 32;
 #if defined(OCTET_VNNI)
 constexpr Isa kIsa = Isa::avx512_vnni;
@@ -83,11 +90,13 @@ template <int R>
 void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
              std::int32_t* acc, Index acc_stride) {
   __m512i sum[R][2];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
   for (Index g = 0; g < groups; ++g) {
     const std::int8_t* p = panel + g * kS8Cols * kS8Group;
     const __m512i w0 = load_weights(p);
     const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       std::int32_t codes;
       __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
@@ -96,6 +105,7 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
       sum[r][1] = multiply_add(sum[r][1], broadcast, w1);
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
     _mm512_storeu_si512(acc + r * acc_stride, sum[r][0]);
     _mm512_storeu_si512(acc + r * acc_stride + 16, sum[r][1]);
@@ -111,8 +121,16 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
       return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
     case 3:
       return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
-    default:
+    case 4:
       return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
+    case 5:
+      return s8_rows<5>(groups, x, x_stride, panel, acc, acc_stride);
+    case 6:
+      return s8_rows<6>(groups, x, x_stride, panel, acc, acc_stride);
+    case 7:
+      return s8_rows<7>(groups, x, x_stride, panel, acc, acc_stride);
+    default:
+      return s8_rows<kS8Rows>(groups, x, x_stride, panel, acc, acc_stride);
   }
 }
 
@@ -124,8 +142,17 @@ const KernelTable kAvx512VnniKernels
 #else
 const KernelTable kAvx512Kernels
 #endif
-    = {kIsa,     kRows,     kCols,     f32_tile, kS8Cols,
-       kS8Group, kS8Offset, kS8XBytes, s8_tile,  passes::all<kS8Cols, kS8Group>()};
+    = {kIsa,
+       kRows,
+       kCols,
+       f32_tile,
+       kS8Rows,
+       kS8Cols,
+       kS8Group,
+       kS8Offset,
+       kS8XBytes,
+       s8_tile,
+       passes::all<kCols, kS8Cols, kS8Group>()};
 }  // namespace detail
 
 }  // namespace octet

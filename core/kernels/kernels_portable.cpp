@@ -24,6 +24,7 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
   }
 }
 
+constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
 
 void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
@@ -42,8 +43,17 @@ void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
 }  // namespace
 
 namespace detail {
-const KernelTable kPortableKernels = {
-    Isa::portable, kRows, kCols, f32_tile, kS8Cols, 1, 0, 1, s8_tile, passes::all<kS8Cols, 1>()};
+const KernelTable kPortableKernels = {Isa::portable,
+                                      kRows,
+                                      kCols,
+                                      f32_tile,
+                                      kS8Rows,
+                                      kS8Cols,
+                                      1,
+                                      0,
+                                      1,
+                                      s8_tile,
+                                      passes::all<kCols, kS8Cols, 1>()};
 }  // namespace detail
 
 }  // namespace octet

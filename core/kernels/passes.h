@@ -57,6 +57,16 @@ struct KernelPanel {
   float* reals;
 };
 
+/// A block of an operand [depth, valid] that is to become one panel of a float product: element
+/// (k, j) stands at data[k * step + j * next], where step or next is 1.
+struct FloatBlock {
+  const float* data;
+  Index step;
+  Index next;
+  Index depth;
+  int valid;
+};
+
 /// Loops over spans without a sum of floats in them, compiled once for each code path: an element
 /// is computed by the same roundings everywhere, so all paths give the same bits.
 struct Passes {
@@ -87,6 +97,8 @@ struct Passes {
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size,
                const AdamStep& step);
+  /// panel[k * columns + j] = block(k, j), 0 beyond the last column.
+  void (*pack_floats)(const FloatBlock& block, float* panel);
   /// Codes rounded half away, in the order that the path's int8 tile reads them.
   void (*pack_kernel)(const KernelColumns& from, const KernelPanel& to);
 };

@@ -27,19 +27,65 @@ static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
 }
 
 template <RoundMode mode>
+[[gnu::always_inline]] static inline float rounded(float x) {
+  return mode == RoundMode::half_to_even ? small::round_half_even(x) : small::round_half_away(x);
+}
+
+/// The rounded quotient x / scale, clamped; 0 of NaN.
+template <RoundMode mode>
+[[gnu::always_inline]] static inline float divided(float x, float scale, float lo, float hi) {
+  const float quotient = x / scale;
+  return rounded<mode>(clamped(quotient == quotient ? quotient : 0.0F, lo, hi));
+}
+
+// A division costs ten multiplications, and a product with 1 / scale rounds to the same integer
+// unless it lies close to a tie. Both are wrong by less than 3 half units in the last place of a
+// number of at most 255: 0.00005.
+inline constexpr float kClearOfTies = 0.5F - 0.0001F;
+
+[[gnu::always_inline]] static inline float reciprocal(float scale) {
+  // NaN, which is clear of nothing, where 1 / scale is not a normal number.
+  const bool normal = (scale > 1e-30F) & (scale < 1e30F);
+  return normal ? 1.0F / scale : __builtin_nanf("");
+}
+
+/// The rounded quotients of x[i] by scales[i], clamped to [lo, hi].
+template <RoundMode mode, int count>
+[[gnu::always_inline]] static inline void quotients(const float* __restrict x,
+                                                    const float* __restrict scales,
+                                                    const float* __restrict reciprocals, float lo,
+                                                    float hi, float* __restrict out) {
+  int unclear = 0;
+  for (int i = 0; i < count; ++i) {
+    const float number = clamped(x[i] * reciprocals[i], lo, hi);
+    out[i] = small::round_half_even(number);
+    unclear |= !(__builtin_fabsf(number - out[i]) <= kClearOfTies);
+  }
+  if (__builtin_expect(unclear, 0)) {
+    for (int i = 0; i < count; ++i) out[i] = divided<mode>(x[i], scales[i], lo, hi);
+  }
+}
+
+template <RoundMode mode>
 static void quantize(const float* __restrict in, std::size_t size, const CodeGrid& grid,
                      std::int8_t* __restrict out) {
-  const float scale = grid.scale;
+  constexpr int kBlock = 64;
   const std::int32_t zero_point = grid.zero_point;
   const auto lo = static_cast<float>(grid.qmin - zero_point);
   const auto hi = static_cast<float>(grid.qmax - zero_point);
-  for (std::size_t i = 0; i < size; ++i) {
-    const float quotient = in[i] / scale;
-    const float number = clamped(quotient == quotient ? quotient : 0.0F, lo, hi);
-    out[i] = to_code(mode == RoundMode::half_to_even ? small::round_half_even(number)
-                                                     : small::round_half_away(number),
-                     zero_point);
+  float scales[kBlock];
+  float reciprocals[kBlock];
+  for (int j = 0; j < kBlock; ++j) {
+    scales[j] = grid.scale;
+    reciprocals[j] = reciprocal(grid.scale);
   }
+  std::size_t i = 0;
+  for (; i + kBlock <= size; i += kBlock) {
+    float numbers[kBlock];
+    quotients<mode, kBlock>(in + i, scales, reciprocals, lo, hi, numbers);
+    for (int j = 0; j < kBlock; ++j) out[i + j] = to_code(numbers[j], zero_point);
+  }
+  for (; i < size; ++i) out[i] = to_code(divided<mode>(in[i], grid.scale, lo, hi), zero_point);
 }
 
 static void dequantize(const std::int8_t* __restrict in, std::size_t size, float scale,
@@ -150,15 +196,72 @@ static void adam(float* __restrict w, float* __restrict m, float* __restrict v,
   }
 }
 
+inline constexpr int kSquare = 4;
+
+/// out[i * stride + r] = rows[r][k + i] for r, i < 4.
+[[gnu::always_inline]] static inline void transpose_square(const float* const* rows, Index k,
+                                                           float* out, Index stride) {
+  using Vector [[gnu::vector_size(16)]] = float;
+  Vector a, b, c, d;
+  __builtin_memcpy(&a, rows[0] + k, sizeof(a));
+  __builtin_memcpy(&b, rows[1] + k, sizeof(b));
+  __builtin_memcpy(&c, rows[2] + k, sizeof(c));
+  __builtin_memcpy(&d, rows[3] + k, sizeof(d));
+  const Vector ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Vector ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Vector cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Vector cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Vector columns[kSquare] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                                   __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                                   __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                                   __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (int i = 0; i < kSquare; ++i) {
+    __builtin_memcpy(out + i * stride, &columns[i], sizeof(Vector));
+  }
+}
+
+template <int Columns>
+static void pack_floats(const FloatBlock& block, float* __restrict panel) {
+  const int valid = block.valid;
+  if (block.next == 1) {
+    for (Index k = 0; k < block.depth; ++k, panel += Columns) {
+      const float* row = block.data + k * block.step;
+      if (valid == Columns) {
+        __builtin_memcpy(panel, row, Columns * sizeof(float));
+        continue;
+      }
+      for (int j = 0; j < Columns; ++j) panel[j] = j < valid ? row[j] : 0.0F;
+    }
+    return;
+  }
+  // Columns beyond the last are read as the last, then overwritten with 0.
+  const auto column = [&](int j) { return block.data + (j < valid ? j : valid - 1) * block.next; };
+  const Index whole = block.depth / kSquare * kSquare;
+  for (int j = 0; j < Columns; j += kSquare) {
+    const float* columns[kSquare] = {column(j), column(j + 1), column(j + 2), column(j + 3)};
+    for (Index k = 0; k < whole; k += kSquare) {
+      transpose_square(columns, k, panel + k * Columns + j, Columns);
+    }
+    for (Index k = whole; k < block.depth; ++k) {
+      for (int i = 0; i < kSquare; ++i) panel[k * Columns + j + i] = columns[i][k];
+    }
+  }
+  for (Index k = 0; k < block.depth && valid < Columns; ++k) {
+    for (int j = valid; j < Columns; ++j) panel[k * Columns + j] = 0.0F;
+  }
+}
+
 /// Group rows of the kernel at a time: coded row by row, then laid out so that the codes of a
 /// column stand side by side.
 template <int Columns, int Group>
 static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   float scales[Columns];
+  float reciprocals[Columns];
   std::int32_t sums[Columns];
   std::int32_t magnitudes[Columns];
   for (int j = 0; j < Columns; ++j) {
     scales[j] = j < from.valid ? from.scales[j] : 1.0F;
+    reciprocals[j] = reciprocal(scales[j]);
     sums[j] = magnitudes[j] = 0;
   }
   const auto lo = static_cast<float>(from.qmin);
@@ -176,11 +279,11 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
           for (int j = 0; j < from.valid; ++j) row[j] = x[j];
         }
       }
+      float numbers[Columns];
+      quotients<RoundMode::half_away, Columns>(row, scales, reciprocals, lo, hi, numbers);
       float reals[Columns];
       for (int j = 0; j < Columns; ++j) {
-        const float quotient = row[j] / scales[j];
-        const float number = clamped(quotient == quotient ? quotient : 0.0F, lo, hi);
-        const auto code = static_cast<std::int32_t>(small::round_half_away(number));
+        const auto code = static_cast<std::int32_t>(numbers[j]);
         codes[r][j] = static_cast<std::int8_t>(code);
         sums[j] += code;
         magnitudes[j] += code < 0 ? -code : code;
@@ -201,8 +304,9 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   }
 }
 
-/// All of them, for a path whose int8 panels have these columns and groups.
-template <int Columns, int Group>
+/// All of them, for a path with these columns of a float panel and columns and groups of an int8
+/// panel.
+template <int FloatColumns, int Columns, int Group>
 static constexpr Passes all() {
   return {bytes_to_unit,
           quantize<RoundMode::half_to_even>,
@@ -215,6 +319,7 @@ static constexpr Passes all() {
           mask_columns,
           min_max,
           adam,
+          pack_floats<FloatColumns>,
           pack_kernel<Columns, Group>};
 }
 
