@@ -1,23 +1,14 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/tensor.h>
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 namespace octet {
 namespace {
-
-constexpr std::align_val_t kAlignment{64};
-
-std::shared_ptr<float[]> allocate(Index count) {
-  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-  auto* memory =
-      static_cast<float*>(::operator new[](std::max<std::size_t>(bytes, 64), kAlignment));
-  return {memory, [](float* p) { ::operator delete[](p, kAlignment); }};
-}
 
 Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   if (static_cast<Index>(index.size()) != shape.rank()) {
@@ -53,7 +44,7 @@ struct Tensor::Impl {
 Tensor::Tensor(const Shape& shape) : impl_(std::make_shared<Impl>()) {
   impl_->shape = shape;
   impl_->size = shape.size();
-  impl_->storage = allocate(impl_->size);
+  impl_->storage = allocate_floats(static_cast<std::size_t>(impl_->size));
   impl_->data = impl_->storage.get();
 }
 

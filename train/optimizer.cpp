@@ -61,20 +61,30 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   build(parameters);
   steps_.data()[0] += 1.0F;
   const double step = static_cast<double>(steps_.item());
+  // The pieces of all parameters in one parallel loop: entering one costs as much as a small piece.
+  struct Piece {
+    std::size_t parameter, begin, size;
+  };
+  std::vector<Piece> pieces;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    Tensor parameter = parameters[p].tensor;
-    if (!parameter.grad().defined()) continue;
-    const Tensor gradient = parameter.grad();
-    parallel_for(static_cast<std::size_t>(parameter.size()), kGrain,
-                 [&](std::size_t begin, std::size_t end) {
-                   std::vector<std::span<float>> slots;
-                   for (auto& slot : slots_) {
-                     slots.push_back(slot[p].span().subspan(begin, end - begin));
-                   }
-                   update(parameter.span().subspan(begin, end - begin),
-                          gradient.span().subspan(begin, end - begin), slots, learning_rate, step);
-                 });
+    if (!parameters[p].tensor.grad().defined()) continue;
+    const std::size_t size = parameters[p].tensor.span().size();
+    for (std::size_t begin = 0; begin < size; begin += kGrain) {
+      pieces.push_back({p, begin, std::min(kGrain, size - begin)});
+    }
   }
+  parallel_for(pieces.size(), 1, [&](std::size_t first, std::size_t last) {
+    std::vector<std::span<float>> slots(slots_.size());
+    for (std::size_t i = first; i < last; ++i) {
+      const auto [p, begin, size] = pieces[i];
+      for (std::size_t s = 0; s < slots.size(); ++s) {
+        slots[s] = slots_[s][p].span().subspan(begin, size);
+      }
+      Tensor parameter = parameters[p].tensor;
+      update(parameter.span().subspan(begin, size), parameter.grad().span().subspan(begin, size),
+             slots, learning_rate, step);
+    }
+  });
 }
 
 std::vector<NamedTensor> Optimizer::state() const {

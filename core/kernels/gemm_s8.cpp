@@ -19,7 +19,9 @@ constexpr Index kRowsPerChunk = 32;
 constexpr int kMaxRows = 8;
 constexpr int kMaxCols = 32;
 /// Kernels of fewer weights are packed by one thread.
-constexpr Index kParallelWork = Index{1} << 14;
+constexpr Index kParallelWeights = Index{1} << 14;
+/// Products below this many multiply-adds are not worth a second thread.
+constexpr Index kParallelWork = Index{1} << 20;
 
 std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
   constexpr std::align_val_t alignment{64};
@@ -100,7 +102,7 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   PackedS8 result(n, k);
   const Index cols = result.kernels_->s8_cols;
   const std::size_t panels = static_cast<std::size_t>((n + cols - 1) / cols);
-  const std::size_t grain = n * k < kParallelWork ? panels : 1;
+  const std::size_t grain = n * k < kParallelWeights ? panels : 1;
   parallel_for(panels, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t panel = begin; panel < end; ++panel) {
       const Index j0 = static_cast<Index>(panel) * cols;
@@ -141,10 +143,10 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
   const Index x_bytes = groups * table.s8_group * table.s8_x_bytes;
   const Index panel_bytes = groups * cols * table.s8_group;
   const auto run_rows = [&](std::size_t begin, std::size_t end) {
-    thread_local std::vector<std::uint8_t> prepared;
-    prepared.resize(static_cast<std::size_t>(kRowsPerChunk * x_bytes));
     const auto first = static_cast<Index>(begin);
     const Index count = static_cast<Index>(end) - first;
+    thread_local std::vector<std::uint8_t> prepared;
+    prepared.resize(static_cast<std::size_t>(count * x_bytes));
     prepare_rows(table, x + first * x_stride, x_stride, count, w.depth(), prepared.data(), x_bytes);
     for (Index j0 = 0; j0 < n; j0 += cols) {
       const std::int8_t* panel = w.data() + j0 / cols * panel_bytes;
@@ -166,7 +168,8 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
     }
     if (rows_done) rows_done(first, first + count);
   };
-  parallel_for(static_cast<std::size_t>(m), kRowsPerChunk, run_rows);
+  const Index rows_per_chunk = m * n * w.depth() < kParallelWork ? m : kRowsPerChunk;
+  parallel_for(static_cast<std::size_t>(m), static_cast<std::size_t>(rows_per_chunk), run_rows);
 }
 
 }  // namespace octet

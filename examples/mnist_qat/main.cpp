@@ -50,12 +50,12 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
-/// Starts this program anew with threads that sleep while they wait. GCC's OpenMP lets them spin,
-/// which on a machine with other work to do makes training slower by a factor of ten and more, and
-/// it reads its environment before main().
-void wait_passively(char** argv) {
+/// Starts this program anew with threads that soon sleep when they wait. GCC's OpenMP lets them spin
+/// for milliseconds, which on a machine with other work to do makes training slower by a factor of
+/// ten and more, and it reads its environment before main().
+void wait_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv("/proc/self/exe", argv);
+  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
 }
 
 std::string command_line(int argc, char** argv) {
@@ -90,7 +90,7 @@ int run_program(const mnist::Options& options, const std::string& resume_command
 int main(int argc, char** argv) {
   const auto [options, exit_code] = mnist::parse_options(argc, argv);
   if (!options) return exit_code;
-  wait_passively(argv);
+  wait_briefly(argv);
   std::signal(SIGINT, handle_stop);
   std::signal(SIGTERM, handle_stop);
   try {
