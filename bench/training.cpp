@@ -27,8 +27,8 @@ void epoch(benchmark::State& state, Sequential& model, bool quantized) {
                                   ? peak().int8_ops_per_second
                                   : peak().float_ops_per_second;
   const double floor = images * (kForward / forward_peak + kBackward / peak().float_ops_per_second);
-  state.counters["us_per_step"] =
-      benchmark::Counter(1e-6 * static_cast<double>(kSteps * state.iterations()),
+  state.counters["step"] =
+      benchmark::Counter(static_cast<double>(kSteps) * static_cast<double>(state.iterations()),
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["floor_share"] = benchmark::Counter(
       floor * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);

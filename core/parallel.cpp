@@ -30,13 +30,12 @@ void set_num_threads(int count) {
   requested_threads.store(count, std::memory_order_relaxed);
 }
 
-namespace detail {
-
-void parallel_chunks(std::size_t count, std::size_t grain, ChunkFn run, void* context) {
+void parallel_for(std::size_t count, std::size_t grain,
+                  FunctionRef<void(std::size_t begin, std::size_t end)> body) {
   const std::size_t step = std::max<std::size_t>(grain, 1);
   const std::size_t chunks = (count + step - 1) / step;
   const auto run_chunk = [&](std::size_t chunk) {
-    run(context, chunk * step, std::min(count, (chunk + 1) * step));
+    body(chunk * step, std::min(count, (chunk + 1) * step));
   };
   const int threads =
       static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(num_threads()), chunks));
@@ -58,5 +57,4 @@ void parallel_chunks(std::size_t count, std::size_t grain, ChunkFn run, void* co
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace detail
 }  // namespace octet

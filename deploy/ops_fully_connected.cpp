@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm_s8.h>
-#include <octet/core/parallel.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/deploy/kernel.h>
 
@@ -43,7 +42,7 @@ class FullyConnected final : public Kernel {
       const std::int64_t offset =
           bias[j] - zero_point * weights_.row_sums()[j] + depth_ * zero_point * weight_zero_point_;
       // Only the sum with the product of codes has to fit: that one is exact modulo 2^32.
-      offsets_.push_back(static_cast<std::uint32_t>(offset));
+      start_.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(offset)));
     }
   }
 
@@ -56,16 +55,13 @@ class FullyConnected final : public Kernel {
     auto* y = reinterpret_cast<std::int8_t*>(out);
     auto* acc = reinterpret_cast<std::int32_t*>(scratch);
     const auto units = static_cast<std::size_t>(units_);
-    const auto depth = static_cast<std::size_t>(depth_);
-    parallel_for(static_cast<std::size_t>(samples * rows_), kRowsPerChunk,
-                 [&](std::size_t begin, std::size_t end) {
-                   const std::span sums(acc + begin * units, (end - begin) * units);
-                   gemm_s8(static_cast<Index>(end - begin), x + begin * depth, depth_, weights_,
-                           sums.data());
-                   add_offsets(x + begin * depth, sums);
-                   requantizer_.requantize(sums, std::span(y + begin * units, sums.size()),
-                                           output_zero_point_, range_.lo, range_.hi);
-                 });
+    gemm_s8(samples * rows_, x, depth_, weights_, acc, start_, [&](Index begin, Index end) {
+      const std::size_t at = static_cast<std::size_t>(begin) * units;
+      const std::span sums(acc + at, static_cast<std::size_t>(end - begin) * units);
+      if (weight_zero_point_ != 0) subtract_rows(x + begin * depth_, sums);
+      requantizer_.requantize(sums, std::span(y + at, sums.size()), output_zero_point_, range_.lo,
+                              range_.hi);
+    });
   }
 
  private:
@@ -89,23 +85,17 @@ class FullyConnected final : public Kernel {
     }
   }
 
-  void add_offsets(const std::int8_t* x, std::span<std::int32_t> acc) const {
+  /// Takes zw * sum of the row's codes off each row's sums, modulo 2^32.
+  void subtract_rows(const std::int8_t* x, std::span<std::int32_t> acc) const {
     const auto units = static_cast<std::size_t>(units_);
-    for (std::size_t row = 0; row * units < acc.size(); ++row) {
-      const std::uint32_t from_row = weight_zero_point_ == 0 ? 0 : weigh_row(x, row);
-      std::int32_t* sums = acc.data() + row * units;
-      for (std::size_t j = 0; j < units; ++j) {
-        sums[j] =
-            static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) + offsets_[j] - from_row);
+    for (std::size_t row = 0; row * units < acc.size(); ++row, x += depth_) {
+      std::int64_t sum = 0;
+      for (Index i = 0; i < depth_; ++i) sum += x[i];
+      const auto weighed = static_cast<std::uint32_t>(sum * weight_zero_point_);
+      for (std::int32_t& value : acc.subspan(row * units, units)) {
+        value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) - weighed);
       }
     }
-  }
-
-  /// zw * sum of the row's codes, modulo 2^32.
-  std::uint32_t weigh_row(const std::int8_t* x, std::size_t row) const {
-    std::int64_t sum = 0;
-    for (Index i = 0; i < depth_; ++i) sum += x[static_cast<Index>(row) * depth_ + i];
-    return static_cast<std::uint32_t>(sum * weight_zero_point_);
   }
 
   Index units_;
@@ -116,7 +106,8 @@ class FullyConnected final : public Kernel {
   PackedS8 weights_;
   Requantizer requantizer_;
   ActivationRange range_;
-  std::vector<std::uint32_t> offsets_;
+  /// What the sum of each unit starts from, modulo 2^32.
+  std::vector<std::int32_t> start_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace octet {
@@ -37,20 +38,33 @@ Index groups_of(const KernelTable& table, Index k) {
 /// Rows of x as the tiles read them: shifted or widened, and padded to whole groups.
 void prepare_rows(const KernelTable& table, const std::int8_t* x, Index x_stride, Index rows,
                   Index k, std::uint8_t* out, Index out_stride) {
+  const auto size = static_cast<std::size_t>(k);
   for (Index i = 0; i < rows; ++i) {
     const std::int8_t* from = x + i * x_stride;
     std::uint8_t* to = out + i * out_stride;
     if (table.s8_x_bytes == 2) {
-      auto* wide = reinterpret_cast<std::int16_t*>(to);
-      std::copy(from, from + k, wide);
-      std::fill(wide + k, wide + out_stride / 2, std::int16_t{0});
+      table.passes.widen_codes(from, size, reinterpret_cast<std::int16_t*>(to));
     } else {
-      const auto shift = static_cast<std::uint8_t>(table.s8_offset);
-      for (Index j = 0; j < k; ++j) to[j] = static_cast<std::uint8_t>(from[j] + shift);
-      // The padding of the weights is zero, so that of x may be anything.
-      std::fill(to + k, to + out_stride, std::uint8_t{0});
+      table.passes.shift_codes(from, size, table.s8_offset, to);
     }
+    // The padding of the weights is zero, so that of x may be anything.
+    std::fill(to + k * table.s8_x_bytes, to + out_stride, std::uint8_t{0});
   }
+}
+
+/// What the sums of each column start from, panels padded: `start`, less what shifting x adds.
+std::span<const std::int32_t> starts(const PackedS8& w, std::span<const std::int32_t> start) {
+  thread_local std::vector<std::int32_t> padded;
+  const KernelTable& table = w.kernel_table();
+  const auto sums = w.row_sums();
+  const auto cols = static_cast<std::size_t>(table.s8_cols);
+  padded.assign((sums.size() + cols - 1) / cols * cols, 0);
+  for (std::size_t j = 0; j < sums.size(); ++j) {
+    const auto shift = static_cast<std::uint32_t>(table.s8_offset * sums[j]);
+    const auto from = start.empty() ? 0U : static_cast<std::uint32_t>(start[j]);
+    padded[j] = static_cast<std::int32_t>(from - shift);
+  }
+  return padded;
 }
 
 }  // namespace
@@ -82,14 +96,18 @@ Index PackedS8::place(Index j, Index i) const {
 PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
   const Index cols = kernels_->s8_cols;
   std::fill_n(data_.get(), (n + cols - 1) / cols * panel_bytes(), std::int8_t{0});
+  const Index group = kernels_->s8_group;
   for (Index j = 0; j < n; ++j) {
+    const std::int8_t* row = rows + j * k;
     std::int32_t sum = 0;
     std::int32_t magnitude = 0;
     for (Index i = 0; i < k; ++i) {
-      const std::int8_t code = rows[j * k + i];
-      data_[place(j, i)] = code;
-      sum += code;
-      magnitude += std::abs(std::int32_t{code});
+      sum += row[i];
+      magnitude += std::abs(std::int32_t{row[i]});
+    }
+    std::int8_t* to = data_.get() + place(j, 0);
+    for (Index i = 0; i < k; i += group, to += cols * group) {
+      std::memcpy(to, row + i, static_cast<std::size_t>(std::min(group, k - i)));
     }
     row_sums_[static_cast<std::size_t>(j)] = sum;
     row_magnitudes_[static_cast<std::size_t>(j)] = magnitude;
@@ -134,7 +152,8 @@ std::vector<std::int8_t> PackedS8::unpack() const {
 }
 
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
-             const std::function<void(Index begin, Index end)>& rows_done) {
+             std::span<const std::int32_t> start,
+             FunctionRef<void(Index begin, Index end)> rows_done) {
   if (m <= 0 || w.rows() == 0) return;
   const KernelTable& table = w.kernel_table();
   const Index n = w.rows();
@@ -142,6 +161,7 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
   const Index groups = groups_of(table, w.depth());
   const Index x_bytes = groups * table.s8_group * table.s8_x_bytes;
   const Index panel_bytes = groups * cols * table.s8_group;
+  const std::span<const std::int32_t> from = starts(w, start);
   const auto run_rows = [&](std::size_t begin, std::size_t end) {
     const auto first = static_cast<Index>(begin);
     const Index count = static_cast<Index>(end) - first;
@@ -151,19 +171,17 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
     for (Index j0 = 0; j0 < n; j0 += cols) {
       const std::int8_t* panel = w.data() + j0 / cols * panel_bytes;
       const Index valid = std::min(cols, n - j0);
-      const auto sums = w.row_sums().subspan(static_cast<std::size_t>(j0));
       for (Index i = 0; i < count; i += table.s8_rows) {
         const auto rows = static_cast<int>(std::min<Index>(table.s8_rows, count - i));
-        alignas(64) std::array<std::int32_t, kMaxRows * kMaxCols> tile;
-        table.s8_tile(rows, groups, prepared.data() + i * x_bytes, x_bytes, panel, tile.data(),
-                      cols);
-        for (int r = 0; r < rows; ++r) {
-          std::int32_t* out = acc + (first + i + r) * n + j0;
-          const std::int32_t* in = tile.data() + r * cols;
-          for (Index j = 0; j < valid; ++j) {
-            out[j] = in[j] - table.s8_offset * sums[static_cast<std::size_t>(j)];
-          }
+        const std::uint8_t* codes = prepared.data() + i * x_bytes;
+        std::int32_t* out = acc + (first + i) * n + j0;
+        if (valid == cols) {
+          table.s8_tile(rows, groups, codes, x_bytes, panel, from.data() + j0, out, n);
+          continue;
         }
+        alignas(64) std::array<std::int32_t, kMaxRows * kMaxCols> tile;
+        table.s8_tile(rows, groups, codes, x_bytes, panel, from.data() + j0, tile.data(), cols);
+        for (int r = 0; r < rows; ++r) std::copy_n(tile.data() + r * cols, valid, out + r * n);
       }
     }
     if (rows_done) rows_done(first, first + count);

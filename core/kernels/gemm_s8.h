@@ -1,9 +1,9 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -50,12 +50,14 @@ class PackedS8 {
   Index place(Index j, Index i) const;
 };
 
-/// acc[i, j] = sum over k of x[i, k] * w[j, k], exact in int32: x is [m, k] with rows `x_stride`
-/// apart, acc is [m, w.rows()] row-major. Zero points are the caller's: with zx and zw,
+/// acc[i, j] = start[j] + sum over k of x[i, k] * w[j, k], modulo 2^32, so exact where the result
+/// fits int32: x is [m, k] with rows `x_stride` apart, acc is [m, w.rows()] row-major; without
+/// `start` 0 is added. Zero points are the caller's: with zx and zw,
 /// sum (x - zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw.
 /// k is at most 131,071, so that no sum overflows (InvalidArgument beyond, when packing).
 /// `rows_done(begin, end)` is called, by the thread that made them, for rows that are complete.
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
-             const std::function<void(Index begin, Index end)>& rows_done = {});
+             std::span<const std::int32_t> start = {},
+             FunctionRef<void(Index begin, Index end)> rows_done = {});
 
 }  // namespace octet

@@ -36,10 +36,11 @@ struct KernelTable {
   int s8_offset;
   /// Bytes of one prepared code of x: 1, or 2 where the path widens first.
   int s8_x_bytes;
-  /// acc[r, j] = sum over k of x[r, k] * panel[k, j] for r < rows <= s8_rows prepared rows of x
-  /// `x_stride` bytes apart, s8_cols columns; k counted in groups.
+  /// acc[r, j] = start[j] + sum over k of x[r, k] * panel[k, j] for r < rows <= s8_rows prepared
+  /// rows of x `x_stride` bytes apart, s8_cols columns; k counted in groups. Modulo 2^32.
   void (*s8_tile)(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-                  const std::int8_t* panel, std::int32_t* acc, Index acc_stride);
+                  const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+                  Index acc_stride);
 
   /// The loops that are no products.
   Passes passes;

@@ -64,10 +64,14 @@ constexpr int kS8Group = 2;
 // The u8 x s8 pair instruction of AVX2 saturates; widening to 16 bits first is exact.
 template <int R>
 void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             std::int32_t* acc, Index acc_stride) {
+             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
   __m256i sum[R][2];
+  const auto* first = reinterpret_cast<const __m256i*>(start);
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
+  for (int r = 0; r < R; ++r) {
+    sum[r][0] = _mm256_loadu_si256(first);
+    sum[r][1] = _mm256_loadu_si256(first + 1);
+  }
   for (Index g = 0; g < groups; ++g) {
     const auto* p = reinterpret_cast<const __m128i*>(panel + g * kS8Cols * kS8Group);
     const __m256i w0 = _mm256_cvtepi8_epi16(_mm_load_si128(p));
@@ -90,16 +94,17 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
 }
 
 void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, std::int32_t* acc, Index acc_stride) {
+             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+             Index acc_stride) {
   switch (rows) {
     case 1:
-      return s8_rows<1>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<1>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 2:
-      return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<2>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 3:
-      return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<3>(groups, x, x_stride, panel, start, acc, acc_stride);
     default:
-      return s8_rows<kS8Rows>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<kS8Rows>(groups, x, x_stride, panel, start, acc, acc_stride);
   }
 }
 

@@ -86,13 +86,22 @@ __m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
 }
 #endif
 
+/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
+/// before.
 template <int R>
 void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             std::int32_t* acc, Index acc_stride) {
-  __m512i sum[R][2];
+             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+  constexpr int kApart = R == 1 ? 6 : R == 2 ? 3 : R == 3 ? 2 : 1;
+  __m512i sum[kApart][R][2];
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
-  for (Index g = 0; g < groups; ++g) {
+  for (int u = 0; u < kApart; ++u) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      sum[u][r][0] = u == 0 ? _mm512_loadu_si512(start) : _mm512_setzero_si512();
+      sum[u][r][1] = u == 0 ? _mm512_loadu_si512(start + 16) : _mm512_setzero_si512();
+    }
+  }
+  const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
     const std::int8_t* p = panel + g * kS8Cols * kS8Group;
     const __m512i w0 = load_weights(p);
     const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
@@ -101,36 +110,48 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
       std::int32_t codes;
       __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
       const __m512i broadcast = _mm512_set1_epi32(codes);
-      sum[r][0] = multiply_add(sum[r][0], broadcast, w0);
-      sum[r][1] = multiply_add(sum[r][1], broadcast, w1);
+      sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
+      sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
     }
+  };
+  Index g = 0;
+  for (; g + kApart <= groups; g += kApart) {
+#pragma GCC unroll 8
+    for (int u = 0; u < kApart; ++u) add_group(g + u, u);
   }
+  for (; g < groups; ++g) add_group(g, 0);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-    _mm512_storeu_si512(acc + r * acc_stride, sum[r][0]);
-    _mm512_storeu_si512(acc + r * acc_stride + 16, sum[r][1]);
+#pragma GCC unroll 8
+    for (int u = 1; u < kApart; ++u) {
+      sum[0][r][0] = _mm512_add_epi32(sum[0][r][0], sum[u][r][0]);
+      sum[0][r][1] = _mm512_add_epi32(sum[0][r][1], sum[u][r][1]);
+    }
+    _mm512_storeu_si512(acc + r * acc_stride, sum[0][r][0]);
+    _mm512_storeu_si512(acc + r * acc_stride + 16, sum[0][r][1]);
   }
 }
 
 void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, std::int32_t* acc, Index acc_stride) {
+             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+             Index acc_stride) {
   switch (rows) {
     case 1:
-      return s8_rows<1>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<1>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 2:
-      return s8_rows<2>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<2>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 3:
-      return s8_rows<3>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<3>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 4:
-      return s8_rows<4>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<4>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 5:
-      return s8_rows<5>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<5>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 6:
-      return s8_rows<6>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<6>(groups, x, x_stride, panel, start, acc, acc_stride);
     case 7:
-      return s8_rows<7>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<7>(groups, x, x_stride, panel, start, acc, acc_stride);
     default:
-      return s8_rows<kS8Rows>(groups, x, x_stride, panel, acc, acc_stride);
+      return s8_rows<kS8Rows>(groups, x, x_stride, panel, start, acc, acc_stride);
   }
 }
 

@@ -28,15 +28,21 @@ constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
 
 void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, std::int32_t* acc, Index acc_stride) {
+             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+             Index acc_stride) {
   for (int r = 0; r < rows; ++r) {
     const auto* codes = reinterpret_cast<const std::int8_t*>(x + r * x_stride);
-    std::int32_t sums[kS8Cols] = {};
+    std::uint32_t sums[kS8Cols];
+    for (int j = 0; j < kS8Cols; ++j) sums[j] = static_cast<std::uint32_t>(start[j]);
     for (Index g = 0; g < groups; ++g) {
       const std::int32_t code = codes[g];
-      for (int j = 0; j < kS8Cols; ++j) sums[j] += code * panel[g * kS8Cols + j];
+      for (int j = 0; j < kS8Cols; ++j) {
+        sums[j] += static_cast<std::uint32_t>(code * panel[g * kS8Cols + j]);
+      }
     }
-    for (int j = 0; j < kS8Cols; ++j) acc[r * acc_stride + j] = sums[j];
+    for (int j = 0; j < kS8Cols; ++j) {
+      acc[r * acc_stride + j] = static_cast<std::int32_t>(sums[j]);
+    }
   }
 }
 

@@ -72,6 +72,10 @@ struct FloatBlock {
 struct Passes {
   /// out = in / 255.
   void (*bytes_to_unit)(const std::uint8_t* in, std::size_t size, float* out);
+  /// out = in + shift, as unsigned bytes or as int16: codes as an int8 tile wants them.
+  void (*shift_codes)(const std::int8_t* in, std::size_t size, std::int32_t shift,
+                      std::uint8_t* out);
+  void (*widen_codes)(const std::int8_t* in, std::size_t size, std::int16_t* out);
   /// Ties to even, and away from zero. NaN counts as 0.
   void (*quantize_even)(const float* in, std::size_t size, const CodeGrid& grid, std::int8_t* out);
   void (*quantize_away)(const float* in, std::size_t size, const CodeGrid& grid, std::int8_t* out);
@@ -84,9 +88,9 @@ struct Passes {
                      std::int8_t* out);
   void (*requantize_each)(const std::int32_t* in, std::size_t size, const float* factors,
                           const CodeGrid& grid, std::int8_t* out);
-  /// sums[j] += start[j]; real[j] = clamp(sums[j] * worth[j], lo, hi).
-  void (*finish_sums)(std::int32_t* sums, std::size_t size, const std::int32_t* start,
-                      const float* worth, float lo, float hi, float* real);
+  /// real[j] = clamp(sums[j] * worth[j], lo, hi).
+  void (*real_sums)(const std::int32_t* sums, std::size_t size, const float* worth, float lo,
+                    float hi, float* real);
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);

@@ -16,6 +16,16 @@ static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<float>(in[i]) / 255.0F;
 }
 
+static void shift_codes(const std::int8_t* __restrict in, std::size_t size, std::int32_t shift,
+                        std::uint8_t* __restrict out) {
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::uint8_t>(in[i] + shift);
+}
+
+static void widen_codes(const std::int8_t* __restrict in, std::size_t size,
+                        std::int16_t* __restrict out) {
+  for (std::size_t i = 0; i < size; ++i) out[i] = in[i];
+}
+
 /// Clamping to integers before rounding gives what clamping after it would.
 [[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
   const float above = x < lo ? lo : x;
@@ -119,11 +129,9 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   requantize_by<true>(in, size, factors, grid, out);
 }
 
-static void finish_sums(std::int32_t* __restrict sums, std::size_t size,
-                        const std::int32_t* __restrict start, const float* __restrict worth,
-                        float lo, float hi, float* __restrict real) {
+static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
+                      const float* __restrict worth, float lo, float hi, float* __restrict real) {
   for (std::size_t j = 0; j < size; ++j) {
-    sums[j] += start[j];
     real[j] = clamped(static_cast<float>(sums[j]) * worth[j], lo, hi);
   }
 }
@@ -309,12 +317,14 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
 template <int FloatColumns, int Columns, int Group>
 static constexpr Passes all() {
   return {bytes_to_unit,
+          shift_codes,
+          widen_codes,
           quantize<RoundMode::half_to_even>,
           quantize<RoundMode::half_away>,
           dequantize,
           requantize,
           requantize_each,
-          finish_sums,
+          real_sums,
           window_gradient,
           mask_columns,
           min_max,

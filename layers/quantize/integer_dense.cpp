@@ -68,13 +68,15 @@ struct IntegerDense::Operands {
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
 
-  /// Gradients that reach the kernel where it lies within its own range.
+  /// Gradients that reach the kernel where its code is not clamped: half a step beyond the reals of
+  /// qmin and qmax. At those reals themselves the weight that made the range would get a gradient
+  /// or none as its scale happened to be rounded.
   void mask_kernel_gradient(Tensor& gradient) const {
     std::vector<float> lowest(units());
     std::vector<float> highest(units());
     for (std::size_t j = 0; j < units(); ++j) {
-      lowest[j] = static_cast<float>(codes.weight_params.qmin) * weight_scale(j);
-      highest[j] = static_cast<float>(codes.weight_params.qmax) * weight_scale(j);
+      lowest[j] = (static_cast<float>(codes.weight_params.qmin) - 0.5F) * weight_scale(j);
+      highest[j] = (static_cast<float>(codes.weight_params.qmax) + 0.5F) * weight_scale(j);
     }
     const float* w = kernel.data();
     float* g = gradient.data();
@@ -116,12 +118,13 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   real_ = Tensor({rows, units});
   sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
   float* real = real_.data();
-  gemm_s8(rows, codes_of(x, grid).get(), inputs, weights, sums_.get(), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      kernels().passes.finish_sums(sums_.get() + i * units, start.size(), start.data(),
-                                   worth.data(), clamp.lo, clamp.hi, real + i * units);
-    }
-  });
+  gemm_s8(rows, codes_of(x, grid).get(), inputs, weights, sums_.get(), start,
+          [&](Index begin, Index end) {
+            for (Index i = begin; i < end; ++i) {
+              kernels().passes.real_sums(sums_.get() + i * units, worth.size(), worth.data(),
+                                         clamp.lo, clamp.hi, real + i * units);
+            }
+          });
   operands_ = std::move(operands);
 }
 

@@ -34,7 +34,7 @@ class IntegerDense {
 
   /// y_q = clamp(rescale(acc) + zero_point), on the grid `output`. Gradients reach x, the kernel
   /// and the bias: for the result where real_output() lies between the reals of qmin and qmax and
-  /// the activation lets it pass, for the kernel where it lies in its own range.
+  /// the activation lets it pass, for the kernel where its code is not clamped.
   Tensor output(const QuantParams& output) const;
 
  private:

@@ -105,21 +105,31 @@ TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
   }
 }
 
-TEST_P(PassesTest, FinishedSumsAreShiftedWeighedAndClamped) {
+TEST_P(PassesTest, SumsBecomeClampedReals) {
   for (const std::size_t size : kSizes) {
-    std::vector<std::int32_t> acc(size);
-    std::vector<std::int32_t> start(size);
-    for (std::size_t i = 0; i < size; ++i) {
-      acc[i] = static_cast<std::int32_t>(i * 37) - 900;
-      start[i] = static_cast<std::int32_t>(i) - 20;
-    }
-    const std::vector<std::int32_t> before = acc;
-    const std::vector<float> worth(size, 0.01F);
+    const std::vector<std::int32_t> acc = sums(size);
+    const std::vector<float> worth = values(size, 8);
     std::vector<float> real(size);
-    passes().finish_sums(acc.data(), size, start.data(), worth.data(), 0.0F, 6.0F, real.data());
+    passes().real_sums(acc.data(), size, worth.data(), -900.0F, 6e5F, real.data());
     for (std::size_t i = 0; i < size; ++i) {
-      EXPECT_EQ(acc[i], before[i] + start[i]);
-      EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * 0.01F, 0.0F, 6.0F));
+      EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * worth[i], -900.0F, 6e5F));
+    }
+  }
+}
+
+TEST_P(PassesTest, CodesAreShiftedAndWidened) {
+  std::vector<std::int8_t> codes(256);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = static_cast<std::int8_t>(static_cast<int>(i) - 128);
+  }
+  for (const std::size_t size : {std::size_t{256}, std::size_t{45}}) {
+    std::vector<std::uint8_t> shifted(size);
+    std::vector<std::int16_t> wide(size);
+    passes().shift_codes(codes.data(), size, 128, shifted.data());
+    passes().widen_codes(codes.data(), size, wide.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(shifted[i], codes[i] + 128);
+      EXPECT_EQ(wide[i], codes[i]);
     }
   }
 }

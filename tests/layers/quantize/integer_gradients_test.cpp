@@ -82,9 +82,10 @@ TEST(IntegerGradients, PassWhereRelu6Does) {
   expect_tensor(g.x, {5, 1}, {0, 0, 4, 0, 0});
 }
 
-TEST(IntegerGradients, PassWhereTheKernelLiesInItsRangeInclusive) {
-  const float above = std::nextafter(127.0F, 1e9F);
-  const auto wrapper = whole_numbers(Activation::none, 4, {127, above, -127, -above}, {0});
+TEST(IntegerGradients, PassWhereTheKernelsCodeIsNotClamped) {
+  const float end = 127.5F;
+  const float above = std::nextafter(end, 1e9F);
+  const auto wrapper = whole_numbers(Activation::none, 4, {end, above, -end, -above}, {0});
   const Gradients g =
       gradients_of(*wrapper, Tensor::from({1, 4}, {1, 1, 1, 1}), Tensor::ones({1, 1}));
   expect_tensor(g.y, {1, 1}, {0});
@@ -99,10 +100,30 @@ TEST(IntegerGradients, OfAKernelWithItsLowestCodeReachesOneStepFurtherBelow) {
   config->activation = fixed(-1000.0F, 1000.0F);
   QuantizeWrapper wrapper(std::make_unique<Dense>(1, Activation::none, "d"), config);
   wrapper.build({3}, Random());
-  fill(wrapper.wrapped().kernel(), {-128.0F, -129.0F, 128.0F});
+  fill(wrapper.wrapped().kernel(), {-128.5F, -129.0F, 128.0F});
   ASSERT_EQ(wrapper.kernel_quantizer()->params().scale(), 1.0F);
   const Gradients g = gradients_of(wrapper, Tensor::ones({1, 3}), Tensor::ones({1, 1}));
   expect_tensor(g.kernel, {3, 1}, {1, 0, 0});
+}
+
+TEST(IntegerGradients, ReachTheWeightThatMadeTheRangeHoweverItsScaleIsRounded) {
+  const auto config = std::make_shared<CustomConfig>();
+  config->activation = fixed(-1000.0F, 1000.0F);
+  QuantizeWrapper wrapper(std::make_unique<Dense>(1, Activation::none, "d"), config);
+  wrapper.build({2}, Random());
+  int rounded_down = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const float largest = 0.1F + 0.0001F * static_cast<float>(i);
+    if (largest / 127.0F * 127.0F >= largest) continue;
+    ++rounded_down;
+    fill(wrapper.wrapped().kernel(), {largest, -largest});
+    wrapper.refresh_kernel_range();
+    ASSERT_LT(wrapper.kernel_quantizer()->params().scale() * 127.0F, largest);
+    Tensor(wrapper.wrapped().kernel()).zero_grad();
+    const Gradients g = gradients_of(wrapper, Tensor::ones({1, 2}), Tensor::ones({1, 1}));
+    expect_tensor(g.kernel, {2, 1}, {1, 1});
+  }
+  EXPECT_GT(rounded_down, 0);
 }
 
 TEST(IntegerGradients, UseTheRoundedWeights) {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace octet {
+
+template <class Signature>
+class FunctionRef;
+
+/// A callable that is passed down and called before the call returns: two pointers, never an
+/// allocation. It does not own what it refers to.
+template <class Result, class... Arguments>
+class FunctionRef<Result(Arguments...)> {
+ public:
+  /// Refers to nothing.
+  FunctionRef() = default;
+
+  template <class Callable>
+  requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef>)
+      // NOLINTNEXTLINE(google-explicit-constructor): a lambda is to be passed as it is
+      FunctionRef(Callable&& callable)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
+        call_([](void* object, Arguments... arguments) -> Result {
+          return (*static_cast<std::remove_reference_t<Callable>*>(object))(
+              std::forward<Arguments>(arguments)...);
+        }) {}
+
+  explicit operator bool() const { return call_ != nullptr; }
+  Result operator()(Arguments... arguments) const {
+    return call_(object_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  void* object_ = nullptr;
+  Result (*call_)(void*, Arguments...) = nullptr;
+};
+
+}  // namespace octet
