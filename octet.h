@@ -8,6 +8,7 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
 #include <octet/core/parallel.h>
+#include <octet/core/profile.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>

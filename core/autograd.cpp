@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/profile.h>
 
 #include <algorithm>
 #include <atomic>
@@ -115,6 +116,7 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
   }
   auto node = std::make_shared<Node>();
   node->operation = operation;
+  node->owner = profiled_detail();
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
@@ -135,7 +137,10 @@ class BackwardPass {
     sums_[nodes_.front().get()].add(seed);
     for (const auto& node : nodes_) {
       const Sum sum = std::move(sums_[node.get()]);
-      if (sum.value.defined()) pass_on(*node, node->backward(sum.value));
+      if (sum.value.defined()) {
+        const ProfileScope scope("backward", node->owner);
+        pass_on(*node, node->backward(sum.value));
+      }
       node->freed = true;
       node->backward = nullptr;
     }

@@ -21,6 +21,8 @@ struct Node {
   BackwardFn backward;
   /// Nodes are numbered as they are made: later ones depend only on earlier ones.
   std::uint64_t sequence = 0;
+  /// Whose op it is, for a Profile; empty where none is made.
+  std::string owner;
   bool freed = false;
 
   Node() = default;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
+#include <octet/core/profile.h>
 #include <octet/layers/sequential.h>
 
 #include <algorithm>
@@ -104,6 +105,7 @@ Tensor Sequential::forward(const Tensor& x, const ForwardContext& context) const
   require_built("forward");
   Tensor value = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const ProfileScope scope("forward", layers_[i]->name());
     value = layers_[i]->forward(value, {context.mode, context.random.fork(i)});
   }
   return value;
@@ -114,8 +116,10 @@ Tensor Sequential::forward_logits(const Tensor& x, const ForwardContext& context
   Tensor value = x;
   const std::size_t last = layers_.size() - 1;
   for (std::size_t i = 0; i < last; ++i) {
+    const ProfileScope scope("forward", layers_[i]->name());
     value = layers_[i]->forward(value, {context.mode, context.random.fork(i)});
   }
+  const ProfileScope scope("forward", layers_[last]->name());
   return layers_[last]->forward_logits(value, {context.mode, context.random.fork(last)});
 }
 

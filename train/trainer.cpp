@@ -111,8 +111,14 @@ void Trainer::prepare(DataLoader& loader, const Dataset& test) {
 bool Trainer::run_epoch(DataLoader& loader, int epochs) {
   const Clock::time_point begin = Clock::now();
   const double seconds_before = sums_.seconds;
+  double seconds_profiled = seconds_before;
   Batch batch;
-  while (loader.next(batch)) {
+  const Profiling profiling(options_.profile);
+  const auto next = [&] {
+    const ProfileScope scope("data");
+    return loader.next(batch);
+  };
+  while (next()) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*model_, step_);
     batch.features = fit_to_input(*model_, batch.features);
     run_step(batch, options_.schedule(step_));
@@ -120,6 +126,10 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
     position_ = loader.position();
     sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
     for (const auto& callback : callbacks_) callback->on_step_end(progress(loader, epochs));
+    if (options_.profile != nullptr) {
+      options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);
+      seconds_profiled = sums_.seconds;
+    }
     if (options_.should_stop && options_.should_stop()) return false;
   }
   return true;
@@ -130,11 +140,14 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
                                .random = Random(options_.seed, kStepStream).fork(step_)};
   try {
     const Tensor output = model_->forward_logits(batch.features, context);
-    Tensor loss = options_.loss(output, batch.labels);
+    Tensor loss = loss_of(output, batch.labels);
     check_loss(loss, batch.features);
     const auto images = static_cast<double>(batch.labels.size());
     sums_.loss += static_cast<double>(loss.item()) * images;
-    sums_.right += accuracy(output, batch.labels) * images;
+    {
+      const ProfileScope scope("metrics");
+      sums_.right += accuracy(output, batch.labels) * images;
+    }
     sums_.images += images;
     model_->zero_grad();
     loss.backward();
@@ -142,8 +155,14 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
     throw NumericError(fmt::format("training stopped at {}: {}", place(), error.what()));
   }
   const auto parameters = model_->parameters();
+  const ProfileScope scope("optimizer");
   if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
   optimizer_->step(parameters, learning_rate);
+}
+
+Tensor Trainer::loss_of(const Tensor& output, const Labels& labels) const {
+  const ProfileScope scope("loss");
+  return options_.loss(output, labels);
 }
 
 void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/profile.h>
 #include <octet/deploy/lower.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callback.h>
@@ -34,6 +35,8 @@ struct TrainerOptions {
   Augment augment{};
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;
+  /// Where given, the time of every step is added to it, by phase and layer.
+  Profile* profile = nullptr;
   /// Asked after every step; true ends fit() there, to be resumed later.
   std::function<bool()> should_stop{};
 };
@@ -103,6 +106,7 @@ class Trainer {
   void run_step(const Batch& batch, float learning_rate);
   void finish_epoch(const Dataset& test);
   void score(EpochRecord& record, const Dataset& test) const;
+  Tensor loss_of(const Tensor& output, const Labels& labels) const;
   void check_loss(const Tensor& loss, const Tensor& features) const;
   Progress progress(const DataLoader& loader, int epochs) const;
   std::string place() const;

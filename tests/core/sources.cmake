@@ -12,4 +12,5 @@ set(OCTET_CORE_TESTS
   core/parallel_test.cpp
   core/random_test.cpp
   core/shape_test.cpp
+  core/profile_test.cpp
   core/tensor_test.cpp)

@@ -7,6 +7,7 @@ set(OCTET_TRAIN_TESTS
   train/history_test.cpp
   train/loss_test.cpp
   train/optimizer_test.cpp
+  train/profile_test.cpp
   train/progress_bar_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
