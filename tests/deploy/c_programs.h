@@ -21,8 +21,8 @@ inline std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::stringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + name;
-    if (::access(file.c_str(), X_OK) == 0) return file;
+    folder.append("/").append(name);
+    if (::access(folder.c_str(), X_OK) == 0) return folder;
   }
   return "";
 }

@@ -158,6 +158,75 @@ TEST_F(CSourceCompile, SoftmaxHasTheInterpretersBytes) {
   }
 }
 
+/// Compares the floats in integers of contract fp32 with the processor's own.
+constexpr const char* kFloatCheck = R"(#include "net.c"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t state = 1;
+static uint32_t draw(void)
+{
+    state = state * 1664525u + 1013904223u;
+    return state >> 1;
+}
+
+/* Positive, from 2^-low to 2^high. */
+static uint32_t draw_bits(uint32_t low, uint32_t high)
+{
+    return ((127 - low + draw() % (low + high)) << 23) | (draw() & 0x7fffff);
+}
+
+static float real(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static int same(net_float32 x, float value)
+{
+    return x.digits <= 0x1000000 && (float)ldexp((double)x.digits, x.exponent) == value;
+}
+
+int main(void)
+{
+    for (int i = 0; i < 2000000; ++i) {
+        const uint32_t a = draw() % 50 == 0 ? draw() & 0xffffff : draw_bits(60, 12);
+        const uint32_t b = draw() % 50 == 0 ? draw() & 0xffffff : draw_bits(60, 12);
+        const uint32_t c = draw_bits(0, 20);
+        const uint32_t d = draw_bits(9, 9);
+        const uint32_t n = draw() >> draw() % 31;
+        const net_float32 x = net_from_bits(c);
+        const net_float32 y = net_from_bits(d);
+        const net_float32 xy = net_to_float32(x.digits * y.digits, x.exponent + y.exponent);
+        if (!same(net_from_bits(a), real(a)) ||
+            !same(net_add(net_from_bits(a), net_from_bits(b)), real(a) + real(b)) ||
+            !same(net_steps_per_unit(x), 256.0f / real(c)) || !same(xy, real(c) * real(d)) ||
+            !same(net_to_float32(n, 0), (float)n)) {
+            printf("%u %u %u %u %u\n", (unsigned)a, (unsigned)b, (unsigned)c, (unsigned)d,
+                   (unsigned)n);
+            return 1;
+        }
+    }
+    return 0;
+}
+)";
+
+TEST_F(CSourceCompile, FloatsInIntegersAreFloats) {
+  project_.write(to_c_source(example_model(), "net", {.rounding = Rounding::fp32}));
+  project_.write("main.c", kFloatCheck);
+  for (const std::string& compiler : c_compilers()) {
+    // The math library comes last on the command line.
+    project_.build(compiler, {"-std=c99", "-O2", "-ffp-contract=off", "-c"}, "main.o", {"main.c"});
+    const ProcessResult linked =
+        run_process({compiler, project_.path("main.o"), "-o", project_.path("main"), "-lm"});
+    ASSERT_EQ(linked.exit_code, 0) << linked.err;
+    const ProcessResult result = project_.run("main");
+    EXPECT_EQ(result.exit_code, 0) << compiler << ": " << result.out;
+  }
+}
+
 TEST_F(CSourceCompile, UsesNoFloatsOutsideTheHelpers) {
   const std::string gcc = find_program("gcc");
   if (gcc.empty()) GTEST_SKIP() << "gcc is not here";
