@@ -199,4 +199,51 @@ inline Bytes random_codes(const IntegerModel& model, std::size_t count, std::uin
   return bytes;
 }
 
+/// An MLP of the example's size.
+inline IntegerModel example_model() { return make_mlp(3, {784, 256, 128, 10}, false, false); }
+
+/// FULLY_CONNECTED with every activation, scales a tensor and a channel, several rows, LOGISTIC,
+/// TANH, RELUs, QUANTIZE and SOFTMAX, from bytes to bytes.
+inline IntegerModel everything() {
+  Draw draw(5);
+  ModelBuilder b;
+  std::int32_t x = b.activation("bytes", {3, 7}, DType::uint8, quant(0.013F, 120, DType::uint8));
+  b.model.inputs = {x};
+  const auto unary = [&](OpCode code, const QuantParams& q, DType type = DType::int8) {
+    const ModelTensor input = b.model.tensors[static_cast<std::size_t>(x)];
+    const std::int32_t y = b.activation("unary", input.shape, type, q);
+    b.op(code, {x}, y);
+    x = y;
+  };
+  const auto dense = [&](const DenseSpec& spec) { x = add_dense(b, x, spec, draw); };
+  unary(OpCode::quantize, quant(0.02F, -5));
+  dense({.units = 9, .activation = FusedActivation::relu6, .output_zero_point = -90});
+  unary(OpCode::tanh, quant(1.0F / 128, 0));
+  dense({.units = 5, .per_channel = true, .activation = FusedActivation::relu_n1_to_1});
+  dense({.units = 11, .weight_zero_point = -3, .bias = false, .output_zero_point = 4});
+  unary(OpCode::relu, quant(0.09F, -128));
+  unary(OpCode::relu6, quant(0.07F, -100));
+  unary(OpCode::relu_n1_to_1, quant(0.05F, 7));
+  dense({.units = 6, .per_channel = true, .activation = FusedActivation::relu});
+  unary(OpCode::logistic, quant(1.0F / 256, -128));
+  dense({.units = 4, .output_scale = 0.05F});
+  const std::int32_t flat = b.activation("flat", {1, 12}, DType::int8, quant(0.05F, 0));
+  b.op(OpCode::reshape, {x}, flat).new_shape = {1, 12};
+  x = flat;
+  unary(OpCode::softmax, quant(1.0F / 256, -128));
+  unary(OpCode::quantize, quant(1.0F / 256, 0, DType::uint8), DType::uint8);
+  b.model.outputs = {x};
+  return b.model;
+}
+
+/// Tests that need a C compiler.
+class CompiledC : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  }
+
+  CProject project_;
+};
+
 }  // namespace octet::test

@@ -14,13 +14,7 @@ namespace {
 constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
                                    Rounding::double_rounding};
 
-class CSourceNets : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
-  }
-};
-
+using CSourceNets = CompiledC;
 class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterface<Rounding> {};
 
 TEST_P(CSourceRandomNets, EqualTheInterpreter) {

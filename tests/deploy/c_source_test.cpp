@@ -231,7 +231,9 @@ std::vector<float> telling_values(float scale) {
 
 TEST(CSource, HelpersQuantizeAndDequantizeAsTheInterpreter) {
   if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
-  const IntegerModel model = small_model(/*float_ends=*/true);
+  IntegerModel model = small_model(/*float_ends=*/true);
+  model.tensors[static_cast<std::size_t>(model.operators[0].outputs[0])].quantization =
+      quant(1.0F / 255, 5);
   const std::vector<float> values = telling_values(1.0F / 255);
   CProject project;
   project.write("main.c", kFloatDriver);
