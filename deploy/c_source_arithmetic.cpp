@@ -20,7 +20,7 @@ static int64_t @name@_shift_right(int64_t x, int32_t n)
 
 constexpr std::string_view kToCode = R"(/* A sum on the output's scale, as a code. */
 static int8_t @name@_to_code(int32_t sum, int32_t multiplier, int32_t shift,
-                             int32_t zero_point, int32_t lowest, int32_t highest)
+        int32_t zero_point, int32_t lowest, int32_t highest)
 {
     const int64_t code = @name@_rescale(sum, multiplier, shift) + zero_point;
     return (int8_t)(code < lowest ? lowest : code > highest ? highest : code);
@@ -112,7 +112,7 @@ constexpr std::string_view kLargest =
 
 constexpr std::string_view kSoftmaxFixed = R"(/* One row; powers[d] = exp(-beta * scale * d). */
 static void @name@_softmax(const int8_t *input, int8_t *output, int32_t length,
-                           const uint32_t *powers)
+        const uint32_t *powers)
 {
     const int32_t largest = @name@_largest(input, length);
     uint32_t sum = 0; /* in units of 2^-19 */
@@ -182,9 +182,11 @@ static int64_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
     const @name@_float32 x = @name@_to_float32(size, 0);
     const @name@_float32 y =
         @name@_to_float32(x.digits * (uint32_t)multiplier, x.exponent + shift);
-    uint64_t steps = y.digits; /* of exponent 0; of a larger one beyond any code already */
-    if (y.exponent < 0) {
-        steps = y.exponent < -32 ? 0 : @name@_half_to_even(y.digits, -y.exponent);
+    uint64_t steps = y.digits; /* without an exponent, or a large one, beyond any code */
+    if (y.exponent < -32) {
+        steps = 0;
+    } else if (y.exponent < 0) {
+        steps = @name@_half_to_even(y.digits, -y.exponent);
     }
     return sum < 0 ? -(int64_t)steps : (int64_t)steps;
 }
@@ -221,7 +223,7 @@ static @name@_float32 @name@_steps_per_unit(@name@_float32 x)
 
 /* One row; powers[d] = exp(-beta * scale * d). The sum is made in order, as floats have it. */
 static void @name@_softmax(const int8_t *input, int8_t *output, int32_t length,
-                           const uint32_t *powers)
+        const uint32_t *powers)
 {
     const int32_t largest = @name@_largest(input, length);
     @name@_float32 sum = @name@_from_bits(0);
@@ -234,7 +236,7 @@ static void @name@_softmax(const int8_t *input, int8_t *output, int32_t length,
         const @name@_float32 power = @name@_from_bits(powers[largest - input[i]]);
         const @name@_float32 share =
             @name@_to_float32(power.digits * factor.digits, power.exponent + factor.exponent);
-        const int32_t n = -share.exponent; /* 256 is the most: 15 and up */
+        const int32_t n = -share.exponent; /* at least 15, for a share is at most 256 */
         const uint64_t steps = n > 32 ? 0 : (share.digits + ((uint64_t)1 << (n - 1))) >> n;
         output[i] = (int8_t)(steps > 255 ? 127 : (int32_t)steps - 128);
     }

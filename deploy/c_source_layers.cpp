@@ -65,7 +65,8 @@ static void @layer@(const int8_t *input, int8_t *output)
 {
     const int32_t input_zero_point = @input_zero_point@;
     const int32_t output_zero_point = @output_zero_point@;
-@factor@@loop@}
+@factor@
+@loop@}
 
 )";
 
@@ -76,7 +77,8 @@ constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@
             sum += (input[i] - input_zero_point) * @weight@;
         }
         output[unit] = @name@_to_code(
-            sum, @multiplier@, @shift@, output_zero_point, @lo@, @hi@);
+            sum, @multiplier@, @shift@,
+            output_zero_point, @lo@, @hi@);
     }
 )";
 
@@ -182,18 +184,25 @@ static void @layer@(const int8_t *input, int8_t *output)
 
 )";
 
+/// exp() by the distance from a row's largest code, and what the numbers are.
+std::string softmax_table(const CStep& step, const std::string& name) {
+  const auto softmax = SoftmaxInt8::make(step.source.input().quantization.scales[0],
+                                         step.source.op.beta, step.source.rounding);
+  const std::string top = "/* exp(-beta * scale * d) for a code d below the row's largest, ";
+  if (step.source.rounding != Rounding::fp32) {
+    return top + "in units of 2^-31. */\n" + array_text("uint32_t", name, softmax.exp_fixed());
+  }
+  std::vector<std::string> bits;
+  for (const float power : softmax.exp_float()) {
+    bits.push_back(fmt::format("{:#010x}", std::bit_cast<std::uint32_t>(power)));
+  }
+  return top + "as the bits of a float32. */\n" + array_text("uint32_t", name, bits);
+}
+
 CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
   const ModelTensor& input = step.source.input();
   const std::int64_t length = input.shape.empty() ? 1 : input.shape.back();
   const std::int64_t rows = input.size() / length;
-  const auto softmax =
-      SoftmaxInt8::make(input.quantization.scales[0], step.source.op.beta, plan.rounding);
-  std::array<std::uint32_t, 256> table{};
-  for (std::size_t d = 0; d < table.size(); ++d) {
-    table[d] = plan.rounding == Rounding::fp32
-                   ? std::bit_cast<std::uint32_t>(softmax.exp_float()[d])
-                   : static_cast<std::uint32_t>(softmax.exp_fixed()[d]);
-  }
   CLayer layer;
   layer.summary = summary_of(step, rows == 1 ? fmt::format("{} codes", length)
                                              : fmt::format("{} rows of {} codes", rows, length));
@@ -201,13 +210,9 @@ CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
   f["summary"] = layer.summary;
   f["length"] = std::to_string(length);
   f["count"] = std::to_string(rows);
-  const std::string_view units =
-      plan.rounding == Rounding::fp32 ? "the bits of a float32" : "in units of 2^-31";
-  layer.constants = fmt::format(
-      "/* exp(-beta * scale * d) for a code d below the row's largest, {}. */\n", units);
-  layer.constants += array_text("uint32_t", f["layer"] + "_exp", table);
+  layer.constants = softmax_table(step, f["layer"] + "_exp");
   layer.function = fill(rows == 1 ? kSoftmaxRow : kSoftmax, f);
-  layer.flash_bytes = sizeof(table);
+  layer.flash_bytes = 256 * 4;
   return layer;
 }
 

@@ -26,22 +26,22 @@ std::string comment_text(std::string_view name);
 /// The shortest float literal that is read back as this float: "0.1f", "1.0f".
 std::string float_literal(float value);
 
-/// Appends numbers with commas between and line breaks before column 96; lines after the first are
-/// indented by `indent`, the first begins at column `indent`.
+/// Appends numbers, or texts of numbers, with commas between and line breaks before column 96;
+/// lines after the first are indented by `indent`, the first begins at column `indent`.
 template <class Numbers>
 void append_numbers(std::string& text, const Numbers& numbers, std::size_t indent) {
   constexpr std::size_t kColumns = 96;
   std::size_t column = indent;
   bool first = true;
-  for (const auto number : numbers) {
-    const fmt::format_int digits(number);
+  for (const auto& number : numbers) {
+    const std::string digits = fmt::format("{}", number);
     if (!first) {
       const bool fits = column + digits.size() + 3 <= kColumns;
       text += fits ? ", " : ",\n";
       if (!fits) text.append(indent, ' ');
       column = fits ? column + 2 : indent;
     }
-    text.append(digits.data(), digits.size());
+    text += digits;
     column += digits.size();
     first = false;
   }

@@ -46,6 +46,10 @@ inline Words joined(Words a, const Words& b) {
 inline const Words kStrict = {"-Wall",        "-Wextra",  "-Wpedantic",
                               "-Wconversion", "-Wshadow", "-Werror"};
 
+/// Ends a program at the first undefined operation; needs no library of the compiler's.
+inline const Words kTrapUndefined = {"-fsanitize=undefined,float-cast-overflow",
+                                     "-fsanitize-undefined-trap-on-error"};
+
 /// Files and the programs made of them.
 class CProject {
  public:

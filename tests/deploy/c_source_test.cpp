@@ -252,10 +252,12 @@ TEST(CSource, HelpersQuantizeAndDequantizeAsTheInterpreter) {
     }
     project.write(to_c_source(model, "net", {.rounding = rounding}));
     for (const std::string& compiler : c_compilers()) {
-      project.build(compiler, joined(kStrict, {"-std=c99", "-O2", "-ffp-contract=fast"}), "main",
-                    {"main.c", "net.c"});
-      EXPECT_EQ(project.run("main", {project.path("in"), project.path("out")}).exit_code, 0);
-      EXPECT_TRUE(read_file(project.path("out")) == expected) << to_string(rounding);
+      for (const Words& flags : {Words{"-O2", "-ffp-contract=fast"}, kTrapUndefined}) {
+        project.build(compiler, joined(joined(kStrict, {"-std=c99"}), flags), "main",
+                      {"main.c", "net.c"});
+        EXPECT_EQ(project.run("main", {project.path("in"), project.path("out")}).exit_code, 0);
+        EXPECT_TRUE(read_file(project.path("out")) == expected) << to_string(rounding);
+      }
     }
   }
 }
