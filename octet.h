@@ -10,6 +10,7 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor.h>
+#include <octet/deploy/c_source_writer.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
 #include <octet/deploy/tflite_reader.h>

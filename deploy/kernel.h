@@ -5,7 +5,9 @@
 #include <octet/core/shape.h>
 #include <octet/deploy/integer_model.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -50,6 +52,10 @@ QuantParams stored_params(const ModelTensor& tensor);
 
 /// The activation that an operator code or a fused activation names, as a clamp.
 FusedActivation activation_of(OpCode code);
+
+/// What an operator on single bytes (RELU, LOGISTIC, QUANTIZE of codes, ...) makes of each, by the
+/// code's bits.
+std::array<std::uint8_t, 256> byte_table(const KernelSource& source);
 
 /// Elements of one chunk of an elementwise parallel loop, and rows of one of a loop over rows.
 inline constexpr std::size_t kElementsPerChunk = 16384;

@@ -98,27 +98,28 @@ std::unique_ptr<Kernel> make_softmax(const KernelSource& source) {
   return std::make_unique<Softmax>(source);
 }
 
-std::unique_ptr<Kernel> make_byte_table(const KernelSource& source) {
-  const ModelTensor& input = source.input();
-  const QuantParams in = stored_params(input);
+std::array<std::uint8_t, 256> byte_table(const KernelSource& source) {
+  const DType type = source.input().dtype;
+  const QuantParams in = stored_params(source.input());
   const QuantParams out = stored_params(source.output());
-  const auto make = [&](auto&& function) {
-    return std::make_unique<ByteTable>(input.size(), tabulate(input.dtype, function));
-  };
   const auto look_up = [](const Int8Lut& lut) {
     return [lut](std::int32_t code) { return lut(static_cast<std::int8_t>(code)); };
   };
   if (source.op.code == OpCode::logistic) {
-    return make(look_up(Int8Lut::logistic(in.scale(), in.zero_point())));
+    return tabulate(type, look_up(Int8Lut::logistic(in.scale(), in.zero_point())));
   }
   if (source.op.code == OpCode::tanh) {
-    return make(look_up(Int8Lut::tanh(in.scale(), in.zero_point())));
+    return tabulate(type, look_up(Int8Lut::tanh(in.scale(), in.zero_point())));
   }
   const auto requantizer =
       source.op.code == OpCode::quantize
           ? CodeRequantizer::quantize(in, out, source.rounding)
           : CodeRequantizer::activation(activation_of(source.op.code), in, out, source.rounding);
-  return make([&](std::int32_t code) { return requantizer.apply(code); });
+  return tabulate(type, [&](std::int32_t code) { return requantizer.apply(code); });
+}
+
+std::unique_ptr<Kernel> make_byte_table(const KernelSource& source) {
+  return std::make_unique<ByteTable>(source.input().size(), byte_table(source));
 }
 
 FusedActivation activation_of(OpCode code) {

@@ -213,6 +213,11 @@ void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions&
   write_tflite(lower(options), path);
 }
 
+CSource Trainer::export_c_source(const std::filesystem::path& stem,
+                                 const CSourceOptions& options) const {
+  return write_c_source(lower(), stem, options);
+}
+
 Progress Trainer::progress(const DataLoader& loader, int epochs) const {
   return {.phase = phase_,
           .epoch = static_cast<int>(position_.epoch) + 1,

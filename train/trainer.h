@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/profile.h>
+#include <octet/deploy/c_source_writer.h>
 #include <octet/deploy/lower.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callback.h>
@@ -68,6 +69,9 @@ class Trainer {
 
   /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file.
   void export_int8(const std::filesystem::path& path, const LowerOptions& options = {}) const;
+  /// The same as C source, `stem`.h and `stem`.c: see write_c_source().
+  CSource export_c_source(const std::filesystem::path& stem,
+                          const CSourceOptions& options = {}) const;
   IntegerModel lower(const LowerOptions& options = {}) const;
 
   const Sequential& model() const { return *model_; }

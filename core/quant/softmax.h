@@ -41,6 +41,11 @@ class SoftmaxInt8 {
   /// or, in fixed point, the row is longer than kMaxFixedPointRow.
   void run(std::span<const std::int8_t> in, std::span<std::int8_t> out) const;
 
+  /// exp(-input_scale * beta * d) by the distance d = 0..255 from the row's maximum: the floats of
+  /// contract fp32 (else zeros), and the fixed-point numbers with 0 integer bits of the other two.
+  [[nodiscard]] std::span<const float, 256> exp_float() const noexcept { return exp_float_; }
+  [[nodiscard]] std::span<const std::int32_t, 256> exp_fixed() const noexcept { return exp_fixed_; }
+
  private:
   void run_float(std::span<const std::int8_t> in, std::span<std::int8_t> out) const noexcept;
   void run_fixed(std::span<const std::int8_t> in, std::span<std::int8_t> out) const noexcept;

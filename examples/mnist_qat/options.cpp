@@ -150,7 +150,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   Texts texts{std::string(to_string(options.rounding)), joined(options.hidden)};
   CLI::App app(
       "Trains an MLP on MNIST in float, continues with 8-bit quantization in the loop, and writes "
-      "the integers as a .tflite file.",
+      "the integers as a .tflite file and as C source.",
       "mnist_qat");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   add_options(app, options, texts);

@@ -54,6 +54,8 @@ std::string final_report(const Options& options, const Results& r) {
     text += details_line("input ", details);
   for (const auto& details : interpreter.get_output_details())
     text += details_line("output", details);
+  text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
+                      c_source_path(options).string(), r.c_flash_bytes, r.c_ram_bytes);
   return text;
 }
 
@@ -76,6 +78,8 @@ std::string metrics_json(const Options& options, const Results& r, int indent) {
       {"differing_predictions", r.differing_predictions},
       {"float_bytes", r.float_bytes},
       {"int8_bytes", r.int8_bytes},
+      {"c_flash_bytes", r.c_flash_bytes},
+      {"c_ram_bytes", r.c_ram_bytes},
       {"seconds", r.seconds},
       {"s_per_epoch", seconds_per_epoch(r.history)},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};

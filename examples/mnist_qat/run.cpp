@@ -4,6 +4,7 @@
 #include <octet/core/archive.h>
 #include <octet/octet.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,9 @@ using Notes = std::map<std::string, std::string>;
 
 /// The second phase sees the examples in another order than the first.
 constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
+
+/// Test images that the C source's self-test runs.
+constexpr std::size_t kSelfTestImages = 4;
 
 Sequential make_model(const Options& options, const DataSplit& data) {
   Sequential model("mnist");
@@ -140,6 +144,7 @@ class Run {
     }
     trainer.export_int8(int8_path(options_));
     results_.int8_bytes = std::filesystem::file_size(int8_path(options_));
+    export_c_source(trainer);
     // The integer score is that of the very file.
     const Evaluation simulated = trainer.evaluate(data_.test);
     const Evaluation shipped = evaluate(read_tflite(int8_path(options_)), data_.test);
@@ -147,6 +152,15 @@ class Run {
     results_.integer_accuracy = shipped.accuracy;
     results_.differing_predictions = count_differing(simulated, shipped);
     return true;
+  }
+
+  void export_c_source(const Trainer& trainer) {
+    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
+    const CSource source =
+        trainer.export_c_source(c_source_path(options_),
+                                {.self_test_inputs = {images.span().begin(), images.span().end()}});
+    results_.c_flash_bytes = source.flash_bytes;
+    results_.c_ram_bytes = source.ram_bytes;
   }
 
   void take_float_results() {
@@ -179,6 +193,7 @@ std::filesystem::path checkpoint_path(const Options& options) {
 std::filesystem::path int8_path(const Options& options) {
   return options.out / "mnist_int8.tflite";
 }
+std::filesystem::path c_source_path(const Options& options) { return options.out / "mnist_int8"; }
 std::filesystem::path float_path(const Options& options) {
   return options.out / "mnist_float.tflite";
 }

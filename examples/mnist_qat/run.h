@@ -24,6 +24,9 @@ struct Results {
   std::size_t differing_predictions = 0;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
+  /// Of the C source: constants, and static buffers.
+  std::int64_t c_flash_bytes = 0;
+  std::int64_t c_ram_bytes = 0;
   int threads = 0;
   double seconds = 0.0;
 };
@@ -41,5 +44,7 @@ std::optional<Results> run(const Options& options, std::FILE* screen,
 std::filesystem::path checkpoint_path(const Options& options);
 std::filesystem::path int8_path(const Options& options);
 std::filesystem::path float_path(const Options& options);
+/// Without the extensions .h and .c.
+std::filesystem::path c_source_path(const Options& options);
 
 }  // namespace octet::mnist

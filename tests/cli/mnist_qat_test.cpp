@@ -1,6 +1,9 @@
 // Whole runs of mnist_qat on small sets, and what they leave behind.
 
+#include <octet/deploy/tflite_reader.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/train/data/idx.h>
 
 #include <cstdlib>
 
@@ -82,6 +85,52 @@ TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
   expect_mentions(csv, "\nfloat,1,0.01,");
   expect_mentions(csv, "\nfloat,2,0.01,");
   expect_mentions(csv, "\nqat,1,0.0001,");
+}
+
+/// The program of the README, on every image of a set of bytes.
+Labels classified_in_c(const CProject& project, const std::string& out, const Dataset& data) {
+  project.write("classify_digit.c", text_of(OCTET_EXAMPLES_DIR "/classify_digit.c"));
+  const std::string compiler = c_compilers()[0];
+  project.build(compiler, joined(kStrict, {"-std=c99", "-O2", "-I", out}), "classify_digit",
+                {"classify_digit.c", "mnist_int8.c"});
+  const auto size = static_cast<std::size_t>(data.example_shape().size());
+  Labels labels;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    write_file_atomic(project.path("image"), data.bytes().subspan(i * size, size));
+    const auto result = run_process({"/bin/sh", "-c", "\"$0\" < \"$1\"",
+                                     project.path("classify_digit"), project.path("image")});
+    EXPECT_EQ(result.exit_code, 0);
+    labels.push_back(std::stoi(result.out));
+  }
+  return labels;
+}
+
+TEST_F(MnistQat, WritesCSourceThatClassifiesAsTheInterpreter) {
+  if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  const Dataset test = load_idx(path("set")).test.head(50);
+  for (const char* rounding : {"fp32", "single", "double"}) {
+    SCOPED_TRACE(rounding);
+    const ProcessResult result = mnist_qat(small_run("out") + Arguments{"--rounding", rounding});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::string stem = path("out/mnist_int8");
+    expect_mentions(result.out, stem + ".h, " + stem + ".c\n");
+    const CProject project;
+    project.write("mnist_int8.h", text_of(stem + ".h"));
+    project.write("mnist_int8.c", text_of(stem + ".c"));
+    const auto m = metrics("out");
+    for (const auto& [key, macro] :
+         {std::pair{"c_flash_bytes", "FLASH_BYTES"}, std::pair{"c_ram_bytes", "RAM_BYTES"}}) {
+      expect_mentions(text_of(stem + ".h"), std::string("#define MNIST_INT8_") + macro + " " +
+                                                std::to_string(m.at(key).get<int>()) + "\n");
+    }
+    expect_mentions(text_of(stem + ".c"), "mnist_int8_golden_input[4][63]");
+    project.build(c_compilers()[0], {"-std=c99", "-DMNIST_INT8_SELFTEST"}, "self_test",
+                  {"mnist_int8.c"});
+    EXPECT_EQ(project.run("self_test").exit_code, 0);
+    Interpreter interpreter(read_tflite(stem + ".tflite"));
+    EXPECT_EQ(classified_in_c(project, path("out"), test),
+              interpreter.predict(test.features(0, test.size()).span()));
+  }
 }
 
 TEST_F(MnistQat, SaysWhatItDoes) {

@@ -2,6 +2,10 @@ set(OCTET_DEPLOY_TESTS
   cli/octet_tool_test.cpp
   core/file_test.cpp
   core/quant/vectors.cpp
+  deploy/c_source_arithmetic_test.cpp
+  deploy/c_source_compile_test.cpp
+  deploy/c_source_nets_test.cpp
+  deploy/c_source_test.cpp
   deploy/integer_model_test.cpp
   deploy/interpreter_dense_test.cpp
   deploy/interpreter_operators_test.cpp

@@ -1,0 +1,253 @@
+#pragma once
+
+#include <octet/deploy/c_source_writer.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/tests/cli/process.h>
+#include <octet/tests/deploy/models.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Compiles exported C source with the compilers of this machine, and runs it.
+
+namespace octet::test {
+
+/// The program of that name in $PATH; empty where there is none.
+inline std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::stringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    folder.append("/").append(name);
+    if (::access(folder.c_str(), X_OK) == 0) return folder;
+  }
+  return "";
+}
+
+/// Those of gcc and clang that are here.
+inline std::vector<std::string> c_compilers() {
+  std::vector<std::string> found;
+  for (const char* name : {"gcc", "clang"}) {
+    if (const std::string path = find_program(name); !path.empty()) found.push_back(path);
+  }
+  return found;
+}
+
+using Words = std::vector<std::string>;
+
+inline Words joined(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+inline const Words kStrict = {"-Wall",        "-Wextra",  "-Wpedantic",
+                              "-Wconversion", "-Wshadow", "-Werror"};
+
+/// Ends a program at the first undefined operation; needs no library of the compiler's.
+inline const Words kTrapUndefined = {"-fsanitize=undefined,float-cast-overflow",
+                                     "-fsanitize-undefined-trap-on-error"};
+
+/// Files and the programs made of them.
+class CProject {
+ public:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  void write(const std::string& name, const std::string& text) const {
+    write_file_atomic(path(name), text);
+  }
+  void write(const CSource& source) const {
+    write(source.name + ".h", source.header);
+    write(source.name + ".c", source.source);
+  }
+
+  /// `compiler flags -o out files`.
+  ProcessResult compile(const std::string& compiler, const Words& flags, const std::string& out,
+                        const Words& files) const {
+    Words command = joined({compiler, "-I", folder_.path().string()}, flags);
+    for (const std::string& file : files) command.push_back(path(file));
+    command = joined(command, {"-o", path(out)});
+    return run_process(command);
+  }
+
+  /// The same where it has to work.
+  void build(const std::string& compiler, const Words& flags, const std::string& out,
+             const Words& files) const {
+    const ProcessResult result = compile(compiler, flags, out, files);
+    ASSERT_EQ(result.exit_code, 0) << compiler << " " << ::testing::PrintToString(flags) << "\n"
+                                   << result.err;
+  }
+
+  ProcessResult run(const std::string& program, const Words& arguments = {}) const {
+    return run_process(joined({path(program)}, arguments));
+  }
+
+ private:
+  ScratchDirectory folder_;
+};
+
+/// A model, and samples for it as bytes.
+struct CCase {
+  IntegerModel model;
+  Rounding rounding = Rounding::fp32;
+  Bytes inputs;
+};
+
+/// The bytes that the interpreter makes of a case's inputs.
+inline Bytes interpreted(const CCase& c) {
+  Interpreter interpreter(c.model, {.rounding = c.rounding});
+  interpreter.resize_batch(static_cast<Index>(c.inputs.size() / interpreter.input_bytes().size()));
+  std::memcpy(interpreter.input_bytes().data(), c.inputs.data(), c.inputs.size());
+  interpreter.invoke();
+  const auto out = interpreter.output_bytes();
+  Bytes bytes(out.size());
+  std::memcpy(bytes.data(), out.data(), bytes.size());
+  return bytes;
+}
+
+/// A program that holds all cases as net_0, net_1, ... in one translation unit, reads their inputs
+/// from the file named first and writes their outputs to the file named second.
+class CDriver {
+ public:
+  explicit CDriver(std::vector<CCase> cases) : cases_(std::move(cases)) {
+    std::string text = "#include <stdio.h>\n";
+    std::string calls;
+    Bytes inputs;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      const CCase& c = cases_[i];
+      const std::string name = "net_" + std::to_string(i);
+      const CSource source = to_c_source(c.model, name, {.rounding = c.rounding});
+      project_.write(source);
+      text += "#include \"" + name + ".c\"\n";
+      calls += call(c.model, "NET_" + std::to_string(i), name, c.inputs.size());
+      inputs.insert(inputs.end(), c.inputs.begin(), c.inputs.end());
+      const Bytes outputs = interpreted(c);
+      expected_.insert(expected_.end(), outputs.begin(), outputs.end());
+      ends_.push_back(expected_.size());
+    }
+    project_.write("driver.c", text + main_text(calls));
+    write_file_atomic(project_.path("in"), inputs);
+  }
+
+  /// How many output bytes differ, compiled and run like that; names the first net that does.
+  std::size_t differing(const std::string& compiler, const Words& flags) const {
+    project_.build(compiler, flags, "driver", {"driver.c"});
+    if (::testing::Test::HasFatalFailure()) return expected_.size();
+    const ProcessResult result =
+        project_.run("driver", {project_.path("in"), project_.path("out")});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Bytes found = read_file(project_.path("out"));
+    EXPECT_EQ(found.size(), expected_.size());
+    if (found.size() != expected_.size()) return expected_.size();
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) count += found[i] != expected_[i] ? 1 : 0;
+    if (count > 0) ADD_FAILURE() << "first in " << net_at(found);
+    return count;
+  }
+
+  std::size_t output_bytes() const { return expected_.size(); }
+
+ private:
+  static std::string call(const IntegerModel& model, const std::string& macro,
+                          const std::string& name, std::size_t input_bytes) {
+    const auto type = [&](std::int32_t i) {
+      const bool is_unsigned = model.tensors[static_cast<std::size_t>(i)].dtype == DType::uint8;
+      return std::string(is_unsigned ? "uint8_t" : "int8_t");
+    };
+    const std::string in = type(model.inputs[0]);
+    const std::string out = type(model.outputs[0]);
+    const auto size =
+        static_cast<std::size_t>(model.tensors[static_cast<std::size_t>(model.inputs[0])].size());
+    return "  {\n    static " + in + " x[" + macro + "_INPUT_SIZE];\n    static " + out + " y[" +
+           macro + "_OUTPUT_SIZE];\n    long i;\n    for (i = 0; i < " +
+           std::to_string(input_bytes / size) +
+           "; ++i) {\n      if (fread(x, sizeof x, 1, in) != 1) return 3;\n      if (" + name +
+           "_invoke(x, y) != 0) return 4;\n      fwrite(y, sizeof y, 1, out);\n    }\n  }\n";
+  }
+
+  static std::string main_text(const std::string& calls) {
+    return "int main(int argc, char **argv)\n{\n"
+           "  FILE *in = argc == 3 ? fopen(argv[1], \"rb\") : NULL;\n"
+           "  FILE *out = argc == 3 ? fopen(argv[2], \"wb\") : NULL;\n"
+           "  if (!in || !out) return 2;\n" +
+           calls + "  fclose(in);\n  return fclose(out) == 0 ? 0 : 5;\n}\n";
+  }
+
+  std::string net_at(const Bytes& found) const {
+    std::size_t at = 0;
+    while (found[at] == expected_[at]) ++at;
+    std::size_t net = 0;
+    while (ends_[net] <= at) ++net;
+    return "net_" + std::to_string(net) + ", contract " +
+           std::string(to_string(cases_[net].rounding)) + ": " + std::to_string(found[at]) +
+           ", expected " + std::to_string(expected_[at]);
+  }
+
+  std::vector<CCase> cases_;
+  CProject project_;
+  Bytes expected_;
+  std::vector<std::size_t> ends_;
+};
+
+/// `count` samples of random codes for a model.
+inline Bytes random_codes(const IntegerModel& model, std::size_t count, std::uint64_t seed) {
+  const Random random(seed);
+  const auto size =
+      static_cast<std::size_t>(model.tensors[static_cast<std::size_t>(model.inputs[0])].size());
+  Bytes bytes(count * size);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
+  }
+  return bytes;
+}
+
+/// An MLP of the example's size.
+inline IntegerModel example_model() { return make_mlp(3, {784, 256, 128, 10}, false, false); }
+
+/// FULLY_CONNECTED with every activation, scales a tensor and a channel, several rows, LOGISTIC,
+/// TANH, RELUs, QUANTIZE and SOFTMAX, from bytes to bytes.
+inline IntegerModel everything() {
+  Draw draw(5);
+  ModelBuilder b;
+  std::int32_t x = b.activation("bytes", {3, 7}, DType::uint8, quant(0.013F, 120, DType::uint8));
+  b.model.inputs = {x};
+  const auto unary = [&](OpCode code, const QuantParams& q, DType type = DType::int8) {
+    const ModelTensor input = b.model.tensors[static_cast<std::size_t>(x)];
+    const std::int32_t y = b.activation("unary", input.shape, type, q);
+    b.op(code, {x}, y);
+    x = y;
+  };
+  const auto dense = [&](const DenseSpec& spec) { x = add_dense(b, x, spec, draw); };
+  unary(OpCode::quantize, quant(0.02F, -5));
+  dense({.units = 9, .activation = FusedActivation::relu6, .output_zero_point = -90});
+  unary(OpCode::tanh, quant(1.0F / 128, 0));
+  dense({.units = 5, .per_channel = true, .activation = FusedActivation::relu_n1_to_1});
+  dense({.units = 11, .weight_zero_point = -3, .bias = false, .output_zero_point = 4});
+  unary(OpCode::relu, quant(0.09F, -128));
+  unary(OpCode::relu6, quant(0.07F, -100));
+  unary(OpCode::relu_n1_to_1, quant(0.05F, 7));
+  dense({.units = 6, .per_channel = true, .activation = FusedActivation::relu});
+  unary(OpCode::logistic, quant(1.0F / 256, -128));
+  dense({.units = 4, .output_scale = 0.05F});
+  const std::int32_t flat = b.activation("flat", {1, 12}, DType::int8, quant(0.05F, 0));
+  b.op(OpCode::reshape, {x}, flat).new_shape = {1, 12};
+  x = flat;
+  unary(OpCode::softmax, quant(1.0F / 256, -128));
+  unary(OpCode::quantize, quant(1.0F / 256, 0, DType::uint8), DType::uint8);
+  b.model.outputs = {x};
+  return b.model;
+}
+
+/// Tests that need a C compiler.
+class CompiledC : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  }
+
+  CProject project_;
+};
+
+}  // namespace octet::test

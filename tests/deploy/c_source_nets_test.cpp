@@ -1,0 +1,101 @@
+// The C source and the interpreter, byte for byte: random nets, and all of MNIST's test images.
+
+#include <octet/core/quant/quantize.h>
+#include <octet/deploy/lower.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/train/data/digits.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/trainer.h>
+
+namespace octet::test {
+namespace {
+
+constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
+                                   Rounding::double_rounding};
+
+using CSourceNets = CompiledC;
+class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterface<Rounding> {};
+
+TEST_P(CSourceRandomNets, EqualTheInterpreter) {
+  std::vector<CCase> cases;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    octet::testing::RandomNet net(seed);
+    const Sequential model = quantize_model(net.model(), net.options(GetParam()));
+    calibrate(model, net.batch(9));
+    octet::testing::train_a_little(model, net, 3);
+    const IntegerModel lowered = lower(model);
+    cases.push_back({lowered, GetParam(), random_codes(lowered, 25, seed)});
+  }
+  const CDriver driver(std::move(cases));
+  EXPECT_GT(driver.output_bytes(), 50000U);
+  // One compiler a contract: that many layers take a while. The other tests have both.
+  const Words compilers = c_compilers();
+  const std::size_t turn = static_cast<std::size_t>(GetParam()) % compilers.size();
+  EXPECT_EQ(driver.differing(compilers[turn], joined(kStrict, {"-std=c99", "-O0"})), 0U);
+}
+
+std::string contract_name(const ::testing::TestParamInfo<Rounding>& contract) {
+  return std::string(to_string(contract.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Contracts, CSourceRandomNets, ::testing::ValuesIn(kContracts),
+                         contract_name);
+
+/// A model 784-256-128-10 that has learned a little, its integers under a contract.
+class Learned {
+ public:
+  explicit Learned(const DataSplit& data) : data_(data), model_("mnist") {
+    model_.add(Input({data.train.example_shape().size()}));
+    model_.add(Dense(256, Activation::relu));
+    model_.add(Dense(128, Activation::relu));
+    model_.add(Dense(10, Activation::softmax));
+    model_.build(0);
+    Trainer(model_, Adam()).fit(data.train.head(6000), 1);
+  }
+
+  CCase integers(Rounding rounding) const {
+    Sequential quantized = quantize_model(model_, {.rounding = rounding});
+    Trainer trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)});
+    trainer.fit(data_.train.head(1000), 1);
+    CCase result{trainer.lower(), rounding, {}};
+    const ModelTensor& input =
+        result.model.tensors[static_cast<std::size_t>(result.model.inputs[0])];
+    const Tensor images = data_.test.features(0, data_.test.size());
+    result.inputs.resize(static_cast<std::size_t>(images.size()));
+    quantize(images.span(), input.quantization,
+             std::span(reinterpret_cast<std::int8_t*>(result.inputs.data()), result.inputs.size()),
+             quantize_mode(rounding));
+    return result;
+  }
+
+ private:
+  const DataSplit& data_;
+  Sequential model_;
+};
+
+void expect_equal_on_every_test_image(const DataSplit& data) {
+  const Learned learned(data);
+  std::vector<CCase> cases;
+  for (const Rounding rounding : kContracts) cases.push_back(learned.integers(rounding));
+  const CDriver driver(std::move(cases));
+  EXPECT_EQ(driver.output_bytes(), 3 * 10 * data.test.size());
+  for (const std::string& compiler : c_compilers()) {
+    EXPECT_EQ(driver.differing(compiler, joined(kStrict, {"-std=c99", "-O3"})), 0U);
+  }
+}
+
+TEST_F(CSourceNets, EqualTheInterpreterOnDrawnDigits) {
+  expect_equal_on_every_test_image(make_digits(0, 6000, 1000));
+}
+
+TEST_F(CSourceNets, EqualTheInterpreterOnAllOfMnist) {
+  const char* folder = std::getenv("OCTET_MNIST_DIR");
+  if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "OCTET_MNIST_DIR is not set";
+  const DataSplit data = load_idx(folder);
+  EXPECT_EQ(data.test.size(), 10000U);
+  expect_equal_on_every_test_image(data);
+}
+
+}  // namespace
+}  // namespace octet::test

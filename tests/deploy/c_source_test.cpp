@@ -1,0 +1,276 @@
+// What the C source says of a model, what it refuses, and its helpers for floats.
+
+#include <octet/core/error.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/naive.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace octet::test {
+namespace {
+
+IntegerModel small_model(bool float_ends = false) {
+  return make_mlp(7, {6, 5, 3}, false, float_ends);
+}
+
+TEST(CSource, HeaderStatesTheModel) {
+  IntegerModel model = small_model();
+  model.name = "tiny";
+  const CSource source = to_c_source(model, "tiny_net", {.rounding = Rounding::double_rounding});
+  EXPECT_EQ(source.name, "tiny_net");
+  EXPECT_EQ(source.macs, 6 * 5 + 5 * 3);
+  // Weights, biases, and the softmax's 256 words.
+  EXPECT_EQ(source.flash_bytes, 6 * 5 + 5 * 3 + 4 * (5 + 3) + 1024);
+  EXPECT_EQ(source.ram_bytes, 5 + 3);
+  const auto bytes = to_tflite(model);
+  const auto crc = static_cast<unsigned>(crc32(0, bytes.data(), static_cast<uInt>(bytes.size())));
+  char hash[16];
+  std::snprintf(hash, sizeof hash, "0x%08xu", crc);
+  for (const std::string& line : Words{
+           "the network \"tiny\"",
+           "input     \"input_1\", int8 [1, 6], scale 0.003921569, zero point -128",
+           "output    \"softmax\", int8 [1, 3], scale 0.00390625, zero point -128",
+           "rounding  contract double",
+           "layer 1   FULLY_CONNECTED \"dense_0\", 6 -> 5, relu\n",
+           "layer 2   FULLY_CONNECTED \"dense_1\", 5 -> 3\n",
+           "layer 3   SOFTMAX \"softmax\", 3 codes\n",
+           "#define TINY_NET_INPUT_SIZE 6\n",
+           "#define TINY_NET_INPUT_SHAPE {1, 6}\n",
+           "#define TINY_NET_INPUT_SCALE 0.003921569f\n",
+           "#define TINY_NET_INPUT_ZERO_POINT (-128)\n",
+           "#define TINY_NET_OUTPUT_SIZE 3\n",
+           "#define TINY_NET_OUTPUT_SHAPE {1, 3}\n",
+           "#define TINY_NET_OUTPUT_SCALE 0.00390625f\n",
+           "#define TINY_NET_OUTPUT_ZERO_POINT (-128)\n",
+           "#define TINY_NET_FLASH_BYTES " + std::to_string(source.flash_bytes) + "\n",
+           "#define TINY_NET_RAM_BYTES 8\n",
+           "#define TINY_NET_MACS 45\n",
+           "#define TINY_NET_ACCUMULATOR_BOUND " + std::to_string(source.accumulator_bound) + "\n",
+           "#define TINY_NET_ROUNDING \"double\"\n",
+           "#define TINY_NET_MODEL_CRC32 " + std::string(hash) + "\n",
+           "int tiny_net_invoke(const int8_t *input, int8_t *output);",
+       }) {
+    expect_mentions(source.header, line);
+  }
+}
+
+TEST(CSource, BoundIsTheLargestSumOfAnyUnit) {
+  const IntegerModel model = small_model();
+  std::int64_t largest = 0;
+  for (const Operator& op : model.operators) {
+    if (op.code != OpCode::fully_connected) continue;
+    const auto tensor = [&](std::size_t i) {
+      return model.tensors[static_cast<std::size_t>(op.inputs[i])];
+    };
+    const std::int64_t zero = tensor(0).quantization.zero_point();
+    const std::vector<std::uint8_t> weights = tensor(1).data;
+    std::vector<std::int32_t> bias(tensor(2).data.size() / 4);
+    std::memcpy(bias.data(), tensor(2).data.data(), tensor(2).data.size());
+    for (std::size_t j = 0; j < bias.size(); ++j) {
+      std::int64_t sum = std::abs(bias[j]);
+      const std::size_t depth = weights.size() / bias.size();
+      for (std::size_t i = 0; i < depth; ++i) {
+        sum += std::abs(static_cast<std::int8_t>(weights[j * depth + i])) *
+               std::max(127 - zero, zero + 128);
+      }
+      largest = std::max(largest, sum);
+    }
+  }
+  EXPECT_EQ(to_c_source(model, "net").accumulator_bound, largest);
+}
+
+TEST(CSource, TakesTheModelsContractUnlessToldOtherwise) {
+  IntegerModel model = small_model();
+  for (const Rounding rounding : kContracts) {
+    const std::string line = "_ROUNDING \"" + std::string(to_string(rounding)) + "\"";
+    model.metadata["octet.rounding"] = to_string(rounding);
+    expect_mentions(to_c_source(model, "net").header, line);
+    model.metadata["octet.rounding"] = "fp32";
+    expect_mentions(to_c_source(model, "net", {.rounding = rounding}).header, line);
+  }
+}
+
+TEST(CSource, EqualModelsGiveEqualText) {
+  EXPECT_EQ(to_c_source(small_model(), "net").source, to_c_source(small_model(), "net").source);
+}
+
+TEST(CSource, NamesAreIdentifiersOrRefused) {
+  const IntegerModel model = small_model();
+  for (const char* name : {"a", "mnist_int8", "Net2", "x_1_y", "strings"}) {
+    EXPECT_NO_THROW(to_c_source(model, name)) << name;
+  }
+  for (const char* name : {"", "8bit", "_net", "my-net", "my net", "net.c", "net_", "a__b", "n\n",
+                           "n/x", "n\xC3\xA4", "n@name@", "string", "stdint"}) {
+    const auto message = message_of<InvalidArgument>([&] { to_c_source(model, name); });
+    expect_mentions(message, "c source: \"" + std::string(name) + "\"");
+    expect_mentions(message, "expected letters, digits and single underscores");
+  }
+}
+
+TEST(CSource, NamesOfTensorsStayInsideTheirComments) {
+  IntegerModel model = small_model();
+  model.name = "*/ #error \"@name@\" ?\?/\n /* \x1b[2J \xC3\xA4";
+  for (ModelTensor& tensor : model.tensors) tensor.name = "*/ int x;\\\n" + tensor.name;
+  const CSource source = to_c_source(model, "net");
+  expect_mentions(source.header, "\"\\x2a/ \\x23error \\x22\\x40name\\x40\\x22");
+  for (const char c : source.header + source.source)
+    EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+  CProject project;
+  project.write(source);
+  for (const std::string& compiler : c_compilers()) {
+    project.build(compiler, joined(kStrict, {"-std=c99", "-c"}), "net.o", {"net.c"});
+  }
+}
+
+TEST(CSource, RefusesWhatIsNoChainOfCodes) {
+  const auto refused = [](const IntegerModel& model, std::string_view part) {
+    const auto message = message_of<InvalidArgument>([&] { to_c_source(model, "net"); });
+    expect_mentions(message, "c source: ");
+    expect_mentions(message, part);
+  };
+  const ModelTensor real{"x", DType::float32, {1, 4}, {}, {}, {}};
+  const ModelTensor codes{"y", DType::int8, {1, 4}, {}, quant(0.1F, 3), {}};
+  const ModelTensor wide{"w", DType::int16, {1, 4}, {}, quant(0.1F, 0, DType::int16), {}};
+  refused(make_unary(OpCode::relu, real, {"y", DType::float32, {1, 4}, {}, {}, {}}),
+          "did you mean the int8 model?");
+  refused(make_unary(OpCode::quantize, real, wide), "\"w\" is int16");
+
+  IntegerModel two_outputs = small_model();
+  two_outputs.outputs.push_back(two_outputs.operators[0].outputs[0]);
+  refused(two_outputs, "found 1 and 2");
+
+  IntegerModel inner_output = small_model();
+  inner_output.outputs = {inner_output.operators[0].outputs[0]};
+  refused(inner_output, "the last operator does not write the output");
+
+  ModelBuilder branch;
+  branch.add(codes);
+  branch.add(codes);
+  branch.add(codes);
+  branch.op(OpCode::relu, {0}, 1);
+  branch.op(OpCode::relu6, {0}, 2);
+  branch.model.inputs = {0};
+  branch.model.outputs = {2};
+  refused(branch.model, "operator RELU6 does not read what the one before it writes");
+
+  ModelTensor bare = codes;
+  bare.quantization = {};
+  refused(make_unary(OpCode::reshape, bare, bare), "has 0 scales");
+
+  IntegerModel invalid = small_model();
+  invalid.outputs = {99};
+  message_of<FormatError>([&] { to_c_source(invalid, "net"); });
+  EXPECT_NE(message_of<InvalidArgument>([] {
+              to_c_source(small_model(), "net", {.self_test_inputs = std::vector<float>(7)});
+            }).find("7 self-test values are no whole number of samples of 6"),
+            std::string::npos);
+}
+
+TEST(CSource, SelfTestRunsTheSamplesThatItIsGiven) {
+  const CSource source = to_c_source(
+      small_model(), "net", {.self_test_inputs = {0, 1, 0.5F, 2, -1, 0.25F, 1, 1, 1, 1, 1, 1}});
+  expect_mentions(source.source,
+                  "net_golden_input[2][6] = {\n"
+                  "    {-128, 127, -1, 127, -128, -64},\n"
+                  "    {127, 127, 127, 127, 127, 127},\n};");
+  expect_mentions(to_c_source(small_model(), "net").source, "net_golden_input[4][6] = {\n");
+}
+
+TEST(CSource, FilesAreNamedAfterTheNetwork) {
+  const ScratchDirectory folder;
+  const CSource source = write_c_source(small_model(), folder.path() / "my_net");
+  EXPECT_EQ(text_of(folder.path() / "my_net.h"), source.header);
+  EXPECT_EQ(text_of(folder.path() / "my_net.c"), source.source);
+  EXPECT_EQ(source.header, to_c_source(small_model(), "my_net").header);
+  message_of<InvalidArgument>([&] { write_c_source(small_model(), folder.path() / "my_net.c"); });
+  message_of<IoError>([&] { write_c_source(small_model(), folder.path() / "none" / "net"); });
+}
+
+/// A program that quantizes, runs and dequantizes floats from one file to another.
+constexpr const char* kFloatDriver = R"(#include <stdio.h>
+#include "net.h"
+int main(int argc, char **argv)
+{
+    static float in[NET_INPUT_SIZE], out[NET_OUTPUT_SIZE];
+    static int8_t codes[NET_INPUT_SIZE], scores[NET_OUTPUT_SIZE];
+    FILE *from = fopen(argv[argc - 2], "rb");
+    FILE *to = fopen(argv[argc - 1], "wb");
+    while (fread(in, sizeof in, 1, from) == 1) {
+        if (net_quantize_input(in, codes) != NET_OK || net_invoke(codes, scores) != NET_OK ||
+            net_dequantize_output(scores, out) != NET_OK) {
+            return 1;
+        }
+        fwrite(codes, sizeof codes, 1, to);
+        fwrite(out, sizeof out, 1, to);
+    }
+    return fclose(to);
+}
+)";
+
+template <class T>
+void append(Bytes& bytes, std::span<const T> values) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(values.data());
+  bytes.insert(bytes.end(), begin, begin + values.size_bytes());
+}
+
+/// Values on and next to every place where quantizing rounds to another code, and none at all.
+std::vector<float> telling_values(float scale) {
+  std::vector<float> values = {0.0F, -0.0F, NAN, INFINITY, -INFINITY, 1e30F, -1e30F, 1e-40F};
+  for (int i = -600; i <= 600; ++i) {
+    const float tie = static_cast<float>(i) * 0.5F * scale;
+    for (const float v : {tie, std::nextafter(tie, 1e9F), std::nextafter(tie, -1e9F)}) {
+      values.push_back(v);
+    }
+  }
+  while (values.size() % 6 != 0) values.push_back(0.1F);
+  return values;
+}
+
+TEST(CSource, HelpersQuantizeAndDequantizeAsTheInterpreter) {
+  if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  IntegerModel model = small_model(/*float_ends=*/true);
+  model.tensors[static_cast<std::size_t>(model.operators[0].outputs[0])].quantization =
+      quant(1.0F / 255, 5);
+  const std::vector<float> values = telling_values(1.0F / 255);
+  CProject project;
+  project.write("main.c", kFloatDriver);
+  Bytes in;
+  append<float>(in, values);
+  write_file_atomic(project.path("in"), in);
+  for (const Rounding rounding : kContracts) {
+    Interpreter interpreter(model, {.rounding = rounding, .keep_tensors = true});
+    Bytes expected;
+    for (std::size_t i = 0; i < values.size(); i += 6) {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i), 6,
+                  interpreter.input<float>().begin());
+      interpreter.invoke();
+      append(expected, interpreter.tensor_bytes(model.operators[0].outputs[0]));
+      append(expected, interpreter.output<float>());
+    }
+    project.write(to_c_source(model, "net", {.rounding = rounding}));
+    for (const std::string& compiler : c_compilers()) {
+      for (const Words& flags : {Words{"-O2", "-ffp-contract=fast"}, kTrapUndefined}) {
+        project.build(compiler, joined(joined(kStrict, {"-std=c99"}), flags), "main",
+                      {"main.c", "net.c"});
+        EXPECT_EQ(project.run("main", {project.path("in"), project.path("out")}).exit_code, 0);
+        EXPECT_TRUE(read_file(project.path("out")) == expected) << to_string(rounding);
+      }
+    }
+  }
+}
+
+TEST(CSource, ReshapeAloneCopies) {
+  if (c_compilers().empty()) GTEST_SKIP() << "neither gcc nor clang is here";
+  const IntegerModel model =
+      make_unary(OpCode::reshape, {"x", DType::int8, {2, 3}, {}, quant(0.1F, 3), {}},
+                 {"y", DType::int8, {6}, {}, quant(0.1F, 3), {}});
+  EXPECT_EQ(to_c_source(model, "net").flash_bytes, 0);
+  const CDriver driver({{model, Rounding::fp32, random_codes(model, 9, 1)}});
+  EXPECT_EQ(driver.differing(c_compilers()[0], joined(kStrict, {"-std=c99"})), 0U);
+}
+
+}  // namespace
+}  // namespace octet::test
