@@ -8,6 +8,8 @@ program:cmake cmake
 program:ninja ninja-build
 program:flatc flatbuffers-compiler
 header:flatbuffers/flatbuffers.h libflatbuffers-dev
+program:protoc protobuf-compiler
+header:google/protobuf/message_lite.h libprotobuf-dev
 header:eigen3/Eigen/Core libeigen3-dev
 header:fmt/core.h libfmt-dev
 header:spdlog/spdlog.h libspdlog-dev
