@@ -77,7 +77,7 @@ class CaseFolder {
     for (const std::int32_t i : model.outputs) outputs.push_back(describe(interpreter, i));
     cases_.push_back({{"name", name},
                       {"samples", input.count},
-                      {"model", store(std::as_bytes(std::span(to_tflite(model))))},
+                      {"model", store_file(to_tflite(model))},
                       {"input", describe(input, model)},
                       {"outputs", outputs},
                       {"differs", rounding != Rounding::fp32}});
@@ -91,9 +91,9 @@ class CaseFolder {
     const auto codes = code_tensors(model);
     OnnxOptions options{.float_io = input.dtype == DType::float32};
     for (const std::int32_t i : codes) options.code_outputs.push_back(tensor_of(model, i).name);
-    const auto exact = store(std::as_bytes(std::span(to_onnx(model, options))));
+    const auto exact = store_file(to_onnx(model, options));
     options.style = OnnxStyle::standard;
-    const auto standard = store(std::as_bytes(std::span(to_onnx(model, options))));
+    const auto standard = store_file(to_onnx(model, options));
 
     const auto inexact = behind_softmax(model);
     ordered_json list = ordered_json::array();
@@ -131,6 +131,10 @@ class CaseFolder {
     std::ranges::transform(bytes, data_.begin() + static_cast<std::ptrdiff_t>(begin),
                            [](std::byte b) { return static_cast<std::uint8_t>(b); });
     return {begin, data_.size()};
+  }
+
+  ordered_json store_file(const std::vector<std::uint8_t>& bytes) {
+    return store(std::as_bytes(std::span(bytes)));
   }
 
   static ordered_json describe(const Samples& input, const IntegerModel& model) {
