@@ -117,7 +117,7 @@ std::unique_ptr<Kernel> make_byte_table(const KernelSource& source) {
   const auto requantizer =
       source.op.code == OpCode::quantize
           ? CodeRequantizer::quantize(in, out, source.rounding)
-          : CodeRequantizer::activation(activation_of(source.op.code), in, out, source.rounding);
+          : CodeRequantizer::activation(activation_of(source.op.code), in, out);
   return make([&](std::int32_t code) { return requantizer.apply(code); });
 }
 
