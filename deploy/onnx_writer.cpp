@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/quant/requantize.h>
+#include <octet/deploy/interpreter.h>
 #include <octet/deploy/kernel.h>
 #include <octet/deploy/onnx_graph.h>
 #include <octet/deploy/onnx_writer.h>
@@ -19,6 +20,8 @@ using detail::OnnxGraph;
 using detail::OnnxType;
 using Names = std::vector<std::string>;
 using Extents = std::vector<std::int64_t>;
+
+constexpr auto kInt32 = static_cast<std::int64_t>(OnnxType::int32);
 
 OnnxType type_of(const ModelTensor& tensor) {
   switch (tensor.dtype) {
@@ -223,7 +226,7 @@ class OnnxWriter {
       case OpCode::fully_connected:
         return add_fully_connected(op);
       case OpCode::quantize:
-        if (tensor(in).is_quantized()) return add_rescaling(in, out, FusedActivation::none);
+        if (tensor(in).is_quantized()) return add_function(op);
         return quantize(value(in), out, tensor(out).quantization.scales);
       case OpCode::dequantize:
         return dequantize_to(in, out);
@@ -233,13 +236,11 @@ class OnnxWriter {
       case OpCode::softmax:
         return add_softmax(op);
       case OpCode::logistic:
-        return finish(node("Sigmoid", {reals(in)}, base_name(out) + "/sigmoid"), out);
       case OpCode::tanh:
-        return finish(node("Tanh", {reals(in)}, base_name(out) + "/tanh"), out);
       case OpCode::relu:
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
-        return add_rescaling(in, out, detail::activation_of(op.code));
+        return add_function(op);
     }
     throw InvalidArgument(fmt::format("to_onnx: no ONNX form of {}", to_string(op.code)));
   }
@@ -274,15 +275,56 @@ class OnnxWriter {
     }
   }
 
-  /// RELU, RELU6 and QUANTIZE of codes; RELU and RELU6 of reals.
-  void add_rescaling(std::int32_t in, std::int32_t out, FusedActivation activation) {
-    std::string x = terms(in);
-    if (exact_ && tensor(in).is_quantized()) {
-      const float factor = tensor(in).quantization.scale() / tensor(out).quantization.scale();
-      x = node("Mul", {x, constant(base_name(out) + "/factor", {factor})},
-               base_name(out) + "/rescaled");
+  /// A function of one number, by code: a table where exact, the function of reals otherwise.
+  void add_function(const Operator& op) {
+    const std::int32_t in = op.inputs[0];
+    const std::int32_t out = op.outputs[0];
+    const std::string name = base_name(out);
+    if (exact_ && tensor(in).is_quantized()) return add_table(op);
+    if (op.code == OpCode::logistic) return finish(node("Sigmoid", {reals(in)}, name + "/f"), out);
+    if (op.code == OpCode::tanh) return finish(node("Tanh", {reals(in)}, name + "/f"), out);
+    finish_clamped(reals(in), out, detail::activation_of(op.code));
+  }
+
+  void add_table(const Operator& op) {
+    const std::int32_t in = op.inputs[0];
+    const std::int32_t out = op.outputs[0];
+    const std::string name = base_name(out);
+    const std::string table =
+        graph_.constant(name + "/table", type_of(tensor(out)), Extents{256}, tabulate(op));
+    std::string index = node("Cast", {value(in)}, name + "/integer", {{"to", kInt32}});
+    if (tensor(in).dtype == DType::int8) {
+      const std::vector<std::int32_t> lowest{-128};
+      const std::string zero =
+          graph_.constant(name + "/lowest_code", OnnxType::int32, {}, bytes_of(lowest));
+      index = node("Sub", {index, zero}, name + "/index");
     }
-    finish_clamped(x, out, activation);
+    graph_.node("Gather", Names{table, index}, value(out));
+  }
+
+  /// What our interpreter makes of every code, lowest first.
+  std::vector<std::uint8_t> tabulate(Operator op) const {
+    IntegerModel one;
+    for (const std::int32_t i : {op.inputs[0], op.outputs[0]}) {
+      ModelTensor t = tensor(i);
+      t.shape = {1, 256};
+      t.shape_signature.clear();
+      one.tensors.push_back(std::move(t));
+    }
+    one.inputs = op.inputs = {0};
+    one.outputs = op.outputs = {1};
+    one.operators = {std::move(op)};
+    Interpreter interpreter(one, {.rounding = Rounding::fp32});
+    const int lowest = code_limits(one.tensors[0].dtype).first;
+    for (int i = 0; i < 256; ++i) {
+      interpreter.input_bytes()[static_cast<std::size_t>(i)] = static_cast<std::byte>(lowest + i);
+    }
+    interpreter.invoke();
+    std::vector<std::uint8_t> table;
+    for (const std::byte code : interpreter.output_bytes()) {
+      table.push_back(static_cast<std::uint8_t>(code));
+    }
+    return table;
   }
 
   void add_fully_connected(const Operator& op) {

@@ -13,7 +13,8 @@ namespace octet {
 enum class OnnxStyle {
   /// Steps of the codes: DequantizeLinear has scale 1, so that Gemm sums whole numbers, exact in
   /// float32 below 2^24; Mul by input scale * weight scale / output scale and QuantizeLinear of
-  /// scale 1 are the fp32 contract's rescaling. Runtimes give our codes whatever they optimise.
+  /// scale 1 are the fp32 contract's rescaling; functions of one code are tables. Runtimes give our
+  /// codes whatever they optimise.
   exact,
   /// Reals: every scale stands at its tensor, as tools that compile for a device expect. A runtime
   /// that fuses Gemm into integers computes the fp32 contract; one that sums the reals in

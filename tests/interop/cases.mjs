@@ -27,12 +27,17 @@ function readCases(folder) {
     const data = new Numbers(raw.buffer, raw.byteOffset, raw.length / Numbers.BYTES_PER_ELEMENT);
     return { ...tensor, data };
   };
+  const output = (tensor) => ({
+    ...numbers(tensor),
+    reference: tensor.reference && numbers({ ...tensor, data: tensor.reference }).data,
+  });
   const cases = index.cases.map((c) => ({
     ...c,
     model: part(c.model),
     input: numbers(c.input),
-    outputs: c.outputs.map(numbers),
+    outputs: c.outputs.map(output),
     onnx: c.onnx && {
+      ...c.onnx,
       exact: part(c.onnx.exact),
       standard: part(c.onnx.standard),
       input: numbers(c.onnx.input),
@@ -56,27 +61,29 @@ export function differingBytes(found, expected, at = 0) {
 
 /// Runs every case sample by sample through a .tflite runtime; prints one line, and one more for
 /// each case that fails; returns the exit code. `open(model, case)` gives a function that takes
-/// the numbers of one sample and returns those of every output, and delete() to end it.
-export async function compareTflite(runtime, { cases, images }, open) {
-  const total = { models: 0, samples: 0, bytes: 0, differing: 0 };
-  const control = { models: 0, bytes: 0, differing: 0 };
+/// the numbers of one sample and returns those of every output, and delete() to end it. With
+/// `reference`, layers with a scale per channel are expected as TensorFlow Lite's reference kernel
+/// computes them.
+export async function compareTflite(runtime, { cases, images }, open, { reference = false } = {}) {
+  const total = { models: 0, samples: 0, bytes: 0, differing: 0, beside: 0 };
+  const control = { models: 0, samples: 0, bytes: 0, differing: 0, beside: 0 };
   let failed = 0;
   for (const c of cases) {
+    const found = await runCase(c, open, reference);
     const sums = c.differs ? control : total;
-    const { differing, bytes } = await runCase(c, open);
     sums.models += 1;
     sums.samples += c.samples;
-    sums.bytes += bytes;
-    sums.differing += differing;
-    if (c.differs ? differing === 0 : differing > 0) {
+    for (const key of ['bytes', 'differing', 'beside']) sums[key] += found[key];
+    if (c.differs ? found.differing === 0 : found.differing > 0) {
       failed += 1;
-      console.error(`${runtime}: ${c.name}: ${differing} of ${bytes} bytes differ, expected ` +
-        (c.differs ? 'some, since the rounding contract is another' : 'none'));
+      console.error(`${runtime}: ${c.name}: ${found.differing} of ${found.bytes} bytes differ, ` +
+        `expected ${c.differs ? 'some, since the rounding contract is another' : 'none'}`);
     }
   }
-  console.log(`${runtime}: ${total.models} models, ${total.samples} samples (${images} and random),` +
-    ` ${total.bytes} bytes: ${total.differing} differ; control under contract double:` +
-    ` ${control.differing} of ${control.bytes} differ`);
+  console.log(`${runtime}: ${total.models} models, ${total.samples} samples (${images}, random ` +
+    `nets), ${total.bytes} bytes: ${total.differing} differ` +
+    (reference ? ` (${total.beside} from contract fp32, by the reference kernel)` : '') +
+    `; control, contract double: ${control.differing} of ${control.bytes} differ`);
   if (control.models === 0 || total.models < 200) {
     console.error(`${runtime}: too few cases`);
     failed += 1;
@@ -84,23 +91,25 @@ export async function compareTflite(runtime, { cases, images }, open) {
   return failed === 0 ? 0 : 1;
 }
 
-async function runCase(c, open) {
+/// `differing` bytes from what is expected, `beside` from contract fp32.
+async function runCase(c, open, reference) {
   const session = await open(c.model, c);
   const size = c.input.data.length / c.samples;
-  let differing = 0;
-  let bytes = 0;
+  const sums = { bytes: 0, differing: 0, beside: 0 };
   for (let i = 0; i < c.samples; ++i) {
     const found = await session.run(c.input.data.subarray(i * size, (i + 1) * size));
     if (found.length !== c.outputs.length) throw new Error(`${c.name}: ${found.length} outputs`);
     found.forEach((values, k) => {
-      const expected = c.outputs[k];
-      if (values.byteLength !== expected.size * expected.data.BYTES_PER_ELEMENT) {
+      const output = c.outputs[k];
+      if (values.byteLength !== output.size * output.data.BYTES_PER_ELEMENT) {
         throw new Error(`${c.name}: output ${k} has ${values.byteLength} bytes`);
       }
-      differing += differingBytes(values, expected.data, i * expected.size);
-      bytes += values.byteLength;
+      const expected = (reference && output.reference) || output.data;
+      sums.bytes += values.byteLength;
+      sums.differing += differingBytes(values, expected, i * output.size);
+      sums.beside += differingBytes(values, output.data, i * output.size);
     });
   }
   session.delete();
-  return { differing, bytes };
+  return sums;
 }
