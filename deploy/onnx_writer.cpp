@@ -336,10 +336,9 @@ class OnnxWriter {
     if (op.inputs.size() > 2 && op.inputs[2] != -1) operands.push_back(bias(op));
     std::string y = node("Gemm", operands, name + "/sum", {{"transB", std::int64_t{1}}});
     if (integer && exact_) {
-      const auto scales = Requantizer::fully_connected(tensor(in).quantization.scale(),
-                                                       tensor(op.inputs[1]).quantization.scales,
-                                                       tensor(out).quantization.scale(),
-                                                       Rounding::fp32);
+      const auto scales = Requantizer::fully_connected(
+          tensor(in).quantization.scale(), tensor(op.inputs[1]).quantization.scales,
+          tensor(out).quantization.scale(), Rounding::fp32);
       const std::vector<float> factors(scales.factors().begin(), scales.factors().end());
       y = node("Mul", {y, constant(name + "/factor", factors)}, name + "/rescaled");
     }
@@ -353,8 +352,8 @@ class OnnxWriter {
     const auto& shape = tensor(in).shape;
     if (shape.size() == 2 && shape[1] == depth) return x;
     const std::vector<std::int64_t> target{-1, depth};
-    const std::string operand = graph_.constant(name + "/rows_shape", OnnxType::int64, Extents{2},
-                                                bytes_of(target));
+    const std::string operand =
+        graph_.constant(name + "/rows_shape", OnnxType::int64, Extents{2}, bytes_of(target));
     return node("Reshape", {std::move(x), operand}, name + "/rows");
   }
 
@@ -370,8 +369,7 @@ class OnnxWriter {
     const ModelTensor& t = tensor(i);
     const std::string name = base_name(i);
     const OnnxType type = t.dtype == DType::float32 ? OnnxType::float32 : OnnxType::int32;
-    const std::string codes =
-        graph_.constant(name, type, Extents{t.size()}, t.data);
+    const std::string codes = graph_.constant(name, type, Extents{t.size()}, t.data);
     if (type == OnnxType::float32) return codes;
     // A bias has the scale input * weight, whatever its tensor says.
     std::vector<float> scales{1.0F};

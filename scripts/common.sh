@@ -25,6 +25,14 @@ header:gtest/gtest.h libgtest-dev
 LIST
 }
 
+# What the foreign runtimes in tests/interop run on.
+octet_interop_requirements() {
+  cat <<'LIST'
+program:node nodejs
+program:npm npm
+LIST
+}
+
 octet_has() {
   case $1 in
     program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;

@@ -79,8 +79,7 @@ Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& 
                      const std::string& owner) {
   const QuantParams& input = require_grid(x, owner);
   require_int8(output, owner);
-  const auto clamp =
-      CodeRequantizer::activation(fused_activation(activation), input, output);
+  const auto clamp = CodeRequantizer::activation(fused_activation(activation), input, output);
   const Tensor y = map_codes(x, input, output,
                              [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
                                  std::size_t) { clamp.run(in, out); });

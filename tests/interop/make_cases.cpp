@@ -2,8 +2,8 @@
 //
 //   make_interop_cases DIR
 //
-// DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin, end)
-// of DIR/cases.bin: one file, since there are thousands. Images come from the folder
+// DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin,
+// end) of DIR/cases.bin: one file, since there are thousands. Images come from the folder
 // OCTET_MNIST_DIR, or are drawn where that is not set.
 
 #include <fmt/format.h>
@@ -30,6 +30,8 @@ constexpr std::uint32_t kNets = 200;
 constexpr Index kNetSamples = 32;
 constexpr std::size_t kTrainImages = 20000;
 constexpr std::size_t kDrawnTestImages = 2000;
+/// Of the cases beside the one that shows all layers, which takes every test image.
+constexpr Index kFewImages = 2000;
 
 /// Samples, end to end, and where cases.bin has them.
 struct Samples {
@@ -38,6 +40,15 @@ struct Samples {
   Bytes bytes{};
   ordered_json part{};
 };
+
+Samples head(Samples samples, Index count) {
+  const auto bytes = samples.bytes.size() / static_cast<std::size_t>(samples.count) *
+                     static_cast<std::size_t>(count);
+  samples.bytes.resize(bytes);
+  samples.part[1] = samples.part[0].get<std::size_t>() + bytes;
+  samples.count = count;
+  return samples;
+}
 
 /// Computed tensors of codes, in order: every layer.
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
@@ -139,8 +150,8 @@ class CaseFolder {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Bytes& value = values[static_cast<std::size_t>(model.outputs[k])];
       const std::size_t begin = outputs[k]["data"][0];
-      const bool same = std::ranges::equal(
-          value, std::as_bytes(std::span(data_).subspan(begin, value.size())));
+      const bool same =
+          std::ranges::equal(value, std::as_bytes(std::span(data_).subspan(begin, value.size())));
       if (!same) outputs[k]["reference"] = store(value);
     }
   }
@@ -214,12 +225,14 @@ void add_images(CaseFolder& folder, const DataSplit& data) {
     const IntegerModel model = lower(trained);
     const auto codes = quantized(model, pixels);
     const Samples ints = folder.input(DType::int8, count, std::span<const std::int8_t>(codes));
-    folder.add(name + "-int8", model, ints);
+    const Samples few_ints = head(ints, std::min(count, kFewImages));
+    folder.add(name + "-int8", model, few_ints);
     folder.add(name + "-float32",
-               lower(trained, {.input = IoType::float32, .output = IoType::float32}), floats);
+               lower(trained, {.input = IoType::float32, .output = IoType::float32}),
+               head(floats, few_ints.count));
+    folder.add(name + "-control", with_all_layers(model), few_ints, Rounding::double_rounding);
     ordered_json& layers = folder.add(name + "-layers", with_all_layers(model), ints);
     folder.add_onnx(layers, model, floats, CaseFolder::run(model, ints));
-    folder.add(name + "-control", with_all_layers(model), ints, Rounding::double_rounding);
   }
 }
 
@@ -237,8 +250,8 @@ Samples net_input(CaseFolder& folder, const IntegerModel& model, testing::Random
   return folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
 }
 
-/// XNNPACK takes factors below 256 only. A layer whose results are all 0 gets a tiny scale, and with
-/// it a factor beyond that.
+/// XNNPACK takes factors below 256 only. A layer whose results are all 0 gets a tiny scale, and
+/// with it a factor beyond that.
 bool factors_fit_xnnpack(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     if (op.code != OpCode::fully_connected) continue;

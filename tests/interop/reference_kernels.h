@@ -30,8 +30,8 @@ inline Bytes reference_dense(const IntegerModel& model, const Operator& op, cons
   const ModelTensor& weights = tensor_of(model, op.inputs[1]);
   const QuantParams& in = tensor_of(model, op.inputs[0]).quantization;
   const QuantParams& out = tensor_of(model, op.outputs[0]).quantization;
-  const PackedS8 packed(reinterpret_cast<const std::int8_t*>(weights.data.data()),
-                        weights.shape[0], weights.shape[1]);
+  const PackedS8 packed(reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.shape[0],
+                        weights.shape[1]);
   const auto units = static_cast<std::size_t>(packed.rows());
   const auto rows = x.size() / static_cast<std::size_t>(packed.depth());
   std::vector<std::int32_t> bias(units);

@@ -207,8 +207,7 @@ TEST(IntegerOps, RefuseCodesThatOperatorsDoNotHave) {
   const auto dense = built(Dense(2), {3});
   expect_error([&] { IntegerDense(*dense, x, int8, Rounding::fp32, "layer").output(int4); },
                "layer: expected a result on the int8 codes -128 to 127, found -8 to 7");
-  expect_error([&] { integer_clamp(x, Activation::relu, int4, "layer"); },
-               "found -8 to 7");
+  expect_error([&] { integer_clamp(x, Activation::relu, int4, "layer"); }, "found -8 to 7");
   // A kernel's zero point is not in the sums.
   expect_error(
       [&] { IntegerDense(*dense, x, QuantParams::per_tensor(1.0F, 3), Rounding::fp32, "layer"); },
