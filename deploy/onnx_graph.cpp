@@ -63,12 +63,6 @@ std::string OnnxGraph::unique(std::string_view wanted) {
 
 std::string OnnxGraph::constant(std::string_view name, OnnxType type,
                                 std::span<const std::int64_t> shape,
-                                std::span<const std::uint8_t> data) {
-  return constant(name, type, shape, std::as_bytes(data));
-}
-
-std::string OnnxGraph::constant(std::string_view name, OnnxType type,
-                                std::span<const std::int64_t> shape,
                                 std::span<const std::byte> data) {
   auto* tensor = graph().add_initializer();
   tensor->set_name(unique(name));

@@ -44,8 +44,6 @@ class OnnxGraph {
 
   /// A constant of `data`, row-major and little-endian. Returns its name.
   std::string constant(std::string_view name, OnnxType type, std::span<const std::int64_t> shape,
-                       std::span<const std::uint8_t> data);
-  std::string constant(std::string_view name, OnnxType type, std::span<const std::int64_t> shape,
                        std::span<const std::byte> data);
 
   /// A node that computes `output`, a name from unique(), of `inputs`. Returns `output`.

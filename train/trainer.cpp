@@ -194,6 +194,10 @@ void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions&
   write_tflite(lower(options), path);
 }
 
+void Trainer::export_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
+  write_onnx(lower(), path, options);
+}
+
 Progress Trainer::progress(const DataLoader& loader, int epochs) const {
   return {.phase = phase_,
           .epoch = static_cast<int>(position_.epoch) + 1,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/deploy/lower.h>
+#include <octet/deploy/onnx_writer.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>
@@ -65,6 +66,8 @@ class Trainer {
 
   /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file.
   void export_int8(const std::filesystem::path& path, const LowerOptions& options = {}) const;
+  /// The same as an ONNX file.
+  void export_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) const;
   IntegerModel lower(const LowerOptions& options = {}) const;
 
   const Sequential& model() const { return *model_; }

@@ -9,6 +9,7 @@ set(OCTET_DEPLOY_TESTS
   deploy/interpreter_vectors_test.cpp
   deploy/memory_plan_test.cpp
   deploy/no_allocation_test.cpp
+  deploy/onnx_writer_test.cpp
   deploy/tflite_damage_test.cpp
   deploy/tflite_foreign_test.cpp
   deploy/tflite_test.cpp)
