@@ -94,10 +94,15 @@ void OnnxValues::add_input(std::int32_t i) {
   quantize(real_inputs_[i], i);
 }
 
+/// ONNX wants an output that is an input to have another name.
+std::string OnnxValues::copy(std::int32_t i) {
+  return node("Identity", {value(i)}, base_name(i) + "/copy");
+}
+
 void OnnxValues::add_output(std::int32_t i) {
   const ModelTensor& t = tensor(i);
   if (!has_float_end(i)) {
-    graph_.output(value(i), type_of(t), signature(t));
+    graph_.output(contains(model_.inputs, i) ? copy(i) : value(i), type_of(t), signature(t));
     return;
   }
   dequantize(i, real_outputs_[i]);

@@ -66,6 +66,7 @@ class OnnxValues {
   void name_values();
   void add_input(std::int32_t i);
   void add_output(std::int32_t i);
+  std::string copy(std::int32_t i);
   void add_code_output(const std::string& name);
   void convert(std::string_view op, const std::string& from, std::int32_t i,
                const std::vector<float>& scales, const std::string& to);

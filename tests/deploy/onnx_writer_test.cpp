@@ -304,6 +304,18 @@ TEST(OnnxWriter, CodesOfAnyTensorAsFurtherOutputs) {
   }
 }
 
+TEST(OnnxWriter, AnInputMayBeAnOutput) {
+  ModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 2}, DType::int8, quant(0.5F, -3))};
+  b.model.outputs = b.model.inputs;
+  const OnnxFile own = file_of(b.model, {.float_io = false});
+  EXPECT_EQ(own.ops(), Ops{"Identity"});
+  EXPECT_NE(own.inputs.at(0).name, own.outputs.at(0).name);
+  const OnnxFile reals = file_of(b.model);
+  EXPECT_EQ(reals.ops(), (Ops{"QuantizeLinear", "DequantizeLinear"}));
+  EXPECT_NE(reals.inputs.at(0).name, reals.outputs.at(0).name);
+}
+
 TEST(OnnxWriter, NamesAreGivenOnce) {
   IntegerModel model = make_mlp(4, {6, 5, 3}, false, false);
   for (ModelTensor& t : model.tensors) t.name = t.is_constant() ? "" : "same";

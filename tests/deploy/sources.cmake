@@ -1,4 +1,5 @@
 set(OCTET_DEPLOY_TESTS
+  cli/octet_export_test.cpp
   cli/octet_tool_test.cpp
   core/file_test.cpp
   core/quant/vectors.cpp
