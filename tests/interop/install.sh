@@ -15,7 +15,7 @@ skip() {
 mkdir -p "$packages"
 rm -f "$packages/skipped"
 command -v node >/dev/null || skip "there is no Node; version $oldest or later is needed"
-major=$(node --print 'process.versions.node.split(".")[0]')
+major=$(node --print 'process.versions.node.split(".")[0]') || skip "Node does not start"
 [ "$major" -ge "$oldest" ] || skip "Node $major is older than $oldest"
 command -v npm >/dev/null || skip "there is no npm"
 if cmp -s "$here/package-lock.json" "$packages/installed"; then
