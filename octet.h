@@ -13,6 +13,7 @@
 #include <octet/deploy/c_source_writer.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
+#include <octet/deploy/onnx_writer.h>
 #include <octet/deploy/tflite_reader.h>
 #include <octet/deploy/tflite_writer.h>
 #include <octet/layers/activation.h>

@@ -14,6 +14,11 @@ octet_find(spdlog libspdlog-dev)
 octet_find(ZLIB zlib1g-dev)
 octet_find(nlohmann_json nlohmann-json3-dev)
 octet_find(OpenMP "g++ (or libomp-dev for clang)" COMPONENTS CXX)
+octet_find(Protobuf "libprotobuf-dev protobuf-compiler")
+if(NOT TARGET protobuf::protoc)
+  message(FATAL_ERROR "octet needs protoc, which was not found. "
+    "On Debian or Ubuntu: apt-get install protobuf-compiler")
+endif()
 find_program(OCTET_FLATC flatc)
 if(NOT OCTET_FLATC)
   message(FATAL_ERROR "octet needs flatc, which was not found. "

@@ -114,7 +114,7 @@ std::array<std::uint8_t, 256> byte_table(const KernelSource& source) {
   const auto requantizer =
       source.op.code == OpCode::quantize
           ? CodeRequantizer::quantize(in, out, source.rounding)
-          : CodeRequantizer::activation(activation_of(source.op.code), in, out, source.rounding);
+          : CodeRequantizer::activation(activation_of(source.op.code), in, out);
   return tabulate(type, [&](std::int32_t code) { return requantizer.apply(code); });
 }
 

@@ -8,6 +8,8 @@ program:cmake cmake
 program:ninja ninja-build
 program:flatc flatbuffers-compiler
 header:flatbuffers/flatbuffers.h libflatbuffers-dev
+program:protoc protobuf-compiler
+header:google/protobuf/message_lite.h libprotobuf-dev
 header:eigen3/Eigen/Core libeigen3-dev
 header:fmt/core.h libfmt-dev
 header:spdlog/spdlog.h libspdlog-dev
@@ -20,6 +22,14 @@ LIST
 octet_test_requirements() {
   cat <<'LIST'
 header:gtest/gtest.h libgtest-dev
+LIST
+}
+
+# What the foreign runtimes in tests/interop run on.
+octet_interop_requirements() {
+  cat <<'LIST'
+program:node nodejs
+program:npm npm
 LIST
 }
 

@@ -5,7 +5,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 octet_install octet_requirements octet_test_requirements
+octet_install octet_interop_requirements || true
 octet_build release -DOCTET_BUILD_TESTS=ON
 [ -n "${OCTET_MNIST_DIR:-}" ] ||
   echo "octet: OCTET_MNIST_DIR is not set; tests on the real MNIST will be skipped"
-ctest --preset release --parallel "$(nproc)" "$@"
+status=0
+ctest --preset release --parallel "$(nproc)" "$@" || status=$?
+skipped=build/release/tests/interop/packages/skipped
+[ ! -f "$skipped" ] || echo "octet: $(cat "$skipped")"
+exit "$status"

@@ -11,6 +11,7 @@ namespace octet::tools {
 void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_export(CLI::App& app);
 
 /// How a model is run: the options that `run` and `eval` share.
 struct RunOptions {

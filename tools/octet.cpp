@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   octet::tools::add_inspect(app);
   octet::tools::add_run(app);
   octet::tools::add_eval(app);
+  octet::tools::add_export(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");

@@ -218,6 +218,10 @@ CSource Trainer::export_c_source(const std::filesystem::path& stem,
   return write_c_source(lower(), stem, options);
 }
 
+void Trainer::export_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
+  write_onnx(lower(), path, options);
+}
+
 Progress Trainer::progress(const DataLoader& loader, int epochs) const {
   return {.phase = phase_,
           .epoch = static_cast<int>(position_.epoch) + 1,

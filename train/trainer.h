@@ -3,6 +3,7 @@
 #include <octet/core/profile.h>
 #include <octet/deploy/c_source_writer.h>
 #include <octet/deploy/lower.h>
+#include <octet/deploy/onnx_writer.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>
@@ -72,6 +73,8 @@ class Trainer {
   /// The same as C source, `stem`.h and `stem`.c: see write_c_source().
   CSource export_c_source(const std::filesystem::path& stem,
                           const CSourceOptions& options = {}) const;
+  /// The same as an ONNX file.
+  void export_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) const;
   IntegerModel lower(const LowerOptions& options = {}) const;
 
   const Sequential& model() const { return *model_; }

@@ -47,13 +47,13 @@ CodeRequantizer CodeRequantizer::quantize(const QuantParams& in, const QuantPara
 }
 
 CodeRequantizer CodeRequantizer::activation(FusedActivation activation, const QuantParams& in,
-                                            const QuantParams& out, Rounding rounding) {
+                                            const QuantParams& out) {
   check_per_tensor(in, "activation input");
   check_per_tensor(out, "activation output");
   const auto factor = static_cast<double>(in.scale() / out.scale());
   const ActivationRange limits =
       activation_range(activation, out.scale(), out.zero_point(), out.qmin, out.qmax);
-  return make(in, out, factor, limits, rounding);
+  return make(in, out, factor, limits, Rounding::double_rounding);
 }
 
 std::int32_t CodeRequantizer::apply(std::int32_t code) const noexcept {

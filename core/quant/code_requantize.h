@@ -26,10 +26,11 @@ class CodeRequantizer {
                                                 Rounding rounding = Rounding::double_rounding);
 
   /// The activation as an operator: factor float32(in scale / out scale), limits those of
-  /// activation_range with the output's parameters.
+  /// activation_range with the output's parameters. Always of double rounding: TensorFlow Lite has
+  /// one kernel for it, whatever computes the sums (measured in LiteRT.js and tfjs-tflite, whose
+  /// XNNPACK leaves it alone). With a factor below 1 the first rounding is coarse.
   [[nodiscard]] static CodeRequantizer activation(FusedActivation activation, const QuantParams& in,
-                                                  const QuantParams& out,
-                                                  Rounding rounding = Rounding::double_rounding);
+                                                  const QuantParams& out);
 
   [[nodiscard]] std::int32_t apply(std::int32_t code) const noexcept;
   [[nodiscard]] ActivationRange limits() const noexcept { return limits_; }

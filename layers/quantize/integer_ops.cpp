@@ -77,11 +77,10 @@ void require_int8(const QuantParams& grid, const std::string& owner) {
 }
 
 Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
-                     Rounding rounding, const std::string& owner) {
+                     const std::string& owner) {
   const QuantParams& input = require_grid(x, owner);
   require_int8(output, owner);
-  const auto clamp =
-      CodeRequantizer::activation(fused_activation(activation), input, output, rounding);
+  const auto clamp = CodeRequantizer::activation(fused_activation(activation), input, output);
   const Tensor y = map_codes(x, input, output,
                              [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
                                  std::size_t) { clamp.run(in, out); });

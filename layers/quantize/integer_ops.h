@@ -46,9 +46,10 @@ class IntegerDense {
   Tensor real_;
 };
 
-/// RELU or RELU6 as an operator of its own: codes on the grid `output`.
+/// RELU or RELU6 as an operator of its own: codes on the grid `output`. The same under every
+/// rounding contract.
 Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
-                     Rounding rounding, const std::string& owner);
+                     const std::string& owner);
 
 /// LOGISTIC or TANH, by table: output scale 1/256 and 1/128.
 Tensor integer_table(const Tensor& x, Activation activation, const std::string& owner);

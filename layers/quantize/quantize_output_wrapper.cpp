@@ -50,8 +50,7 @@ Tensor QuantizeOutputWrapper::forward_logits(const Tensor& x, const ForwardConte
   if (context.observes()) output_->observe(real);
   const bool in_integers = options.simulation == Simulation::integer && x.grid() &&
                            output_->enabled() && activation != nullptr && !fixed_grid;
-  return in_integers ? integer_clamp(x, activation->activation(), output_->params(),
-                                     options.rounding, name())
+  return in_integers ? integer_clamp(x, activation->activation(), output_->params(), name())
                      : output_->simulate(real, options.simulation);
 }
 

@@ -1,4 +1,5 @@
 set(OCTET_DEPLOY_TESTS
+  cli/octet_export_test.cpp
   cli/octet_tool_test.cpp
   core/file_test.cpp
   core/quant/vectors.cpp
@@ -13,6 +14,7 @@ set(OCTET_DEPLOY_TESTS
   deploy/interpreter_vectors_test.cpp
   deploy/memory_plan_test.cpp
   deploy/no_allocation_test.cpp
+  deploy/onnx_writer_test.cpp
   deploy/tflite_damage_test.cpp
   deploy/tflite_foreign_test.cpp
   deploy/tflite_test.cpp)

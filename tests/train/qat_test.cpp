@@ -1,5 +1,6 @@
 // Quantization in the loop: where it starts, and that what was trained is what is shipped.
 
+#include <octet/core/file.h>
 #include <octet/deploy/tflite_reader.h>
 #include <octet/layers/dropout.h>
 #include <octet/tests/train/naive_post_training.h>
@@ -132,6 +133,10 @@ TEST(Qat, ExportTakesKernelRangesAnewWithoutATestSet) {
   const Bytes exported = exported_bytes(trainer);
   EXPECT_NE(exported, stale);
   EXPECT_EQ(exported, to_tflite(lower(model)));
+  const ScratchDirectory scratch;
+  trainer.export_onnx(scratch.path() / "m.onnx", {.style = OnnxStyle::standard});
+  EXPECT_EQ(read_file(scratch.path() / "m.onnx"),
+            to_onnx(lower(model), {.style = OnnxStyle::standard}));
 }
 
 TEST(Qat, WithDropoutToo) {

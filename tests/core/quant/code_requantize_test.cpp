@@ -103,10 +103,11 @@ TEST(CodeRequantizer, AgreesWithNaive) {
            {FusedActivation::relu, FusedActivation::relu6, FusedActivation::relu_n1_to_1}) {
         const ActivationRange limits =
             activation_range(activation, out.scale(), out.zero_point(), -128, 127);
-        const CodeRequantizer op = CodeRequantizer::activation(activation, in, out, rounding);
+        const CodeRequantizer op = CodeRequantizer::activation(activation, in, out);
         EXPECT_EQ(op.limits(), limits);
         for (std::int32_t code = -128; code <= 127; ++code) {
-          EXPECT_EQ(op.apply(code), naive(code, in, out, rounded, limits, rounding));
+          EXPECT_EQ(op.apply(code),
+                    naive(code, in, out, rounded, limits, Rounding::double_rounding));
         }
       }
     }
@@ -124,6 +125,18 @@ TEST(CodeRequantizer, FactorsOfQuantizeAndActivationDiffer) {
   EXPECT_NEAR(quantize.apply(kCode), kCode * (double{0.3F} / double{0.7F}), 1.0);
   EXPECT_NEAR(relu.apply(kCode), kCode * double{0.3F / 0.7F}, 1.0);
   EXPECT_NE(quantize.apply(kCode), relu.apply(kCode));
+}
+
+// What RELU of LiteRT.js and tfjs-tflite gives behind TANH: 43 * 0.1724 = 7.41 becomes 8, since the
+// first rounding is at a quarter.
+TEST(CodeRequantizer, AnActivationRoundsTwice) {
+  const QuantParams in = QuantParams::per_tensor(0.0078125F, 0);
+  const QuantParams out = QuantParams::per_tensor(0.0453210175F, -1);
+  const CodeRequantizer relu = CodeRequantizer::activation(FusedActivation::relu, in, out);
+  const std::vector<std::pair<int, int>> measured = {{-6, -1}, {0, -1},  {6, 0},   {18, 2},
+                                                     {43, 7},  {48, 7},  {63, 10}, {66, 11},
+                                                     {72, 12}, {78, 13}, {95, 16}, {97, 16}};
+  for (const auto& [code, expected] : measured) EXPECT_EQ(relu.apply(code), expected) << code;
 }
 
 TEST(CodeRequantizer, Int8ToUint8FlipsTheTopBit) {

@@ -38,7 +38,7 @@ TEST(IntegerClamp, RescalesAndClampsEveryCode) {
   for (const auto& [out, zero_point] : {std::pair{0.03F, -128}, {0.05F, -100}, {0.011F, 3}}) {
     for (const Activation activation : {Activation::relu, Activation::relu6}) {
       const Tensor y = integer_clamp(every_code(kIn, -20), activation,
-                                     QuantParams::per_tensor(out, zero_point), Rounding::fp32, "c");
+                                     QuantParams::per_tensor(out, zero_point), "c");
       const std::int32_t lo = std::max(-128, zero_point);
       const auto six = static_cast<std::int32_t>(std::lround(6.0F / out)) + zero_point;
       const std::int32_t hi = activation == Activation::relu6 ? std::min(127, six) : 127;
@@ -182,7 +182,7 @@ TEST(IntegerOps, TakeAnEmptyBatch) {
   const Tensor x = on_grid(Tensor::zeros({0, 3}), 1.0F, 0);
   const auto dense = built(Dense(2), {3});
   EXPECT_EQ(IntegerDense(*dense, x, grid, Rounding::fp32, "d").output(grid).shape(), (Shape{0, 2}));
-  EXPECT_EQ(integer_clamp(x, Activation::relu, grid, Rounding::fp32, "c").shape(), (Shape{0, 3}));
+  EXPECT_EQ(integer_clamp(x, Activation::relu, grid, "c").shape(), (Shape{0, 3}));
   EXPECT_EQ(integer_softmax(x, Rounding::fp32, "s").shape(), (Shape{0, 3}));
   EXPECT_EQ(integer_table(x, Activation::tanh, "t").shape(), (Shape{0, 3}));
 }
@@ -193,7 +193,7 @@ TEST(IntegerOps, NeedAnInputOnAGrid) {
   const auto dense = built(Dense(2), {3});
   for (const auto& body : std::vector<std::function<void()>>{
            [&] { IntegerDense(*dense, x, grid, Rounding::fp32, "layer"); },
-           [&] { integer_clamp(x, Activation::relu, grid, Rounding::fp32, "layer"); },
+           [&] { integer_clamp(x, Activation::relu, grid, "layer"); },
            [&] { integer_softmax(x, Rounding::fp32, "layer"); },
            [&] { integer_table(x, Activation::tanh, "layer"); }}) {
     expect_error(body, "layer: integer simulation expects an input on a grid");
@@ -207,8 +207,7 @@ TEST(IntegerOps, RefuseCodesThatOperatorsDoNotHave) {
   const auto dense = built(Dense(2), {3});
   expect_error([&] { IntegerDense(*dense, x, int8, Rounding::fp32, "layer").output(int4); },
                "layer: expected a result on the int8 codes -128 to 127, found -8 to 7");
-  expect_error([&] { integer_clamp(x, Activation::relu, int4, Rounding::fp32, "layer"); },
-               "found -8 to 7");
+  expect_error([&] { integer_clamp(x, Activation::relu, int4, "layer"); }, "found -8 to 7");
   // A kernel's zero point is not in the sums.
   expect_error(
       [&] { IntegerDense(*dense, x, QuantParams::per_tensor(1.0F, 3), Rounding::fp32, "layer"); },

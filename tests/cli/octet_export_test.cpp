@@ -1,0 +1,69 @@
+// `octet export` as its users run it.
+
+#include <octet/deploy/onnx_writer.h>
+#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/tests/cli/process.h>
+#include <octet/tests/deploy/models.h>
+
+#include <algorithm>
+
+namespace octet::test {
+namespace {
+
+class OctetExport : public ::testing::Test {
+ protected:
+  OctetExport() {
+    write_tflite(make_mlp(1, {4, 5, 3}, true, false), path("m"));
+    model_ = read_tflite(path("m"));
+  }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  /// `octet export` of the model with these options.
+  ProcessResult run(std::vector<std::string> options) const {
+    options.insert(options.begin(), {OCTET_TOOL, "export", path("m")});
+    return run_process(options);
+  }
+
+  /// Runs it with `--onnx` and expects the file that to_onnx() gives.
+  void expect_onnx(const OnnxOptions& expected, std::vector<std::string> options) const {
+    options.insert(options.end(), {"--onnx", path("m.onnx")});
+    const ProcessResult result = run(options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out + result.err, "");
+    EXPECT_EQ(read_file(path("m.onnx")), to_onnx(model_, expected));
+  }
+
+  void expect_failure(const std::vector<std::string>& options, int exit_code,
+                      const std::string& message) const {
+    const ProcessResult result = run(options);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  }
+
+  ScratchDirectory folder_;
+  IntegerModel model_;
+};
+
+TEST_F(OctetExport, WritesOnnx) {
+  expect_onnx({}, {});
+  expect_onnx({.style = OnnxStyle::exact}, {"--style", "exact"});
+  expect_onnx({.style = OnnxStyle::standard}, {"--style", "standard"});
+  expect_onnx({.float_io = false}, {"--int8-io"});
+  expect_onnx({.code_outputs = {"dense_1", "softmax"}},
+              {"--codes", "dense_1", "--codes", "softmax"});
+}
+
+TEST_F(OctetExport, WrongUsage) {
+  expect_failure({}, 2, "--onnx");
+  expect_failure({"--style", "exact"}, 2, "--onnx");
+  expect_failure({"--onnx", path("m.onnx"), "--style", "round"}, 2, "--style");
+  expect_failure({"--onnx", path("m.onnx"), "--codes", "none"}, 1, "'none'");
+  expect_failure({"--onnx", path("no/m.onnx")}, 1, "no/m.onnx");
+  EXPECT_FALSE(std::filesystem::exists(path("m.onnx")));
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <octet/tests/deploy/onnx_model.h>
+
+namespace octet::test {
+
+/// Runs an ONNX file node by node as the standard's text says, in float32 where that is the type;
+/// a node that reads what is not there yet throws.
+class OnnxEvaluator {
+ public:
+  explicit OnnxEvaluator(const OnnxFile& file) : file_(file), values_(file.constants) {}
+
+  void run(const OnnxTensor& input) {
+    values_[file_.inputs.at(0).name] = input;
+    for (const OnnxNode& node : file_.nodes) {
+      if (values_.contains(node.output)) throw std::runtime_error(node.output + " has two makers");
+      values_[node.output] = compute(node);
+    }
+  }
+
+  const OnnxTensor& value(const std::string& name) const { return values_.at(name); }
+
+ private:
+  const OnnxTensor& in(const OnnxNode& node, std::size_t i) const {
+    return values_.at(node.inputs.at(i));
+  }
+
+  static double f32(double x) { return double{static_cast<float>(x)}; }
+
+  /// `function` of every element and of the second operand's, which is broadcast.
+  template <class Function>
+  OnnxTensor map(const OnnxNode& node, Function function) const {
+    OnnxTensor result = in(node, 0);
+    const OnnxTensor* other = node.inputs.size() > 1 ? &in(node, 1) : nullptr;
+    for (std::size_t i = 0; i < result.values.size(); ++i) {
+      const double b = other == nullptr ? 0.0 : other->values[i % other->values.size()];
+      result.values[i] = function(result.values[i], b);
+      if (result.type == OnnxElement::float32) result.values[i] = f32(result.values[i]);
+    }
+    return result;
+  }
+
+  /// The scale and zero point of element i: those of its index along the axis.
+  struct Grid {
+    const OnnxTensor& scale;
+    const OnnxTensor& zero_point;
+    std::size_t stride = 1;
+
+    std::size_t at(std::size_t i) const { return i / stride % scale.values.size(); }
+  };
+
+  Grid grid(const OnnxNode& node) const {
+    const auto& shape = in(node, 0).shape;
+    Grid result{in(node, 1), in(node, 2)};
+    if (result.scale.values.size() > 1) {
+      const auto axis = static_cast<std::size_t>(node.attributes.at("axis"));
+      for (std::size_t i = axis + 1; i < shape.size(); ++i) {
+        result.stride *= static_cast<std::size_t>(shape[i]);
+      }
+    }
+    return result;
+  }
+
+  OnnxTensor quantize(const OnnxNode& node) const {
+    const Grid g = grid(node);
+    OnnxTensor y{g.zero_point.type, in(node, 0).shape, {}};
+    const double lowest = y.type == OnnxElement::int8 ? -128.0 : 0.0;
+    for (std::size_t i = 0; i < in(node, 0).values.size(); ++i) {
+      const std::size_t c = g.at(i);
+      const double steps = std::nearbyint(f32(in(node, 0).values[i] / g.scale.values[c]));
+      y.values.push_back(std::clamp(steps + g.zero_point.values[c], lowest, lowest + 255.0));
+    }
+    return y;
+  }
+
+  OnnxTensor dequantize(const OnnxNode& node) const {
+    const Grid g = grid(node);
+    if (g.zero_point.type != in(node, 0).type) throw std::runtime_error("types differ");
+    OnnxTensor y{OnnxElement::float32, in(node, 0).shape, {}};
+    for (std::size_t i = 0; i < in(node, 0).values.size(); ++i) {
+      const std::size_t c = g.at(i);
+      y.values.push_back(f32((in(node, 0).values[i] - g.zero_point.values[c]) * g.scale.values[c]));
+    }
+    return y;
+  }
+
+  OnnxTensor gemm(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& w = in(node, 1);
+    if (node.attributes.at("transB") != 1 || x.shape.at(1) != w.shape.at(1)) {
+      throw std::runtime_error("Gemm: operands do not fit");
+    }
+    OnnxTensor y{OnnxElement::float32, {x.shape[0], w.shape[0]}, {}};
+    const auto depth = static_cast<std::size_t>(w.shape[1]);
+    const auto units = static_cast<std::size_t>(w.shape[0]);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(x.shape[0]); ++row) {
+      for (std::size_t unit = 0; unit < units; ++unit) {
+        // In float32, first term last: an order as good as any other.
+        double sum = node.inputs.size() > 2 ? in(node, 2).values.at(unit) : 0.0;
+        for (std::size_t i = depth; i-- > 0;) {
+          sum = f32(sum + f32(x.values[row * depth + i] * w.values[unit * depth + i]));
+        }
+        y.values.push_back(sum);
+      }
+    }
+    return y;
+  }
+
+  OnnxTensor softmax(const OnnxNode& node) const {
+    if (node.attributes.at("axis") != -1) throw std::runtime_error("Softmax: another axis");
+    OnnxTensor y = in(node, 0);
+    const auto row = y.shape.back();
+    for (auto first = y.values.begin(); first != y.values.end(); first += row) {
+      const double most = *std::max_element(first, first + row);
+      double sum = 0.0;
+      std::for_each(first, first + row, [&](double& v) { sum += v = std::exp(v - most); });
+      std::for_each(first, first + row, [&](double& v) { v = f32(v / sum); });
+    }
+    return y;
+  }
+
+  OnnxTensor reshape(const OnnxNode& node) const {
+    OnnxTensor y = in(node, 0);
+    y.shape.clear();
+    std::int64_t known = 1;
+    for (const double extent : in(node, 1).values) {
+      y.shape.push_back(static_cast<std::int64_t>(extent));
+      if (extent > 0) known *= y.shape.back();
+    }
+    std::ranges::replace(y.shape, std::int64_t{-1}, std::ssize(y.values) / known);
+    return y;
+  }
+
+  OnnxTensor gather(const OnnxNode& node) const {
+    OnnxTensor y{in(node, 0).type, in(node, 1).shape, {}};
+    for (const double i : in(node, 1).values) {
+      y.values.push_back(in(node, 0).values.at(static_cast<std::size_t>(i)));
+    }
+    return y;
+  }
+
+  OnnxTensor compute(const OnnxNode& node) const {
+    if (node.op == "QuantizeLinear") return quantize(node);
+    if (node.op == "DequantizeLinear") return dequantize(node);
+    if (node.op == "Gemm") return gemm(node);
+    if (node.op == "Softmax") return softmax(node);
+    if (node.op == "Reshape") return reshape(node);
+    if (node.op == "Gather") return gather(node);
+    if (node.op == "Identity") return in(node, 0);
+    if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
+    if (node.op == "Sub") return map(node, [](double a, double b) { return a - b; });
+    if (node.op == "Tanh") return map(node, [](double a, double) { return std::tanh(a); });
+    if (node.op == "Sigmoid") {
+      return map(node, [](double a, double) { return 1.0 / (1.0 + std::exp(-a)); });
+    }
+    if (node.op == "Clip") {
+      const double lo = in(node, 1).values.at(0);
+      const double hi = in(node, 2).values.at(0);
+      return map(node, [&](double a, double) { return std::clamp(a, lo, hi); });
+    }
+    if (node.op == "Cast") {
+      OnnxTensor y = in(node, 0);
+      y.type = static_cast<OnnxElement>(node.attributes.at("to"));
+      return y;
+    }
+    throw std::runtime_error("an operator that no writer of ours writes: " + node.op);
+  }
+
+  const OnnxFile& file_;
+  std::map<std::string, OnnxTensor> values_;
+};
+
+}  // namespace octet::test

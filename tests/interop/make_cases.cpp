@@ -1,0 +1,309 @@
+// Writes what foreign runtimes are held against: models, inputs and the outputs of our interpreter.
+//
+//   make_interop_cases DIR
+//
+// DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin,
+// end) of DIR/cases.bin: one file, since there are thousands. Images come from the folder
+// OCTET_MNIST_DIR, or are drawn where that is not set.
+
+#include <fmt/format.h>
+#include <octet/core/file.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/core/quant/requantize.h>
+#include <octet/deploy/onnx_writer.h>
+#include <octet/octet.h>
+#include <octet/tests/interop/reference_kernels.h>
+#include <octet/tests/layers/quantize/random_nets.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace octet::interop {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::uint32_t kNets = 200;
+constexpr Index kNetSamples = 32;
+constexpr std::size_t kTrainImages = 20000;
+constexpr std::size_t kDrawnTestImages = 2000;
+/// Of the cases beside the one that shows all layers, which takes every test image.
+constexpr Index kFewImages = 2000;
+
+/// Samples, end to end, and where cases.bin has them.
+struct Samples {
+  DType dtype = DType::float32;
+  Index count = 0;
+  Bytes bytes{};
+  ordered_json part{};
+};
+
+Samples head(Samples samples, Index count) {
+  const auto bytes = samples.bytes.size() / static_cast<std::size_t>(samples.count) *
+                     static_cast<std::size_t>(count);
+  samples.bytes.resize(bytes);
+  samples.part[1] = samples.part[0].get<std::size_t>() + bytes;
+  samples.count = count;
+  return samples;
+}
+
+/// Computed tensors of codes, in order: every layer.
+std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
+  std::vector<std::int32_t> result;
+  for (std::int32_t i = 0; i < std::ssize(model.tensors); ++i) {
+    if (!tensor_of(model, i).is_constant() && tensor_of(model, i).dtype == DType::int8) {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
+/// Tensors that a softmax has a part in: ONNX computes it in floating point.
+std::set<std::int32_t> behind_softmax(const IntegerModel& model) {
+  std::set<std::int32_t> result;
+  for (const Operator& op : model.operators) {
+    if (op.code == OpCode::softmax || result.contains(op.inputs[0])) result.insert(op.outputs[0]);
+  }
+  return result;
+}
+
+/// ONNX Runtime 1.30 crashes at optimisation level "all" on a softmax over one class.
+bool softmax_of_one(const IntegerModel& model) {
+  return std::ranges::any_of(model.operators, [&](const Operator& op) {
+    return op.code == OpCode::softmax && tensor_of(model, op.outputs[0]).shape.back() == 1;
+  });
+}
+
+class CaseFolder {
+ public:
+  template <class T>
+  Samples input(DType dtype, Index count, std::span<const T> values) {
+    const auto bytes = std::as_bytes(values);
+    return {dtype, count, {bytes.begin(), bytes.end()}, store(bytes)};
+  }
+
+  /// A .tflite file and what its outputs have to be under `rounding`.
+  ordered_json& add(const std::string& name, const IntegerModel& model, const Samples& input,
+                    Rounding rounding = Rounding::fp32) {
+    const Interpreter interpreter = run(model, input, rounding);
+    ordered_json outputs = ordered_json::array();
+    for (const std::int32_t i : model.outputs) outputs.push_back(describe(interpreter, i));
+    const bool per_channel = std::ranges::any_of(
+        model.operators, [&](const Operator& op) { return is_per_channel(model, op); });
+    if (rounding == Rounding::fp32 && per_channel) add_reference(outputs, model, input);
+    cases_.push_back({{"name", name},
+                      {"samples", input.count},
+                      {"model", store_file(to_tflite(model))},
+                      {"input", describe(input, model)},
+                      {"outputs", outputs},
+                      {"differs", rounding != Rounding::fp32}});
+    return cases_.back();
+  }
+
+  /// The same model as ONNX, and the codes of all its layers. `input` is of the model's own type,
+  /// or of reals where the model is to have float ends.
+  void add_onnx(ordered_json& entry, const IntegerModel& model, const Samples& input,
+                const Interpreter& interpreter) {
+    const auto codes = code_tensors(model);
+    OnnxOptions options{.float_io = input.dtype == DType::float32};
+    for (const std::int32_t i : codes) options.code_outputs.push_back(tensor_of(model, i).name);
+    const auto exact = store_file(to_onnx(model, options));
+    options.style = OnnxStyle::standard;
+    const auto standard = store_file(to_onnx(model, options));
+
+    const auto inexact = behind_softmax(model);
+    ordered_json list = ordered_json::array();
+    for (const std::int32_t i : codes) {
+      list.push_back(describe(interpreter, i));
+      list.back()["exact"] = !inexact.contains(i);
+    }
+    entry["onnx"] = {{"one_class", softmax_of_one(model)},
+                     {"exact", exact},
+                     {"standard", standard},
+                     {"input", describe(input, model)},
+                     {"codes", list}};
+  }
+
+  static Interpreter run(const IntegerModel& model, const Samples& input,
+                         Rounding rounding = Rounding::fp32) {
+    Interpreter interpreter(model,
+                            {.rounding = rounding, .batch = input.count, .keep_tensors = true});
+    std::ranges::copy(input.bytes, interpreter.input_bytes().begin());
+    interpreter.invoke();
+    return interpreter;
+  }
+
+  void write(const fs::path& folder, std::string_view images) const {
+    fs::create_directories(folder);
+    write_file_atomic(folder / "cases.bin", data_);
+    const ordered_json index{{"images", images}, {"cases", cases_}};
+    write_file_atomic(folder / "cases.json", index.dump(1));
+  }
+
+ private:
+  /// What the reference kernels give, where that is other than `outputs`.
+  void add_reference(ordered_json& outputs, const IntegerModel& model, const Samples& input) {
+    const std::vector<Bytes> values = run_reference(model, input.bytes, input.count);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const Bytes& value = values[static_cast<std::size_t>(model.outputs[k])];
+      const std::size_t begin = outputs[k]["data"][0];
+      const bool same =
+          std::ranges::equal(value, std::as_bytes(std::span(data_).subspan(begin, value.size())));
+      if (!same) outputs[k]["reference"] = store(value);
+    }
+  }
+
+  /// Appends to cases.bin. Parts start at multiples of 8, so that they may hold any numbers.
+  ordered_json store(std::span<const std::byte> bytes) {
+    const std::size_t begin = (data_.size() + 7) / 8 * 8;
+    data_.resize(begin + bytes.size());
+    std::ranges::transform(bytes, data_.begin() + static_cast<std::ptrdiff_t>(begin),
+                           [](std::byte b) { return static_cast<std::uint8_t>(b); });
+    return {begin, data_.size()};
+  }
+
+  ordered_json store_file(const std::vector<std::uint8_t>& bytes) {
+    return store(std::as_bytes(std::span(bytes)));
+  }
+
+  static ordered_json describe(const Samples& input, const IntegerModel& model) {
+    return {{"data", input.part},
+            {"dtype", to_string(input.dtype)},
+            {"shape", tensor_of(model, model.inputs[0]).shape}};
+  }
+
+  ordered_json describe(const Interpreter& interpreter, std::int32_t i) {
+    const ModelTensor& t = tensor_of(interpreter.model(), i);
+    return {{"name", t.name},
+            {"data", store(interpreter.tensor_bytes(i))},
+            {"dtype", to_string(t.dtype)},
+            {"size", t.size()}};
+  }
+
+  std::vector<std::uint8_t> data_;
+  std::vector<ordered_json> cases_;
+};
+
+/// The codes of `reals` on the grid of the model's input.
+std::vector<std::int8_t> quantized(const IntegerModel& model, std::span<const float> reals) {
+  std::vector<std::int8_t> codes(reals.size());
+  quantize(reals, tensor_of(model, model.inputs[0]).quantization, codes, RoundMode::half_to_even);
+  return codes;
+}
+
+/// The model with every layer's codes as an output.
+IntegerModel with_all_layers(IntegerModel model) {
+  model.outputs.clear();
+  for (const Operator& op : model.operators) model.outputs.push_back(op.outputs[0]);
+  return model;
+}
+
+Sequential train_classifier(const Dataset& images, bool per_channel) {
+  Sequential model("classifier", Input(images.example_shape()), Flatten(),
+                   Dense(256, Activation::relu), Dense(128, Activation::relu),
+                   Dense(static_cast<Index>(images.classes()), Activation::softmax));
+  model.build(/*seed=*/0);
+  Trainer(model, Adam()).fit(images, 1);
+  Sequential quantized = quantize_model(model, {.per_channel = per_channel});
+  Trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)}).fit(images, 1);
+  refresh_kernel_ranges(quantized);
+  return quantized;
+}
+
+void add_images(CaseFolder& folder, const DataSplit& data) {
+  const Dataset train = data.train.head(kTrainImages);
+  const auto count = static_cast<Index>(data.test.size());
+  const Tensor reals = data.test.features(0, data.test.size());
+  const std::span<const float> pixels = reals.span();
+  const Samples floats = folder.input(DType::float32, count, pixels);
+  for (const bool per_channel : {false, true}) {
+    const Sequential trained = train_classifier(train, per_channel);
+    const std::string name = per_channel ? "images-per_channel" : "images-per_tensor";
+    const IntegerModel model = lower(trained);
+    const auto codes = quantized(model, pixels);
+    const Samples ints = folder.input(DType::int8, count, std::span<const std::int8_t>(codes));
+    const Samples few_ints = head(ints, std::min(count, kFewImages));
+    folder.add(name + "-int8", model, few_ints);
+    folder.add(name + "-float32",
+               lower(trained, {.input = IoType::float32, .output = IoType::float32}),
+               head(floats, few_ints.count));
+    folder.add(name + "-control", with_all_layers(model), few_ints, Rounding::double_rounding);
+    ordered_json& layers = folder.add(name + "-layers", with_all_layers(model), ints);
+    folder.add_onnx(layers, model, floats, CaseFolder::run(model, ints));
+  }
+}
+
+/// Half of the samples like those that the net has seen, the other half any codes at all.
+Samples net_input(CaseFolder& folder, const IntegerModel& model, testing::RandomNet& net) {
+  const Tensor batch = net.batch(kNetSamples);
+  const std::span<const float> reals = batch.span();
+  if (tensor_of(model, model.inputs[0]).dtype == DType::float32) {
+    return folder.input(DType::float32, kNetSamples, reals);
+  }
+  auto codes = quantized(model, reals);
+  for (std::size_t i = codes.size() / 2; i < codes.size(); ++i) {
+    codes[i] = static_cast<std::int8_t>(net.random().integer(-128, 127));
+  }
+  return folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
+}
+
+/// XNNPACK takes factors below 256 only. A layer whose results are all 0 gets a tiny scale, and
+/// with it a factor beyond that.
+bool factors_fit_xnnpack(const IntegerModel& model) {
+  for (const Operator& op : model.operators) {
+    if (op.code != OpCode::fully_connected) continue;
+    const auto scales = Requantizer::fully_connected(
+        tensor_of(model, op.inputs[0]).quantization.scale(),
+        tensor_of(model, op.inputs[1]).quantization.scales,
+        tensor_of(model, op.outputs[0]).quantization.scale(), Rounding::fp32);
+    if (std::ranges::any_of(scales.factors(), [](float f) { return f >= 256.0F; })) return false;
+  }
+  return true;
+}
+
+/// False for a net that XNNPACK could not run.
+bool add_net(CaseFolder& folder, std::uint32_t seed) {
+  testing::RandomNet net(seed);
+  QuantizeOptions options = net.options(Rounding::fp32);
+  options.per_channel = seed % 2 == 0;
+  const Sequential model = quantize_model(net.model(), options);
+  calibrate(model, net.batch(9));
+  testing::train_a_little(model, net, 3);
+  const IoType io = seed % 4 < 2 ? IoType::int8 : IoType::float32;
+  const IntegerModel lowered = lower(model, {.input = io, .output = io});
+  if (!factors_fit_xnnpack(lowered)) return false;
+  const Samples input = net_input(folder, lowered, net);
+  ordered_json& entry = folder.add(fmt::format("net-{:03}", seed), lowered, input);
+  folder.add_onnx(entry, lowered, input, CaseFolder::run(lowered, input));
+  return true;
+}
+
+void make(const fs::path& path) {
+  CaseFolder folder;
+  const char* mnist = std::getenv("OCTET_MNIST_DIR");
+  const bool real = mnist != nullptr && *mnist != '\0';
+  add_images(folder, real ? load_idx(mnist) : make_digits(0, kTrainImages, kDrawnTestImages));
+  std::uint32_t nets = 0;
+  for (std::uint32_t seed = 0; nets < kNets; ++seed) nets += add_net(folder, seed) ? 1 : 0;
+  folder.write(path, real ? "MNIST" : "drawn digits");
+}
+
+}  // namespace
+}  // namespace octet::interop
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: make_interop_cases DIR\n");
+    return 2;
+  }
+  try {
+    octet::interop::make(argv[1]);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "make_interop_cases: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,78 @@
+// ONNX Runtime. Style exact: every layer's codes equal ours at optimisation level "disabled"; the
+// classes are the same at "all", for style standard as well. All other counts are for information.
+import path from 'node:path';
+import { createRequire } from 'node:module';
+import { differingBytes, readArguments } from './cases.mjs';
+
+const args = readArguments();
+const require = createRequire(path.join(args.packages, 'index.js'));
+const ort = require('onnxruntime-node');
+
+async function run({ onnx, samples }, style, graphOptimizationLevel) {
+  const session = await ort.InferenceSession.create(onnx[style], {
+    graphOptimizationLevel, intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3,
+  });
+  const { dtype, data, shape } = onnx.input;
+  const feed = new ort.Tensor(dtype, data, [samples, ...shape.slice(1)]);
+  const found = await session.run({ [session.inputNames[0]]: feed });
+  const codes = onnx.codes.map((c) => found[`${c.name}/codes`] ?? found[c.name]);
+  return { codes: codes.map((c) => c.data), output: found[session.outputNames[0]].data };
+}
+
+/// The largest of each row, the first where several are equal.
+function classes(values, samples) {
+  const size = values.length / samples;
+  return Array.from({ length: samples }, (_, i) => {
+    const row = values.subarray(i * size, (i + 1) * size);
+    return row.indexOf(row.reduce((a, b) => Math.max(a, b)));
+  });
+}
+
+/// Runs the cases of `list`; differing bytes of layers without and behind a softmax, of the layer
+/// in front of it, and differing classes.
+async function compare(list, style, level) {
+  const sums = { models: 0, samples: 0, bytes: 0, differing: 0, softmax: 0, logits: 0, classes: 0 };
+  for (const c of list) {
+    const { codes, output } = await run(c, style, level);
+    sums.models += 1;
+    sums.samples += c.samples;
+    c.onnx.codes.forEach((expected, k) => {
+      if (codes[k].length !== expected.data.length) throw new Error(`${c.name}: ${expected.name}`);
+      const differing = differingBytes(codes[k], expected.data);
+      sums[expected.exact ? 'differing' : 'softmax'] += differing;
+      if (expected.exact) sums.bytes += expected.data.length;
+      if (c.onnx.codes[k + 1]?.exact === false) sums.logits += differing;
+    });
+    const ours = classes(c.onnx.codes.at(-1).data, c.samples);
+    sums.classes += classes(output, c.samples).filter((v, i) => v !== ours[i]).length;
+  }
+  return sums;
+}
+
+let failed = false;
+const fail = (text) => {
+  console.error(`ONNX Runtime: ${text}`);
+  failed = true;
+};
+
+const withOnnx = args.cases.filter((c) => c.onnx);
+const images = withOnnx.filter((c) => c.name.startsWith('images'));
+const optimisable = withOnnx.filter((c) => !c.onnx.one_class);
+const exact = await compare(withOnnx, 'exact', 'disabled');
+const optimised = await compare(optimisable, 'exact', 'all');
+const classified = await compare(images, 'exact', 'all');
+const standard = await compare(images, 'standard', 'disabled');
+const standardOptimised = await compare(images, 'standard', 'all');
+
+console.log(`ONNX Runtime: ${exact.models} models, ${exact.samples} samples (${args.images}, ` +
+  `random nets), ${exact.bytes} codes: ${exact.differing} differ at disabled, ` +
+  `${optimised.differing} at all; ${classified.samples} images: ${classified.classes} classes ` +
+  `differ; style standard: ${standard.logits} logits differ at disabled, ` +
+  `${standardOptimised.logits} at all, ${standardOptimised.classes} classes differ`);
+if (exact.models < 200 || images.length === 0) fail('too few cases');
+if (exact.differing > 0) fail('style exact at disabled: expected no code to differ');
+if (classified.classes > 0) fail('style exact at all: expected no class to differ');
+if (standardOptimised.classes > 0) fail('style standard at all: expected no class to differ');
+// A float sum that nothing fuses is not exact: were nothing found here, nothing would be compared.
+if (standard.differing === 0) fail('style standard at disabled: expected some code to differ');
+process.exitCode = failed ? 1 : 0;
