@@ -5,6 +5,7 @@ set(OCTET_LAYERS_TESTS
   core/kernels/min_max_test.cpp
   core/ops/fake_quant_test.cpp
   core/quant/vectors.cpp
+  deploy/contract_oracle_test.cpp
   deploy/lower_float_test.cpp
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
