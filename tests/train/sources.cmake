@@ -5,6 +5,8 @@ set(OCTET_TRAIN_TESTS
   train/determinism_test.cpp
   train/evaluate_test.cpp
   train/history_test.cpp
+  train/layer_differences_nets_test.cpp
+  train/layer_differences_test.cpp
   train/loss_test.cpp
   train/optimizer_test.cpp
   train/progress_bar_test.cpp
