@@ -25,5 +25,6 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/layer_differences.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>
