@@ -10,6 +10,7 @@ set(OCTET_LAYERS_TESTS
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
   layers/activation_test.cpp
+  layers/architecture_test.cpp
   layers/dense_test.cpp
   layers/dropout_test.cpp
   layers/initializer_test.cpp

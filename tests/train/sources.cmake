@@ -7,6 +7,7 @@ set(OCTET_TRAIN_TESTS
   train/history_test.cpp
   train/layer_differences_nets_test.cpp
   train/layer_differences_test.cpp
+  train/load_model_test.cpp
   train/loss_test.cpp
   train/optimizer_test.cpp
   train/progress_bar_test.cpp
