@@ -80,6 +80,7 @@ InterpretedCodes::InterpretedCodes(IntegerModel model, InterpreterOptions option
     : interpreter_(std::move(model), keeping_tensors(options)),
       tensors_(code_tensors(interpreter_.model())) {
   layers_ = code_layers(interpreter_.model(), tensors_);
+  rounding_ = interpreter_.rounding();
 }
 
 void InterpretedCodes::run_samples(const Tensor& samples) {
@@ -97,6 +98,7 @@ SimulatedCodes::SimulatedCodes(const Sequential& model) : model_(&model) {
   const IntegerModel lowered = lower(model);
   layers_ = code_layers(lowered, code_tensors(lowered));
   codes_.resize(layers_.size());
+  rounding_ = parse_rounding(lowered.metadata.at("octet.rounding"));
 }
 
 std::ptrdiff_t SimulatedCodes::find(const std::string& name) const {

@@ -28,6 +28,8 @@ class LayerCodes {
   /// The input's codes first, then every operator's result in order; a QUANTIZE or DEQUANTIZE at
   /// either end is none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
+  /// The contract that it computes by.
+  Rounding rounding() const { return rounding_; }
 
   /// Runs samples [n, ...] of reals, each of layers().front().size values, row-major; the network
   /// quantizes them itself. Throws InvalidArgument for samples of another size.
@@ -44,6 +46,7 @@ class LayerCodes {
   virtual void run_samples(const Tensor& samples) = 0;
 
   std::vector<CodeLayer> layers_;
+  Rounding rounding_ = Rounding::fp32;
 };
 
 /// The codes of a model that runs in the Interpreter.
@@ -53,7 +56,6 @@ class InterpretedCodes : public LayerCodes {
   /// other codes than int8, and as the Interpreter's constructor.
   explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
   std::span<const std::int8_t> codes(std::size_t layer) const override;
-  const Interpreter& interpreter() const { return interpreter_; }
 
  protected:
   void run_samples(const Tensor& samples) override;

@@ -19,4 +19,5 @@ set(OCTET_TRAIN_TESTS
 set(OCTET_CLI_TESTS
   cli/mnist_qat_resume_test.cpp
   cli/mnist_qat_test.cpp
-  cli/mnist_qat_usage_test.cpp)
+  cli/mnist_qat_usage_test.cpp
+  cli/octet_verify_test.cpp)
