@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 namespace octet::tools {
@@ -94,7 +95,7 @@ CProgram::CProgram(const std::filesystem::path& source) : source_(source) {
 }
 
 void CProgram::compile(const std::string& name) {
-  write_file_atomic(folder_ / "driver.c", driver_for(name));
+  write_scratch("driver.c", driver_for(name));
   const std::filesystem::path absolute = std::filesystem::absolute(source_);
   for (std::vector<std::string> command : compilers()) {
     const std::string compiler = command.empty() ? "" : command[0];
@@ -116,6 +117,15 @@ void CProgram::compile(const std::string& name) {
       source_.string()));
 }
 
+/// Files that go with the folder need not outlive a crash: nothing is flushed to the disk.
+void CProgram::write_scratch(const std::string& file, std::string_view bytes) const {
+  std::ofstream stream(folder_ / file, std::ios::binary | std::ios::trunc);
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!stream.flush()) {
+    throw IoError(fmt::format("cannot write '{}'", (folder_ / file).string()));
+  }
+}
+
 std::string CProgram::text_of(const std::string& file) const {
   const auto bytes = read_file(folder_ / file);
   return {bytes.begin(), bytes.end()};
@@ -131,8 +141,7 @@ void CProgram::read_sizes() {
 }
 
 std::vector<std::int8_t> CProgram::run(std::span<const std::int8_t> samples) const {
-  write_file_atomic(folder_ / "in", std::string_view(reinterpret_cast<const char*>(samples.data()),
-                                                     samples.size()));
+  write_scratch("in", {reinterpret_cast<const char*>(samples.data()), samples.size()});
   const auto exit_code =
       run_process({(folder_ / "program").string()},
                   {.in = folder_ / "in", .out = folder_ / "out", .err = folder_ / "errors"});

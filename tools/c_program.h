@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "process.h"
@@ -28,6 +29,7 @@ class CProgram {
  private:
   void compile(const std::string& name);
   void read_sizes();
+  void write_scratch(const std::string& file, std::string_view bytes) const;
   std::string text_of(const std::string& file) const;
 
   std::filesystem::path source_;

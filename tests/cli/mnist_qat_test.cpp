@@ -235,7 +235,23 @@ TEST_F(MnistQat, RealMnist) {
   expect_metrics(m, 1, 1);
   EXPECT_GT(m.at("integer_accuracy"), 0.95);
   EXPECT_GE(m.at("calibrated_integer_accuracy"), m.at("float_accuracy").get<double>() - 0.005);
-  EXPECT_EQ(accuracy_by_tool(path("out/mnist_int8.tflite"), folder), m.at("integer_accuracy"));
+  const std::string file = path("out/mnist_int8.tflite");
+  EXPECT_EQ(accuracy_by_tool(file, folder), m.at("integer_accuracy"));
+
+  // The checkpoint of the training run and the file, every layer, all images; and another contract
+  // is another function, so that the comparison is known to be able to fail.
+  const auto verify = [&](const Arguments& models, int exit_code) {
+    const ProcessResult compared = run_process(Arguments{OCTET_TOOL, "verify"} + models +
+                                               Arguments{"--data", folder, "--layers", "--json"});
+    EXPECT_EQ(compared.exit_code, exit_code) << compared.err;
+    return nlohmann::json::parse(compared.out).at("total");
+  };
+  const auto same = verify({path("out/checkpoints/last.ckpt"), file}, 0);
+  EXPECT_EQ(same.at("compared"), 11880000);
+  EXPECT_EQ(same.at("differing"), 0);
+  const auto crossed = verify({file, file, "--rounding-b", "double"}, 1);
+  EXPECT_GT(crossed.at("differing"), 100);
+  EXPECT_LT(crossed.at("share"), 0.005);
 }
 
 }  // namespace
