@@ -56,6 +56,7 @@ std::optional<int> run_process(std::vector<std::string> arguments, const Process
   actions.open(STDOUT_FILENO, files.out, O_WRONLY | O_CREAT | O_TRUNC);
   actions.open(STDERR_FILENO, files.err, O_WRONLY | O_CREAT | O_TRUNC);
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   pid_t id = -1;

@@ -190,7 +190,7 @@ inline std::int64_t one_over_one_plus(std::int64_t a) {
 /// One row of SOFTMAX, output scale 1/256 and zero point -128: fixed point.
 inline std::vector<std::int8_t> softmax_fixed(const std::vector<std::int8_t>& row, float scale,
                                               float beta, Contract contract) {
-  const double most = static_cast<double>(contract == Contract::single ? pow2(30) - 1 : kMost);
+  const auto most = static_cast<double>(contract == Contract::single ? pow2(30) - 1 : kMost);
   const Multiplier q =
       multiplier_of(std::min(double{beta} * double{scale} * 67108864.0, most), Contract::twice);
   const std::int64_t diff_min = -((31 * pow2(26)) >> q.shift);
