@@ -149,8 +149,9 @@ LayerPtr layer_from(const json& entry) {
     auto* dense = dynamic_cast<Dense*>(layer.get());
     if (dense == nullptr) throw FormatError("architecture: expected a Dense to quantize");
     static_cast<void>(layer.release());
+    std::unique_ptr<Dense> owned(dense);
     return std::make_unique<QuantizeWrapper>(
-        std::unique_ptr<Dense>(dense),
+        std::move(owned),
         fixed_config(options_from(entry.at("options")), quantizer_from(entry.at("kernel")),
                      quantizer_from(entry.at("activation")), nullptr));
   }
