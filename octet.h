@@ -28,5 +28,7 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/layer_differences.h>
+#include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>

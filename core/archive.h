@@ -19,6 +19,7 @@ class Archive {
   void add_text(const std::string& name, std::string text) { texts_[name] = std::move(text); }
 
   bool has(const std::string& name) const { return tensors_.contains(name); }
+  bool has_text(const std::string& name) const { return texts_.contains(name); }
   /// Throw FormatError that names what is missing.
   const Tensor& tensor(const std::string& name) const;
   const std::string& text(const std::string& name) const;

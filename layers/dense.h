@@ -24,6 +24,7 @@ class Dense : public Layer {
   std::string_view type() const override { return "Dense"; }
   Index units() const { return units_; }
   Activation activation() const { return activation_; }
+  bool use_bias() const { return options_.use_bias; }
   const Tensor& kernel() const { return kernel_; }
   /// Undefined without bias.
   const Tensor& bias() const { return bias_; }

@@ -11,6 +11,7 @@ class Reshape : public Layer {
       : Layer(std::move(name)), target_(std::move(target)) {}
 
   std::string_view type() const override { return "Reshape"; }
+  const Shape& target() const { return target_; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::unique_ptr<Layer> clone() const override;
 

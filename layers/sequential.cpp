@@ -2,6 +2,7 @@
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/profile.h>
+#include <octet/layers/architecture.h>
 #include <octet/layers/sequential.h>
 
 #include <algorithm>
@@ -156,6 +157,7 @@ void Sequential::save(const std::filesystem::path& path) const {
   require_built("save");
   Archive archive;
   for (const auto& [name, tensor] : saved_tensors()) archive.add(name, tensor);
+  add_architecture(archive, *this);
   archive.write(path);
 }
 

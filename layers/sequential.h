@@ -79,7 +79,8 @@ class Sequential {
   /// Throws InvalidArgument before build().
   std::string summary(Detail detail = Detail::layers) const;
 
-  /// Parameters, state and counters in one file, written to a temporary one and renamed.
+  /// Parameters, state and counters in one file, written to a temporary one and renamed. Where
+  /// architecture_json() can describe the model, so does the file: load_model() needs no other.
   /// Throws IoError.
   void save(const std::filesystem::path& path) const;
   /// Throws IoError, or FormatError where the file is broken or its names or shapes differ; the

@@ -3,7 +3,9 @@
 #include <octet/deploy/interpreter.h>
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace octet::tools {
 
@@ -12,6 +14,11 @@ void add_inspect(CLI::App& app);
 void add_run(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
+/// Sets `exit_code` to 1 where the models differ.
+void add_verify(CLI::App& app, int& exit_code);
+
+/// A name as it may be printed: names come from files, and nothing of them may steer the terminal.
+std::string printable(std::string_view text, std::size_t most = 60);
 
 /// How a model is run: the options that `run` and `eval` share.
 struct RunOptions {

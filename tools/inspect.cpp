@@ -14,15 +14,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Names come from the file: nothing of them may steer the terminal.
-std::string printable(std::string_view text, std::size_t most = 60) {
-  std::string result(text.substr(0, most));
-  std::replace_if(
-      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  if (text.size() > most) result += "...";
-  return result;
-}
-
 std::string shape_text(const std::vector<std::int32_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -158,6 +149,14 @@ struct InspectOptions {
 };
 
 }  // namespace
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string result(text.substr(0, most));
+  std::replace_if(
+      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  if (text.size() > most) result += "...";
+  return result;
+}
 
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();

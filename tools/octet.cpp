@@ -1,4 +1,5 @@
-// The `octet` command line tool. Exit codes: 0 done, 1 failed, 2 wrong usage.
+// The `octet` command line tool. Exit codes: 0 done, 1 failed (verify: or the models
+// differ), 2 wrong usage.
 
 #include <fmt/format.h>
 
@@ -18,16 +19,18 @@ std::string one_line(std::string text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Looks into, runs and scores .tflite models in integer arithmetic.", "octet");
+  CLI::App app("Looks into, runs, scores and compares models in integer arithmetic.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   octet::tools::add_inspect(app);
   octet::tools::add_run(app);
   octet::tools::add_eval(app);
   octet::tools::add_export(app);
+  int exit_code = 0;
+  octet::tools::add_verify(app, exit_code);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
-    return 0;
+    return exit_code;
   } catch (const CLI::Success& request) {
     return app.exit(request);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
+#include <octet/layers/architecture.h>
+#include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
 
 #include <array>
@@ -14,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kKind = "octet checkpoint 1";
+const std::string kModelPrefix = "model";
 
 std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
   for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
@@ -22,10 +25,19 @@ std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTe
 
 }  // namespace
 
+Sequential load_model(const std::filesystem::path& path) {
+  try {
+    const Archive archive = Archive::read(path);
+    return model_from_archive(archive, archive.has_text("kind") ? kModelPrefix + "/" : "");
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
 void Trainer::save_checkpoint(const std::filesystem::path& path,
                               const std::map<std::string, std::string>& notes) const {
   Archive archive;
-  for (const auto& [name, tensor] : prefixed("model", model_->saved_tensors())) {
+  for (const auto& [name, tensor] : prefixed(kModelPrefix, model_->saved_tensors())) {
     archive.add(name, tensor);
   }
   for (const auto& [name, tensor] : prefixed("optimizer", optimizer_->state())) {
@@ -44,6 +56,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   archive.add_text("history", history_json(history_));
   archive.add_text("calibrated", history_json(calibrated_ ? History{*calibrated_} : History{}));
   archive.add_text("notes", json(notes).dump());
+  add_architecture(archive, *model_);
   archive.write(path);
 }
 
@@ -89,7 +102,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     }
 
     // All that can fail comes before anything is changed.
-    auto targets = prefixed("model", model_->saved_tensors());
+    auto targets = prefixed(kModelPrefix, model_->saved_tensors());
     const auto moments = prefixed("optimizer", optimizer_->state());
     targets.insert(targets.end(), moments.begin(), moments.end());
     for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());

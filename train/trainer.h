@@ -87,8 +87,9 @@ class Trainer {
   bool stopped() const { return stopped_; }
 
   /// Everything that a run needs to go on as if it had never stopped: parameters, state, optimizer,
-  /// position in the data, running means, history; and `notes` for the caller. Replaces the file as
-  /// a whole or not at all (IoError).
+  /// position in the data, running means, history; and `notes` for the caller; with the model's
+  /// architecture where that can be described (load_model()). Replaces the file as a whole or not
+  /// at all (IoError).
   void save_checkpoint(const std::filesystem::path& path,
                        const std::map<std::string, std::string>& notes = {}) const;
   /// Throws IoError, or FormatError where the file is broken or belongs to another model; the

@@ -21,6 +21,14 @@ double phase_seconds(const History& history, const std::string& phase) {
   return total;
 }
 
+json to_json(const LayerDifference& layer) {
+  return {{"name", layer.name},
+          {"compared", layer.compared},
+          {"differing", layer.differing},
+          {"largest", layer.largest},
+          {"mean", layer.mean()}};
+}
+
 std::string details_line(const char* role, const TensorDetails& details) {
   std::string shape;
   for (const auto extent : details.shape)
@@ -44,6 +52,9 @@ std::string final_report(const Options& options, const Results& r) {
   row("model bytes", fmt::format("{}", r.float_bytes), "", fmt::format("{}", r.int8_bytes));
   row("training seconds", fmt::format("{:.2f}", phase_seconds(r.history, "float")),
       fmt::format("{:.2f}", phase_seconds(r.history, "qat")), "");
+  const LayerDifference layers = r.layer_differences.total();
+  text += fmt::format("layer outputs that differ: {} of {} over {} images\n", layers.differing,
+                      layers.compared, r.layer_differences.samples);
   text += fmt::format(
       "test images that the simulation and the exported integers class differently: {} of {}\n"
       "{:.1f} s in all, {} threads, rounding {}\n\n",
@@ -85,6 +96,9 @@ std::string metrics_json(const Options& options, const Results& r, int indent) {
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
+  }
+  for (const LayerDifference& layer : r.layer_differences.layers) {
+    metrics["layer_differences"].push_back(to_json(layer));
   }
   return metrics.dump(indent) + "\n";
 }

@@ -147,10 +147,12 @@ class Run {
     export_c_source(trainer);
     // The integer score is that of the very file.
     const Evaluation simulated = trainer.evaluate(data_.test);
-    const Evaluation shipped = evaluate(read_tflite(int8_path(options_)), data_.test);
+    const IntegerModel file = read_tflite(int8_path(options_));
+    const Evaluation shipped = evaluate(file, data_.test);
     results_.simulated_accuracy = simulated.accuracy;
     results_.integer_accuracy = shipped.accuracy;
     results_.differing_predictions = count_differing(simulated, shipped);
+    results_.layer_differences = compare_networks(quantized, file, data_.test);
     return true;
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/train/layer_differences.h>
 #include <octet/train/trainer.h>
 
 #include <atomic>
@@ -22,6 +23,8 @@ struct Results {
   double simulated_accuracy = 0.0;
   double integer_accuracy = 0.0;
   std::size_t differing_predictions = 0;
+  /// Of the simulation and the exported file, over the test images.
+  NetworkDifference layer_differences;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
   /// Of the C source: constants, and static buffers.

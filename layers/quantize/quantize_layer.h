@@ -21,6 +21,7 @@ class QuantizeLayer : public Layer {
   std::unique_ptr<Layer> clone() const override;
 
   const Quantizer& quantizer() const { return *quantizer_; }
+  const QuantizeOptions& options() const { return options_; }
 
  protected:
   Shape do_build(const Shape& input_shape, const Random& random) override;

@@ -54,12 +54,16 @@ Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& co
   return dense.output(activation_->params());
 }
 
-Tensor QuantizeWrapper::forward_logits(const Tensor& x, const ForwardContext& context) {
+Tensor QuantizeWrapper::forward_linear(const Tensor& x, const ForwardContext& context) {
   if (context.observes()) refresh_kernel_range();
   // Integers need both ends on a grid; a config that leaves one alone computes in float.
   const bool in_integers = config_->options().simulation == Simulation::integer && kernel_ &&
                            kernel_->enabled() && activation_ && activation_->enabled();
-  const Tensor result = in_integers ? integer_linear(x, context) : fake_quant_linear(x, context);
+  return in_integers ? integer_linear(x, context) : fake_quant_linear(x, context);
+}
+
+Tensor QuantizeWrapper::forward_logits(const Tensor& x, const ForwardContext& context) {
+  const Tensor result = forward_linear(x, context);
   if (!quantizes_before(dense_->activation()) || ends_in_softmax()) return result;
   return apply_fixed_grid_activation(dense_->activation(), result, config_->options().simulation,
                                      config_->options().rounding, name());

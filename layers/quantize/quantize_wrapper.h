@@ -28,6 +28,8 @@ class QuantizeWrapper : public Layer {
 
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
+  /// What the FULLY_CONNECTED operator gives: forward() before a softmax, sigmoid or tanh.
+  Tensor forward_linear(const Tensor& x, const ForwardContext& context);
   bool ends_in_softmax() const override { return dense_->ends_in_softmax(); }
   std::vector<NamedTensor> parameters() const override { return dense_->parameters(); }
   std::vector<NamedTensor> state() const override;

@@ -37,6 +37,10 @@ class Quantizer {
   bool built() const { return min_.defined(); }
 
   const QuantSpec& spec() const { return spec_; }
+  /// The range before anything was observed.
+  float initial_min() const { return initial_min_; }
+  float initial_max() const { return initial_max_; }
+  bool usable_from_start() const { return usable_from_start_; }
 
   /// Takes the range of `x` in, unless frozen. An empty tensor changes nothing. Throws
   /// NumericError that names the tensor where x holds NaN or infinity or its range is too wide for

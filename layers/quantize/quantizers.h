@@ -29,6 +29,7 @@ class MovingAverageQuantizer : public Quantizer {
  public:
   explicit MovingAverageQuantizer(QuantSpec spec, RangeStart start = RangeStart::first_batch,
                                   double decay = 0.99);
+  double decay() const { return decay_; }
   std::unique_ptr<Quantizer> clone() const override;
 
  protected:

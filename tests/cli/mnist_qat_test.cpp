@@ -50,6 +50,13 @@ void expect_metrics(const nlohmann::json& m, std::size_t epochs, std::size_t qat
   }
   EXPECT_EQ(m.at("integer_accuracy"), m.at("simulated_accuracy"));
   EXPECT_EQ(m.at("differing_predictions"), 0);
+  ASSERT_GE(m.at("layer_differences").size(), 3U);
+  for (const auto& layer : m.at("layer_differences")) {
+    EXPECT_GE(layer.at("compared"), m.at("data").at("test")) << layer;
+    EXPECT_EQ(layer.at("differing"), 0) << layer;
+    EXPECT_EQ(layer.at("largest"), 0) << layer;
+    EXPECT_EQ(layer.at("mean"), 0.0) << layer;
+  }
   EXPECT_GE(m.at("s_per_epoch"), 0.0);
   EXPECT_GT(m.at("seconds"), 0.0);
   EXPECT_GT(m.at("threads"), 0);
@@ -73,6 +80,8 @@ TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
   EXPECT_EQ(m.at("data"), nlohmann::json({{"name", "set"}, {"train", 501}, {"test", 203}}));
   EXPECT_EQ(m.at("rounding"), "fp32");
   EXPECT_EQ(m.at("hidden"), nlohmann::json({12, 7}));
+  EXPECT_EQ(m.at("layer_differences")[1].at("name"), "dense");
+  EXPECT_EQ(m.at("layer_differences")[1].at("compared"), 203 * 12);
   EXPECT_EQ(m.at("float_bytes"), fs::file_size(path("out/mnist_float.tflite")));
   EXPECT_EQ(m.at("int8_bytes"), fs::file_size(path("out/mnist_int8.tflite")));
   EXPECT_GT(m.at("integer_accuracy"), 0.9);
@@ -141,7 +150,8 @@ TEST_F(MnistQat, SaysWhatItDoes) {
         "quant_dense (QuantizeWrapper (None, 12)                773       ", "float 1/2  loss ",
         "float 2/2  loss ", " img/s  test accuracy ", "qat   calibrated  test accuracy: simulated ",
         "qat   1/1  loss ", "0 images differ", "test accuracy", "model bytes", "training seconds",
-        "0 of 203", "input : name input_1, index 0, shape [1, 63], dtype int8, quantization ",
+        "0 of 203", "layer outputs that differ: 0 of 18270 over 203 images",
+        "input : name input_1, index 0, shape [1, 63], dtype int8, quantization ",
         "output: name dense_2, ", "shape [1, 4], dtype int8, quantization (0.00390625, -128)"}) {
     expect_mentions(result.out, part);
   }
@@ -274,7 +284,23 @@ TEST_F(MnistQat, RealMnist) {
   expect_metrics(m, 1, 1);
   EXPECT_GT(m.at("integer_accuracy"), 0.95);
   EXPECT_GE(m.at("calibrated_integer_accuracy"), m.at("float_accuracy").get<double>() - 0.005);
-  EXPECT_EQ(accuracy_by_tool(path("out/mnist_int8.tflite"), folder), m.at("integer_accuracy"));
+  const std::string file = path("out/mnist_int8.tflite");
+  EXPECT_EQ(accuracy_by_tool(file, folder), m.at("integer_accuracy"));
+
+  // The checkpoint of the training run and the file, every layer, all images; and another contract
+  // is another function, so that the comparison is known to be able to fail.
+  const auto verify = [&](const Arguments& models, int exit_code) {
+    const ProcessResult compared = run_process(Arguments{OCTET_TOOL, "verify"} + models +
+                                               Arguments{"--data", folder, "--layers", "--json"});
+    EXPECT_EQ(compared.exit_code, exit_code) << compared.err;
+    return nlohmann::json::parse(compared.out).at("total");
+  };
+  const auto same = verify({path("out/checkpoints/last.ckpt"), file}, 0);
+  EXPECT_EQ(same.at("compared"), 11880000);
+  EXPECT_EQ(same.at("differing"), 0);
+  const auto crossed = verify({file, file, "--rounding-b", "double"}, 1);
+  EXPECT_GT(crossed.at("differing"), 100);
+  EXPECT_LT(crossed.at("share"), 0.005);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(OctetTool, HelpAndVersion) {
   EXPECT_EQ(version.out.substr(0, 6), "octet ");
   const Result help = octet("--help");
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* command : {"inspect", "run", "eval"}) {
+  for (const char* command : {"inspect", "run", "eval", "verify"}) {
     EXPECT_NE(help.out.find(command), std::string::npos) << command;
   }
   EXPECT_EQ(octet("run --help").exit_code, 0);

@@ -6,10 +6,12 @@ set(OCTET_LAYERS_TESTS
   core/kernels/min_max_test.cpp
   core/ops/fake_quant_test.cpp
   core/quant/vectors.cpp
+  deploy/contract_oracle_test.cpp
   deploy/lower_float_test.cpp
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
   layers/activation_test.cpp
+  layers/architecture_test.cpp
   layers/dense_test.cpp
   layers/dropout_test.cpp
   layers/initializer_test.cpp

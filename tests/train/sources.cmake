@@ -5,6 +5,9 @@ set(OCTET_TRAIN_TESTS
   train/determinism_test.cpp
   train/evaluate_test.cpp
   train/history_test.cpp
+  train/layer_differences_nets_test.cpp
+  train/layer_differences_test.cpp
+  train/load_model_test.cpp
   train/loss_test.cpp
   train/optimizer_test.cpp
   train/profile_test.cpp
@@ -17,4 +20,5 @@ set(OCTET_TRAIN_TESTS
 set(OCTET_CLI_TESTS
   cli/mnist_qat_resume_test.cpp
   cli/mnist_qat_test.cpp
-  cli/mnist_qat_usage_test.cpp)
+  cli/mnist_qat_usage_test.cpp
+  cli/octet_verify_test.cpp)

@@ -6,6 +6,9 @@
 #include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
+#include <set>
+#include <utility>
+
 // The promise of Simulation::integer: what training computes is what the exported model computes,
 // layer by layer and bit for bit.
 
@@ -76,8 +79,9 @@ class Comparison {
  private:
   /// The codes in front of a softmax, sigmoid or tanh have a tensor of their own.
   void compare_linear(Layer& layer, const Tensor& x) {
-    if (layer.ends_in_softmax()) {
-      compare(tensor_name(model_, layer) + "/linear", layer.forward_logits(x, {}));
+    auto& dense = dynamic_cast<QuantizeWrapper&>(layer);
+    if (quantizes_before(dense.wrapped().activation())) {
+      compare(tensor_name(model_, layer) + "/linear", dense.forward_linear(x, {}));
     }
   }
 
@@ -110,11 +114,40 @@ class Comparison {
   std::size_t compared_ = 0;
 };
 
+constexpr std::uint32_t kNets = 200;
+
+// What the nets below are made of, so that no kind can drop out unnoticed.
+TEST(RandomNets, CoverEveryDepthActivationAndWayToQuantize) {
+  std::set<int> depths;
+  std::set<Activation> activations;
+  std::set<std::pair<int, bool>> quantized;
+  std::set<Index> widths;
+  for (std::uint32_t seed = 0; seed < kNets; ++seed) {
+    RandomNet net(seed);
+    depths.insert(net.depth());
+    for (const auto& layer : net.model().layers()) {
+      if (const auto* dense = dynamic_cast<const Dense*>(layer.get())) {
+        activations.insert(dense->activation());
+        widths.insert(dense->units());
+        EXPECT_EQ(dense->units() % 2, 1);
+      }
+    }
+    const QuantizeOptions options = net.options(Rounding::fp32);
+    quantized.insert({options.weight_bits, options.per_channel});
+  }
+  EXPECT_EQ(depths, (std::set<int>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(activations.size(), 6U);
+  for (int bits = 2; bits <= 8; ++bits) {
+    EXPECT_TRUE(quantized.contains({bits, false}) && quantized.contains({bits, true})) << bits;
+  }
+  EXPECT_TRUE(widths.contains(1) && widths.size() > 30);
+}
+
 class IntegerEquality : public ::testing::TestWithParam<Rounding> {};
 
 TEST_P(IntegerEquality, OfEveryLayerOfRandomNets) {
   std::size_t compared = 0;
-  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+  for (std::uint32_t seed = 0; seed < kNets; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomNet net(seed);
     const Sequential model = quantize_model(net.model(), net.options(GetParam()));
@@ -130,7 +163,7 @@ TEST_P(IntegerEquality, OfEveryLayerOfRandomNets) {
     compared += direct.compared();
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
-  EXPECT_GT(compared, 600U);
+  EXPECT_GT(compared, 1000U);
 }
 
 TEST_P(IntegerEquality, OfTheStepItselfAndTheInferenceBehindIt) {

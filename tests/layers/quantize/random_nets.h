@@ -18,9 +18,9 @@ class RandomNet {
  public:
   explicit RandomNet(std::uint32_t seed) : random_(seed), model_("net") {
     make_input();
-    const int depth = random_.integer(1, 6);
-    for (int i = 0; i < depth; ++i) {
-      const bool softmax = i + 1 == depth ? one_in(2) : one_in(10);
+    depth_ = random_.integer(1, 6);
+    for (int i = 0; i < depth_; ++i) {
+      const bool softmax = i + 1 == depth_ ? one_in(2) : one_in(10);
       add_dense(softmax ? Activation::softmax : activation());
       while (one_in(3)) add_between();
     }
@@ -29,6 +29,8 @@ class RandomNet {
   }
 
   const Sequential& model() const { return model_; }
+  /// The number of Dense layers.
+  int depth() const { return depth_; }
   test::Random& random() { return random_; }
 
   QuantizeOptions options(Rounding rounding) {
@@ -112,6 +114,7 @@ class RandomNet {
   test::Random random_;
   Sequential model_;
   Index units_ = 0;
+  int depth_ = 0;
 };
 
 /// A few steps of plain gradient descent on a quantized model.

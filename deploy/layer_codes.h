@@ -1,0 +1,90 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/layers/sequential.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// One value of a network of int8 codes: its input, or the result of an operator.
+struct CodeLayer {
+  std::string name;
+  /// Codes of one sample.
+  Index size = 0;
+  float scale = 1.0F;
+  std::int32_t zero_point = 0;
+};
+
+/// A network that shows the codes of its layers, whatever computes them.
+class LayerCodes {
+ public:
+  virtual ~LayerCodes() = default;
+
+  /// The input's codes first, then every operator's result in order; a QUANTIZE or DEQUANTIZE at
+  /// either end is none of them.
+  const std::vector<CodeLayer>& layers() const { return layers_; }
+  /// The contract that it computes by.
+  Rounding rounding() const { return rounding_; }
+
+  /// Runs samples [n, ...] of reals, each of layers().front().size values, row-major; the network
+  /// quantizes them itself. Throws InvalidArgument for samples of another size.
+  void run(const Tensor& samples);
+
+  /// The codes of layer i, the samples of the last run end to end.
+  virtual std::span<const std::int8_t> codes(std::size_t layer) const = 0;
+
+ protected:
+  LayerCodes() = default;
+  LayerCodes(const LayerCodes&) = default;
+  LayerCodes& operator=(const LayerCodes&) = default;
+
+  virtual void run_samples(const Tensor& samples) = 0;
+
+  std::vector<CodeLayer> layers_;
+  Rounding rounding_ = Rounding::fp32;
+};
+
+/// The codes of a model that runs in the Interpreter.
+class InterpretedCodes : public LayerCodes {
+ public:
+  /// Throws InvalidArgument where the model has several inputs or outputs or computes a layer on
+  /// other codes than int8, and as the Interpreter's constructor.
+  explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
+  std::span<const std::int8_t> codes(std::size_t layer) const override;
+
+ protected:
+  void run_samples(const Tensor& samples) override;
+
+ private:
+  Interpreter interpreter_;
+  std::vector<std::int32_t> tensors_;
+};
+
+/// The codes that a quantized model simulates: its forward pass, layer by layer. Under
+/// Simulation::integer the codes themselves; under Simulation::fake_quant, the codes next to its
+/// reals. The layers are those of lower(model).
+class SimulatedCodes : public LayerCodes {
+ public:
+  /// Keeps a reference to `model` and takes its kernel ranges anew. Throws as lower().
+  explicit SimulatedCodes(const Sequential& model);
+  std::span<const std::int8_t> codes(std::size_t layer) const override { return codes_[layer]; }
+
+ protected:
+  void run_samples(const Tensor& samples) override;
+
+ private:
+  /// The number in layers() of the value named `name`, none before `next_`; -1 where there is none.
+  std::ptrdiff_t find(const std::string& name) const;
+  void keep(const std::string& name, const Tensor& value);
+
+  const Sequential* model_;
+  std::vector<std::vector<std::int8_t>> codes_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace octet

@@ -1,0 +1,198 @@
+#include <octet/deploy/lower.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/layers/architecture.h>
+#include <octet/tests/layers/quantize/random_nets.h>
+
+#include <nlohmann/json.hpp>
+
+namespace octet::testing {
+namespace {
+
+using nlohmann::json;
+
+Archive archive_of(const Sequential& model, const std::string& prefix = "") {
+  Archive archive;
+  for (const auto& [name, tensor] : model.saved_tensors()) archive.add(prefix + name, tensor);
+  add_architecture(archive, model);
+  return archive;
+}
+
+std::vector<std::string> layers_of(const Sequential& model) {
+  std::vector<std::string> lines;
+  for (const auto& layer : model.layers()) {
+    lines.push_back(layer->name() + " " + std::string(layer->type()) + " " +
+                    layer->output_shape().to_string());
+  }
+  return lines;
+}
+
+/// A model of every kind of layer, float.
+Sequential every_kind() {
+  return build_model(Input({2, 6}, "in"), Flatten(), Dense(7, Activation::relu6, "a"), ReLU(),
+                     Dropout(0.3F), Dense(5, Activation::none, DenseOptions{.use_bias = false}),
+                     ActivationLayer(Activation::tanh), ReLU6(), Reshape({5, 1}), Reshape({-1}),
+                     Dense(4, Activation::sigmoid), Dense(3), Softmax("end"));
+}
+
+TEST(Architecture, OfEveryFloatLayer) {
+  const Sequential model = every_kind();
+  const Sequential loaded = model_from_archive(archive_of(model));
+  EXPECT_EQ(loaded.name(), model.name());
+  EXPECT_EQ(layers_of(loaded), layers_of(model));
+  EXPECT_EQ(architecture_json(loaded), architecture_json(model));
+  const Tensor x = random_tensor({3, 2, 6}, 1);
+  EXPECT_EQ(values_of(loaded.forward(x)), values_of(model.forward(x)));
+  const auto rate = [](const Sequential& m) {
+    return dynamic_cast<const Dropout&>(m.layer("dropout")).rate();
+  };
+  EXPECT_EQ(rate(loaded), 0.3F);
+  EXPECT_EQ(values_of(loaded.forward(x, training(4))), values_of(model.forward(x, training(4))));
+}
+
+TEST(Architecture, OfRandomQuantizedNetsToTheLastByte) {
+  for (std::uint32_t seed = 3000; seed < 3060; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomNet net(seed);
+    QuantizeOptions options = net.options(static_cast<Rounding>(seed % 3));
+    if (seed % 5 == 0) options.simulation = Simulation::fake_quant;
+    options.ema_decay = 0.9;
+    const Sequential model = quantize_model(net.model(), options);
+    calibrate(model, net.batch(9));
+    const Sequential loaded = model_from_archive(archive_of(model, "model/"), "model/");
+    EXPECT_EQ(layers_of(loaded), layers_of(model));
+    EXPECT_EQ(architecture_json(loaded), architecture_json(model));
+    EXPECT_EQ(to_tflite(lower(loaded)), to_tflite(lower(model)));
+    // What is trained on goes on alike: the quantizers average as those of the original.
+    const Tensor x = net.batch(5);
+    EXPECT_EQ(values_of(loaded.forward(x, training())), values_of(model.forward(x, training())));
+    EXPECT_EQ(to_tflite(lower(loaded)), to_tflite(lower(model)));
+  }
+}
+
+TEST(Architecture, OfQuantizersThatAConfigChose) {
+  auto config = std::make_shared<CustomConfig>();
+  config->kernel = fixed(-2.0F, 2.0F, {.num_bits = 5, .narrow_range = true, .symmetric = true});
+  config->activation = fixed(-3.5F, 4.0F);
+  Sequential net("m", Input({4}), Dense(6, Activation::relu));
+  net.add(quantize_annotate_layer(Dense(3, Activation::none, "own"), config));
+  net.build(3);
+  // The layer in front gets its result quantized and its kernel left alone.
+  const Sequential model = quantize_apply(net);
+  calibrate(model, random_tensor({8, 4}, 1));
+  const Sequential loaded = model_from_archive(archive_of(model));
+  EXPECT_EQ(architecture_json(loaded), architecture_json(model));
+  EXPECT_EQ(dense_wrapper(loaded, "quant_dense").kernel_quantizer(), nullptr);
+  const Tensor x = random_tensor({5, 4}, 2);
+  EXPECT_EQ(values_of(loaded.forward(x)), values_of(model.forward(x)));
+}
+
+TEST(Architecture, OfAMarkedModel) {
+  Sequential net("m", Input({4}));
+  net.add(quantize_annotate_layer(Dense(3)));
+  net.build(3);
+  Sequential loaded = model_from_archive(archive_of(net));
+  EXPECT_EQ(layers_of(quantize_apply(loaded)), layers_of(quantize_apply(net)));
+}
+
+class OwnDense : public Dense {
+ public:
+  using Dense::Dense;
+};
+
+class OwnQuantizer : public LastValueQuantizer {
+ public:
+  using LastValueQuantizer::LastValueQuantizer;
+  std::unique_ptr<Quantizer> clone() const override {
+    return std::make_unique<OwnQuantizer>(*this);
+  }
+};
+
+TEST(Architecture, WhatIsTheProgramsOwnIsNamed) {
+  auto config = std::make_shared<CustomConfig>();
+  config->activation = [] { return std::make_unique<OwnQuantizer>(QuantSpec{}); };
+  Sequential marked("m", Input({4}));
+  marked.add(quantize_annotate_layer(Dense(3, Activation::none, "q"), config));
+  marked.build();
+  const std::pair<Sequential, std::string> models[] = {
+      {build_model(Input({4}), Doubling("twice")), "layer \"twice\""},
+      {build_model(Input({4}), OwnDense(3, Activation::none, "mine")), "layer \"mine\""},
+      {marked, "layer \"q\""},
+      {quantize_apply(marked), "layer \"quant_q\""}};
+  for (const auto& [model, part] : models) {
+    expect_throws_naming<InvalidArgument>([&m = model] { static_cast<void>(architecture_json(m)); },
+                                          {part, "cannot be described"});
+    // Its tensors are saved and loaded all the same.
+    const Archive archive = archive_of(model);
+    Sequential(model).restore(archive);
+    expect_throws_naming<FormatError>([&] { model_from_archive(archive); },
+                                      {part, "cannot be described"});
+  }
+}
+
+TEST(Architecture, FilesWithoutOneSaySo) {
+  Archive archive;
+  const Sequential model = every_kind();
+  for (const auto& [name, tensor] : model.saved_tensors()) archive.add(name, tensor);
+  expect_throws_naming<FormatError>([&] { model_from_archive(archive); },
+                                    {"tensors without their model", "before"});
+}
+
+TEST(Architecture, BrokenOnesAreRefused) {
+  const json whole = json::parse(architecture_json(
+      quantize_model(build_model(Input({4}), Dense(3, Activation::relu), ReLU6(), Flatten()))));
+  ASSERT_NO_THROW(model_from_json(whole.dump()));
+  const std::string text = whole.dump();
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_THROW(model_from_json(text.substr(0, size)), FormatError) << size;
+  }
+  // Every value of it in turn replaced by others: refused, or another model, never anything else.
+  const json flat = whole.flatten();
+  std::size_t refused = 0;
+  for (const auto& [path, value] : flat.items()) {
+    for (const json& other :
+         {json(nullptr), json(-3), json(1e30), json("x"), json::array(), json(true)}) {
+      json changed = whole;
+      changed[json::json_pointer(path)] = other;
+      try {
+        model_from_json(changed.dump());
+      } catch (const FormatError&) {
+        ++refused;
+      }
+    }
+    json without = whole;
+    const json::json_pointer pointer(path);
+    if (!without.at(pointer.parent_pointer()).is_object()) continue;
+    without.at(pointer.parent_pointer()).erase(pointer.back());
+    EXPECT_THROW(model_from_json(without.dump()), FormatError) << path;
+  }
+  EXPECT_GT(refused, 4 * flat.size());
+  for (const char* other : {"[]", "7", "{}", "{\"format\":2,\"name\":\"m\",\"layers\":[]}"}) {
+    EXPECT_THROW(model_from_json(other), FormatError) << other;
+  }
+}
+
+TEST(Architecture, MakesNothingThatTheArchiveDoesNotHold) {
+  const Sequential model = build_model(Input({4}), Dense(3));
+  for (const Index units : {Index{4}, Index{1} << 40, Index{1} << 62}) {
+    Archive archive = archive_of(model);
+    json changed = json::parse(architecture_json(model));
+    changed["layers"][1]["units"] = units;
+    archive.add_text("architecture", changed.dump());
+    EXPECT_THROW(model_from_archive(archive), FormatError);
+    changed["layers"][1]["units"] = 3;
+    changed["layers"][0]["shape"] = {units};
+    archive.add_text("architecture", changed.dump());
+    if (units == 4) continue;
+    EXPECT_THROW(model_from_archive(archive), FormatError);
+  }
+  Archive more = archive_of(model);
+  more.add("dense_1/kernel", Tensor::zeros({3, 3}));
+  EXPECT_THROW(model_from_archive(more), FormatError);
+  Sequential empty("empty");
+  Archive nothing;
+  add_architecture(nothing, empty);
+  EXPECT_THROW(model_from_archive(nothing), FormatError);
+}
+
+}  // namespace
+}  // namespace octet::testing

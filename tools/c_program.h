@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "process.h"
+
+namespace octet::tools {
+
+/// A model exported as C source, compiled for this machine and run as a process of its own.
+class CProgram {
+ public:
+  /// Compiles NAME.c with NAME.h beside it, by $CC, cc, gcc or clang. Throws InvalidArgument where
+  /// there is no compiler, FormatError where the source is no such export, IoError.
+  explicit CProgram(const std::filesystem::path& source);
+
+  /// Codes of one sample.
+  std::size_t input_size() const { return input_size_; }
+  std::size_t output_size() const { return output_size_; }
+
+  /// The outputs of samples laid end to end. Throws IoError where the program fails.
+  std::vector<std::int8_t> run(std::span<const std::int8_t> samples) const;
+
+ private:
+  void compile(const std::string& name);
+  void read_sizes();
+  void write_scratch(const std::string& file, std::string_view bytes) const;
+  std::string text_of(const std::string& file) const;
+
+  std::filesystem::path source_;
+  TemporaryFolder folder_;
+  std::size_t input_size_ = 0;
+  std::size_t output_size_ = 0;
+};
+
+}  // namespace octet::tools

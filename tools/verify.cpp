@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/random.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/layer_differences.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "verify_models.h"
+
+namespace octet::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kDefaultSamples = 1000;
+constexpr std::size_t kMostSamples = 1000000;
+
+struct VerifyOptions {
+  std::array<std::string, 2> files;
+  std::array<std::string, 2> roundings;
+  std::string data;
+  std::size_t random = 0;
+  bool layers = false;
+  bool json = false;
+};
+
+using Models = std::array<VerifyModel, 2>;
+
+Models open_both(const VerifyOptions& options) {
+  Models models;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!is_c_source(options.files[i])) {
+      models[i] = open_model(options.files[i], options.roundings[i]);
+    }
+  }
+  // C source takes codes: the other model says which code a real is.
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (is_c_source(options.files[i])) {
+      const LayerCodes* other =
+          is_c_source(options.files[1 - i]) ? nullptr : models[1 - i].codes.get();
+      models[i] = open_c_source(options.files[i], options.roundings[i], other);
+    }
+  }
+  return models;
+}
+
+/// Codes drawn evenly from all 256, as the reals that they stand for on the first model's grid.
+Dataset random_samples(const CodeLayer& input, std::size_t count) {
+  constexpr std::uint32_t kCodes = 256;
+  const Random random(0);
+  std::vector<float> values(count * static_cast<std::size_t>(input.size));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto code = static_cast<std::int32_t>(random.below(i, kCodes)) - 128;
+    values[i] = static_cast<float>(code - input.zero_point) * input.scale;
+  }
+  return Dataset::from_floats("random codes", {input.size}, std::move(values), Labels(count), 1);
+}
+
+Dataset load_samples(const VerifyOptions& options, const Models& models) {
+  // Of two models, the one that knows scales.
+  const std::size_t known = is_c_source(options.files[0]) ? 1 : 0;
+  if (options.data.empty()) {
+    return random_samples(models[known].codes->layers().front(),
+                          options.random > 0 ? options.random : kDefaultSamples);
+  }
+  if (is_c_source(options.files[known])) {
+    throw InvalidArgument(
+        "verify: C source on its own does not say which code a pixel is; compare two of them on "
+        "--random samples, or one with a .tflite file");
+  }
+  return load_idx(options.data).test;
+}
+
+ordered_json to_json(const LayerDifference& d) {
+  return {{"compared", d.compared},
+          {"differing", d.differing},
+          {"share", d.share()},
+          {"largest", d.largest},
+          {"mean", d.mean()}};
+}
+
+void print_json(const VerifyOptions& options, const Models& models, const Dataset& data,
+                const NetworkDifference& result, bool layers) {
+  ordered_json json;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ordered_json model{{"file", options.files[i]}, {"kind", models[i].kind}};
+    if (models[i].has_layers) model["rounding"] = to_string(models[i].codes->rounding());
+    json[i == 0 ? "a" : "b"] = std::move(model);
+  }
+  json["data"] = data.name();
+  json["samples"] = result.samples;
+  json["differing_predictions"] = result.differing_predictions;
+  json["total"] = to_json(result.total());
+  if (layers) {
+    json["layers"] = ordered_json::array();
+    for (const LayerDifference& layer : result.layers) {
+      ordered_json entry{{"name", layer.name}};
+      entry.update(to_json(layer));
+      json["layers"].push_back(std::move(entry));
+    }
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+void print_text(const VerifyOptions& options, const Models& models, const Dataset& data,
+                const NetworkDifference& result, bool layers) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string rounding =
+        models[i].has_layers ? fmt::format(", rounding {}", to_string(models[i].codes->rounding()))
+                             : "";
+    fmt::print("{}: {} ({}{})\n", i == 0 ? "A" : "B", options.files[i], models[i].kind, rounding);
+  }
+  fmt::print("{} samples of {}\n", result.samples, data.name());
+  if (layers) {
+    fmt::print("\n{:<28} {:>12} {:>10} {:>10} {:>8} {:>10}\n", "layer", "outputs", "differ", "%",
+               "largest", "mean");
+    for (const LayerDifference& layer : result.layers) {
+      fmt::print("{:<28} {:>12} {:>10} {:>10.5f} {:>8} {:>10.2e}\n", printable(layer.name, 28),
+                 layer.compared, layer.differing, 100 * layer.share(), layer.largest, layer.mean());
+    }
+    fmt::print("\n");
+  }
+  const LayerDifference total = result.total();
+  fmt::print("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}\n",
+             layers ? "layer outputs" : "outputs", total.differing, total.compared,
+             100 * total.share(), total.largest, total.mean());
+  fmt::print("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);
+}
+
+bool verify(const VerifyOptions& options) {
+  const Models models = open_both(options);
+  const Dataset data = load_samples(options, models);
+  bool layers = options.layers;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!layers || models[i].has_layers) continue;
+    fmt::print(stderr, "octet: '{}' is C source and shows its outputs alone, no layers\n",
+               options.files[i]);
+    layers = false;
+  }
+  const NetworkDifference result = compare_networks(*models[0].codes, *models[1].codes, data,
+                                                    layers ? Compare::layers : Compare::outputs);
+  const auto print = options.json ? print_json : print_text;
+  print(options, models, data, result, layers);
+  return result.total().differing == 0;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command = app.add_subcommand(
+      "verify",
+      "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
+      "else. Each is a .tflite file, a checkpoint or the .c file of an export.");
+  const CLI::IsMember contracts({"fp32", "single", "double"});
+  for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
+    command->add_option(letter, options->files[i], "A model")->required();
+    command
+        ->add_option(
+            fmt::format("--rounding-{}", small), options->roundings[i],
+            fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter))
+        ->check(contracts);
+  }
+  auto* data = command->add_option("--data", options->data,
+                                   "A folder with t10k IDX files: its test images are the samples");
+  command
+      ->add_option(
+          "--random", options->random,
+          fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
+      ->check(CLI::Range(std::size_t{1}, kMostSamples))
+      ->excludes(data);
+  command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options, &exit_code] {
+    if (!verify(*options)) exit_code = 1;
+  });
+}
+
+}  // namespace octet::tools

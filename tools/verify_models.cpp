@@ -1,0 +1,102 @@
+#include "verify_models.h"
+
+#include <octet/core/quant/quantize.h>
+#include <octet/deploy/tflite_reader.h>
+#include <octet/train/load_model.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "c_program.h"
+
+namespace octet::tools {
+namespace {
+
+/// A checkpoint's model, and what it simulates.
+class CheckpointCodes : public LayerCodes {
+ public:
+  explicit CheckpointCodes(const std::string& file) : model_(load_model(file)), codes_(model_) {
+    layers_ = codes_.layers();
+    rounding_ = codes_.rounding();
+  }
+  std::span<const std::int8_t> codes(std::size_t layer) const override {
+    return codes_.codes(layer);
+  }
+
+ protected:
+  void run_samples(const Tensor& samples) override { codes_.run(samples); }
+
+ private:
+  Sequential model_;
+  SimulatedCodes codes_;
+};
+
+/// The ends of C source.
+class CSourceCodes : public LayerCodes {
+ public:
+  CSourceCodes(const std::string& file, const LayerCodes* other) : program_(file) {
+    CodeLayer input{"input", static_cast<Index>(program_.input_size())};
+    if (other != nullptr) {
+      input.scale = other->layers().front().scale;
+      input.zero_point = other->layers().front().zero_point;
+      rounding_ = other->rounding();
+    }
+    layers_ = {input, {"output", static_cast<Index>(program_.output_size())}};
+  }
+  std::span<const std::int8_t> codes(std::size_t layer) const override {
+    return layer == 0 ? input_ : output_;
+  }
+
+ protected:
+  void run_samples(const Tensor& samples) override {
+    input_.resize(static_cast<std::size_t>(samples.size()));
+    const CodeLayer& input = layers_.front();
+    quantize(samples.span(), QuantParams::per_tensor(input.scale, input.zero_point), input_,
+             quantize_mode(rounding_));
+    output_ = program_.run(input_);
+  }
+
+ private:
+  CProgram program_;
+  std::vector<std::int8_t> input_;
+  std::vector<std::int8_t> output_;
+};
+
+bool is_archive(const std::string& file) {
+  constexpr std::string_view kMagic = "OCTETARC";
+  std::ifstream stream(file, std::ios::binary);
+  std::string start(kMagic.size(), '\0');
+  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == kMagic;
+}
+
+void refuse_rounding(const std::string& rounding, const std::string& file, const char* why) {
+  if (!rounding.empty()) {
+    throw CLI::ValidationError("--rounding", "'" + file + "' " + why);
+  }
+}
+
+}  // namespace
+
+bool is_c_source(const std::string& file) {
+  return std::filesystem::path(file).extension() == ".c";
+}
+
+VerifyModel open_model(const std::string& file, const std::string& rounding) {
+  if (is_archive(file)) {
+    refuse_rounding(rounding, file, "is a checkpoint: it was trained for one contract");
+    return {"simulation", std::make_unique<CheckpointCodes>(file)};
+  }
+  InterpreterOptions options;
+  if (!rounding.empty()) options.rounding = parse_rounding(rounding);
+  return {"integers", std::make_unique<InterpretedCodes>(read_tflite(file), options)};
+}
+
+VerifyModel open_c_source(const std::string& file, const std::string& rounding,
+                          const LayerCodes* other) {
+  refuse_rounding(rounding, file, "is C source: it was written for one contract");
+  return {"C source", std::make_unique<CSourceCodes>(file, other), false};
+}
+
+}  // namespace octet::tools

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <octet/deploy/layer_codes.h>
+
+#include <memory>
+#include <string>
+
+namespace octet::tools {
+
+/// A model of any kind, opened to be compared with another.
+struct VerifyModel {
+  /// "integers", "simulation" or "C source".
+  std::string kind;
+  std::unique_ptr<LayerCodes> codes;
+  /// Whether `codes` shows all layers, or the model's ends alone.
+  bool has_layers = true;
+};
+
+/// Whether the file is C source: it then has no scales of its own.
+bool is_c_source(const std::string& file);
+
+/// Opens a .tflite file or the checkpoint of a quantized model. `rounding` is the contract asked
+/// for, empty for the model's own; only a .tflite file can be run under another (CLI error).
+/// Throws the errors of reading.
+VerifyModel open_model(const std::string& file, const std::string& rounding);
+
+/// Opens C source, whose input is quantized as `other` quantizes its own; null: samples are codes.
+VerifyModel open_c_source(const std::string& file, const std::string& rounding,
+                          const LayerCodes* other);
+
+}  // namespace octet::tools

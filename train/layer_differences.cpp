@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/train/layer_differences.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kSamplesPerPass = 500;
+
+LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const std::int8_t> b) {
+  LayerDifference result;
+  result.compared = a.size();
+  if (std::ranges::equal(a, b)) return result;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::int32_t apart = std::abs(std::int32_t{a[i]} - std::int32_t{b[i]});
+    result.differing += apart != 0 ? 1U : 0U;
+    result.largest = std::max(result.largest, apart);
+    result.sum += static_cast<std::uint64_t>(apart);
+  }
+  return result;
+}
+
+/// Which row of `codes` is in front: the first of its largest.
+std::ptrdiff_t prediction(std::span<const std::int8_t> codes, std::size_t sample,
+                          std::size_t size) {
+  const auto row = codes.subspan(sample * size, size);
+  return std::ranges::max_element(row) - row.begin();
+}
+
+std::uint64_t count_predictions(std::span<const std::int8_t> a, std::span<const std::int8_t> b,
+                                std::size_t samples) {
+  std::uint64_t differing = 0;
+  const std::size_t size = a.size() / samples;
+  for (std::size_t i = 0; i < samples; ++i) {
+    differing += prediction(a, i, size) != prediction(b, i, size) ? 1U : 0U;
+  }
+  return differing;
+}
+
+void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>& b) {
+  if (a.size() != b.size()) {
+    throw InvalidArgument(fmt::format(
+        "compare: the models have {} and {} layers, so there is no way to match them; compare "
+        "their outputs alone",
+        a.size(), b.size()));
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].size == b[i].size) continue;
+    throw InvalidArgument(fmt::format(
+        "compare: layer {} is \"{}\" of {} codes a sample in one model, \"{}\" of {} in the other",
+        i, a[i].name, a[i].size, b[i].name, b[i].size));
+  }
+}
+
+void check_ends(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>& b) {
+  for (const auto& [what, x, y] : {std::tuple("input", a.front().size, b.front().size),
+                                   std::tuple("output", a.back().size, b.back().size)}) {
+    if (x == y) continue;
+    throw InvalidArgument(fmt::format(
+        "compare: a sample's {} has {} codes in one model, {} in the other", what, x, y));
+  }
+}
+
+}  // namespace
+
+LayerDifference& LayerDifference::operator+=(const LayerDifference& other) {
+  compared += other.compared;
+  differing += other.differing;
+  largest = std::max(largest, other.largest);
+  sum += other.sum;
+  return *this;
+}
+
+double LayerDifference::share() const {
+  return compared == 0 ? 0.0 : static_cast<double>(differing) / static_cast<double>(compared);
+}
+
+double LayerDifference::mean() const {
+  return compared == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(compared);
+}
+
+LayerDifference NetworkDifference::total() const {
+  LayerDifference total;
+  total.name = "total";
+  for (const LayerDifference& layer : layers) total += layer;
+  return total;
+}
+
+NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
+                                   Compare what) {
+  check_ends(a.layers(), b.layers());
+  if (what == Compare::layers) check_layers(a.layers(), b.layers());
+  const std::size_t count = what == Compare::layers ? a.layers().size() : 1;
+  // Counted from the back: the outputs are the last layer of both, whatever lies in front.
+  const std::size_t first_a = a.layers().size() - count;
+  const std::size_t first_b = b.layers().size() - count;
+  NetworkDifference result;
+  result.samples = data.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    result.layers.emplace_back().name = a.layers()[first_a + i].name;
+  }
+  for (std::size_t begin = 0; begin < data.size(); begin += kSamplesPerPass) {
+    const std::size_t end = std::min(data.size(), begin + kSamplesPerPass);
+    const Tensor samples = data.features(begin, end);
+    a.run(samples);
+    b.run(samples);
+    for (std::size_t i = 0; i < count; ++i) {
+      result.layers[i] += compare_codes(a.codes(first_a + i), b.codes(first_b + i));
+    }
+    result.differing_predictions += count_predictions(a.codes(a.layers().size() - 1),
+                                                      b.codes(b.layers().size() - 1), end - begin);
+  }
+  return result;
+}
+
+NetworkDifference compare_networks(const Sequential& model, const IntegerModel& shipped,
+                                   const Dataset& data) {
+  SimulatedCodes simulated(model);
+  InterpretedCodes interpreted(shipped);
+  return compare_networks(simulated, interpreted, data);
+}
+
+}  // namespace octet

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <octet/deploy/layer_codes.h>
+#include <octet/train/dataset.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// How far the codes of two networks lie apart at one layer.
+struct LayerDifference {
+  std::string name;
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+  /// In codes.
+  std::int32_t largest = 0;
+  /// The sum of all differences, in codes.
+  std::uint64_t sum = 0;
+
+  /// Adds those of another layer, or of more samples.
+  LayerDifference& operator+=(const LayerDifference& other);
+  /// The share of outputs that differ, and their mean difference over all outputs; 0 of none.
+  double share() const;
+  double mean() const;
+};
+
+/// What two networks gave for the same samples.
+struct NetworkDifference {
+  /// The input first: see LayerCodes::layers().
+  std::vector<LayerDifference> layers;
+  std::uint64_t samples = 0;
+  /// Samples whose largest output, the first of several, is another one.
+  std::uint64_t differing_predictions = 0;
+
+  LayerDifference total() const;
+};
+
+enum class Compare { layers, outputs };
+
+/// Runs both on all samples of `data` and compares their codes, layer by layer or those of the
+/// last one alone. Throws InvalidArgument where they do not have the same number of layers and
+/// codes.
+NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
+                                   Compare what = Compare::layers);
+
+/// The same for a trained model and what was made of it: 0 everywhere under Simulation::integer.
+NetworkDifference compare_networks(const Sequential& model, const IntegerModel& shipped,
+                                   const Dataset& data);
+
+}  // namespace octet
