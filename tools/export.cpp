@@ -1,3 +1,4 @@
+#include <octet/deploy/c_source_writer.h>
 #include <octet/deploy/onnx_writer.h>
 #include <octet/deploy/tflite_reader.h>
 
@@ -12,6 +13,7 @@ namespace {
 struct ExportOptions {
   std::string file;
   std::string onnx;
+  std::string c;
   std::string style = "exact";
   bool int8_io = false;
   std::vector<std::string> codes;
@@ -25,6 +27,7 @@ void export_model(const ExportOptions& options) {
                 .float_io = !options.int8_io,
                 .code_outputs = options.codes});
   }
+  if (!options.c.empty()) write_c_source(model, options.c);
 }
 
 }  // namespace
@@ -36,6 +39,7 @@ void add_export(CLI::App& app) {
   CLI::Option_group* targets = command->add_option_group("formats");
   targets->require_option(1, 0);
   CLI::Option* onnx = targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)");
+  targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME");
   command
       ->add_option("--style", options->style,
                    "exact (default): our codes in any runtime; standard: every scale at its tensor")

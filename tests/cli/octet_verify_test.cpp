@@ -213,6 +213,17 @@ TEST_F(OctetVerify, CSourceIsCompiledAndRun) {
             1);
 }
 
+TEST_F(OctetVerify, ExportedCSourceEqualsItsFileAndItsCheckpoint) {
+  train();
+  const std::string stem = path("net");
+  ASSERT_EQ(run_process({OCTET_TOOL, "export", path("m.tflite"), "--c", stem}).exit_code, 0);
+  for (const std::string& other : {path("m.tflite"), path("c.ckpt")}) {
+    const json same = verify_json({stem + ".c", other, "--data", path("set")}, 0);
+    EXPECT_EQ(same.at("samples"), 303);
+    EXPECT_EQ(same.at("total").at("differing"), 0);
+  }
+}
+
 TEST_F(OctetVerify, CSourceReadsThePicturesOfADataSet) {
   write_set(path("set"), 5, 50, 2, 2, 3);
   write_tflite(SmallModel().integers(), path("small.tflite"));

@@ -133,15 +133,16 @@ inline std::vector<std::int8_t> dense(const Dense& d, const std::vector<std::int
   return y;
 }
 
-/// RELU, RELU6 and RELU_N1_TO_1 as operators of their own.
+/// RELU, RELU6 and RELU_N1_TO_1 as operators of their own: TensorFlow Lite has one kernel for them,
+/// which rounds twice under every contract.
 inline std::vector<std::int8_t> activation(Clamp clamp, Quant in, Quant out,
-                                           const std::vector<std::int8_t>& x, Contract contract) {
+                                           const std::vector<std::int8_t>& x) {
   const Limits limits = limits_of(clamp, out);
   const float factor = in.scale / out.scale;
   std::vector<std::int8_t> y;
   for (const std::int8_t code : x) {
     const std::int64_t moved =
-        rescale(std::int64_t{code} - in.zero_point, double{factor}, factor, contract);
+        rescale(std::int64_t{code} - in.zero_point, double{factor}, factor, Contract::twice);
     y.push_back(static_cast<std::int8_t>(std::clamp(moved + out.zero_point, limits.lo, limits.hi)));
   }
   return y;

@@ -38,7 +38,7 @@ std::optional<Codes> expected(const IntegerModel& model, const Operator& op, con
     case OpCode::relu6:
       return oracle::activation(
           op.code == OpCode::relu ? oracle::Clamp::relu : oracle::Clamp::relu6, oracle_quant(in),
-          oracle_quant(out), x, contract);
+          oracle_quant(out), x);
     case OpCode::reshape:
       return x;
     default:
@@ -226,10 +226,10 @@ TEST(ContractOracle, MeetsTheUpstreamNumbers) {
             v);
       }
     } else if (v.op == "relu" || v.op == "relu6" || v.op == "relu_n1_to_1") {
-      expect_codes(oracle::activation(
-                       clamp_named(v.op), quant_of(v, "input"), quant_of(v, "output"),
-                       integers<std::int8_t>(v.input.at("x").at("data")), oracle::Contract::twice),
-                   v);
+      expect_codes(
+          oracle::activation(clamp_named(v.op), quant_of(v, "input"), quant_of(v, "output"),
+                             integers<std::int8_t>(v.input.at("x").at("data"))),
+          v);
     } else if (v.op == "multiply_by_quantized_multiplier" && v.params.at("width") == 32 &&
                v.input.contains("multiplier")) {
       const std::string rounding = v.params.at("rounding");
