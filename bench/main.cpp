@@ -4,8 +4,8 @@
 
 #include <string>
 
-// One thread, so that a share of the peak of one core means something; octet_bench_epoch takes
-// --threads.
+// One thread, so that a share of the peak of one core means something; mnist_qat --json times
+// epochs on any number.
 int main(int argc, char** argv) {
   using octet::bench::peak;
   octet::set_num_threads(1);

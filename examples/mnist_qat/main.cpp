@@ -50,9 +50,9 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
-/// Starts this program anew with threads that soon sleep when they wait. GCC's OpenMP lets them spin
-/// for milliseconds, which on a machine with other work to do makes training slower by a factor of
-/// ten and more, and it reads its environment before main().
+/// Starts this program anew with threads that soon sleep when they wait. GCC's OpenMP lets them
+/// spin for milliseconds, which on a machine with other work to do makes training slower by a
+/// factor of ten and more, and it reads its environment before main().
 void wait_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);

@@ -85,6 +85,7 @@ const CLI::Validator kFolder(
 struct Texts {
   std::string rounding;
   std::string hidden;
+  std::string simulation = "integer";
 };
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
@@ -129,6 +130,11 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
                  "Rounding contract of the runtime: fp32, single or double")
       ->check(CLI::IsMember({"fp32", "single", "double"}))
       ->capture_default_str();
+  app.add_option("--simulation", texts.simulation,
+                 "How training computes: integer, as the exported file does, or fake_quant, as "
+                 "TensorFlow's float composition does")
+      ->check(CLI::IsMember({"integer", "fake_quant"}))
+      ->capture_default_str();
   app.add_option("--checkpoint-dir", options.checkpoint_dir, "Default: checkpoints in --out")
       ->check(kFolder)
       ->type_name("DIR");
@@ -137,6 +143,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   flag("--no-progress", options.no_progress, "Plain lines instead of a progress bar");
+  flag("--profile", options.profile, "Show where the time of a training step goes");
   flag("--json", options.json, "Metrics as one line of JSON on stdout, the rest on stderr");
 }
 
@@ -147,7 +154,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 ParsedOptions parse_options(int argc, char** argv) {
   Options options;
-  Texts texts{std::string(to_string(options.rounding)), joined(options.hidden)};
+  Texts texts{.rounding = std::string(to_string(options.rounding)),
+              .hidden = joined(options.hidden)};
   CLI::App app(
       "Trains an MLP on MNIST in float, continues with 8-bit quantization in the loop, and writes "
       "the integers as a .tflite file and as C source.",
@@ -164,6 +172,7 @@ ParsedOptions parse_options(int argc, char** argv) {
     return {std::nullopt, kUsageError};
   }
   options.rounding = parse_rounding(texts.rounding);
+  options.simulation = texts.simulation == "integer" ? Simulation::integer : Simulation::fake_quant;
   options.hidden = *parse_units(texts.hidden);
   if (options.checkpoint_dir.empty()) options.checkpoint_dir = options.out / "checkpoints";
   return {options, 0};
@@ -178,7 +187,8 @@ std::map<std::string, std::string> defining_options(const Options& options) {
           {"--seed", fmt::format("{}", options.seed)},
           {"--per-channel", options.per_channel ? "yes" : "no"},
           {"--tfmot-ranges", options.tfmot_ranges ? "yes" : "no"},
-          {"--rounding", std::string(to_string(options.rounding))}};
+          {"--rounding", std::string(to_string(options.rounding))},
+          {"--simulation", std::string(to_string(options.simulation))}};
 }
 
 }  // namespace octet::mnist

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/quant/rounding.h>
+#include <octet/layers/quantize/quantizer.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -28,10 +29,12 @@ struct Options {
   bool per_channel = false;
   bool tfmot_ranges = false;
   Rounding rounding = Rounding::fp32;
+  Simulation simulation = Simulation::integer;
   std::filesystem::path checkpoint_dir;
   bool resume = false;
   std::string log_level = "warn";
   bool no_progress = false;
+  bool profile = false;
   bool json = false;
 };
 

@@ -67,6 +67,10 @@ std::string final_report(const Options& options, const Results& r) {
     text += details_line("output", details);
   text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                       c_source_path(options).string(), r.c_flash_bytes, r.c_ram_bytes);
+  for (const auto& [phase, profile] :
+       {std::pair{"float", &r.float_profile}, std::pair{"quantized", &r.qat_profile}}) {
+    if (profile->steps() > 0) text += fmt::format("\n{} training\n{}", phase, profile->table());
+  }
   return text;
 }
 
@@ -82,6 +86,7 @@ std::string metrics_json(const Options& options, const Results& r, int indent) {
       {"per_channel", options.per_channel},
       {"tfmot_ranges", options.tfmot_ranges},
       {"rounding", to_string(options.rounding)},
+      {"simulation", to_string(options.simulation)},
       {"epochs", json::parse(history_json(r.history))},
       {"float_accuracy", r.float_accuracy},
       {"simulated_accuracy", r.simulated_accuracy},

@@ -34,6 +34,7 @@ QuantizeOptions quantize_options(const Options& options) {
       options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
   result.per_channel = options.per_channel;
   result.rounding = options.rounding;
+  result.simulation = options.simulation;
   return result;
 }
 
@@ -115,15 +116,17 @@ class Run {
     return false;
   }
 
-  TrainerOptions trainer_options(float rate, std::uint64_t seed) const {
+  TrainerOptions trainer_options(float rate, std::uint64_t seed, Profile& profile) const {
     return {.schedule = constant_rate(rate),
             .batch_size = options_.batch,
             .seed = seed,
+            .profile = options_.profile ? &profile : nullptr,
             .should_stop = [this] { return stop_requested_.load(); }};
   }
 
   bool train_float(Sequential& model) {
-    Trainer trainer(model, Adam(), trainer_options(options_.lr, options_.seed));
+    Trainer trainer(model, Adam(),
+                    trainer_options(options_.lr, options_.seed, results_.float_profile));
     if (!fit(trainer, options_.epochs, notes("float"))) return false;
     results_.history = trainer.history();
     results_.float_accuracy = trainer.evaluate(data_.test).accuracy;
@@ -134,8 +137,9 @@ class Run {
 
   bool train_quantized(Sequential& quantized) {
     if (resumes_qat()) take_float_results();
-    Trainer trainer(quantized, Adam(),
-                    trainer_options(options_.qat_lr, options_.seed + kQatSeedOffset));
+    Trainer trainer(
+        quantized, Adam(),
+        trainer_options(options_.qat_lr, options_.seed + kQatSeedOffset, results_.qat_profile));
     if (!fit(trainer, options_.qat_epochs, notes("qat"))) return false;
     results_.history.insert(results_.history.end(), trainer.history().begin(),
                             trainer.history().end());

@@ -25,6 +25,9 @@ struct Results {
   std::size_t differing_predictions = 0;
   /// Of the simulation and the exported file, over the test images.
   NetworkDifference layer_differences;
+  /// With --profile: where the time of the steps of each phase went.
+  Profile float_profile;
+  Profile qat_profile;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
   /// Of the C source: constants, and static buffers.

@@ -20,6 +20,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
+std::string_view to_string(Simulation simulation) {
+  return simulation == Simulation::integer ? "integer" : "fake_quant";
+}
+
 Quantizer::Quantizer(const Quantizer& other)
     : spec_(other.spec_),
       initial_min_(other.initial_min_),

@@ -20,6 +20,9 @@ enum class Simulation {
   fake_quant
 };
 
+/// "integer" or "fake_quant".
+std::string_view to_string(Simulation simulation);
+
 /// Keeps the range of one tensor of a network as non-trainable state, and puts the tensor on the
 /// grid of that range. Subclasses differ in how a batch changes the range; names and behaviour are
 /// those of TensorFlow Model Optimization (semantics: docs/quantization.md).

@@ -19,9 +19,6 @@ T one_of(const json& name, const char* first_name, T first, const char* second_n
                                 second_name, name.dump()));
 }
 
-const char* name_of(Simulation simulation) {
-  return simulation == Simulation::integer ? "integer" : "fake_quant";
-}
 const char* name_of(RangeStart start) {
   return start == RangeStart::tfmot ? "tfmot" : "first_batch";
 }
@@ -93,7 +90,7 @@ Index whole_number(const json& entry) {
 }
 
 json options_json(const QuantizeOptions& options) {
-  return {{"simulation", name_of(options.simulation)},   {"rounding", to_string(options.rounding)},
+  return {{"simulation", to_string(options.simulation)}, {"rounding", to_string(options.rounding)},
           {"weight_bits", options.weight_bits},          {"per_channel", options.per_channel},
           {"range_start", name_of(options.range_start)}, {"ema_decay", options.ema_decay}};
 }

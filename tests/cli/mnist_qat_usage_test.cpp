@@ -17,8 +17,8 @@ TEST(MnistQatUsage, HelpAndVersion) {
        {"--data",        "--out",          "--epochs",   "--qat-epochs",     "--batch",
         "--lr",          "--qat-lr",       "--hidden",   "--seed",           "--threads",
         "--per-channel", "--tfmot-ranges", "--rounding", "--checkpoint-dir", "--resume",
-        "--log-level",   "--no-progress",  "--json",     "--help",           "--version",
-        "256,128"}) {
+        "--log-level",   "--no-progress",  "--json",     "--simulation",     "--profile",
+        "--help",        "--version",      "256,128"}) {
     expect_mentions(help.out, option);
   }
 }
