@@ -26,6 +26,7 @@ struct EpochRecord {
   /// Of training alone, without evaluation.
   double seconds = 0.0;
   double images_per_second = 0.0;
+  /// At the first step of the epoch.
   float learning_rate = 0.0F;
 };
 

@@ -187,7 +187,7 @@ void Trainer::finish_epoch(const Dataset& test) {
   record.train_accuracy = sums_.right / sums_.images;
   record.seconds = sums_.seconds;
   record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
-  record.learning_rate = options_.schedule(step_ - 1);
+  record.learning_rate = options_.schedule(step_ - static_cast<std::uint64_t>(position_.batch));
   if (!test.empty()) score(record, test);
   history_.push_back(record);
   sums_ = {};

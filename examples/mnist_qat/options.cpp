@@ -62,6 +62,12 @@ std::optional<std::vector<int>> parse_units(std::string_view text) {
   return units;
 }
 
+/// A rate that falls depends on how many epochs there are.
+std::string qat_schedule_in_words(const Options& options) {
+  return options.qat_rate_falls ? fmt::format("cosine over {} epochs", options.qat_epochs)
+                                : "constant";
+}
+
 std::string joined(const std::vector<int>& units) {
   return fmt::format("{}", fmt::join(units, ","));
 }
@@ -86,6 +92,7 @@ struct Texts {
   std::string rounding;
   std::string hidden;
   std::string simulation = "integer";
+  std::string qat_schedule = "cosine";
 };
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
@@ -113,6 +120,11 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--lr", options.lr, "Learning rate in float")->check(kRate)->capture_default_str();
   app.add_option("--qat-lr", options.qat_lr, "Learning rate with quantization in the loop")
       ->check(kRate)
+      ->capture_default_str();
+  app.add_option("--qat-schedule", texts.qat_schedule,
+                 "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that "
+                 "are exported; constant: it stays")
+      ->check(CLI::IsMember({"cosine", "constant"}))
       ->capture_default_str();
   app.add_option("--hidden", texts.hidden, "Units of the hidden layers")
       ->check(kUnits)
@@ -174,6 +186,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   options.rounding = parse_rounding(texts.rounding);
   options.simulation = texts.simulation == "integer" ? Simulation::integer : Simulation::fake_quant;
   options.hidden = *parse_units(texts.hidden);
+  options.qat_rate_falls = texts.qat_schedule == "cosine";
   if (options.checkpoint_dir.empty()) options.checkpoint_dir = options.out / "checkpoints";
   return {options, 0};
 }
@@ -183,6 +196,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
           {"--batch", fmt::format("{}", options.batch)},
           {"--lr", fmt::format("{}", options.lr)},
           {"--qat-lr", fmt::format("{}", options.qat_lr)},
+          {"--qat-schedule", qat_schedule_in_words(options)},
           {"--hidden", joined(options.hidden)},
           {"--seed", fmt::format("{}", options.seed)},
           {"--per-channel", options.per_channel ? "yes" : "no"},

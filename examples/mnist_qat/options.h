@@ -22,6 +22,8 @@ struct Options {
   std::size_t batch = 128;
   float lr = 1e-3F;
   float qat_lr = 1e-4F;
+  /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
+  bool qat_rate_falls = true;
   std::vector<int> hidden = {256, 128};
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.

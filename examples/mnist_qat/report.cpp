@@ -86,6 +86,7 @@ std::string metrics_json(const Options& options, const Results& r, int indent) {
       {"per_channel", options.per_channel},
       {"tfmot_ranges", options.tfmot_ranges},
       {"rounding", to_string(options.rounding)},
+      {"qat_schedule", options.qat_rate_falls ? "cosine" : "constant"},
       {"simulation", to_string(options.simulation)},
       {"epochs", json::parse(history_json(r.history))},
       {"float_accuracy", r.float_accuracy},

@@ -116,17 +116,26 @@ class Run {
     return false;
   }
 
-  TrainerOptions trainer_options(float rate, std::uint64_t seed, Profile& profile) const {
-    return {.schedule = constant_rate(rate),
+  TrainerOptions trainer_options(Schedule schedule, std::uint64_t seed, Profile& profile) const {
+    return {.schedule = std::move(schedule),
             .batch_size = options_.batch,
             .seed = seed,
             .profile = options_.profile ? &profile : nullptr,
             .should_stop = [this] { return stop_requested_.load(); }};
   }
 
+  Schedule qat_schedule() const {
+    if (!options_.qat_rate_falls || options_.qat_epochs == 0) {
+      return constant_rate(options_.qat_lr);
+    }
+    const std::size_t steps = (data_.train.size() + options_.batch - 1) / options_.batch;
+    return cosine_decay(options_.qat_lr, steps * static_cast<std::size_t>(options_.qat_epochs));
+  }
+
   bool train_float(Sequential& model) {
-    Trainer trainer(model, Adam(),
-                    trainer_options(options_.lr, options_.seed, results_.float_profile));
+    Trainer trainer(
+        model, Adam(),
+        trainer_options(constant_rate(options_.lr), options_.seed, results_.float_profile));
     if (!fit(trainer, options_.epochs, notes("float"))) return false;
     results_.history = trainer.history();
     results_.float_accuracy = trainer.evaluate(data_.test).accuracy;
@@ -139,7 +148,7 @@ class Run {
     if (resumes_qat()) take_float_results();
     Trainer trainer(
         quantized, Adam(),
-        trainer_options(options_.qat_lr, options_.seed + kQatSeedOffset, results_.qat_profile));
+        trainer_options(qat_schedule(), options_.seed + kQatSeedOffset, results_.qat_profile));
     if (!fit(trainer, options_.qat_epochs, notes("qat"))) return false;
     results_.history.insert(results_.history.end(), trainer.history().begin(),
                             trainer.history().end());

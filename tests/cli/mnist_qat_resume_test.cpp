@@ -105,18 +105,31 @@ TEST_F(MnistQatResume, TheCommandToGoOnCanBePasted) {
   EXPECT_TRUE(fs::exists(path(odd + "/mnist_int8.tflite")));
 }
 
-TEST_F(MnistQat, AFinishedRunResumesToTheSameAndCanTrainOn) {
-  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+TEST_F(MnistQat, AFinishedRunResumesToTheSameAndCanTrainOnAtAConstantRate) {
+  const Arguments run = small_run("out") + Arguments{"--qat-schedule", "constant"};
+  ASSERT_EQ(mnist_qat(run).exit_code, 0);
   const Bytes before = model("out");
-  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--resume"}).exit_code, 0);
+  ASSERT_EQ(mnist_qat(run + Arguments{"--resume"}).exit_code, 0);
   EXPECT_EQ(model("out"), before);
-  Arguments longer = small_run("out");
+  Arguments longer = run;
   longer[11] = "3";  // --qat-epochs
   ASSERT_EQ(mnist_qat(longer + Arguments{"--resume"}).exit_code, 0);
   EXPECT_EQ(metrics("out").at("epochs").size(), 5U);
   longer[3] = path("whole");
   ASSERT_EQ(mnist_qat(longer).exit_code, 0);
   EXPECT_EQ(model("out"), model("whole"));
+}
+
+TEST_F(MnistQat, ARateThatFallsIsTiedToItsEpochs) {
+  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  const std::string history = text_of(path("out/history.csv"));
+  Arguments longer = small_run("out");
+  longer[11] = "3";  // --qat-epochs
+  const ProcessResult refused = mnist_qat(longer + Arguments{"--resume"});
+  EXPECT_EQ(refused.exit_code, 1);
+  expect_mentions(refused.err,
+                  "made with --qat-schedule cosine over 1 epochs, now it is cosine over 3");
+  EXPECT_EQ(text_of(path("out/history.csv")), history);
 }
 
 TEST_F(MnistQat, CheckpointsGoWhereTheyAreTold) {

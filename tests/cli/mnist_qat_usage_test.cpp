@@ -14,11 +14,11 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   for (const char* option :
-       {"--data",        "--out",          "--epochs",   "--qat-epochs",     "--batch",
-        "--lr",          "--qat-lr",       "--hidden",   "--seed",           "--threads",
-        "--per-channel", "--tfmot-ranges", "--rounding", "--checkpoint-dir", "--resume",
-        "--log-level",   "--no-progress",  "--json",     "--simulation",     "--profile",
-        "--help",        "--version",      "256,128"}) {
+       {"--data",    "--out",         "--epochs",       "--qat-epochs", "--batch",
+        "--lr",      "--qat-lr",      "--qat-schedule", "--hidden",     "--seed",
+        "--threads", "--per-channel", "--tfmot-ranges", "--rounding",   "--checkpoint-dir",
+        "--resume",  "--log-level",   "--no-progress",  "--json",       "--simulation",
+        "--profile", "--help",        "--version",      "256,128"}) {
     expect_mentions(help.out, option);
   }
 }

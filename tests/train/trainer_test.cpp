@@ -89,8 +89,8 @@ TEST(Trainer, AsksTheScheduleForEveryStep) {
   trainer.fit(data, 2);
   EXPECT_EQ(std::set<std::uint64_t>(asked.begin(), asked.end()),
             (std::set<std::uint64_t>{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(trainer.history()[0].learning_rate, 0.01F / 3.0F);
-  EXPECT_EQ(trainer.history()[1].learning_rate, 0.01F / 6.0F);
+  EXPECT_EQ(trainer.history()[0].learning_rate, 0.01F);
+  EXPECT_EQ(trainer.history()[1].learning_rate, 0.01F / 4.0F);
 }
 
 TEST(Trainer, ACosineMayEndAtZero) {
