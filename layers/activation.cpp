@@ -41,6 +41,12 @@ bool quantizes_before(Activation activation) {
          activation == Activation::tanh;
 }
 
+FusedActivation fused_activation(Activation activation) {
+  if (activation == Activation::relu) return FusedActivation::relu;
+  if (activation == Activation::relu6) return FusedActivation::relu6;
+  return FusedActivation::none;
+}
+
 Tensor apply_activation(Activation activation, const Tensor& x) {
   switch (activation) {
     case Activation::none:

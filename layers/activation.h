@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/quant/activation_range.h>
 #include <octet/layers/layer.h>
 
 namespace octet {
@@ -15,6 +16,9 @@ Activation parse_activation(std::string_view name);
 
 /// Whether a result is quantized before this activation (softmax, sigmoid, tanh) or after it.
 bool quantizes_before(Activation activation);
+
+/// The clamp that computes `activation`; none for one that is no clamp.
+FusedActivation fused_activation(Activation activation);
 
 /// f(x), element by element; softmax over the last axis.
 Tensor apply_activation(Activation activation, const Tensor& x);

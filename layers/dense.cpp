@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/elementwise.h>
-#include <octet/core/ops/matmul.h>
+#include <octet/core/ops/linear.h>
 #include <octet/layers/dense.h>
 
 namespace octet {
@@ -14,11 +13,13 @@ Dense::Dense(Index units, Activation activation, DenseOptions options)
 }
 
 Tensor Dense::linear(const Tensor& x, const Tensor& kernel) const {
-  const Tensor product = matmul(x, kernel);
-  return bias_.defined() ? product + bias_ : product;
+  return octet::linear(x, kernel, bias_);
 }
 
 Tensor Dense::forward(const Tensor& x, const ForwardContext& /*context*/) {
+  if (activation_ == Activation::relu || activation_ == Activation::relu6) {
+    return octet::linear(x, kernel_, bias_, fused_activation(activation_));
+  }
   return apply_activation(activation_, linear(x, kernel_));
 }
 

@@ -88,6 +88,8 @@ struct Passes {
                      std::int8_t* out);
   void (*requantize_each)(const std::int32_t* in, std::size_t size, const float* factors,
                           const CodeGrid& grid, std::int8_t* out);
+  /// y[j] = clamp(y[j] + bias[j], lo, hi); NaN stays.
+  void (*add_bias)(float* y, std::size_t size, const float* bias, float lo, float hi);
   /// real[j] = clamp(sums[j] * worth[j], lo, hi).
   void (*real_sums)(const std::int32_t* sums, std::size_t size, const float* worth, float lo,
                     float hi, float* real);

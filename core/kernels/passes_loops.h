@@ -136,6 +136,15 @@ static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
   }
 }
 
+static void add_bias(float* __restrict y, std::size_t size, const float* __restrict bias, float lo,
+                     float hi) {
+  for (std::size_t j = 0; j < size; ++j) {
+    const float sum = y[j] + bias[j];
+    const float above = sum <= lo ? lo : sum;
+    y[j] = above >= hi ? hi : above;
+  }
+}
+
 static void window_gradient(const float* __restrict x, const float* __restrict g, std::size_t size,
                             const GradientWindow& window, float* __restrict out) {
   const auto [lo, hi, above, below] = window;
@@ -324,6 +333,7 @@ static constexpr Passes all() {
           dequantize,
           requantize,
           requantize_each,
+          add_bias,
           real_sums,
           window_gradient,
           mask_columns,

@@ -2,6 +2,7 @@
 
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/linear.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>

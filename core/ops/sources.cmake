@@ -2,6 +2,7 @@ target_sources(octet PRIVATE
   gradcheck.cpp
   ops/activation.cpp
   ops/elementwise.cpp
+  ops/linear.cpp
   ops/loss.cpp
   ops/matmul.cpp
   ops/reduce.cpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,21 @@ std::string_view to_string(FusedActivation activation) {
       break;
   }
   return "none";
+}
+
+RealLimits real_limits(FusedActivation activation) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  switch (activation) {
+    case FusedActivation::relu:
+      return {0.0F, kInfinity};
+    case FusedActivation::relu6:
+      return {0.0F, 6.0F};
+    case FusedActivation::relu_n1_to_1:
+      return {-1.0F, 1.0F};
+    case FusedActivation::none:
+      break;
+  }
+  return {-kInfinity, kInfinity};
 }
 
 ActivationRange activation_range(FusedActivation activation, float scale, std::int32_t zero_point,

@@ -11,6 +11,13 @@ enum class FusedActivation { none, relu, relu_n1_to_1, relu6 };
 /// "none", "relu", "relu_n1_to_1" or "relu6".
 [[nodiscard]] std::string_view to_string(FusedActivation activation);
 
+/// The reals that an activation clamps to; infinite where it does not.
+struct RealLimits {
+  float lo;
+  float hi;
+};
+[[nodiscard]] RealLimits real_limits(FusedActivation activation);
+
 /// Codes lo..hi, both included.
 struct ActivationRange {
   std::int32_t lo = -128;

@@ -63,10 +63,4 @@ std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input
   return largest;
 }
 
-FusedActivation fused_activation(Activation activation) {
-  if (activation == Activation::relu) return FusedActivation::relu;
-  if (activation == Activation::relu6) return FusedActivation::relu6;
-  return FusedActivation::none;
-}
-
 }  // namespace octet

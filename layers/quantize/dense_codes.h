@@ -36,7 +36,4 @@ DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params
 std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
                                const std::string& owner);
 
-/// The clamp that computes `activation`; none for one that is no clamp.
-FusedActivation fused_activation(Activation activation);
-
 }  // namespace octet

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 namespace octet {
 namespace {
@@ -28,27 +27,6 @@ std::shared_ptr<const std::int8_t[]> codes_of(const Tensor& x, const QuantParams
   });
   return codes;
 }
-
-/// What a real clamp of the activation makes of a sum, and where its gradient passes.
-struct RealClamp {
-  float lo;
-  float hi;
-
-  static RealClamp of(FusedActivation activation) {
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    switch (activation) {
-      case FusedActivation::relu:
-        return {0.0F, infinity};
-      case FusedActivation::relu6:
-        return {0.0F, 6.0F};
-      case FusedActivation::relu_n1_to_1:
-        return {-1.0F, 1.0F};
-      case FusedActivation::none:
-        break;
-    }
-    return {-infinity, infinity};
-  }
-};
 
 }  // namespace
 
@@ -114,7 +92,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
     start[j] = bias - grid.zero_point() * weights.row_sums()[j];
     worth[j] = grid.scale() * operands->weight_scale(j);
   }
-  const RealClamp clamp = RealClamp::of(activation_);
+  const RealLimits clamp = real_limits(activation_);
   real_ = Tensor({rows, units});
   sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
   float* real = real_.data();
@@ -148,7 +126,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
                });
   y.set_grid(std::make_shared<const QuantParams>(output), codes);
 
-  const RealClamp activation = RealClamp::of(activation_);
+  const RealLimits activation = real_limits(activation_);
   const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
   const float hi = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
   const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {

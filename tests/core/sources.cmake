@@ -5,6 +5,7 @@ set(OCTET_CORE_TESTS
   core/ops/activation_test.cpp
   core/ops/broadcast_test.cpp
   core/ops/elementwise_test.cpp
+  core/ops/linear_test.cpp
   core/ops/loss_test.cpp
   core/ops/matmul_test.cpp
   core/ops/reduce_test.cpp

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/ops/linear.h>
+#include <octet/core/ops/matmul.h>
+#include <octet/core/ops/reduce.h>
+#include <octet/core/parallel.h>
+
+#include <cstddef>
+#include <limits>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kGrain = 1U << 15;
+
+void check_bias(const Tensor& bias, const Shape& result) {
+  if (bias.shape() == Shape{result[1]}) return;
+  throw InvalidArgument(fmt::format("linear: expected a bias of shape {}, one per unit, found {}",
+                                    Shape{result[1]}.to_string(), bias.shape().to_string()));
+}
+
+/// y = clamp(y + bias) in place, row by row.
+void finish_rows(Tensor& y, const Tensor& bias, const RealLimits& limits) {
+  const auto units = static_cast<std::size_t>(y.dim(1));
+  const Tensor added = bias.defined() ? bias : Tensor::zeros({y.dim(1)});
+  float* rows = y.data();
+  parallel_for(static_cast<std::size_t>(y.dim(0)), kGrain / (units + 1) + 1,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) {
+                   kernels().passes.add_bias(rows + i * units, units, added.data(), limits.lo,
+                                             limits.hi);
+                 }
+               });
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
+              FusedActivation activation) {
+  Tensor y = no_grad([&] { return matmul(x, kernel); });
+  if (bias.defined()) check_bias(bias, y.shape());
+  const RealLimits limits = real_limits(activation);
+  const bool clamps = activation != FusedActivation::none;
+  if (bias.defined() || clamps) finish_rows(y, bias, limits);
+  const auto backward = [x, kernel, bias, clamps, limits,
+                         result = clamps ? y.detach() : Tensor()](const Tensor& g) {
+    Tensor passed = g;
+    if (clamps) {
+      constexpr float kInfinity = std::numeric_limits<float>::infinity();
+      passed = Tensor(g.shape());
+      kernels().passes.window_gradient(result.data(), g.data(), g.span().size(),
+                                       {-kInfinity, kInfinity, limits.lo, limits.hi},
+                                       passed.data());
+    }
+    std::vector<Tensor> gradients(3);
+    if (x.requires_grad()) gradients[0] = matmul(passed, kernel, Transpose::no, Transpose::yes);
+    if (kernel.requires_grad()) gradients[1] = matmul(x, passed, Transpose::yes);
+    if (bias.requires_grad()) gradients[2] = sum(passed, {0});
+    return gradients;
+  };
+  return record("linear", y, {x, kernel, bias}, backward);
+}
+
+}  // namespace octet

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/tensor.h>
+
+namespace octet {
+
+/// f(x W + b) for x [m, k], W [k, n] and b [n], which may be undefined; f the identity or the clamp
+/// that `activation` is. To the bit what matmul, + and relu or relu6 give one after the other, in
+/// fewer passes over memory. Throws InvalidArgument as matmul does, and for a bias of another
+/// shape.
+Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
+              FusedActivation activation = FusedActivation::none);
+
+}  // namespace octet
