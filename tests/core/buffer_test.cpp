@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -36,18 +37,20 @@ TEST(Buffer, IsNobodyElsesWhileItLives) {
 }
 
 TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
+  constexpr int kThreads = 4;
+  std::latch all_here(kThreads);
   std::atomic<int> wrong = 0;
-  const auto work = [&wrong](float mark) {
-    for (int i = 0; i < 2000; ++i) {
+  const auto work = [&](float mark) {
+    all_here.arrive_and_wait();
+    for (int i = 0; i < 100'000; ++i) {
       const std::size_t count = 20 + static_cast<std::size_t>(i % 3);
       const auto memory = allocate_floats(count);
       std::fill_n(memory.get(), count, mark);
-      std::this_thread::yield();
       if (std::count(memory.get(), memory.get() + count, mark) != static_cast<long>(count)) ++wrong;
     }
   };
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) threads.emplace_back(work, static_cast<float>(t + 1));
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, static_cast<float>(t + 1));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   // Made here, given back there.
