@@ -19,13 +19,18 @@ class FunctionRef<Result(Arguments...)> {
   FunctionRef() = default;
 
   template <class Callable>
-  requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef>)
+  requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef> &&
+           std::is_invocable_r_v<Result, Callable&, Arguments...>)
       // NOLINTNEXTLINE(google-explicit-constructor): a lambda is to be passed as it is
       FunctionRef(Callable&& callable)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {
-          return (*static_cast<std::remove_reference_t<Callable>*>(object))(
-              std::forward<Arguments>(arguments)...);
+          auto& target = *static_cast<std::remove_reference_t<Callable>*>(object);
+          if constexpr (std::is_void_v<Result>) {
+            target(std::forward<Arguments>(arguments)...);
+          } else {
+            return target(std::forward<Arguments>(arguments)...);
+          }
         }) {}
 
   explicit operator bool() const { return call_ != nullptr; }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -53,19 +54,34 @@ void prepare_rows(const KernelTable& table, const std::int8_t* x, Index x_stride
 }
 
 /// What the sums of each column start from, panels padded: `start`, less what shifting x adds.
-std::span<const std::int32_t> starts(const PackedS8& w, std::span<const std::int32_t> start) {
-  thread_local std::vector<std::int32_t> padded;
-  const KernelTable& table = w.kernel_table();
-  const auto sums = w.row_sums();
-  const auto cols = static_cast<std::size_t>(table.s8_cols);
-  padded.assign((sums.size() + cols - 1) / cols * cols, 0);
-  for (std::size_t j = 0; j < sums.size(); ++j) {
-    const auto shift = static_cast<std::uint32_t>(table.s8_offset * sums[j]);
-    const auto from = start.empty() ? 0U : static_cast<std::uint32_t>(start[j]);
-    padded[j] = static_cast<std::int32_t>(from - shift);
+class Starts {
+ public:
+  Starts(const PackedS8& w, std::span<const std::int32_t> start) : padded_(std::move(spare())) {
+    const KernelTable& table = w.kernel_table();
+    const auto sums = w.row_sums();
+    const auto cols = static_cast<std::size_t>(table.s8_cols);
+    padded_.assign((sums.size() + cols - 1) / cols * cols, 0);
+    for (std::size_t j = 0; j < sums.size(); ++j) {
+      const auto shift = static_cast<std::uint32_t>(table.s8_offset * sums[j]);
+      const auto from = start.empty() ? 0U : static_cast<std::uint32_t>(start[j]);
+      padded_[j] = static_cast<std::int32_t>(from - shift);
+    }
   }
-  return padded;
-}
+  ~Starts() { spare() = std::move(padded_); }
+  Starts(const Starts&) = delete;
+  Starts& operator=(const Starts&) = delete;
+
+  const std::int32_t* data() const { return padded_.data(); }
+
+ private:
+  /// Memory of the product before, lent to one at a time: rows_done may make another.
+  static std::vector<std::int32_t>& spare() {
+    thread_local std::vector<std::int32_t> memory;
+    return memory;
+  }
+
+  std::vector<std::int32_t> padded_;
+};
 
 }  // namespace
 
@@ -155,13 +171,14 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
              std::span<const std::int32_t> start,
              FunctionRef<void(Index begin, Index end)> rows_done) {
   if (m <= 0 || w.rows() == 0) return;
+  assert(start.empty() || static_cast<Index>(start.size()) == w.rows());
   const KernelTable& table = w.kernel_table();
   const Index n = w.rows();
   const Index cols = table.s8_cols;
   const Index groups = groups_of(table, w.depth());
   const Index x_bytes = groups * table.s8_group * table.s8_x_bytes;
   const Index panel_bytes = groups * cols * table.s8_group;
-  const std::span<const std::int32_t> from = starts(w, start);
+  const Starts from(w, start);
   const auto run_rows = [&](std::size_t begin, std::size_t end) {
     const auto first = static_cast<Index>(begin);
     const Index count = static_cast<Index>(end) - first;

@@ -55,7 +55,8 @@ class PackedS8 {
 /// `start` 0 is added. Zero points are the caller's: with zx and zw,
 /// sum (x - zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw.
 /// k is at most 131,071, so that no sum overflows (InvalidArgument beyond, when packing).
-/// `rows_done(begin, end)` is called, by the thread that made them, for rows that are complete.
+/// `rows_done(begin, end)` is called, by the thread that made them, for rows that are complete:
+/// once for each row. It may make products of its own.
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
              std::span<const std::int32_t> start = {},
              FunctionRef<void(Index begin, Index end)> rows_done = {});

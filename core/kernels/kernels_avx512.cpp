@@ -2,8 +2,8 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 
-// Compiled for AVX-512 F and BW, and once more with VNNI (OCTET_VNNI). No function of the standard
-// library is called here: see kernels_avx2.cpp.
+// Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI (OCTET_VNNI). No function of the
+// standard library is called here: see kernels_avx2.cpp.
 
 namespace octet {
 namespace {

@@ -176,14 +176,14 @@ void dequantize_tensor(std::span<const T> in, const QuantParams& params, std::sp
   if constexpr (std::is_same_v<T, std::int8_t>) {
     kernels().passes.dequantize(in.data(), in.size(), params.scale(), params.zero_point(),
                                 out.data());
-    return;
-  }
-  const auto scale = static_cast<double>(params.scale());
-  const Wide<T> zero_point = params.zero_point();
-  const T* q = in.data();
-  float* __restrict f = out.data();
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    f[i] = static_cast<float>(scale * static_cast<double>(q[i] - zero_point));
+  } else {
+    const auto scale = static_cast<double>(params.scale());
+    const Wide<T> zero_point = params.zero_point();
+    const T* q = in.data();
+    float* __restrict f = out.data();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      f[i] = static_cast<float>(scale * static_cast<double>(q[i] - zero_point));
+    }
   }
 }
 

@@ -134,7 +134,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
     kernels().passes.window_gradient(real.data(), g.data(), real.span().size(),
                                      {lo, hi, activation.lo, activation.hi}, d_sum.data());
     std::vector<Tensor> gradients(3);
-    if (operands->x.requires_grad())
+    if (operands->real_weights.defined())
       gradients[0] = matmul(d_sum, operands->real_weights, Transpose::no, Transpose::yes);
     gradients[1] = matmul(operands->x, d_sum, Transpose::yes);
     operands->mask_kernel_gradient(gradients[1]);

@@ -55,6 +55,29 @@ TEST(Autograd, SharedGradientTensorsStayApart) {
   EXPECT_EQ(d.grad().item(), 1.0F);
 }
 
+TEST(Autograd, ALeafTakesAGradientThatIsNobodyElsesAndCopiesOthers) {
+  const Tensor held = Tensor::ones({2});
+  for (const bool as_view : {false, true}) {
+    Tensor x = leaf(Tensor::zeros({2}));
+    for (int times = 0; times < 2; ++times) {
+      record("holds", Tensor::scalar(0), {x}, [&](const Tensor&) {
+        return std::vector<Tensor>{as_view ? held.view({2}) : held};
+      }).backward();
+    }
+    expect_tensor(x.grad(), {2}, {2, 2});
+    expect_tensor(held, {2}, {1, 1});
+  }
+  const float* made = nullptr;
+  Tensor x = leaf(Tensor::zeros({2}));
+  record("makes", Tensor::scalar(0), {x}, [&](const Tensor&) {
+    const Tensor gradient = Tensor::full({2}, 3.0F);
+    made = gradient.data();
+    return std::vector<Tensor>{gradient};
+  }).backward();
+  expect_tensor(x.grad(), {2}, {3, 3});
+  EXPECT_EQ(x.grad().data(), made);
+}
+
 TEST(Autograd, BackwardTakesAnUpstreamGradient) {
   Tensor x = leaf(Tensor::from({2}, {3, 4}));
   Tensor y = square(x);

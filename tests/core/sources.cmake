@@ -1,5 +1,7 @@
 set(OCTET_CORE_TESTS
   core/autograd_test.cpp
+  core/buffer_test.cpp
+  core/function_ref_test.cpp
   core/gradcheck_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/tests/deploy/models.h>
@@ -60,6 +61,25 @@ TEST(NoAllocation, TheCounterCounts) {
   ::operator delete (::operator new (100, std::align_val_t{64}), std::align_val_t{64});
   const long counted_here = allocations - before;
   EXPECT_EQ(counted_here, 2);
+}
+
+long allocations_of(std::size_t floats) {
+  const long before = allocations;
+  allocate_floats(floats);
+  return allocations - before;
+}
+
+TEST(NoAllocation, ABufferOfASizeSeenBeforeIsNotAllocatedAgain) {
+  constexpr std::size_t kFloats = 12345;
+  const long first = allocations_of(kFloats);
+  // What stays is the handle's count of owners.
+  EXPECT_EQ(allocations_of(kFloats), 1);
+  EXPECT_GT(first, 1);
+  // Another size takes no other's buffer, and beyond 64 MiB none is kept.
+  EXPECT_GT(allocations_of(kFloats + 16), 1);
+  constexpr std::size_t kTooMuch = (std::size_t{64} << 20) / sizeof(float) + 1;
+  allocations_of(kTooMuch);
+  EXPECT_EQ(allocations_of(kTooMuch), 2);
 }
 
 TEST(NoAllocation, InvokeAllocatesNothing) {

@@ -62,12 +62,16 @@ TEST(Dropout, ItsGradientIsItsMask) {
 
 TEST(Dropout, LeavesItsResultOnAGridOfWiderSteps) {
   Tensor x = Tensor::from({1, 4}, {0.5F, -0.25F, 0.75F, 1.0F});
-  x.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)));
+  x.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)),
+             std::make_shared<std::int8_t[]>(4));
   const Tensor y = built(Dropout(0.5F), {4})->forward(x, training(2));
   ASSERT_NE(y.grid(), nullptr);
   EXPECT_EQ(y.grid()->scale(), 0.5F);
   EXPECT_EQ(y.grid()->zero_point(), -3);
   EXPECT_EQ(x.grid()->scale(), 0.25F);
+  // What was dropped has another code.
+  EXPECT_EQ(y.codes(), nullptr);
+  EXPECT_NE(x.codes(), nullptr);
   // Outside training the grid stays as it is.
   EXPECT_EQ(built(Dropout(0.5F), {4})->forward(x, {}).grid()->scale(), 0.25F);
 }

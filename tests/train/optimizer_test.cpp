@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/parallel.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/optimizer.h>
 
@@ -177,6 +178,33 @@ TEST(Optimizer, ParametersWithoutGradientStay) {
   sgd.step(parameters, 0.5F);
   EXPECT_EQ(parameters[0].tensor.data()[0], 1.0F);
   EXPECT_EQ(parameters[1].tensor.data()[0], 0.0F);
+}
+
+/// Leaves of these sizes, the second without a gradient.
+std::vector<NamedTensor> several_parameters() {
+  std::vector<NamedTensor> parameters;
+  for (const std::size_t size : {kSize, std::size_t{9}, 2 * kSize, std::size_t{5}}) {
+    const std::size_t at = parameters.size();
+    Tensor w = Tensor::normal({static_cast<Index>(size)}, Random(at)).set_requires_grad(true);
+    if (at != 1) w.mutable_grad() = Tensor::normal(w.shape(), Random(100 + at));
+    parameters.push_back({std::to_string(at), w});
+  }
+  return parameters;
+}
+
+TEST(Optimizer, StepsEachOfManyParametersAsIfItWereAlone) {
+  const int before = num_threads();
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    const auto together = several_parameters();
+    const auto alone = several_parameters();
+    Adam adam;
+    adam.step(together, 0.1F);
+    for (const NamedTensor& parameter : alone) Adam().step({parameter}, 0.1F);
+    EXPECT_EQ(bytes_of(together), bytes_of(alone)) << threads;
+    EXPECT_NE(bytes_of(together), bytes_of(several_parameters()));
+  }
+  set_num_threads(before);
 }
 
 TEST(Optimizer, TheRateIsChecked) {

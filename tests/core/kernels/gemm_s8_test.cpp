@@ -4,6 +4,8 @@
 #include <octet/tests/core/kernels/kernel_testing.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -137,6 +139,86 @@ TEST_P(GemmS8, KeepsItsOwnCodePathWhenAnotherIsChosenLater) {
   gemm_s8(product.m, product.x.data(), product.x_stride, packed, acc.data());
   EXPECT_EQ(&packed.kernel_table(), GetParam());
   EXPECT_EQ(acc, product.naive());
+}
+
+TEST_P(GemmS8, SumsStartFromWhatIsGivenModulo32Bits) {
+  const Forced forced(GetParam());
+  for (const Index n : {1, 33, 64}) {
+    const Product product(9, n, 35);
+    std::vector<std::int32_t> start(static_cast<std::size_t>(n));
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      start[j] = j % 2 == 0 ? std::numeric_limits<std::int32_t>::max() : -7 * static_cast<int>(j);
+    }
+    std::vector<std::int32_t> expected = product.naive();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto sum = static_cast<std::uint32_t>(expected[i]);
+      expected[i] =
+          static_cast<std::int32_t>(sum + static_cast<std::uint32_t>(start[i % start.size()]));
+    }
+    std::vector<std::int32_t> acc(expected.size());
+    gemm_s8(9, product.x.data(), product.x_stride, PackedS8(product.w.data(), n, 35), acc.data(),
+            start);
+    EXPECT_EQ(acc, expected) << n;
+  }
+}
+
+/// Large enough for several chunks of rows, and threads.
+Product chunked() { return {101, 66, 170}; }
+
+TEST_P(GemmS8, TellsOfEachRowOnceWhenItIsComplete) {
+  const Product product = chunked();
+  const std::vector<std::int32_t> expected = product.naive();
+  const auto n = static_cast<std::size_t>(product.n);
+  for (const int threads : {1, 2, 4}) {
+    const Forced forced(GetParam(), threads);
+    std::vector<std::int32_t> acc(expected.size());
+    std::vector<int> told(static_cast<std::size_t>(product.m));
+    std::vector<int> complete(told.size());
+    gemm_s8(product.m, product.x.data(), product.x_stride,
+            PackedS8(product.w.data(), product.n, product.k), acc.data(), {},
+            [&](Index begin, Index end) {
+              for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end);
+                   ++i) {
+                ++told[i];
+                complete[i] = std::equal(&acc[i * n], &acc[i * n] + n, &expected[i * n]) ? 1 : 0;
+              }
+            });
+    EXPECT_EQ(told, std::vector<int>(told.size(), 1));
+    EXPECT_EQ(complete, std::vector<int>(told.size(), 1));
+  }
+}
+
+TEST_P(GemmS8, MakesProductsInsideAProduct) {
+  const Product product = chunked();
+  const Product inner(3, 200, 50);
+  const std::vector<std::int32_t> start(static_cast<std::size_t>(product.n), 11);
+  std::vector<std::int32_t> expected = product.naive();
+  for (std::int32_t& sum : expected) sum += 11;
+  for (const int threads : {1, 2}) {
+    const Forced forced(GetParam(), threads);
+    std::vector<std::int32_t> acc(expected.size());
+    std::atomic<int> right = 0;
+    gemm_s8(product.m, product.x.data(), product.x_stride,
+            PackedS8(product.w.data(), product.n, product.k), acc.data(), start,
+            [&](Index, Index) { right += inner.computed() == inner.naive() ? 1 : 0; });
+    EXPECT_EQ(acc, expected);
+    EXPECT_EQ(right, 4);
+  }
+}
+
+TEST_P(GemmS8, AnErrorInRowsDoneReachesTheCaller) {
+  const Product product = chunked();
+  const Forced forced(GetParam(), 2);
+  std::vector<std::int32_t> acc(product.naive().size());
+  const auto run = [&] {
+    gemm_s8(product.m, product.x.data(), product.x_stride,
+            PackedS8(product.w.data(), product.n, product.k), acc.data(), {},
+            [](Index begin, Index) {
+              if (begin > 0) throw NumericError("row");
+            });
+  };
+  EXPECT_THROW(run(), NumericError);
+  EXPECT_EQ(product.computed(), product.naive());
 }
 
 TEST_P(GemmS8, WithoutRowsColumnsOrDepth) {

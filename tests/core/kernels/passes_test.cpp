@@ -87,6 +87,50 @@ TEST_P(PassesTest, QuantizeRoundsClampsAndComesBack) {
   }
 }
 
+/// Numbers of steps that a product with 1 / scale rounds as a division does, but for one in
+/// `ties_every` that is a tie or as close to one as floats get.
+std::vector<float> near_codes(std::size_t count, float scale, std::size_t ties_every) {
+  const Random random(6);
+  std::vector<float> x(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double code = static_cast<double>(random.bits(3 * i) % 300) - 150.0;
+    const bool tie = i % ties_every == ties_every / 2;
+    const double beside =
+        tie ? 0.5 : 0.998 * static_cast<double>(random.uniform(3 * i + 1)) - 0.499;
+    x[i] = static_cast<float>((code + beside) * static_cast<double>(scale));
+    if (tie && i % 3 > 0) x[i] = std::nextafter(x[i], i % 3 == 1 ? kInfinity : -kInfinity);
+  }
+  return x;
+}
+
+TEST_P(PassesTest, CodesAreThoseOfTheDivisionWhereAProductTakesItsPlace) {
+  const Forced forced(GetParam());
+  // Whole blocks without a tie, with one, and scales whose reciprocals are no use or nearly so.
+  for (const float scale :
+       {0.0123F, 1.0F / 255.0F, 0.999F, 1e-30F, 1.1e-30F, 1e-39F, 1e-45F, 9e29F, 1e30F, 2e35F}) {
+    for (const std::size_t ties_every : {std::size_t{100'000}, std::size_t{64}, std::size_t{777}}) {
+      const std::vector<float> x = near_codes(64 * 150 + 5, scale, ties_every);
+      std::vector<std::int8_t> even(x.size());
+      std::vector<std::int8_t> away(x.size());
+      const CodeGrid grid{scale, 5, -128, 127};
+      passes().quantize_even(x.data(), x.size(), grid, even.data());
+      passes().quantize_away(x.data(), x.size(), grid, away.data());
+      const auto size = static_cast<Index>(x.size());
+      const PackedS8 packed = PackedS8::quantize(x.data(), size / 64, 64, {&scale, 1}, -127, 127);
+      const std::vector<std::int8_t> rows = packed.unpack();
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double quotient = static_cast<double>(x[i] / scale);
+        ASSERT_EQ(even[i], naive_code(quotient, grid, true)) << x[i] << " / " << scale;
+        ASSERT_EQ(away[i], naive_code(quotient, grid, false)) << x[i] << " / " << scale;
+        const std::size_t place = i % 64 * (x.size() / 64) + i / 64;
+        if (i / 64 * 64 + 64 > x.size()) continue;
+        ASSERT_EQ(rows[place], naive_code(quotient, {scale, 0, -127, 127}, false))
+            << x[i] << " / " << scale;
+      }
+    }
+  }
+}
+
 TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
   const CodeGrid grid{1.0F, 5, -100, 120};
   for (const std::size_t size : kSizes) {
@@ -210,6 +254,7 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
       if (per_column) scales.back() = 0.3F;
       std::vector<float> reals(x.size());
       const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127, reals.data());
+      std::vector<float> expected_reals(x.size());
       std::vector<std::int8_t> rows;
       for (Index j = 0; j < n; ++j) {
         const float scale = scales[per_column ? static_cast<std::size_t>(j) : 0];
@@ -218,14 +263,16 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
         for (Index i = 0; i < k; ++i) {
           const float quotient = x[static_cast<std::size_t>(i * n + j)] / scale;
           rows.push_back(naive_code(static_cast<double>(quotient), {scale, 0, -127, 127}, false));
-          EXPECT_EQ(reals[static_cast<std::size_t>(i * n + j)],
-                    static_cast<float>(rows.back()) * scale);
+          expected_reals[static_cast<std::size_t>(i * n + j)] =
+              static_cast<float>(rows.back()) * scale;
           sum += rows.back();
           magnitude += std::abs(std::int32_t{rows.back()});
         }
         EXPECT_EQ(packed.row_sums()[static_cast<std::size_t>(j)], sum);
         EXPECT_EQ(packed.row_magnitudes()[static_cast<std::size_t>(j)], magnitude);
       }
+      // Zeros without a sign, whichever way they were rounded.
+      EXPECT_TRUE(same_bytes(reals, expected_reals)) << k << "x" << n;
       EXPECT_EQ(packed.unpack(), rows);
       EXPECT_EQ(PackedS8(rows.data(), n, k).unpack(), rows);
     }

@@ -65,6 +65,29 @@ TEST(Views, KeepAGridUnlessItsChannelsMove) {
   EXPECT_EQ(x.slice(1, 3).grid(), x.grid());
 }
 
+TEST(Views, CarryTheCodesOfTheirElements) {
+  Tensor x = Tensor::from({3, 2}, {0, 1, 2, 3, 4, 5});
+  const auto codes = std::make_shared<std::int8_t[]>(6);
+  for (std::int8_t i = 0; i < 6; ++i) codes[static_cast<std::size_t>(i)] = i;
+  const auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(1.0F, 0));
+  x.set_grid(grid, codes);
+  EXPECT_EQ(x.reshape({6}).codes(), codes.get());
+  EXPECT_EQ(x.detach().codes(), codes.get());
+  EXPECT_EQ(x.slice(1, 3).codes(), codes.get() + 2);
+  EXPECT_EQ(x.slice(1, 3).slice(1, 2).codes(), codes.get() + 4);
+  // Who copies the data means to change it.
+  EXPECT_EQ(x.clone().codes(), nullptr);
+
+  // The codes live as long as a view of them.
+  const std::weak_ptr<std::int8_t[]> watched = codes;
+  Tensor tail = x.slice(2, 3);
+  x.set_grid(grid);
+  EXPECT_EQ(x.codes(), nullptr);
+  EXPECT_EQ(tail.codes()[0], 4);
+  tail.set_grid(nullptr);
+  EXPECT_EQ(watched.use_count(), 1);
+}
+
 TEST(Transpose, SwapsTheAxesOfAMatrix) {
   const Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
   expect_tensor(transpose(x), {3, 2}, {1, 4, 2, 5, 3, 6});

@@ -46,6 +46,16 @@ TEST(IntegerGradients, ReachInputKernelAndBias) {
   expect_tensor(g.bias, {2}, {10, 100});
 }
 
+TEST(IntegerGradients, AreThoseOfInputsThatAskedForThemBeforeTheForwardPass) {
+  const auto wrapper = whole_numbers(Activation::none, 2, {2, -3, 1, 4}, {5, 0});
+  Tensor x = on_grid(Tensor::from({1, 2}, {3, 7}), 1.0F, 0);
+  Tensor y = wrapper->forward(x, {});
+  x.set_requires_grad(true);
+  y.backward(Tensor::from({1, 2}, {10, 100}));
+  EXPECT_FALSE(x.grad().defined());
+  expect_tensor(wrapper->wrapped().kernel().grad(), {2, 2}, {30, 300, 70, 700});
+}
+
 TEST(IntegerGradients, SumOverTheBatch) {
   const auto wrapper = whole_numbers(Activation::none, 1, {2}, {0});
   const Gradients g =

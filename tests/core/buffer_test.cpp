@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+#include <octet/core/buffer.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <latch>
+#include <thread>
+#include <vector>
+
+namespace octet {
+namespace {
+
+TEST(Buffer, IsAlignedAndLargeEnough) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{5000}}) {
+    for (int times = 0; times < 3; ++times) {
+      const auto memory = allocate_floats(count);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U);
+      std::fill_n(memory.get(), count, 1.0F);
+    }
+  }
+}
+
+TEST(Buffer, IsNobodyElsesWhileItLives) {
+  std::vector<std::shared_ptr<float[]>> alive;
+  for (int i = 0; i < 50; ++i) {
+    alive.push_back(allocate_floats(33));
+    std::fill_n(alive.back().get(), 33, static_cast<float>(i));
+    // One given back in between comes again at most once.
+    allocate_floats(33);
+  }
+  for (int i = 0; i < 50; ++i) {
+    const float* memory = alive[static_cast<std::size_t>(i)].get();
+    EXPECT_EQ(std::count(memory, memory + 33, static_cast<float>(i)), 33);
+  }
+}
+
+TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
+  constexpr int kThreads = 4;
+  std::latch all_here(kThreads);
+  std::atomic<int> wrong = 0;
+  const auto work = [&](float mark) {
+    all_here.arrive_and_wait();
+    for (int i = 0; i < 100'000; ++i) {
+      const std::size_t count = 20 + static_cast<std::size_t>(i % 3);
+      const auto memory = allocate_floats(count);
+      std::fill_n(memory.get(), count, mark);
+      if (std::count(memory.get(), memory.get() + count, mark) != static_cast<long>(count)) ++wrong;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, static_cast<float>(t + 1));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  // Made here, given back there.
+  auto memory = allocate_floats(40);
+  std::thread([kept = std::move(memory)]() mutable { kept.reset(); }).join();
+}
+
+}  // namespace
+}  // namespace octet
