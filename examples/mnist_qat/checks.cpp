@@ -22,8 +22,8 @@ constexpr double kMostFileBytes = 2.0 * kGiB;
 
 /// A machine that does not say gets the benefit of the doubt.
 double memory_bytes() {
-  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  const double page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
+  const auto page = static_cast<double>(::sysconf(_SC_PAGESIZE));
   return pages > 0.0 && page > 0.0 ? pages * page : 1e30;
 }
 
