@@ -20,6 +20,16 @@ namespace {
       fmt::format("{} '{}': {}", what, path.string(), std::generic_category().message(error)));
 }
 
+[[noreturn]] void fail_to_create(const std::filesystem::path& path, int error) {
+  const std::filesystem::path folder = path.parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
+    throw IoError(fmt::format("cannot write '{}': there is no folder '{}'; make it first",
+                              path.string(), folder.string()));
+  }
+  fail("cannot write", path, error);
+}
+
 /// Closes a file descriptor that nobody has closed.
 class Descriptor {
  public:
@@ -92,7 +102,7 @@ void write_file_atomic(const std::filesystem::path& path, std::span<const std::u
   }
   const std::filesystem::path name = temporary_name(target);
   Descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid()) fail("cannot write", path, errno);
+  if (!file.valid()) fail_to_create(path, errno);
   Temporary temporary(name);
   if (exists) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777U));
   write_all(file, bytes, path);

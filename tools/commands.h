@@ -17,6 +17,9 @@ void add_export(CLI::App& app);
 /// Sets `exit_code` to 1 where the models differ.
 void add_verify(CLI::App& app, int& exit_code);
 
+/// Refuses an empty name: a shell makes one of a variable that is not set.
+CLI::Validator named();
+
 /// A name as it may be printed: names come from files, and nothing of them may steer the terminal.
 std::string printable(std::string_view text, std::size_t most = 60);
 

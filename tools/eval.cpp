@@ -14,6 +14,7 @@ namespace octet::tools {
 namespace {
 
 constexpr std::size_t kBatch = 256;
+constexpr std::size_t kMostImages = 1000000000;
 
 struct EvalOptions {
   RunOptions run;
@@ -47,7 +48,7 @@ void check_sizes(const Interpreter& interpreter, const Dataset& images) {
 
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.run.open(1);
-  Dataset images = load_idx(options.data).test;
+  Dataset images = load_idx_test(options.data);
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
   interpreter.resize_batch(static_cast<Index>(std::min(kBatch, images.size())));
@@ -75,9 +76,11 @@ void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
   options->run.add_to(*command);
-  command->add_option("--data", options->data, "A folder with t10k IDX files")->required();
+  command->add_option("--data", options->data, "A folder with t10k IDX files")
+      ->required()
+      ->check(named());
   command->add_option("--limit", options->limit, "Only the first N images")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::size_t{1}, kMostImages));
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
 }

@@ -35,11 +35,13 @@ void export_model(const ExportOptions& options) {
 void add_export(CLI::App& app) {
   const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand("export", "Writes a model in another format.");
-  command->add_option("FILE", options->file, "A .tflite file")->required();
+  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
   CLI::Option_group* targets = command->add_option_group("formats");
   targets->require_option(1, 0);
-  CLI::Option* onnx = targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)");
-  targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME");
+  CLI::Option* onnx =
+      targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)")->check(named());
+  targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME")
+      ->check(named());
   command
       ->add_option("--style", options->style,
                    "exact (default): our codes in any runtime; standard: every scale at its tensor")

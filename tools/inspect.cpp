@@ -161,7 +161,7 @@ std::string printable(std::string_view text, std::size_t most) {
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Prints what a model consists of.");
-  command->add_option("FILE", options->file, "A .tflite file")->required();
+  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] {
     const IntegerModel model = read_tflite(options->file);

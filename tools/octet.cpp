@@ -2,9 +2,13 @@
 // differ), 2 wrong usage.
 
 #include <fmt/format.h>
+#include <octet/core/error.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "commands.h"
@@ -26,16 +30,24 @@ int main(int argc, char** argv) {
   octet::tools::add_eval(app);
   octet::tools::add_export(app);
   int exit_code = 0;
+  // A file past the limit (ulimit -f) is an error of write(), which names the file.
+  std::signal(SIGXFSZ, SIG_IGN);
   octet::tools::add_verify(app, exit_code);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw octet::IoError("cannot write to standard output: is the disk full?");
+    }
     return exit_code;
   } catch (const CLI::Success& request) {
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
     return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "octet: out of memory\n");
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "octet: {}\n", one_line(error.what()));
     return 1;

@@ -65,8 +65,15 @@ void run(const RunFiles& files) {
 
 }  // namespace
 
+CLI::Validator named() {
+  return {[](const std::string& text) -> std::string {
+            return text.empty() ? "expected a name, found an empty one" : "";
+          },
+          ""};
+}
+
 void RunOptions::add_to(CLI::App& command) {
-  command.add_option("FILE", file, "A .tflite file")->required();
+  command.add_option("FILE", file, "A .tflite file")->required()->check(named());
   command.add_option("--rounding", rounding, "How sums are rescaled; default: what the model says")
       ->check(CLI::IsMember({"fp32", "single", "double"}));
   command.add_option("--threads", threads, "Threads; default: what the machine has")
@@ -86,8 +93,11 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Runs samples of raw numbers through a model.");
   files->options.add_to(*command);
   command->add_option("--input", files->input, "Samples end to end, in the input's own type")
-      ->required();
-  command->add_option("--output", files->output, "Where the outputs go, end to end")->required();
+      ->required()
+      ->check(named());
+  command->add_option("--output", files->output, "Where the outputs go, end to end")
+      ->required()
+      ->check(named());
   command->callback([files] { run(*files); });
 }
 

@@ -72,7 +72,7 @@ Dataset load_samples(const VerifyOptions& options, const Models& models) {
         "verify: C source on its own does not say which code a pixel is; compare two of them on "
         "--random samples, or one with a .tflite file");
   }
-  return load_idx(options.data).test;
+  return load_idx_test(options.data);
 }
 
 ordered_json to_json(const LayerDifference& d) {
@@ -158,15 +158,17 @@ void add_verify(CLI::App& app, int& exit_code) {
       "else. Each is a .tflite file, a checkpoint or the .c file of an export.");
   const CLI::IsMember contracts({"fp32", "single", "double"});
   for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
-    command->add_option(letter, options->files[i], "A model")->required();
+    command->add_option(letter, options->files[i], "A model")->required()->check(named());
     command
         ->add_option(
             fmt::format("--rounding-{}", small), options->roundings[i],
             fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter))
         ->check(contracts);
   }
-  auto* data = command->add_option("--data", options->data,
-                                   "A folder with t10k IDX files: its test images are the samples");
+  auto* data = command
+                   ->add_option("--data", options->data,
+                                "A folder with t10k IDX files: its test images are the samples")
+                   ->check(named());
   command
       ->add_option(
           "--random", options->random,

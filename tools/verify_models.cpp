@@ -68,7 +68,8 @@ bool is_archive(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string start(kMagic.size(), '\0');
   stream.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start == kMagic;
+  // A checkpoint that is damaged at its first bytes is told so.
+  return start == kMagic || std::filesystem::path(file).extension() == ".ckpt";
 }
 
 void refuse_rounding(const std::string& rounding, const std::string& file, const char* why) {

@@ -26,8 +26,8 @@ std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTe
 }  // namespace
 
 Sequential load_model(const std::filesystem::path& path) {
+  const Archive archive = Archive::read(path);
   try {
-    const Archive archive = Archive::read(path);
     return model_from_archive(archive, archive.has_text("kind") ? kModelPrefix + "/" : "");
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/train/progress_bar.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,15 @@ constexpr std::size_t kBarWidth = 24;
 constexpr std::chrono::milliseconds kRedrawEvery{100};
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
+
+/// What fits into one line of the terminal: a bar that wraps cannot be drawn over.
+std::string fitting(std::string line, std::FILE* out) {
+  winsize size{};
+  if (::ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+    line.resize(std::min(line.size(), std::size_t{size.ws_col} - 1));
+  }
+  return line;
+}
 
 std::string scores(const EpochRecord& record) {
   if (!record.test_accuracy) return "";
@@ -42,10 +52,11 @@ void ProgressBar::on_step_end(const Progress& p) {
   const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
   const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));
   const double left = p.seconds / done - p.seconds;
-  fmt::print(out_,
-             "\r\033[K{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left",
-             p.phase, p.epoch, p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'),
-             p.loss, percent(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
+  const std::string line = fmt::format(
+      "{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
+      p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
+      percent(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
+  fmt::print(out_, "\r\033[K{}", fitting(line, out_));
   std::fflush(out_);
   bar_is_shown_ = true;
 }

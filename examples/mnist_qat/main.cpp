@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -82,6 +83,10 @@ int run_program(const mnist::Options& options, const std::string& resume_command
   write_file_atomic(options.out / "metrics.json", mnist::metrics_json(options, *results, 2));
   fmt::print(screen, "{}", mnist::final_report(options, *results));
   if (options.json) fmt::print("{}", mnist::metrics_json(options, *results, -1));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw IoError("cannot write to standard output: is the disk full? All files are in " +
+                  options.out.string());
+  }
   return 0;
 }
 
@@ -93,8 +98,13 @@ int main(int argc, char** argv) {
   wait_briefly(argv);
   std::signal(SIGINT, handle_stop);
   std::signal(SIGTERM, handle_stop);
+  // A file past the limit (ulimit -f) is an error of write(), which names the file.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run_program(*options, command_line(argc, argv));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "mnist_qat: out of memory; try a smaller --hidden or --batch\n");
+    return kFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "mnist_qat: {}\n", error.what());
     return kFailure;

@@ -29,7 +29,7 @@ const CLI::Validator kRate(
                  ? ""
                  : fmt::format("expected a number above 0, found \"{}\"", text);
     },
-    "RATE");
+    "");
 
 /// The whole text as a number of type T; none where it is no such number or does not fit.
 template <class T>
@@ -47,7 +47,7 @@ const CLI::Validator kSeed(
                  ? ""
                  : fmt::format("expected a whole number from 0 to 2^64 - 1, found \"{}\"", text);
     },
-    "SEED");
+    "");
 
 /// "256,128" as numbers; none where one is missing or out of range.
 std::optional<std::vector<int>> parse_units(std::string_view text) {
@@ -79,13 +79,13 @@ const CLI::Validator kUnits(
                  : fmt::format("expected numbers from 1 to {} with commas between, found \"{}\"",
                                kMostUnits, text);
     },
-    "UNITS");
+    "");
 
 const CLI::Validator kFolder(
     [](const std::string& text) -> std::string {
       return text.empty() ? "expected a folder, found an empty name" : "";
     },
-    "FOLDER");
+    "");
 
 /// Options whose values are parsed after the command line.
 struct Texts {
@@ -139,7 +139,8 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   flag("--tfmot-ranges", options.tfmot_ranges,
        "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   app.add_option("--rounding", texts.rounding,
-                 "Rounding contract of the runtime: fp32, single or double")
+                 "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
+                 "own kernels), double (TFLite Micro, CMSIS-NN)")
       ->check(CLI::IsMember({"fp32", "single", "double"}))
       ->capture_default_str();
   app.add_option("--simulation", texts.simulation,
@@ -151,7 +152,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
       ->check(kFolder)
       ->type_name("DIR");
   flag("--resume", options.resume, "Go on from the last checkpoint");
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+  app.add_option("--log-level", options.log_level, "The least that is logged, on stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   flag("--no-progress", options.no_progress, "Plain lines instead of a progress bar");

@@ -57,8 +57,9 @@ std::string final_report(const Options& options, const Results& r) {
                       layers.compared, r.layer_differences.samples);
   text += fmt::format(
       "test images that the simulation and the exported integers class differently: {} of {}\n"
-      "{:.1f} s in all, {} threads, rounding {}\n\n",
-      r.differing_predictions, r.test_count, r.seconds, r.threads, to_string(options.rounding));
+      "{:.1f} s in all, {} thread{}, rounding {}\n\n",
+      r.differing_predictions, r.test_count, r.seconds, r.threads, r.threads == 1 ? "" : "s",
+      to_string(options.rounding));
   const Interpreter interpreter(read_tflite(int8_path(options)));
   text += fmt::format("{}\n", int8_path(options).string());
   for (const auto& details : interpreter.get_input_details())

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "checks.h"
+
 namespace octet::mnist {
 namespace {
 
@@ -46,9 +48,10 @@ class Run {
 
   std::optional<Results> execute() {
     const auto begin = std::chrono::steady_clock::now();
-    std::filesystem::create_directories(options_.out);
-    std::filesystem::create_directories(options_.checkpoint_dir);
+    if (options_.resume) check_checkpoint_is_there(options_);
+    const OutputFolders folders(options_);
     data_ = load_data(options_);
+    check_memory(options_, data_.train);
     results_.data_name = data_.train.name();
     results_.train_count = data_.train.size();
     results_.test_count = data_.test.size();

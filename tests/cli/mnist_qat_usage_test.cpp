@@ -1,6 +1,7 @@
 // What mnist_qat makes of its command line.
 
 #include <octet/tests/cli/mnist_qat.h>
+#include <sys/file.h>
 
 namespace octet::test {
 namespace {
@@ -90,6 +91,7 @@ TEST_F(MnistQat, WrongDataIsOneLineAndExitCode1) {
   expect_failure(run(path("nowhere")), 1, "nowhere");
   std::filesystem::create_directories(path("empty"));
   expect_failure(run(path("empty")), 1, "train-images");
+  expect_failure(run(path("set/t10k-labels-idx1-ubyte")), 1, "give the folder that holds it");
   std::filesystem::copy(path("set"), path("broken"));
   write_file_atomic(path("broken/t10k-labels-idx1-ubyte"), std::string_view("no labels"));
   expect_failure(run(path("broken")), 1, "t10k-labels");
@@ -105,9 +107,70 @@ TEST_F(MnistQat, AFolderThatCannotBeWrittenIsOneLineAndExitCode1) {
   expect_failure(mnist_qat({"--data", path("set"), "--out", "/proc/octet"}), 1, "/proc/octet");
   expect_failure(mnist_qat(small_run("out") + Arguments{"--checkpoint-dir", path("file/x")}), 1,
                  "file/x");
+  expect_failure(mnist_qat(small_run("file")), 1, "a file of that name is in the way");
+  expect_failure(mnist_qat(small_run("out") + Arguments{"--checkpoint-dir", path("file/x")}), 1,
+                 "--checkpoint-dir: cannot write to the folder");
   // A folder stands where the model should go.
   std::filesystem::create_directories(path("taken/mnist_int8.tflite"));
   expect_failure(mnist_qat(small_run("taken")), 1, "mnist_int8.tflite");
+}
+
+TEST_F(MnistQat, ResumingWithoutACheckpointSaysWhatToDoAndMakesNothing) {
+  const ProcessResult result = mnist_qat(small_run("none") + Arguments{"--resume"});
+  expect_failure(result, 1, "none/checkpoints/last.ckpt");
+  expect_mentions(result.err, "start anew without --resume");
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
+TEST_F(MnistQat, ANetTooLargeForTheMachineIsRefusedBeforeTraining) {
+  // 4 billion weights in each of 15 layers: a TiB of them with their moments.
+  std::string hidden = "65536";
+  for (int i = 0; i < 15; ++i) hidden += ",65536";
+  Arguments run = small_run("out");
+  run[5] = hidden;
+  expect_failure(mnist_qat(run), 1, "try a smaller --hidden or --batch");
+}
+
+TEST_F(MnistQat, AFolderOfAnotherRunIsLeftAlone) {
+  std::filesystem::create_directories(path("out"));
+  const int handle = ::open(path("out").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(handle, LOCK_EX | LOCK_NB), 0);
+  expect_failure(mnist_qat(small_run("out")), 1, "another run is writing to");
+  expect_failure(mnist_qat(small_run("x") + Arguments{"--checkpoint-dir", path("out")}), 1,
+                 "--checkpoint-dir: another run");
+  EXPECT_FALSE(std::filesystem::exists(path("out/checkpoints/last.ckpt")));
+  ::close(handle);
+  EXPECT_EQ(mnist_qat(small_run("out") + Arguments{"--checkpoint-dir", path("out")}).exit_code, 0);
+}
+
+TEST_F(MnistQat, AFullDiskIsOneLineThatNamesTheFile) {
+  const auto shell = [&](const std::string& before, const Arguments& arguments,
+                         const std::string& after) {
+    std::string command = before + "exec '" OCTET_MNIST_QAT "'";
+    for (const std::string& word : arguments) command += " '" + word + "'";
+    return run_process({"/bin/sh", "-c", command + after}, plain_environment());
+  };
+  // Files may not grow past a block.
+  const ProcessResult limited = shell("ulimit -f 1; ", small_run("limited"), " >/dev/null");
+  expect_failure(limited, 1, "last.ckpt': File too large");
+  EXPECT_TRUE(std::filesystem::is_empty(path("limited/checkpoints")));
+  const Arguments json{"--json", "--log-level", "off"};
+  const ProcessResult full =
+      shell("", small_run("full") + json, " 2>'" + path("err") + "' >/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  expect_mentions(text_of(path("err")), "mnist_qat: cannot write to standard output");
+  EXPECT_TRUE(std::filesystem::exists(path("full/metrics.json")));
+}
+
+TEST_F(MnistQat, AFolderOfDataMayHaveAnyName) {
+  const std::string name = "odd\xff name";
+  std::filesystem::rename(path("set"), path(name));
+  Arguments run = small_run("out");
+  run[1] = path(name);
+  ASSERT_EQ(mnist_qat(run).exit_code, 0);
+  EXPECT_EQ(metrics("out").at("data").at("name"), "odd\xEF\xBF\xBD name");
+  EXPECT_EQ(mnist_qat(run + Arguments{"--resume"}).exit_code, 0);
 }
 
 }  // namespace

@@ -89,7 +89,14 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
   expect_failure("inspect '" + path("m.tflite") + "' --frob", 2, "--frob");
   expect_failure("eval '" + path("m.tflite") + "' --data x --rounding up", 2, "--rounding");
   expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");
-  expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2, "--limit");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2,
+                 "not in range 1 to 1000000000 (");
+  // A shell makes an empty name of a variable that is not set.
+  for (const char* arguments : {"inspect ''", "run m --input '' --output x",
+                                "run m --input x --output ''", "eval m --data ''", "verify m ''",
+                                "verify m m --data ''", "export m --c ''", "export m --onnx ''"}) {
+    expect_failure(arguments, 2, "expected a name, found an empty one");
+  }
 }
 
 TEST_F(OctetTool, FailuresAreOneLineAndExitCode1) {
@@ -98,6 +105,13 @@ TEST_F(OctetTool, FailuresAreOneLineAndExitCode1) {
   expect_failure("inspect '" + path("bad.tflite") + "'", 1, "no TFL3 identifier");
   write_tflite(make_mlp(1, {4, 3}, false, false), path("m.tflite"));
   expect_failure("eval '" + path("m.tflite") + "' --data '" + path("nowhere") + "'", 1, "octet: ");
+  expect_failure("export '" + path("m.tflite") + "' --c '" + path("none/net") + "'", 1,
+                 "there is no folder '" + path("none") + "'");
+  expect_failure("inspect '" + path("m.tflite") + "' >/dev/full", 1, "standard output");
+  // What ends on .ckpt is taken for a checkpoint.
+  write_file_atomic(path("bad.ckpt"), std::string_view("not a checkpoint"));
+  expect_failure("verify '" + path("m.tflite") + "' '" + path("bad.ckpt") + "'", 1,
+                 "octet: " + path("bad.ckpt") + ": expected an octet archive");
 }
 
 TEST_F(OctetTool, InspectPrintsTheModel) {
@@ -209,10 +223,8 @@ TEST_F(OctetTool, EvalCountsRightAnswers) {
   b.model.outputs = b.model.inputs;
   write_tflite(b.model, path("m.tflite"));
   const std::vector<std::uint8_t> pixels{9, 1, 3, 200, 0, 1, 255, 254, 80, 7};
-  for (const std::string set : {"train", "t10k"}) {
-    write_idx(folder_ / (set + "-images-idx3-ubyte"), {5, 1, 2}, pixels);
-    write_idx(folder_ / (set + "-labels-idx1-ubyte"), {5}, {0, 1, 1, 0, 1});
-  }
+  write_idx(folder_ / "t10k-images-idx3-ubyte", {5, 1, 2}, pixels);
+  write_idx(folder_ / "t10k-labels-idx1-ubyte", {5}, {0, 1, 1, 0, 1});
   const std::string command = "eval '" + path("m.tflite") + "' --data '" + folder_.string() + "'";
   const Result text = octet(command);
   EXPECT_EQ(text.exit_code, 0) << text.err;

@@ -98,7 +98,8 @@ TEST_F(File, AFailedWriteLeavesTheOldFileAndNothingElse) {
 TEST_F(File, ErrorsNameTheFileAndTheCause) {
   const std::string missing = (folder_ / "no" / "such").string();
   EXPECT_EQ(message_of([&] { write_file_atomic(missing, std::string_view("x")); }),
-            "cannot write '" + missing + "': No such file or directory");
+            "cannot write '" + missing + "': there is no folder '" + (folder_ / "no").string() +
+                "'; make it first");
   EXPECT_EQ(message_of([&] { read_file(missing); }),
             "cannot read '" + missing + "': No such file or directory");
   EXPECT_EQ(message_of([&] { read_file(folder_); }),

@@ -1,9 +1,13 @@
+#include <fcntl.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/progress_bar.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 namespace octet::test {
 namespace {
@@ -54,6 +58,28 @@ TEST(ProgressBar, ABarIsDrawnOverAndLeavesALine) {
   const std::string last = text.substr(text.rfind("\033[K") + 3);
   EXPECT_EQ(last.rfind("float 1/1  loss ", 0), 0U);
   EXPECT_EQ(std::ranges::count(text, '\n'), 1);
+}
+
+TEST(ProgressBar, ABarFitsIntoANarrowTerminal) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) {
+    GTEST_SKIP() << "no pseudo terminals here";
+  }
+  const winsize narrow{.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &narrow), 0);
+  std::FILE* screen = std::fopen(::ptsname(terminal), "w");
+  ASSERT_NE(screen, nullptr);
+  ProgressBar bar(screen);
+  bar.on_step_end(
+      {.phase = "float", .epoch = 1, .epochs = 2, .batch = 4, .batches = 4, .seconds = 1.0});
+  std::array<char, 512> shown{};
+  const ::ssize_t size = ::read(terminal, shown.data(), shown.size());
+  const std::string text(shown.data(), static_cast<std::size_t>(std::max<::ssize_t>(size, 0)));
+  const std::string start = "\r\033[K";
+  EXPECT_EQ(text.substr(0, start.size() + 11), start + "float 1/2 [");
+  EXPECT_EQ(text.size(), start.size() + 39);
+  std::fclose(screen);
+  ::close(terminal);
 }
 
 TEST(ProgressBar, DoesNotInventTheNumberOfEpochs) {

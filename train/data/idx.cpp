@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -103,7 +105,11 @@ struct Labelled {
 constexpr std::array<std::string_view, 4> kStems = {"train-images-idx3", "train-labels-idx1",
                                                     "t10k-images-idx3", "t10k-labels-idx1"};
 
-fs::path find_file(const fs::path& directory, std::string_view stem) {
+constexpr std::span<const std::string_view> kTestStems = std::span(kStems).last(2);
+
+/// One of the files named `stems`, all of which a set needs.
+fs::path find_file(const fs::path& directory, std::string_view stem,
+                   std::span<const std::string_view> stems) {
   const auto cut = stem.rfind('-');
   for (const char separator : {'-', '.'}) {
     std::string name(stem);
@@ -115,10 +121,9 @@ fs::path find_file(const fs::path& directory, std::string_view stem) {
     }
   }
   throw IoError(
-      fmt::format("load_idx: {} has no {}-ubyte; expected {}-ubyte there, each plain or with .gz. "
-                  "To get MNIST: "
-                  "scripts/get_mnist.sh {}",
-                  directory.string(), stem, fmt::join(kStems, "-ubyte, "), directory.string()));
+      fmt::format("load_idx: '{0}' has no {1}-ubyte; expected {2}-ubyte there, each plain or with "
+                  ".gz. To get MNIST: scripts/get_mnist.sh {0}",
+                  directory.string(), stem, fmt::join(stems, "-ubyte, ")));
 }
 
 Labelled load_pair(const fs::path& image_path, const fs::path& label_path) {
@@ -153,10 +158,38 @@ Dataset to_dataset(std::string name, Labelled pair, int classes) {
                              Labels(pair.labels.values.begin(), pair.labels.values.end()), classes);
 }
 
+/// Names of sets go into checkpoints and metrics, which are UTF-8; those of folders are any bytes.
+std::string as_utf8(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+      .get<std::string>();
+}
+
 std::string directory_name(const fs::path& directory) {
   const fs::path whole = fs::weakly_canonical(directory);
-  return whole.has_filename() ? whole.filename().string() : whole.string();
+  return as_utf8(whole.has_filename() ? whole.filename().string() : whole.string());
 }
+
+/// The files named `stems` in `directory`.
+std::vector<fs::path> find_files(const fs::path& directory,
+                                 std::span<const std::string_view> stems) {
+  std::error_code failure;
+  if (!fs::is_directory(directory, failure)) {
+    const std::string files = fmt::format("{}-ubyte", fmt::join(stems, "-ubyte, "));
+    const std::string hint =
+        fs::exists(directory, failure)
+            ? "give the folder that holds it"
+            : fmt::format("to get MNIST: scripts/get_mnist.sh {}", directory.string());
+    throw IoError(
+        fmt::format("load_idx: '{}' is no folder; expected one with {}, each plain or with .gz; {}",
+                    directory.string(), files, hint));
+  }
+  std::vector<fs::path> files;
+  for (const std::string_view stem : stems) files.push_back(find_file(directory, stem, stems));
+  return files;
+}
+
+int largest_label(const Labelled& pair) { return *std::ranges::max_element(pair.labels.values); }
 
 }  // namespace
 
@@ -181,22 +214,14 @@ IdxArray read_idx(const fs::path& path) {
   std::array<std::uint8_t, 1> more{};
   if (source.read(more) != 0) {
     throw FormatError(
-        fmt::format("{}: there are bytes after the {} that the header promises", file, promised));
+        fmt::format("{}: there are bytes after the {} that the header promises; is it damaged?",
+                    file, promised));
   }
   return result;
 }
 
 DataSplit load_idx(const fs::path& directory) {
-  std::error_code failure;
-  if (!fs::is_directory(directory, failure)) {
-    throw IoError(fmt::format(
-        "load_idx: {} is no directory; expected {}-ubyte in it, each plain or with .gz. To get "
-        "MNIST: scripts/get_mnist.sh {}",
-        directory.string(), fmt::join(kStems, "-ubyte, "), directory.string()));
-  }
-  std::array<fs::path, kStems.size()> files;
-  std::ranges::transform(kStems, files.begin(),
-                         [&](std::string_view stem) { return find_file(directory, stem); });
+  const std::vector<fs::path> files = find_files(directory, kStems);
   Labelled train = load_pair(files[0], files[1]);
   Labelled test = load_pair(files[2], files[3]);
   const Shape example = train.images.shape.without_batch();
@@ -206,10 +231,16 @@ DataSplit load_idx(const fs::path& directory) {
         "{}; are they of the same set?",
         directory.string(), test.images.shape.without_batch().to_string(), example.to_string()));
   }
-  const int classes = 1 + std::max(*std::ranges::max_element(train.labels.values),
-                                   *std::ranges::max_element(test.labels.values));
+  const int classes = 1 + std::max(largest_label(train), largest_label(test));
   const std::string name = directory_name(directory);
   return {to_dataset(name, std::move(train), classes), to_dataset(name, std::move(test), classes)};
+}
+
+Dataset load_idx_test(const fs::path& directory) {
+  const std::vector<fs::path> files = find_files(directory, kTestStems);
+  Labelled test = load_pair(files[0], files[1]);
+  const int classes = 1 + largest_label(test);
+  return to_dataset(directory_name(directory), std::move(test), classes);
 }
 
 }  // namespace octet

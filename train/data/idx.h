@@ -27,8 +27,12 @@ IdxArray read_idx(const std::filesystem::path& path);
 /// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each plain or with .gz,
 /// and with '.' in place of the '-' before "idx" as some mirrors have it. Images may have any
 /// shape; there are as many classes as the largest label of both sets plus 1; the set is named
-/// after the directory. Throws IoError where a file is missing, FormatError where files do not
-/// belong together.
+/// after the directory (bytes that are no UTF-8 replaced by U+FFFD). Throws IoError where a file is
+/// missing, FormatError where files do not belong together.
 DataSplit load_idx(const std::filesystem::path& directory);
+
+/// The test images of such a set, from its two t10k files alone; there are as many classes as the
+/// largest of their labels plus 1. Throws as load_idx() does.
+Dataset load_idx_test(const std::filesystem::path& directory);
 
 }  // namespace octet

@@ -175,6 +175,26 @@ TEST(LoadIdx, NamesTheOneFileThatIsMissing) {
   expect_mentions(message_of<IoError>([&] { set.load(); }), "has no t10k-labels-idx1-ubyte");
 }
 
+TEST(LoadIdx, TellsAFileFromAFolder) {
+  const SmallSet set;
+  expect_mentions(message_of<IoError>([&] { load_idx(set.directory.path() / set.test_images); }),
+                  "t10k-images-idx3-ubyte' is no folder");
+}
+
+TEST(LoadIdx, TestImagesAreReadFromTheirFilesAlone) {
+  const SmallSet set;
+  fs::remove(set.directory.path() / set.train_images);
+  fs::remove(set.directory.path() / set.train_labels);
+  const Dataset test = load_idx_test(set.directory.path());
+  EXPECT_EQ(test.size(), 2U);
+  EXPECT_EQ(test.classes(), 5);
+  EXPECT_EQ(test.name(), set.directory.path().filename().string());
+  fs::remove(set.directory.path() / set.test_labels);
+  const auto message = message_of<IoError>([&] { load_idx_test(set.directory.path()); });
+  expect_mentions(message, "has no t10k-labels-idx1-ubyte");
+  EXPECT_EQ(message.find("train"), std::string::npos) << message;
+}
+
 TEST(LoadIdx, SeesImagesAndLabelsSwapped) {
   const SmallSet set;
   set.directory.write(set.train_images, idx_bytes({3}, {2, 0, 1}));

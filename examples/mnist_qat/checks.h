@@ -1,0 +1,37 @@
+#pragma once
+
+#include <octet/train/dataset.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "options.h"
+
+namespace octet::mnist {
+
+// What would go wrong late is told before the training starts.
+
+/// --resume needs a checkpoint. Throws InvalidArgument.
+void check_checkpoint_is_there(const Options& options);
+
+/// Weights, gradients and Adam's moments, and a batch of activations, have to fit into this
+/// machine's memory, and the weights into a .tflite file. Throws InvalidArgument.
+void check_memory(const Options& options, const Dataset& train);
+
+/// The folders of --out and --checkpoint-dir, made where they are missing. Locked as long as this
+/// object lives: two runs at once would replace each other's files. Throws IoError that names the
+/// option and the folder.
+class OutputFolders {
+ public:
+  explicit OutputFolders(const Options& options);
+  ~OutputFolders();
+  OutputFolders(const OutputFolders&) = delete;
+  OutputFolders& operator=(const OutputFolders&) = delete;
+
+ private:
+  void lock(const char* option, const std::filesystem::path& folder);
+
+  std::vector<int> handles_;
+};
+
+}  // namespace octet::mnist
