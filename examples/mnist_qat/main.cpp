@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
 
@@ -71,6 +72,7 @@ std::string command_line(int argc, char** argv) {
 
 int run_program(const mnist::Options& options, const std::string& resume_command) {
   set_log_level(parse_log_level(options.log_level));
+  kernels();  // Throws where OCTET_ISA names none.
   if (options.threads > 0) set_num_threads(options.threads);
   std::FILE* screen = options.json ? stderr : stdout;
   const auto results = mnist::run(options, screen, stop_requested);

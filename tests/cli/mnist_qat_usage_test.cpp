@@ -123,6 +123,16 @@ TEST_F(MnistQat, ResumingWithoutACheckpointSaysWhatToDoAndMakesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 
+TEST_F(MnistQat, AnUnknownCodePathIsRefusedBeforeAnythingIsMade) {
+  auto environment = plain_environment();
+  environment["OCTET_ISA"] = "nonsense";
+  const ProcessResult result =
+      run_process(Arguments{OCTET_MNIST_QAT} + small_run("out"), environment);
+  expect_failure(result, 1, "OCTET_ISA: expected a code path of this processor");
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+}
+
 TEST_F(MnistQat, ANetTooLargeForTheMachineIsRefusedBeforeTraining) {
   // 4 billion weights in each of 15 layers: a TiB of them with their moments.
   std::string hidden = "65536";
