@@ -21,7 +21,8 @@ class FunctionRef<Result(Arguments...)> {
   template <class Callable>
   requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef> &&
            std::is_invocable_r_v<Result, Callable&, Arguments...>)
-      // NOLINTNEXTLINE(google-explicit-constructor): a lambda is to be passed as it is
+      // A lambda is to be passed as it is, and a FunctionRef is copied.
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
       FunctionRef(Callable&& callable)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {

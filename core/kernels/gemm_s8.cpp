@@ -135,7 +135,7 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const Index cols = result.kernels_->s8_cols;
-  const std::size_t panels = static_cast<std::size_t>((n + cols - 1) / cols);
+  const auto panels = static_cast<std::size_t>((n + cols - 1) / cols);
   const std::size_t grain = n * k < kParallelWeights ? panels : 1;
   parallel_for(panels, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t panel = begin; panel < end; ++panel) {

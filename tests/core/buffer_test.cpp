@@ -50,6 +50,7 @@ TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, static_cast<float>(t + 1));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);

@@ -4,6 +4,7 @@
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace octet {
 namespace {
@@ -68,7 +69,7 @@ TEST(Views, KeepAGridUnlessItsChannelsMove) {
 TEST(Views, CarryTheCodesOfTheirElements) {
   Tensor x = Tensor::from({3, 2}, {0, 1, 2, 3, 4, 5});
   const auto codes = std::make_shared<std::int8_t[]>(6);
-  for (std::int8_t i = 0; i < 6; ++i) codes[static_cast<std::size_t>(i)] = i;
+  std::iota(codes.get(), codes.get() + 6, std::int8_t{0});
   const auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(1.0F, 0));
   x.set_grid(grid, codes);
   EXPECT_EQ(x.reshape({6}).codes(), codes.get());
