@@ -24,7 +24,7 @@ struct GradientWindow {
 };
 
 /// One step of Adam or AdamW: w -= shrink * w + rate * m / (sqrt(v) * spread + epsilon), where
-/// m and v are the running means of g + coupled * w and of its square.
+/// m and v are the running means of g + coupled * w and of its square; subnormal means become 0.
 struct AdamStep {
   float beta1;
   float beta2;

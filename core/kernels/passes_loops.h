@@ -203,13 +203,20 @@ static void min_max(const float* __restrict x, std::size_t size, float* least, f
   }
 }
 
+/// A mean whose gradients have stayed away decays to the smallest subnormal and, rounded up, never
+/// leaves it; each such number costs the processor a hundred cycles a step.
+[[gnu::always_inline]] static inline float normal_or_zero(float x) {
+  constexpr float kLeastNormal = 0x1p-126F;
+  return __builtin_fabsf(x) < kLeastNormal ? 0.0F : x;
+}
+
 static void adam(float* __restrict w, float* __restrict m, float* __restrict v,
                  const float* __restrict g, std::size_t size, const AdamStep& step) {
   const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon] = step;
   for (std::size_t i = 0; i < size; ++i) {
     const float slope = g[i] + coupled * w[i];
-    m[i] = beta1 * m[i] + (1.0F - beta1) * slope;
-    v[i] = beta2 * v[i] + (1.0F - beta2) * slope * slope;
+    m[i] = normal_or_zero(beta1 * m[i] + (1.0F - beta1) * slope);
+    v[i] = normal_or_zero(beta2 * v[i] + (1.0F - beta2) * slope * slope);
     w[i] -= shrink * w[i] + rate * m[i] / (__builtin_sqrtf(v[i]) * spread + epsilon);
   }
 }

@@ -245,6 +245,17 @@ TEST_P(PassesTest, AdamFollowsItsFormula) {
   EXPECT_NEAR(w[0], 1.0 - 1e-3 * mean / (std::sqrt(square) * 2.0 + 1e-7), 1e-6);
 }
 
+TEST_P(PassesTest, AdamsMeansDecayToZeroAndNoSubnormal) {
+  const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 1.0F, 1e-7F};
+  std::vector<float> w(33, 1.0F);
+  std::vector<float> m(33, 1.3e-38F);
+  std::vector<float> v(33, 1.176e-38F);
+  const std::vector<float> g(33, 0.0F);
+  for (int i = 0; i < 3; ++i) passes().adam(w.data(), m.data(), v.data(), g.data(), 33, step);
+  EXPECT_EQ(m, g);
+  EXPECT_EQ(v, g);
+}
+
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   const Forced forced(GetParam(), 2);
   for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
