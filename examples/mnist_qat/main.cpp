@@ -57,7 +57,7 @@ std::string quoted(std::string_view word) {
 /// factor of ten and more, and it reads its environment before main().
 void wait_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+  if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0) execv("/proc/self/exe", argv);
 }
 
 std::string command_line(int argc, char** argv) {
