@@ -180,10 +180,11 @@ void print_axis(std::string& out, const Tensor& tensor, Index axis, Index offset
   const Index step = extent == 0 ? 0 : stride / extent;
   out += '[';
   for (Index i = 0; i < extent; ++i) {
-    if (i > 0)
+    if (i > 0) {
       out += axis + 1 == tensor.rank()
                  ? ", "
                  : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
+    }
     if (extent > kShownPerAxis && i == kShownPerAxis / 2) {
       out += "...";
       i = extent - kShownPerAxis / 2 - 1;
