@@ -7,6 +7,8 @@
 // to make vectors of. Everything here is static or always inlined, and nothing of the standard
 // library is called: a function compiled for one processor must not be the copy that the linker
 // keeps for all.
+//
+// `unroll 1`: loops of 16 would be unrolled before they could become vectors.
 
 namespace octet::passes {
 
@@ -67,6 +69,7 @@ template <RoundMode mode, int count>
                                                     const float* __restrict reciprocals, float lo,
                                                     float hi, float* __restrict out) {
   int unclear = 0;
+#pragma GCC unroll 1
   for (int i = 0; i < count; ++i) {
     const float number = clamped(x[i] * reciprocals[i], lo, hi);
     out[i] = small::round_half_even(number);
@@ -307,6 +310,7 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
       float numbers[Columns];
       quotients<RoundMode::half_away, Columns>(row, scales, reciprocals, lo, hi, numbers);
       float reals[Columns];
+#pragma GCC unroll 1
       for (int j = 0; j < Columns; ++j) {
         const auto code = static_cast<std::int32_t>(numbers[j]);
         codes[r][j] = static_cast<std::int8_t>(code);
@@ -319,6 +323,7 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
         for (int j = 0; j < from.valid; ++j) place[j] = reals[j];
       }
     }
+#pragma GCC unroll 1
     for (int j = 0; j < Columns; ++j) {
       for (int r = 0; r < Group; ++r) out[j * Group + r] = codes[r][j];
     }
