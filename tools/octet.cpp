@@ -20,9 +20,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+/// Parses and runs; the exit code.
+int run_tool(int argc, char** argv) {
   CLI::App app("Looks into, runs, scores and compares models in integer arithmetic.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   octet::tools::add_inspect(app);
@@ -45,11 +44,18 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
     return 2;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "octet: out of memory\n");
-    return 1;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "octet: {}\n", one_line(error.what()));
-    return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_tool(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("octet: out of memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "octet: %s\n", one_line(error.what()).c_str());
+  }
+  return 1;
 }

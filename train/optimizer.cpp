@@ -60,7 +60,7 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
           "optimizer: expected a finite learning rate of 0 or more", learning_rate);
   build(parameters);
   steps_.data()[0] += 1.0F;
-  const double step = static_cast<double>(steps_.item());
+  const auto step = static_cast<double>(steps_.item());
   // The pieces of all parameters in one parallel loop: entering one costs as much as a small piece.
   struct Piece {
     std::size_t parameter, begin, size;
@@ -135,8 +135,8 @@ Adam::Adam(AdamOptions options, Decay decay)
 void Adam::update(std::span<float> parameter, std::span<const float> gradient,
                   const std::vector<std::span<float>>& slots, float learning_rate,
                   double step) const {
-  const double beta1 = static_cast<double>(options_.beta1);
-  const double beta2 = static_cast<double>(options_.beta2);
+  const auto beta1 = static_cast<double>(options_.beta1);
+  const auto beta2 = static_cast<double>(options_.beta2);
   // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
   const AdamStep constants{
       .beta1 = options_.beta1,

@@ -55,7 +55,7 @@ Tensor QuantizeOutputWrapper::forward_logits(const Tensor& x, const ForwardConte
 }
 
 Tensor QuantizeOutputWrapper::forward(const Tensor& x, const ForwardContext& context) {
-  const Tensor result = forward_logits(x, context);
+  Tensor result = forward_logits(x, context);
   if (!ends_in_softmax()) return result;
   return apply_fixed_grid_activation(Activation::softmax, result, config_->options().simulation,
                                      config_->options().rounding, name());

@@ -42,7 +42,7 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
   const Tensor kernel = kernel_ ? kernel_->fake_quant(dense_->kernel()) : dense_->kernel();
   const Tensor linear = dense_->linear(x, kernel);
   const bool before = quantizes_before(dense_->activation());
-  const Tensor result = before ? linear : apply_activation(dense_->activation(), linear);
+  Tensor result = before ? linear : apply_activation(dense_->activation(), linear);
   if (!activation_) return result;
   if (context.observes()) activation_->observe(result);
   return activation_->simulate(result, config_->options().simulation);
@@ -63,14 +63,14 @@ Tensor QuantizeWrapper::forward_linear(const Tensor& x, const ForwardContext& co
 }
 
 Tensor QuantizeWrapper::forward_logits(const Tensor& x, const ForwardContext& context) {
-  const Tensor result = forward_linear(x, context);
+  Tensor result = forward_linear(x, context);
   if (!quantizes_before(dense_->activation()) || ends_in_softmax()) return result;
   return apply_fixed_grid_activation(dense_->activation(), result, config_->options().simulation,
                                      config_->options().rounding, name());
 }
 
 Tensor QuantizeWrapper::forward(const Tensor& x, const ForwardContext& context) {
-  const Tensor result = forward_logits(x, context);
+  Tensor result = forward_logits(x, context);
   if (!ends_in_softmax()) return result;
   return apply_fixed_grid_activation(Activation::softmax, result, config_->options().simulation,
                                      config_->options().rounding, name());
