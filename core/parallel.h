@@ -20,4 +20,8 @@ void set_num_threads(int count);
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body);
 
+/// Calls task(i) for every i in [0, count), each on the thread that is free first: for tasks of
+/// different lengths, none of them short. Otherwise as parallel_for.
+void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task);
+
 }  // namespace octet

@@ -2,10 +2,13 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace octet {
 namespace {
@@ -27,25 +30,98 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
+constexpr std::size_t kGrain = 1U << 17;
+
+MinMax measure_limits(const Tensor& x) {
+  if (x.bytes() == nullptr || x.size() == 0) return min_max(x.span());
+  std::uint8_t least = 0;
+  std::uint8_t largest = 0;
+  kernels().passes.min_max_bytes(x.bytes(), static_cast<std::size_t>(x.size()), &least, &largest);
+  MinMax result;
+  kernels().passes.bytes_to_unit(&least, 1, &result.min);
+  kernels().passes.bytes_to_unit(&largest, 1, &result.max);
+  return result;
+}
+
 }  // namespace
+
+/// What all views of a tensor share.
+struct Tensor::Storage {
+  std::size_t size = 0;
+  std::shared_ptr<float[]> memory;
+  /// Until there is memory.
+  std::optional<PendingData> pending;
+  std::shared_ptr<const std::uint8_t[]> bytes;
+  std::optional<MinMax> limits;
+
+  explicit Storage(Index count) : size(static_cast<std::size_t>(count)) {}
+
+  float* data() {
+    if (pending) [[unlikely]]
+      compute();
+    return memory.get();
+  }
+
+  /// Written to only where there is something to forget: threads may call data() at once.
+  void forget_contents() {
+    if (bytes) bytes.reset();
+    if (limits) limits.reset();
+  }
+
+ private:
+  void compute() {
+    memory = allocate_floats(size);
+    parallel_for(size, pending->grain, [&](std::size_t begin, std::size_t end) {
+      pending->compute(begin, end, memory.get() + begin);
+    });
+    pending.reset();
+  }
+};
 
 struct Tensor::Impl {
   Shape shape;
   Index size = 0;
-  std::shared_ptr<float[]> storage;
-  float* data = nullptr;
+  std::shared_ptr<Storage> storage;
+  Index offset = 0;
   bool requires_grad = false;
   std::shared_ptr<Node> node;
   std::shared_ptr<const QuantParams> grid;
   std::shared_ptr<const std::int8_t[]> codes;
   Tensor grad;
+
+  float* data() const { return storage->data() + offset; }
+  bool is_whole() const { return size == static_cast<Index>(storage->size); }
 };
 
-Tensor::Tensor(const Shape& shape) : impl_(std::make_shared<Impl>()) {
-  impl_->shape = shape;
-  impl_->size = shape.size();
-  impl_->storage = allocate_floats(static_cast<std::size_t>(impl_->size));
-  impl_->data = impl_->storage.get();
+Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset) {
+  Tensor result;
+  result.impl_ = std::make_shared<Impl>();
+  result.impl_->shape = shape;
+  result.impl_->size = shape.size();
+  result.impl_->storage = std::move(storage);
+  result.impl_->offset = offset;
+  return result;
+}
+
+Tensor::Tensor(const Shape& shape) {
+  auto storage = std::make_shared<Storage>(shape.size());
+  storage->memory = allocate_floats(storage->size);
+  *this = on(shape, std::move(storage), 0);
+}
+
+Tensor Tensor::lazy(const Shape& shape, PendingData pending) {
+  auto storage = std::make_shared<Storage>(shape.size());
+  storage->pending = std::move(pending);
+  return on(shape, std::move(storage), 0);
+}
+
+Tensor Tensor::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
+  Tensor result =
+      lazy(shape, {kGrain, [bytes](std::size_t begin, std::size_t end, float* out) {
+                     kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
+                   }});
+  result.impl_->storage->bytes = std::move(bytes);
+  return result;
 }
 
 Tensor Tensor::full(const Shape& shape, float value) {
@@ -91,15 +167,39 @@ const Shape& Tensor::shape() const {
   return impl_->shape;
 }
 Index Tensor::size() const { return impl_->size; }
-float* Tensor::data() { return impl_->data; }
-const float* Tensor::data() const { return impl_->data; }
-
-float& Tensor::at(std::initializer_list<Index> index) {
-  return impl_->data[offset_of(shape(), index)];
+float* Tensor::data() {
+  float* data = impl_->data();
+  impl_->storage->forget_contents();
+  return data;
+}
+const float* Tensor::data() const { return impl_->data(); }
+const PendingData* Tensor::pending() const {
+  const auto& pending = impl_->storage->pending;
+  return pending && impl_->is_whole() ? &*pending : nullptr;
 }
 
+const std::uint8_t* Tensor::bytes() const {
+  const auto& bytes = impl_->storage->bytes;
+  return bytes ? bytes.get() + impl_->offset : nullptr;
+}
+
+MinMax Tensor::limits() const {
+  auto& known = impl_->storage->limits;
+  if (known && impl_->is_whole()) return *known;
+  const MinMax found = measure_limits(*this);
+  if (impl_->is_whole()) known = found;
+  return found;
+}
+
+void Tensor::set_limits(const MinMax& limits) {
+  if (impl_->is_whole()) impl_->storage->limits = limits;
+}
+bool Tensor::has_limits() const { return impl_->storage->limits.has_value(); }
+
+float& Tensor::at(std::initializer_list<Index> index) { return data()[offset_of(shape(), index)]; }
+
 float Tensor::at(std::initializer_list<Index> index) const {
-  return impl_->data[offset_of(shape(), index)];
+  return data()[offset_of(shape(), index)];
 }
 
 float Tensor::item() const {
@@ -107,7 +207,7 @@ float Tensor::item() const {
     throw InvalidArgument(
         fmt::format("item: expected one element, found shape {}", shape().to_string()));
   }
-  return impl_->data[0];
+  return data()[0];
 }
 
 bool Tensor::is_only_handle() const {
@@ -115,12 +215,7 @@ bool Tensor::is_only_handle() const {
 }
 
 Tensor Tensor::view(const Shape& shape, Index offset) const {
-  Tensor result;
-  result.impl_ = std::make_shared<Impl>();
-  result.impl_->shape = shape;
-  result.impl_->size = shape.size();
-  result.impl_->storage = impl_->storage;
-  result.impl_->data = impl_->data + offset;
+  Tensor result = on(shape, impl_->storage, impl_->offset + offset);
   result.impl_->grid = impl_->grid;
   if (impl_->codes) {
     result.impl_->codes =

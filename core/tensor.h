@@ -1,9 +1,11 @@
 #pragma once
 
+#include <octet/core/kernels/min_max.h>
 #include <octet/core/random.h>
 #include <octet/core/shape.h>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -17,6 +19,14 @@ struct QuantParams;
 
 /// Integer class labels, one a row.
 using Labels = std::vector<std::int32_t>;
+
+/// Elements that are computed when they are asked for. compute(begin, end, out) writes the elements
+/// [begin, end) to `out`, begin a multiple of `grain`, end too or the last: the same bits from any
+/// thread.
+struct PendingData {
+  std::size_t grain;
+  std::function<void(std::size_t begin, std::size_t end, float* out)> compute;
+};
 
 /// A cheap handle on contiguous, row-major, 64-byte aligned float32 data of any rank. Copies of a
 /// handle share data and gradient; clone() copies the data. A default-made handle is undefined:
@@ -32,6 +42,11 @@ class Tensor {
   static Tensor ones(const Shape& shape) { return full(shape, 1.0F); }
   static Tensor full(const Shape& shape, float value);
   static Tensor scalar(float value) { return full({}, value); }
+  /// Data of `shape` that `pending` makes when data() is first called, which several threads must
+  /// not do at once. What `pending` reads must stay as it is until then.
+  static Tensor lazy(const Shape& shape, PendingData pending);
+  /// Pixels: x = byte / 255, made floats when somebody asks for those.
+  static Tensor from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes);
   /// 0, 1, ..., count-1.
   static Tensor arange(Index count);
   /// A copy of `values`, which must be shape.size() many (InvalidArgument otherwise).
@@ -52,6 +67,18 @@ class Tensor {
   const float* data() const;
   std::span<float> span() { return {data(), static_cast<std::size_t>(size())}; }
   std::span<const float> span() const { return {data(), static_cast<std::size_t>(size())}; }
+
+  /// The bytes of a tensor made from_bytes(), unless data() has been asked for to write into.
+  const std::uint8_t* bytes() const;
+  /// The range of the elements, remembered until data() is asked for to write into; a pointer got
+  /// before must not be written through after.
+  MinMax limits() const;
+  /// For ops that know the range of what they wrote: what limits() is to give; and whether somebody
+  /// has asked for it since the last write.
+  void set_limits(const MinMax& limits);
+  bool has_limits() const;
+  /// How the data of a lazy tensor will be made; null where there is data.
+  const PendingData* pending() const;
 
   /// The element at a full index, e.g. t.at({2, 3}). Throws InvalidArgument out of bounds.
   float& at(std::initializer_list<Index> index);
@@ -105,7 +132,10 @@ class Tensor {
 
  private:
   struct Impl;
+  struct Storage;
   std::shared_ptr<Impl> impl_;
+
+  static Tensor on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset);
 };
 
 }  // namespace octet

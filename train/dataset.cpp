@@ -85,27 +85,29 @@ void Dataset::prefetch_row(std::size_t row) const {
   }
 }
 
-void Dataset::copy_rows(std::size_t source, std::size_t count, float* out) const {
-  const std::size_t begin = source * example_size_;
-  const std::size_t values = count * example_size_;
+Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
+  const Shape shape = example_shape_.with_batch(static_cast<Index>(count));
+  const auto copy_to = [&](auto* out, const auto& values) {
+    parallel_for(count, grain_rows(example_size_), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (i + kRowsAhead < end) prefetch_row(row(i + kRowsAhead));
+        std::copy_n(values.data() + row(i) * example_size_, example_size_, out + i * example_size_);
+      }
+    });
+  };
   if (bytes_.empty()) {
-    std::copy_n(floats_.data() + begin, values, out);
-    return;
+    Tensor result(shape);
+    copy_to(result.data(), floats_);
+    return result;
   }
-  kernels().passes.bytes_to_unit(bytes_.data() + begin, values, out);
+  const auto bytes = std::make_shared_for_overwrite<std::uint8_t[]>(count * example_size_);
+  copy_to(bytes.get(), bytes_);
+  return Tensor::from_bytes(shape, bytes);
 }
 
 Tensor Dataset::features(std::span<const std::uint32_t> rows) const {
   check_rows(rows);
-  Tensor result(example_shape_.with_batch(static_cast<Index>(rows.size())));
-  float* out = result.data();
-  parallel_for(rows.size(), grain_rows(example_size_), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i + kRowsAhead < end) prefetch_row(rows[i + kRowsAhead]);
-      copy_rows(rows[i], 1, out + i * example_size_);
-    }
-  });
-  return result;
+  return gather(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
 Tensor Dataset::features(std::size_t begin, std::size_t end) const {
@@ -113,12 +115,7 @@ Tensor Dataset::features(std::size_t begin, std::size_t end) const {
     throw InvalidArgument(fmt::format("Dataset {}: examples [{}, {}) are outside a set of {}",
                                       name_, begin, end, size()));
   }
-  Tensor result(example_shape_.with_batch(static_cast<Index>(end - begin)));
-  float* out = result.data();
-  parallel_for(end - begin, grain_rows(example_size_), [&](std::size_t first, std::size_t last) {
-    copy_rows(begin + first, last - first, out + first * example_size_);
-  });
-  return result;
+  return gather(end - begin, [&](std::size_t i) { return begin + i; });
 }
 
 Labels Dataset::labels(std::span<const std::uint32_t> rows) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
 #include <octet/core/tensor.h>
 
@@ -12,7 +13,8 @@
 namespace octet {
 
 /// Examples with a class label each. Features are kept as bytes, as they come in image files, and
-/// turned into floats a batch at a time: x = byte / 255; or as floats where they are not bytes.
+/// turned into floats a batch at a time, where somebody asks for floats: x = byte / 255; or as
+/// floats where they are not bytes.
 class Dataset {
  public:
   Dataset() = default;
@@ -52,7 +54,8 @@ class Dataset {
   Dataset(std::string name, Shape example_shape, std::vector<std::int32_t> labels, int classes,
           std::size_t values);
 
-  void copy_rows(std::size_t source, std::size_t count, float* out) const;
+  /// Examples row(0) to row(count - 1).
+  Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void prefetch_row(std::size_t row) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
@@ -11,6 +12,58 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 14;
+
+/// A parameter that has a gradient, and its moments.
+struct Target {
+  Tensor tensor;
+  std::span<float> values;
+  std::vector<std::span<float>> slots;
+  bool limits_wanted;
+};
+
+/// Elements [begin, begin + size) of a target, and what their limits have become.
+struct Piece {
+  std::size_t target, begin, size;
+  MinMax limits;
+};
+
+bool is_pending(const Tensor& gradient) {
+  return gradient.defined() && gradient.pending() != nullptr;
+}
+
+void add_pieces(const Tensor& parameter, std::size_t number, std::vector<Piece>& pieces) {
+  const Tensor& gradient = parameter.grad();
+  if (!gradient.defined()) return;
+  const auto size = static_cast<std::size_t>(parameter.size());
+  const std::size_t grain = is_pending(gradient) ? gradient.pending()->grain : kGrain;
+  for (std::size_t begin = 0; begin < size; begin += grain) {
+    pieces.push_back({number, begin, std::min(grain, size - begin), {}});
+  }
+}
+
+/// The piece's gradient; where it is pending, computed into memory that `computed` keeps: used at
+/// once it never leaves the cache.
+std::span<const float> gradient_piece(const Tensor& gradient, const Piece& piece,
+                                      std::shared_ptr<float[]>& computed) {
+  if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
+  computed = allocate_floats(piece.size);
+  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed.get());
+  return {computed.get(), piece.size};
+}
+
+void finish(std::vector<Target>& targets, const std::vector<Piece>& pieces) {
+  for (Target& target : targets) {
+    // It was made a piece at a time and is not kept; later it could not be made again.
+    if (is_pending(target.tensor.grad())) target.tensor.zero_grad();
+  }
+  // Measured while they were in the cache: the next step's ranges of kernels ask for them.
+  for (std::size_t i = 0; i < pieces.size();) {
+    const std::size_t number = pieces[i].target;
+    MinMax limits = pieces[i].limits;
+    for (; i < pieces.size() && pieces[i].target == number; ++i) limits.include(pieces[i].limits);
+    if (targets[number].limits_wanted) targets[number].tensor.set_limits(limits);
+  }
+}
 
 void require(bool holds, std::string_view what, double found) {
   if (!holds) throw InvalidArgument(fmt::format("{}, found {}", what, found));
@@ -61,30 +114,30 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   build(parameters);
   steps_.data()[0] += 1.0F;
   const auto step = static_cast<double>(steps_.item());
+  std::vector<Target> targets;
   // The pieces of all parameters in one parallel loop: entering one costs as much as a small piece.
-  struct Piece {
-    std::size_t parameter, begin, size;
-  };
   std::vector<Piece> pieces;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
-    if (!parameters[p].tensor.grad().defined()) continue;
-    const std::size_t size = parameters[p].tensor.span().size();
-    for (std::size_t begin = 0; begin < size; begin += kGrain) {
-      pieces.push_back({p, begin, std::min(kGrain, size - begin)});
-    }
+    Tensor tensor = parameters[p].tensor;
+    if (!tensor.grad().defined()) continue;
+    add_pieces(tensor, targets.size(), pieces);
+    // Asking for data to write into forgets the limits.
+    const bool limits_wanted = tensor.has_limits();
+    targets.push_back({tensor, tensor.span(), {}, limits_wanted});
+    for (auto& slot : slots_) targets.back().slots.push_back(slot[p].span());
   }
-  parallel_for(pieces.size(), 1, [&](std::size_t first, std::size_t last) {
-    std::vector<std::span<float>> slots(slots_.size());
-    for (std::size_t i = first; i < last; ++i) {
-      const auto [p, begin, size] = pieces[i];
-      for (std::size_t s = 0; s < slots.size(); ++s) {
-        slots[s] = slots_[s][p].span().subspan(begin, size);
-      }
-      Tensor parameter = parameters[p].tensor;
-      update(parameter.span().subspan(begin, size), parameter.grad().span().subspan(begin, size),
-             slots, learning_rate, step);
-    }
+  parallel_tasks(pieces.size(), [&](std::size_t i) {
+    Piece& piece = pieces[i];
+    const Target& target = targets[piece.target];
+    std::vector<std::span<float>> slots;
+    for (const auto& slot : target.slots) slots.push_back(slot.subspan(piece.begin, piece.size));
+    const std::span<float> values = target.values.subspan(piece.begin, piece.size);
+    std::shared_ptr<float[]> computed;
+    update(values, gradient_piece(target.tensor.grad(), piece, computed), slots, learning_rate,
+           step);
+    if (target.limits_wanted) piece.limits = min_max(values);
   });
+  finish(targets, pieces);
 }
 
 std::vector<NamedTensor> Optimizer::state() const {

@@ -17,6 +17,7 @@ class Optimizer {
   /// One step with learning rate `learning_rate` on every parameter that has a gradient.
   /// Throws InvalidArgument unless 0 <= learning_rate < infinity, or where the parameters are
   /// others than in the step before. At 0, where a schedule may end, only the moments change.
+  /// Gradients that nobody has looked at are made here, block by block, and are undefined after.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
 
   virtual std::string_view type() const = 0;

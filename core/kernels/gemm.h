@@ -2,7 +2,12 @@
 
 #include <octet/core/shape.h>
 
+#include <cstdint>
+#include <memory>
+
 namespace octet {
+
+struct KernelTable;
 
 enum class Transpose { no, yes };
 
@@ -13,6 +18,15 @@ struct GemmOperand {
   Transpose transpose = Transpose::no;
 };
 
+/// A transposed operand given as codes: element (i, k) is scale * (data[k * stride + i] -
+/// zero_point), the real that dequantize gives.
+struct CodeOperand {
+  const std::int8_t* data;
+  Index stride;
+  float scale;
+  std::int32_t zero_point;
+};
+
 /// c = a' b', or c += a' b' with `accumulate`; a' is [m, k], b' is [k, n], c is [m, n] row-major
 /// with rows `c_stride` apart; ' transposes where the operand says so.
 ///
@@ -21,5 +35,30 @@ struct GemmOperand {
 /// the tiling or the number of threads.
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
               Index c_stride, bool accumulate = false);
+
+/// The second operand b' [k, n] of products, packed once for many blocks of rows.
+class PackedF32 {
+ public:
+  PackedF32(const GemmOperand& b, Index k, Index n);
+
+  /// c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any number of
+  /// threads may multiply at once.
+  void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride) const;
+  /// The same for a' given as codes: a quarter of the memory is read.
+  void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride) const;
+
+ private:
+  const KernelTable* kernels_;
+  Index k_;
+  Index n_;
+  Index padded_n_;
+  std::shared_ptr<const float[]> data_;
+
+  /// All blocks of k, over the rows of a' that tiles_of(k0, depth) gives, in tiles of `height`.
+  template <class TilesOf>
+  void multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c, Index c_stride) const;
+  /// Where the panel of rows [k0, k0 + depth) and columns from j0 on lies.
+  Index place(Index k0, Index depth, Index j0) const;
+};
 
 }  // namespace octet

@@ -1,19 +1,10 @@
 #include <octet/core/kernels/gemm.h>
-#include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/gemm_f32_panel.h>
 #include <octet/core/parallel.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <vector>
 
 namespace octet {
 namespace {
 
-/// A panel of this depth and f32_cols columns stays in the first-level cache.
-constexpr Index kDepthBlock = 256;
-constexpr int kMaxCols = 32;
-constexpr int kMaxRows = 16;
 /// Products below this many multiply-adds are not worth a second thread.
 constexpr Index kParallelWork = Index{1} << 18;
 
@@ -27,47 +18,18 @@ struct Product {
 
 /// All rows [i0, i1) of one panel of columns.
 void run_panel(const Product& p, const KernelTable& table, Index i0, Index i1, Index j0) {
-  thread_local std::vector<float> panel_memory;
-  const Index cols = table.f32_cols;
-  panel_memory.resize(static_cast<std::size_t>(kDepthBlock * cols + 16));
-  // The panel starts on a cache line: a vector that straddles two costs double.
-  auto address = reinterpret_cast<std::uintptr_t>(panel_memory.data());
-  float* panel = panel_memory.data() + (64 - address % 64) % 64 / sizeof(float);
-
-  const Index valid = std::min(cols, p.n - j0);
-  const bool a_transposed = p.a.transpose == Transpose::yes;
-  const Index a_row = a_transposed ? 1 : p.a.stride;
-  const Index a_step = a_transposed ? p.a.stride : 1;
-  const bool b_transposed = p.b.transpose == Transpose::yes;
-  const Index b_step = b_transposed ? 1 : p.b.stride;
-  const Index b_next = b_transposed ? p.b.stride : 1;
-  for (Index k0 = 0; k0 < p.k; k0 += kDepthBlock) {
-    const Index depth = std::min(kDepthBlock, p.k - k0);
-    const bool from_c = p.accumulate || k0 > 0;
-    table.passes.pack_floats({.data = p.b.data + k0 * b_step + j0 * b_next,
-                              .step = b_step,
-                              .next = b_next,
-                              .depth = depth,
-                              .valid = static_cast<int>(valid)},
-                             panel);
-    for (Index i = i0; i < i1; i += table.f32_rows) {
-      const auto rows = static_cast<int>(std::min<Index>(table.f32_rows, i1 - i));
-      const float* a = p.a.data + i * a_row + k0 * a_step;
-      float* c = p.c + i * p.c_stride + j0;
-      if (valid == cols) {
-        table.f32_tile(rows, depth, a, a_row, a_step, panel, c, p.c_stride, from_c);
-        continue;
-      }
-      // A narrow last panel is computed whole, beside c.
-      alignas(64) std::array<float, kMaxRows * kMaxCols> tile{};
-      for (int r = 0; from_c && r < rows; ++r) {
-        std::copy_n(c + r * p.c_stride, valid, tile.data() + Index{r} * cols);
-      }
-      table.f32_tile(rows, depth, a, a_row, a_step, panel, tile.data(), cols, from_c);
-      for (int r = 0; r < rows; ++r) {
-        std::copy_n(tile.data() + Index{r} * cols, valid, c + r * p.c_stride);
-      }
-    }
+  float* panel = detail::thread_floats<Product>(detail::kDepthBlock * table.f32_cols);
+  const Index height = detail::tile_rows(table, i1 - i0);
+  const bool transposed = p.a.transpose == Transpose::yes;
+  const Index row = transposed ? 1 : p.a.stride;
+  const Index step = transposed ? p.a.stride : 1;
+  for (Index k0 = 0; k0 < p.k; k0 += detail::kDepthBlock) {
+    const Index depth = std::min(detail::kDepthBlock, p.k - k0);
+    detail::pack_panel(table, p.b, p.n, k0, depth, j0, panel);
+    detail::multiply_panel(table, i1 - i0, height, depth,
+                           {p.a.data + i0 * row + k0 * step, row, step}, height * row, panel,
+                           std::min<Index>(table.f32_cols, p.n - j0), p.c + i0 * p.c_stride + j0,
+                           p.c_stride, p.accumulate || k0 > 0);
   }
 }
 

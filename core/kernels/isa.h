@@ -21,6 +21,8 @@ struct KernelTable {
   /// Rows and columns of one tile of a float product.
   int f32_rows;
   int f32_cols;
+  /// Floats that one k of a packed tile of a transposed operand takes, f32_rows or more.
+  int f32_packed_rows;
   /// c[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
   /// r < rows <= f32_rows and all f32_cols columns; the chain starts from c where `from_c`, else 0.
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,

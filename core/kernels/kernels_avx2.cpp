@@ -9,6 +9,7 @@ namespace octet {
 namespace {
 
 constexpr int kRows = 6;
+constexpr int kPackedRows = 8;
 constexpr int kCols = 16;
 
 template <int R>
@@ -39,22 +40,13 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   }
 }
 
-void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              float* c, Index c_stride, bool from_c) {
-  switch (rows) {
-    case 1:
-      return f32_rows<1>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 2:
-      return f32_rows<2>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 3:
-      return f32_rows<3>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 4:
-      return f32_rows<4>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 5:
-      return f32_rows<5>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    default:
-      return f32_rows<kRows>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+template <int R>
+void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
+               float* c, Index c_stride, bool from_c) {
+  if constexpr (R > 1) {
+    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, c, c_stride, from_c);
   }
+  f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
 }
 
 constexpr int kS8Rows = 4;
@@ -114,14 +106,15 @@ namespace detail {
 const KernelTable kAvx2Kernels = {Isa::avx2,
                                   kRows,
                                   kCols,
-                                  f32_tile,
+                                  kPackedRows,
+                                  f32_up_to<kRows>,
                                   kS8Rows,
                                   kS8Cols,
                                   kS8Group,
                                   0,
                                   2,
                                   s8_tile,
-                                  passes::all<kCols, kS8Cols, kS8Group>()};
+                                  passes::all<kCols, kPackedRows, kS8Cols, kS8Group>()};
 }  // namespace detail
 
 }  // namespace octet

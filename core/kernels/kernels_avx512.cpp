@@ -8,14 +8,16 @@
 namespace octet {
 namespace {
 
-constexpr int kRows = 8;
+/// 28 sums, two vectors of the panel and one of x fill the registers.
+constexpr int kRows = 14;
+constexpr int kPackedRows = 16;
 constexpr int kCols = 32;
 
 template <int R>
 void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
               Index c_stride, bool from_c) {
   __m512 acc[R][2];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
@@ -25,40 +27,47 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   for (Index kk = 0; kk < k; ++kk) {
     const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
     const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const __m512 x = _mm512_set1_ps(a[r * a_row + kk * a_step]);
       acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) _mm512_storeu_ps(c + r * c_stride + v * 16, acc[r][v]);
   }
 }
 
-void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              float* c, Index c_stride, bool from_c) {
-  switch (rows) {
-    case 1:
-      return f32_rows<1>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 2:
-      return f32_rows<2>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 3:
-      return f32_rows<3>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 4:
-      return f32_rows<4>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 5:
-      return f32_rows<5>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 6:
-      return f32_rows<6>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    case 7:
-      return f32_rows<7>(k, a, a_row, a_step, panel, c, c_stride, from_c);
-    default:
-      return f32_rows<kRows>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+template <int R>
+void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
+               float* c, Index c_stride, bool from_c) {
+  if constexpr (R > 1) {
+    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, c, c_stride, from_c);
   }
+  f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+}
+
+/// As passes::pack_code_rows, of which GCC makes short vectors.
+void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
+                    std::int32_t zero_point, float* out) {
+  const auto existing = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
+  const __m512i zero = _mm512_set1_epi32(zero_point);
+  const __m512 step = _mm512_set1_ps(scale);
+  for (Index k = 0; k < depth; ++k) {
+    const __m128i codes = _mm_maskz_loadu_epi8(existing, a + k * stride);
+    // GCC 12 warns of its own header where these two have no mask.
+    const __m512i shifted = _mm512_sub_epi32(_mm512_maskz_cvtepi8_epi32(existing, codes), zero);
+    _mm512_storeu_ps(out + k * kPackedRows,
+                     _mm512_mul_ps(step, _mm512_maskz_cvtepi32_ps(existing, shifted)));
+  }
+}
+
+constexpr Passes passes_of_this_path(Passes passes) {
+  passes.pack_code_rows = pack_code_rows;
+  return passes;
 }
 
 // 16 sums are enough to hide the latency of the instruction.
@@ -166,14 +175,15 @@ const KernelTable kAvx512Kernels
     = {kIsa,
        kRows,
        kCols,
-       f32_tile,
+       kPackedRows,
+       f32_up_to<kRows>,
        kS8Rows,
        kS8Cols,
        kS8Group,
        kS8Offset,
        kS8XBytes,
        s8_tile,
-       passes::all<kCols, kS8Cols, kS8Group>()};
+       passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group>())};
 }  // namespace detail
 
 }  // namespace octet

@@ -9,6 +9,7 @@ namespace octet {
 namespace {
 
 constexpr int kRows = 4;
+constexpr int kPackedRows = 4;
 constexpr int kCols = 16;
 
 void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
@@ -52,6 +53,7 @@ namespace detail {
 const KernelTable kPortableKernels = {Isa::portable,
                                       kRows,
                                       kCols,
+                                      kPackedRows,
                                       f32_tile,
                                       kS8Rows,
                                       kS8Cols,
@@ -59,7 +61,7 @@ const KernelTable kPortableKernels = {Isa::portable,
                                       0,
                                       1,
                                       s8_tile,
-                                      passes::all<kCols, kS8Cols, 1>()};
+                                      passes::all<kCols, kPackedRows, kS8Cols, 1>()};
 }  // namespace detail
 
 }  // namespace octet

@@ -27,11 +27,7 @@ MinMax min_max(std::span<const float> values) {
     parts[begin / kGrain] = scan(values.subspan(begin, end - begin));
   });
   MinMax result = parts.front();
-  for (const MinMax& part : parts) {
-    result.min = std::min(result.min, part.min);
-    result.max = std::max(result.max, part.max);
-    result.finite = result.finite && part.finite;
-  }
+  for (const MinMax& part : parts) result.include(part);
   return result;
 }
 

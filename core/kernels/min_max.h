@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 namespace octet {
@@ -9,6 +10,13 @@ struct MinMax {
   float min = 0.0F;
   float max = 0.0F;
   bool finite = true;
+
+  /// Makes these the limits of the other values too.
+  void include(const MinMax& other) {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    finite = finite && other.finite;
+  }
 };
 
 /// Of all values; {0, 0, true} of none. Where a value is NaN, min and max say nothing.

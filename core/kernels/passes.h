@@ -101,10 +101,18 @@ struct Passes {
                        const float* hi, float* g);
   /// The least and the largest element, and whether all are finite. `size` is 1 or more.
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
+  void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
+                        std::uint8_t* largest);
   void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size,
                const AdamStep& step);
   /// panel[k * columns + j] = block(k, j), 0 beyond the last column.
   void (*pack_floats)(const FloatBlock& block, float* panel);
+  /// out[k * f32_packed_rows + r] = a[k * stride + r] for r < rows <= f32_rows, k < depth: rows of
+  /// a transposed operand as one tile reads them.
+  void (*pack_rows)(const float* a, Index stride, Index depth, int rows, float* out);
+  /// The same of scale * (a - zero_point).
+  void (*pack_code_rows)(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
+                         std::int32_t zero_point, float* out);
   /// Codes rounded half away, in the order that the path's int8 tile reads them.
   void (*pack_kernel)(const KernelColumns& from, const KernelPanel& to);
 };

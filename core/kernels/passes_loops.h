@@ -206,6 +206,18 @@ static void min_max(const float* __restrict x, std::size_t size, float* least, f
   }
 }
 
+static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
+                          std::uint8_t* largest) {
+  std::uint8_t low = x[0];
+  std::uint8_t high = x[0];
+  for (std::size_t i = 0; i < size; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  *least = low;
+  *largest = high;
+}
+
 /// A mean whose gradients have stayed away decays to the smallest subnormal and, rounded up, never
 /// leaves it; each such number costs the processor a hundred cycles a step.
 [[gnu::always_inline]] static inline float normal_or_zero(float x) {
@@ -279,6 +291,36 @@ static void pack_floats(const FloatBlock& block, float* __restrict panel) {
   }
 }
 
+// Whole strides are packed: beyond the rows of the tile stands the next part of the operand, which
+// fills what no tile reads. Only behind the last k may nothing stand.
+
+template <int Stride>
+static void pack_rows(const float* a, Index stride, Index depth, int rows, float* out) {
+  Index k = 0;
+  for (; k + 1 < depth && stride >= Stride; ++k) {
+    __builtin_memcpy(out + k * Stride, a + k * stride, Stride * sizeof(float));
+  }
+  for (; k < depth; ++k) {
+    for (int r = 0; r < rows; ++r) out[k * Stride + r] = a[k * stride + r];
+  }
+}
+
+template <int Stride>
+static void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
+                           std::int32_t zero_point, float* out) {
+  Index k = 0;
+  for (; k + 1 < depth && stride >= Stride; ++k) {
+    const std::int8_t* from = a + k * stride;
+    float* to = out + k * Stride;
+    for (int r = 0; r < Stride; ++r) to[r] = scale * static_cast<float>(from[r] - zero_point);
+  }
+  for (; k < depth; ++k) {
+    for (int r = 0; r < rows; ++r) {
+      out[k * Stride + r] = scale * static_cast<float>(a[k * stride + r] - zero_point);
+    }
+  }
+}
+
 /// Group rows of the kernel at a time: coded row by row, then laid out so that the codes of a
 /// column stand side by side.
 template <int Columns, int Group>
@@ -334,9 +376,9 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   }
 }
 
-/// All of them, for a path with these columns of a float panel and columns and groups of an int8
-/// panel.
-template <int FloatColumns, int Columns, int Group>
+/// All of them, for a path with these columns of a float panel, packed rows of a float tile, and
+/// columns and groups of an int8 panel.
+template <int FloatColumns, int FloatRows, int Columns, int Group>
 static constexpr Passes all() {
   return {bytes_to_unit,
           shift_codes,
@@ -351,8 +393,11 @@ static constexpr Passes all() {
           window_gradient,
           mask_columns,
           min_max,
+          min_max_bytes,
           adam,
           pack_floats<FloatColumns>,
+          pack_rows<FloatRows>,
+          pack_code_rows<FloatRows>,
           pack_kernel<Columns, Group>};
 }
 

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
+#include <octet/core/quant/quant_params.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -14,6 +17,10 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
+/// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
+/// beside it; fewer rows would be a poor block of a product.
+constexpr std::size_t kGradientBlock = 1U << 13;
+constexpr std::size_t kLeastGradientRows = 56;
 
 void check_bias(const Tensor& bias, const Shape& result) {
   if (bias.shape() == Shape{result[1]}) return;
@@ -56,11 +63,34 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
     }
     std::vector<Tensor> gradients(3);
     if (x.requires_grad()) gradients[0] = matmul(passed, kernel, Transpose::no, Transpose::yes);
-    if (kernel.requires_grad()) gradients[1] = matmul(x, passed, Transpose::yes);
+    if (kernel.requires_grad()) gradients[1] = kernel_gradient(x, passed);
     if (bias.requires_grad()) gradients[2] = sum(passed, {0});
     return gradients;
   };
   return record("linear", y, {x, kernel, bias}, backward);
+}
+
+Tensor kernel_gradient(const Tensor& x, const Tensor& g,
+                       std::function<void(Index begin, Index end, float* rows)> finish) {
+  const Index inputs = x.dim(1);
+  const Index units = g.dim(1);
+  const auto row = static_cast<std::size_t>(std::max<Index>(units, 1));
+  const auto compute = [x, packed = PackedF32({g.data(), units}, g.dim(0), units), inputs, units,
+                        row, finish = std::move(finish)](std::size_t begin, std::size_t end,
+                                                         float* out) {
+    const auto first = static_cast<Index>(begin / row);
+    const auto last = static_cast<Index>(end / row);
+    if (x.codes() != nullptr) {
+      const CodeOperand codes{x.codes() + first, inputs, x.grid()->scale(), x.grid()->zero_point()};
+      packed.multiply_rows(last - first, codes, out, units);
+    } else {
+      const GemmOperand reals{x.data() + first, inputs, Transpose::yes};
+      packed.multiply_rows(last - first, reals, out, units);
+    }
+    if (finish) finish(first, last, out);
+  };
+  return Tensor::lazy({inputs, units},
+                      {std::max(kLeastGradientRows, kGradientBlock / row) * row, compute});
 }
 
 }  // namespace octet

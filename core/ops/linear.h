@@ -3,6 +3,8 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
 
+#include <functional>
+
 namespace octet {
 
 /// f(x W + b) for x [m, k], W [k, n] and b [n], which may be undefined; f the identity or the clamp
@@ -11,5 +13,11 @@ namespace octet {
 /// shape.
 Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
               FusedActivation activation = FusedActivation::none);
+
+/// x^T g, the gradient of a kernel: x [m, k], g [m, n]. Lazy, so that an optimizer can use each
+/// block of rows while it is in the cache. `finish(begin, end, rows)`, where given, changes the
+/// rows [begin, end) afterwards.
+Tensor kernel_gradient(const Tensor& x, const Tensor& g,
+                       std::function<void(Index begin, Index end, float* rows)> finish = {});
 
 }  // namespace octet

@@ -1,12 +1,13 @@
 #include <octet/core/autograd.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/ops/linear.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/quantize.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,17 +17,6 @@ namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
 constexpr std::size_t kGrain = 1U << 15;
-
-/// The codes of x: those it carries, or made anew.
-std::shared_ptr<const std::int8_t[]> codes_of(const Tensor& x, const QuantParams& grid) {
-  // Not owned: x outlives the product.
-  if (x.codes() != nullptr) return {std::shared_ptr<const std::int8_t[]>(), x.codes()};
-  auto codes = std::make_shared_for_overwrite<std::int8_t[]>(x.span().size());
-  parallel_for(x.span().size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    quantize(x.span().subspan(begin, end - begin), grid, {codes.get() + begin, end - begin});
-  });
-  return codes;
-}
 
 }  // namespace
 
@@ -49,21 +39,25 @@ struct IntegerDense::Operands {
   /// Gradients that reach the kernel where its code is not clamped: half a step beyond the reals of
   /// qmin and qmax. At those reals themselves the weight that made the range would get a gradient
   /// or none as its scale happened to be rounded.
-  void mask_kernel_gradient(Tensor& gradient) const {
+  /// Empty where it is known that no weight lies outside.
+  std::function<void(Index begin, Index end, float* rows)> kernel_mask() const {
     std::vector<float> lowest(units());
     std::vector<float> highest(units());
     for (std::size_t j = 0; j < units(); ++j) {
       lowest[j] = (static_cast<float>(codes.weight_params.qmin) - 0.5F) * weight_scale(j);
       highest[j] = (static_cast<float>(codes.weight_params.qmax) + 0.5F) * weight_scale(j);
     }
-    const float* w = kernel.data();
-    float* g = gradient.data();
-    parallel_for(static_cast<std::size_t>(kernel.dim(0)), kGrain / units() + 1,
-                 [&](std::size_t begin, std::size_t end) {
-                   kernels().passes.mask_columns(w + begin * units(), end - begin, units(),
-                                                 lowest.data(), highest.data(),
-                                                 g + begin * units());
-                 });
+    if (!codes.weight_params.per_channel() && units() > 0) {
+      const MinMax limits = kernel.limits();
+      if (limits.min >= lowest[0] && limits.max <= highest[0]) return {};
+    }
+    return [kernel = kernel, lowest = std::move(lowest), highest = std::move(highest)](
+               Index begin, Index end, float* rows) {
+      const std::size_t columns = lowest.size();
+      kernels().passes.mask_columns(kernel.data() + static_cast<std::size_t>(begin) * columns,
+                                    static_cast<std::size_t>(end - begin), columns, lowest.data(),
+                                    highest.data(), rows);
+    };
   }
 };
 
@@ -96,7 +90,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   real_ = Tensor({rows, units});
   sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
   float* real = real_.data();
-  gemm_s8(rows, codes_of(x, grid).get(), inputs, weights, sums_.get(), start,
+  gemm_s8(rows, codes_on_grid(x, grid).get(), inputs, weights, sums_.get(), start,
           [&](Index begin, Index end) {
             for (Index i = begin; i < end; ++i) {
               kernels().passes.real_sums(sums_.get() + i * units, worth.size(), worth.data(),
@@ -112,9 +106,9 @@ Tensor IntegerDense::output(const QuantParams& output) const {
       operands_->input_scale, operands_->codes.weight_params.scales, output.scale(), rounding_);
   const ActivationRange limits =
       activation_range(activation_, output.scale(), output.zero_point(), output.qmin, output.qmax);
-  Tensor y(real_.shape());
-  const std::span<const std::int32_t> sums(sums_.get(), y.span().size());
-  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(sums.size());
+  const auto size = static_cast<std::size_t>(real_.size());
+  const std::span<const std::int32_t> sums(sums_.get(), size);
+  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(size);
   const std::size_t units = operands_->units();
   parallel_for(static_cast<std::size_t>(real_.dim(0)), std::max(kRowsPerChunk, kGrain / units),
                [&](std::size_t begin, std::size_t end) {
@@ -122,9 +116,9 @@ Tensor IntegerDense::output(const QuantParams& output) const {
                  const std::span<std::int8_t> part(codes.get() + at, end * units - at);
                  requantizer.requantize(sums.subspan(at, part.size()), part, output.zero_point(),
                                         limits.lo, limits.hi);
-                 dequantize(part, output, y.span().subspan(at, part.size()));
                });
-  y.set_grid(std::make_shared<const QuantParams>(output), codes);
+  const Tensor y =
+      tensor_of_codes(real_.shape(), std::make_shared<const QuantParams>(output), codes);
 
   const RealLimits activation = real_limits(activation_);
   const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
@@ -136,8 +130,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
     std::vector<Tensor> gradients(3);
     if (operands->real_weights.defined())
       gradients[0] = matmul(d_sum, operands->real_weights, Transpose::no, Transpose::yes);
-    gradients[1] = matmul(operands->x, d_sum, Transpose::yes);
-    operands->mask_kernel_gradient(gradients[1]);
+    gradients[1] = kernel_gradient(operands->x, d_sum, operands->kernel_mask());
     if (operands->bias.defined()) gradients[2] = sum(d_sum, {0});
     return gradients;
   };

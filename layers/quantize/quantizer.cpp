@@ -4,9 +4,8 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/ops/fake_quant.h>
-#include <octet/core/parallel.h>
-#include <octet/core/quant/quantize.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +90,7 @@ void Quantizer::measure(const Tensor& x, std::span<float> batch_min,
                         std::span<float> batch_max) const {
   bool finite = true;
   if (spec_.axis < 0) {
-    const MinMax range = min_max(x.span());
+    const MinMax range = x.limits();
     batch_min[0] = range.min;
     batch_max[0] = range.max;
     finite = range.finite;
@@ -144,16 +143,8 @@ Tensor Quantizer::fake_quant(const Tensor& x) const {
 
 Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   if (!enabled_) return x;
-  auto grid = std::make_shared<const QuantParams>(params());
-  Tensor y(x.shape());
-  const auto size = static_cast<std::size_t>(x.size());
-  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(size);
-  parallel_for(size, 1U << 15, [&](std::size_t begin, std::size_t end) {
-    const std::span<std::int8_t> part(codes.get() + begin, end - begin);
-    quantize(x.span().subspan(begin, part.size()), *grid, part, mode);
-    dequantize(part, *grid, y.span().subspan(begin, part.size()));
-  });
-  y.set_grid(grid, codes);
+  const auto grid = std::make_shared<const QuantParams>(params());
+  const Tensor y = tensor_of_codes(x.shape(), grid, quantize_tensor(x, *grid, mode));
   return record("quantize_dequantize", y, {x}, [x, grid](const Tensor& g) {
     const float scale = grid->scale();
     const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * scale;

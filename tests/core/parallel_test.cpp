@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -40,6 +41,22 @@ TEST_F(ParallelTest, ChunkBoundsDependOnTheSizeAlone) {
     EXPECT_EQ(chunks_of(3, 100), (Chunks{{0, 3}}));
     EXPECT_EQ(chunks_of(0, 4), Chunks{});
     EXPECT_EQ(chunks_of(2, 0), (Chunks{{0, 1}, {1, 2}}));
+  }
+}
+
+TEST_F(ParallelTest, TasksAreEachRunOnce) {
+  for (const int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    for (const std::size_t count : {0U, 1U, 37U}) {
+      std::vector<std::atomic<int>> runs(count);
+      parallel_tasks(count, [&](std::size_t i) { ++runs[i]; });
+      for (const auto& number : runs) EXPECT_EQ(number, 1);
+    }
+    EXPECT_THROW(parallel_tasks(5,
+                                [](std::size_t i) {
+                                  if (i == 3) throw std::runtime_error("task");
+                                }),
+                 std::runtime_error);
   }
 }
 

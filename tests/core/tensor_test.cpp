@@ -3,6 +3,8 @@
 #include <octet/core/tensor.h>
 #include <octet/tests/core/ops/op_testing.h>
 
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 
 namespace octet {
@@ -112,6 +114,69 @@ TEST(Tensor, SpanSharesData) {
   t.span()[3] = 4.0F;
   EXPECT_EQ(t.at({1, 1}), 4.0F);
   EXPECT_EQ(std::as_const(t).span().size(), 4U);
+}
+
+/// A lazy tensor of 0, 1, 2, ... that counts how many elements were computed.
+Tensor counting(const Shape& shape, std::size_t grain, std::atomic<std::size_t>& computed) {
+  return Tensor::lazy(shape, {grain, [&computed](std::size_t begin, std::size_t end, float* out) {
+                                computed += end - begin;
+                                for (std::size_t i = begin; i < end; ++i) {
+                                  out[i - begin] = static_cast<float>(i);
+                                }
+                              }});
+}
+
+TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
+  std::atomic<std::size_t> computed = 0;
+  const Tensor x = counting({3, 5}, 4, computed);
+  const Tensor flat = x.reshape({15});
+  EXPECT_NE(x.pending(), nullptr);
+  EXPECT_NE(flat.pending(), nullptr);
+  EXPECT_EQ(computed, 0U);
+  EXPECT_EQ(flat.at({14}), 14.0F);
+  EXPECT_EQ(x.at({1, 2}), 7.0F);
+  EXPECT_EQ(x.clone().at({2, 0}), 10.0F);
+  EXPECT_EQ(computed, 15U);
+  EXPECT_EQ(x.pending(), nullptr);
+  EXPECT_EQ(x.data(), flat.data());
+}
+
+TEST(Tensor, PartsOfALazyTensorAreNotPending) {
+  std::atomic<std::size_t> computed = 0;
+  const Tensor x = counting({4, 2}, 8, computed);
+  const Tensor part = x.slice(2, 3);
+  EXPECT_EQ(part.pending(), nullptr);
+  EXPECT_EQ(part.at({0, 1}), 5.0F);
+}
+
+TEST(Tensor, BytesBecomeReals) {
+  const auto bytes = std::make_shared<std::uint8_t[]>(6);
+  for (std::size_t i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(51 * i);
+  Tensor x = Tensor::from_bytes({2, 3}, bytes);
+  const Tensor view = x.reshape({6});
+  EXPECT_EQ(view.bytes(), bytes.get());
+  EXPECT_EQ(x.limits().min, 0.0F);
+  EXPECT_EQ(x.limits().max, 1.0F);
+  EXPECT_EQ(x.pending() == nullptr, false);
+  EXPECT_EQ(std::as_const(x).at({1, 0}), 153.0F / 255.0F);
+  EXPECT_EQ(view.bytes(), bytes.get());
+  x.data()[0] = 2.0F;
+  EXPECT_EQ(view.bytes(), nullptr);
+  EXPECT_EQ(view.limits().max, 2.0F);
+}
+
+TEST(Tensor, LimitsAreThoseOfTheDataAsItIs) {
+  Tensor x = Tensor::from({4}, {1.0F, -2.0F, 5.0F, 0.0F});
+  EXPECT_FALSE(x.has_limits());
+  EXPECT_EQ(x.limits().min, -2.0F);
+  EXPECT_TRUE(x.has_limits());
+  EXPECT_EQ(x.slice(2, 4).limits().min, 0.0F);
+  x.data()[1] = 9.0F;
+  EXPECT_FALSE(x.has_limits());
+  EXPECT_EQ(x.limits().max, 9.0F);
+  EXPECT_EQ(x.limits().min, 0.0F);
+  x.data()[0] = std::nanf("");
+  EXPECT_FALSE(x.limits().finite);
 }
 
 TEST(Tensor, GradBelongsToAllHandles) {

@@ -4,8 +4,10 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/optimizer.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace octet::test {
 namespace {
@@ -235,6 +237,54 @@ TEST(Optimizer, OptionsAreChecked) {
   EXPECT_THROW(Adam({.beta2 = nan}), InvalidArgument);
   EXPECT_THROW(Adam({.epsilon = 0.0F}), InvalidArgument);
   EXPECT_THROW(AdamW({.weight_decay = nan}), InvalidArgument);
+}
+
+/// As compute() of a gradient sees them, blocks must be whole rows.
+Tensor pending_gradient(const Tensor& gradient, std::size_t grain) {
+  return Tensor::lazy(gradient.shape(),
+                      {grain, [=](std::size_t begin, std::size_t end, float* out) {
+                         EXPECT_EQ(begin % grain, 0U);
+                         std::copy_n(gradient.data() + begin, end - begin, out);
+                       }});
+}
+
+TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {
+  const Shape shape{Index{97}, Index{5}};
+  const Tensor start = Tensor::normal(shape, Random(4));
+  const auto train = [&](bool pending, int threads) {
+    set_num_threads(threads);
+    Tensor w = start.clone().set_requires_grad(true);
+    Adam adam;
+    for (int step = 0; step < 3; ++step) {
+      const Tensor gradient = Tensor::normal(shape, Random(5).fork(static_cast<unsigned>(step)));
+      w.mutable_grad() = pending ? pending_gradient(gradient, 15) : gradient;
+      adam.step({{"w", w}}, 0.01F);
+      EXPECT_EQ(w.grad().defined(), !pending);
+    }
+    return std::vector<float>(w.span().begin(), w.span().end());
+  };
+  const int before = num_threads();
+  const std::vector<float> expected = train(false, 1);
+  for (const int threads : {1, 3}) EXPECT_EQ(train(true, threads), expected);
+  set_num_threads(before);
+}
+
+TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
+  Tensor w = Tensor::normal({300, 70}, Random(4)).set_requires_grad(true);
+  Sgd sgd;
+  const auto step = [&] {
+    w.mutable_grad() = Tensor::normal(w.shape(), Random(6));
+    sgd.step({{"w", w}}, 0.5F);
+  };
+  step();
+  EXPECT_FALSE(w.has_limits());
+  EXPECT_GT(w.limits().max, 1.0F);
+  step();
+  ASSERT_TRUE(w.has_limits());
+  const MinMax kept = w.limits();
+  const MinMax measured = min_max(std::as_const(w).span());
+  EXPECT_EQ(kept.min, measured.min);
+  EXPECT_EQ(kept.max, measured.max);
 }
 
 TEST(ClipGradients, ScalesToTheNormAndNoFurther) {

@@ -2,6 +2,8 @@
 #include <octet/core/random.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -153,6 +155,59 @@ TEST_P(GemmF32, WithoutRowsOrColumnsTouchesNothing) {
   const Forced forced(GetParam());
   gemm_f32(0, 3, 2, {nullptr, 2}, {nullptr, 3}, nullptr, 3);
   gemm_f32(3, 0, 2, {nullptr, 2}, {nullptr, 0}, nullptr, 0);
+}
+
+/// A block of rows of a' at a time, as an optimizer asks for them.
+std::vector<float> in_blocks(const Operands& o, Index block) {
+  const Case& c = o.shape;
+  std::vector<float> result = o.result;
+  const PackedF32 packed({o.b.data(), o.b_stride, c.b}, c.k, c.n);
+  for (Index i = 0; i < c.m; i += block) {
+    const float* a = o.a.data() + (c.a == Transpose::no ? i * o.a_stride : i);
+    packed.multiply_rows(std::min(block, c.m - i), GemmOperand{a, o.a_stride, c.a},
+                         result.data() + i * o.c_stride, o.c_stride);
+  }
+  return result;
+}
+
+TEST_P(GemmF32, PackedOperandGivesTheSameBitsInAnyBlocks) {
+  const Forced forced(GetParam());
+  for (const Transpose a : {Transpose::no, Transpose::yes}) {
+    for (const Transpose b : {Transpose::no, Transpose::yes}) {
+      for (const Case c : {Case{1, 1, 1, a, b}, Case{15, 33, 7, a, b, false, 2},
+                           Case{57, 65, 300, a, b}, Case{29, 10, 513, a, b, false, 5}}) {
+        const Operands operands(c);
+        for (const Index block : {Index{1}, Index{14}, Index{56}, c.m}) {
+          expect_same_bits(in_blocks(operands, block), operands.naive(), c);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmF32, PackedOperandWithoutDepthGivesZeros) {
+  const Forced forced(GetParam());
+  std::vector<float> c = {1, 2, 3, 4};
+  PackedF32({nullptr, 2}, 0, 2).multiply_rows(2, GemmOperand{nullptr, 0}, c.data(), 2);
+  EXPECT_EQ(c, std::vector<float>(4, 0.0F));
+}
+
+TEST_P(GemmF32, OperandOfCodesIsTheirReals) {
+  const Forced forced(GetParam());
+  for (const auto& [m, n, k] : {std::array<Index, 3>{1, 1, 1}, {15, 33, 7}, {57, 10, 300}}) {
+    std::vector<std::int8_t> codes(static_cast<std::size_t>(m * k));
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      codes[i] = static_cast<std::int8_t>(Random(8).bits(i) & 0xFFU);
+    }
+    Operands reals({m, n, k, Transpose::yes});
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      reals.a[i] = 0.013F * static_cast<float>(codes[i] - 7);
+    }
+    const PackedF32 packed({reals.b.data(), n}, k, n);
+    std::vector<float> found(reals.result.size());
+    packed.multiply_rows(m, CodeOperand{codes.data(), m, 0.013F, 7}, found.data(), n);
+    expect_same_bits(found, reals.naive(), reals.shape);
+  }
 }
 
 TEST_P(GemmF32, LetsNanAndInfinityThrough) {

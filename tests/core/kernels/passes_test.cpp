@@ -290,6 +290,25 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   }
 }
 
+TEST_P(PassesTest, BytesHaveTheirLimits) {
+  for (const std::size_t size : kSizes) {
+    std::vector<std::uint8_t> bytes(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      bytes[i] = static_cast<std::uint8_t>(40 + Random(6).bits(i) % 100);
+    }
+    for (const std::size_t place : {std::size_t{0}, size / 2, size - 1}) {
+      std::vector<std::uint8_t> x = bytes;
+      x[place] = 3;
+      x[size - 1 - place] = std::max<std::uint8_t>(x[size - 1 - place], size > 1 ? 250 : 3);
+      std::uint8_t least = 0;
+      std::uint8_t largest = 0;
+      passes().min_max_bytes(x.data(), size, &least, &largest);
+      EXPECT_EQ(least, *std::ranges::min_element(x));
+      EXPECT_EQ(largest, *std::ranges::max_element(x));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, PassesTest, ::testing::ValuesIn(available_kernels()), isa_name);
 
 }  // namespace

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <octet/core/kernels/isa.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+// What the drivers of float products share: how deep a panel is, and the rows over one panel.
+
+namespace octet::detail {
+
+/// A panel of this depth and f32_cols columns stays in the first-level cache.
+inline constexpr Index kDepthBlock = 256;
+inline constexpr int kMaxF32Cols = 32;
+inline constexpr int kMaxF32Rows = 16;
+
+/// The first operand of a product over one panel: element (i, k) stands at
+/// data[i * row + k * step].
+struct PanelRows {
+  const float* data;
+  Index row;
+  Index step;
+};
+
+/// Rows are shared out evenly among the fewest tiles: 128 rows in tiles of at most 14 are nine of
+/// 13 and one of 11, not nine of 14 and one of 2, which would wait for every sum.
+inline Index tile_rows(const KernelTable& table, Index rows) {
+  const Index tiles = (rows + table.f32_rows - 1) / table.f32_rows;
+  return tiles == 0 ? 1 : (rows + tiles - 1) / tiles;
+}
+
+/// c = a panel, or c += a panel with `from_c`, for `rows` rows and the panel's first `valid`
+/// columns; tile t of `a`, of `height` rows, starts at a.data + t * tile_stride.
+inline void multiply_panel(const KernelTable& table, Index rows, Index height, Index depth,
+                           const PanelRows& a, Index tile_stride, const float* panel, Index valid,
+                           float* c, Index c_stride, bool from_c) {
+  const Index cols = table.f32_cols;
+  const float* from = a.data;
+  for (Index i = 0; i < rows; i += height, from += tile_stride) {
+    const auto count = static_cast<int>(std::min(height, rows - i));
+    float* to = c + i * c_stride;
+    if (valid == cols) {
+      table.f32_tile(count, depth, from, a.row, a.step, panel, to, c_stride, from_c);
+      continue;
+    }
+    // A narrow last panel is computed whole, beside c.
+    alignas(64) std::array<float, kMaxF32Rows * kMaxF32Cols> tile{};
+    for (int r = 0; from_c && r < count; ++r) {
+      std::copy_n(to + r * c_stride, valid, tile.data() + Index{r} * cols);
+    }
+    table.f32_tile(count, depth, from, a.row, a.step, panel, tile.data(), cols, from_c);
+    for (int r = 0; r < count; ++r) {
+      std::copy_n(tile.data() + Index{r} * cols, valid, to + r * c_stride);
+    }
+  }
+}
+
+/// Packs the rows [k0, k0 + depth) of b', columns [j0, j0 + f32_cols), into `panel`.
+inline void pack_panel(const KernelTable& table, const GemmOperand& b, Index n, Index k0,
+                       Index depth, Index j0, float* panel) {
+  const bool transposed = b.transpose == Transpose::yes;
+  const Index step = transposed ? 1 : b.stride;
+  const Index next = transposed ? b.stride : 1;
+  table.passes.pack_floats({.data = b.data + k0 * step + j0 * next,
+                            .step = step,
+                            .next = next,
+                            .depth = depth,
+                            .valid = static_cast<int>(std::min<Index>(table.f32_cols, n - j0))},
+                           panel);
+}
+
+/// Memory of this thread for `count` floats, on a cache line: a vector that straddles two costs
+/// double. The next call takes it back.
+template <class Purpose>
+float* thread_floats(Index count) {
+  thread_local std::vector<float> memory;
+  const auto size = static_cast<std::size_t>(count) + 16;
+  if (memory.size() < size) memory.resize(size);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  return memory.data() + (64 - address % 64) % 64 / sizeof(float);
+}
+
+}  // namespace octet::detail

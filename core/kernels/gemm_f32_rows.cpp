@@ -1,0 +1,87 @@
+#include <octet/core/buffer.h>
+#include <octet/core/kernels/gemm.h>
+#include <octet/core/kernels/gemm_f32_panel.h>
+
+namespace octet {
+namespace {
+
+/// The tiles of a' over a block of k, and how far apart they lie.
+struct Tiles {
+  detail::PanelRows first;
+  Index stride;
+};
+
+/// Rows of a transposed operand packed tile by tile: read as it stands, it costs a cache line for
+/// every k, of which a tile needs a part. pack(i, count, out) packs rows [i, i + count).
+template <class Pack>
+Tiles pack_tiles(const KernelTable& table, Index rows, Index height, Index depth, Pack&& pack) {
+  const Index tiles = (rows + height - 1) / height;
+  const Index tile_floats = depth * table.f32_packed_rows;
+  float* packed = detail::thread_floats<PackedF32>(tiles * tile_floats);
+  float* to = packed;
+  for (Index i = 0; i < rows; i += height, to += tile_floats) {
+    pack(i, static_cast<int>(std::min(height, rows - i)), to);
+  }
+  return {{packed, 1, table.f32_packed_rows}, tile_floats};
+}
+
+}  // namespace
+
+PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels()), k_(k), n_(n) {
+  const Index cols = kernels_->f32_cols;
+  padded_n_ = (n + cols - 1) / cols * cols;
+  const std::shared_ptr<float[]> data = allocate_floats(static_cast<std::size_t>(k * padded_n_));
+  for (Index k0 = 0; k0 < k; k0 += detail::kDepthBlock) {
+    const Index depth = std::min(detail::kDepthBlock, k - k0);
+    for (Index j0 = 0; j0 < n; j0 += cols) {
+      detail::pack_panel(*kernels_, b, n, k0, depth, j0, data.get() + place(k0, depth, j0));
+    }
+  }
+  data_ = data;
+}
+
+Index PackedF32::place(Index k0, Index depth, Index j0) const {
+  return k0 * padded_n_ + j0 * depth;
+}
+
+template <class TilesOf>
+void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c,
+                               Index c_stride) const {
+  if (k_ == 0) {
+    for (Index i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n_, 0.0F);
+  }
+  for (Index k0 = 0; k0 < k_; k0 += detail::kDepthBlock) {
+    const Index depth = std::min(detail::kDepthBlock, k_ - k0);
+    const Tiles tiles = tiles_of(k0, depth);
+    for (Index j0 = 0; j0 < n_; j0 += kernels_->f32_cols) {
+      detail::multiply_panel(*kernels_, m, height, depth, tiles.first, tiles.stride,
+                             data_.get() + place(k0, depth, j0),
+                             std::min<Index>(kernels_->f32_cols, n_ - j0), c + j0, c_stride,
+                             k0 > 0);
+    }
+  }
+}
+
+void PackedF32::multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride) const {
+  const Index height = detail::tile_rows(*kernels_, m);
+  const auto tiles_of = [&](Index k0, Index depth) -> Tiles {
+    if (a.transpose == Transpose::no) return {{a.data + k0, a.stride, 1}, height * a.stride};
+    return pack_tiles(*kernels_, m, height, depth, [&](Index i, int count, float* out) {
+      kernels_->passes.pack_rows(a.data + k0 * a.stride + i, a.stride, depth, count, out);
+    });
+  };
+  multiply_tiles(m, height, tiles_of, c, c_stride);
+}
+
+void PackedF32::multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride) const {
+  const Index height = detail::tile_rows(*kernels_, m);
+  const auto tiles_of = [&](Index k0, Index depth) {
+    return pack_tiles(*kernels_, m, height, depth, [&](Index i, int count, float* out) {
+      kernels_->passes.pack_code_rows(a.data + k0 * a.stride + i, a.stride, depth, count, a.scale,
+                                      a.zero_point, out);
+    });
+  };
+  multiply_tiles(m, height, tiles_of, c, c_stride);
+}
+
+}  // namespace octet

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/round.h>
+#include <octet/core/tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace octet {
+
+/// The elements of a tensor as codes, row-major.
+using TensorCodes = std::shared_ptr<const std::int8_t[]>;
+
+/// clamp(round(x / scale) + zero_point) on the per-tensor grid `grid`.
+TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
+                            RoundMode mode = RoundMode::half_away);
+
+/// The codes of x on the grid that it lies on: those it carries, which live as long as x, or made
+/// anew.
+TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
+
+/// A tensor on `grid` that carries `codes`; their reals are computed when somebody asks for them.
+Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
+                       TensorCodes codes);
+
+}  // namespace octet

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/layers/quantize/tensor_codes.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace octet {
+namespace {
+
+QuantParams grid(float scale, std::int32_t zero_point) {
+  QuantParams params;
+  params.scales = {scale};
+  params.zero_points = {zero_point};
+  params.qmin = -128;
+  params.qmax = 127;
+  return params;
+}
+
+/// Every byte, more than once and not in order.
+std::shared_ptr<std::uint8_t[]> all_bytes(std::size_t count) {
+  auto bytes = std::make_shared<std::uint8_t[]>(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i * 37);
+  return bytes;
+}
+
+TEST(TensorCodes, BytesGetTheCodesOfTheirReals) {
+  constexpr std::size_t kCount = 1031;
+  const Tensor bytes = Tensor::from_bytes({kCount}, all_bytes(kCount));
+  const Tensor reals = bytes.clone();
+  ASSERT_EQ(reals.bytes(), nullptr);
+  // The grid of [0, 1], where a code is a shift; finer, coarser, clipped on both sides.
+  for (const QuantParams& params :
+       {grid(1.0F / 255.0F, -128), grid(1.0F / 255.0F, -100), grid(0.003F, -128), grid(0.0078F, 0),
+        grid(0.001F, 90), grid(0.25F, -7)}) {
+    for (const RoundMode mode : {RoundMode::half_away, RoundMode::half_to_even}) {
+      const TensorCodes found = quantize_tensor(bytes, params, mode);
+      std::vector<std::int8_t> expected(kCount);
+      quantize(reals.span(), params, expected, mode);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found.get())) << params.scale();
+    }
+  }
+}
+
+TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
+  const auto params = std::make_shared<const QuantParams>(grid(0.5F, 3));
+  const std::vector<std::int8_t> values = {-128, 3, 4, 127};
+  auto codes = std::make_shared<std::int8_t[]>(values.size());
+  std::ranges::copy(values, codes.get());
+  const Tensor y = tensor_of_codes({2, 2}, params, codes);
+  EXPECT_EQ(codes_on_grid(y, *params).get(), codes.get());
+  EXPECT_NE(y.pending(), nullptr);
+  EXPECT_EQ(y.at({0, 0}), -65.5F);
+  EXPECT_EQ(y.at({0, 1}), 0.0F);
+  EXPECT_EQ(y.at({1, 1}), 62.0F);
+  // One that lost its codes gets the same ones anew.
+  const TensorCodes anew = codes_on_grid(y.clone(), *params);
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), anew.get()));
+}
+
+}  // namespace
+}  // namespace octet
