@@ -91,7 +91,12 @@ class Panel {
  public:
   Panel(double left, double top_value) : left_(left), top_value_(top_value) {}
 
-  double x(int batch) const { return left_ + kPanelWidth * (0.5 + batch) / kBatches.size(); }
+  double x(int batch) const {
+    constexpr double kFirst = 30;
+    constexpr double kBehind = 8;
+    const double step = (kPanelWidth - kFirst - kBehind) / (kBatches.size() - 1);
+    return left_ + kFirst + step * batch;
+  }
   double y(double value) const { return kTop + kPanelHeight * (1.0 - value / top_value_); }
 
   std::string axes(const std::string& title, double step) const {
