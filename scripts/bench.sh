@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs Octet and its peers in turn; tables and a plot at the
-# end. Needs OCTET_MNIST_DIR, the folder that scripts/get_mnist.sh fills. Takes about four minutes a
+# end. Needs OCTET_MNIST_DIR, the folder that scripts/get_mnist.sh fills. Takes about six minutes a
 # round and wants a machine with nothing else to do.
 set -euo pipefail
 start=$PWD
@@ -166,6 +166,10 @@ for ((round = 1; round <= rounds; ++round)); do
   infer "$round"
   run what=start "round=$round" -- "$bin/octet_measure" train --mode qat --data "$data" \
     --epochs "$epochs"
+  for mode in float qat; do
+    run what=profile mode=$mode "round=$round" -- "$bin/octet_measure" train --mode $mode \
+      --data "$data" --epochs "$epochs" --profile
+  done
   all_growth "$round"
 done
 "$bin/octet_bench_report" "$out" "${goals[@]}"

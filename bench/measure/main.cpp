@@ -35,6 +35,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   train->add_option("--epochs", arguments.train.epochs)->check(CLI::Range(1, 1000));
   train->add_option("--images", arguments.train.images, "Of noise")->check(CLI::Range(1, 1 << 24));
   train->add_option("--data", arguments.train.data, "Folder with IDX files, instead of noise");
+  train->add_flag("--profile", arguments.train.profile, "Where the time of a step goes");
   CLI::App* infer = app.add_subcommand("infer", "Interpreter::invoke and setting it up");
   infer->add_option("--run", arguments.run, "Folder that mnist_qat has written")->required();
   infer->add_option("--data", arguments.data, "Folder with IDX files")->required();

@@ -14,6 +14,8 @@ struct TrainRequest {
   /// A folder with IDX files; empty: noise of `images` images.
   std::filesystem::path data;
   std::size_t images = 12'800;
+  /// Adds the phases of a step: "phase NN <name>", microseconds a step, and explained, their share.
+  bool profile = false;
 };
 
 /// Trains in this process, whose `begin` on the clock of bench/timing.h is given. s_per_epoch and

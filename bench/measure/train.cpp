@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/bench/measure/measure.h>
 #include <octet/bench/networks.h>
 #include <octet/bench/timing.h>
@@ -33,6 +34,15 @@ void add_evaluation(nlohmann::json& result, const Trainer& trainer, const Datase
   result["integer_share"] = integer / epoch;
 }
 
+void add_profile(nlohmann::json& result, const Profile& profile) {
+  const auto steps = static_cast<double>(profile.steps());
+  for (int number = 0; const Profile::Entry& entry : profile.entries()) {
+    result[fmt::format("phase {:02} {}", number++, entry.name)] = 1e6 * entry.seconds / steps;
+  }
+  result["explained"] = profile.explained();
+  result["us_per_step"] = 1e6 * profile.whole_seconds() / steps;
+}
+
 }  // namespace
 
 double peak_megabytes() {
@@ -55,7 +65,9 @@ nlohmann::json measure_training(const TrainRequest& request, double begin) {
   shapes.outputs = data.train.classes();
   Sequential model = mlp(shapes);
   if (request.quantized) model = quantize_model(model);
-  Trainer trainer(model, Adam(), {.batch_size = request.batch});
+  Profile profile;
+  Trainer trainer(model, Adam(),
+                  {.batch_size = request.batch, .profile = request.profile ? &profile : nullptr});
   const auto first = std::make_shared<FirstStep>();
   trainer.add_callback(first);
   std::vector<double> seconds;
@@ -70,6 +82,7 @@ nlohmann::json measure_training(const TrainRequest& request, double begin) {
                            {"start_s", first->begin - begin - read},
                            {"peak_mb", peak_megabytes()},
                            {"weights", shapes.weights()}};
+  if (request.profile) add_profile(result, profile);
   if (!data.test.empty()) add_evaluation(result, trainer, data.test, epoch);
   return result;
 }

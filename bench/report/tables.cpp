@@ -167,6 +167,23 @@ std::string growth_table(const Results& results, const std::string& axis) {
   return places.empty() ? "" : table.text() + "\n";
 }
 
+/// Where a step goes: the middle of each phase over rounds.
+std::string profile_table(const Results& results, const char* mode) {
+  const std::string prefix = "phase NN ";
+  const json like = {{"what", "profile"}, {"mode", mode}};
+  const auto lines = results.matching(like);
+  if (lines.empty()) return "";
+  const double step = *results.median(like, "us_per_step");
+  Markdown table({fmt::format("{}, us a step of 128", mode), "", "share"});
+  for (const auto& item : lines.front().items()) {
+    if (!item.key().starts_with("phase ")) continue;
+    const auto phase = results.median(like, item.key());
+    table.add({item.key().substr(prefix.size()), number(phase, 1), percent(*phase / step, 1)});
+  }
+  table.add({"all", number(step, 1), percent(results.median(like, "explained"), 1)});
+  return table.text() + "\n";
+}
+
 std::string figures_table(const Results& results) {
   const json start = {{"what", "start"}};
   Markdown table({"", ""});
@@ -236,7 +253,8 @@ std::string report(const Results& results, bool with_goals) {
   for (const char* axis : {"batch", "width", "depth", "threads"}) {
     text += growth_table(results, axis);
   }
-  return text + "## Around training\n\n" + figures_table(results);
+  return text + "## Where a step goes\n\n" + profile_table(results, "float") +
+         profile_table(results, "qat") + "## Around training\n\n" + figures_table(results);
 }
 
 }  // namespace octet::bench

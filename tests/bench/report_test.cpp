@@ -113,6 +113,24 @@ TEST(Report, ShowsGrowthPointByPoint) {
   EXPECT_EQ(row(text, "2048"), "| 2048 | 235 | 2049.00 | 2050.00 | 10.0 | 20.0 |");
 }
 
+TEST(Report, ShowsPhasesInTheirOrder) {
+  std::vector<json> lines;
+  for (const int round : {1, 2}) {
+    lines.push_back({{"what", "profile"},
+                     {"mode", "qat"},
+                     {"round", round},
+                     {"us_per_step", 100.0},
+                     {"explained", 0.9},
+                     {"phase 00 zebra", 60.0},
+                     {"phase 01 ant", 25.0 + 10.0 * round}});
+  }
+  const std::string text = report(Results(lines), false);
+  EXPECT_NE(text.find("| zebra | 60.0 | 60.0 % |\n| ant | 40.0 | 40.0 % |\n"
+                      "| all | 100.0 | 90.0 % |"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Plot, PlacesPointsByImagesASecond) {
   // 240 and 120 thousand images a second on an axis up to 250.
   const std::string svg =
