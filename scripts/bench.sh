@@ -9,10 +9,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/bench_peers.sh
 
 usage() {
-  echo "usage: scripts/bench.sh [--rounds N] [--quick] [--goals] [--out DIR]"
+  echo "usage: scripts/bench.sh [--rounds N] [--quick] [--goals] [--docs] [--out DIR]"
   echo "  --rounds N  repetitions, whose medians are shown (3)"
   echo "  --quick     one round of two epochs at batch 512: whether everything runs, no figures"
   echo "  --goals     the project's goals beside the ratios"
+  echo "  --docs      puts tables and plot into docs/performance.md and docs/training.svg"
   echo "  --out DIR   for results.jsonl, report.md and training.svg (build/bench/results)"
 }
 bad_usage() {
@@ -21,7 +22,7 @@ bad_usage() {
   exit 2
 }
 
-rounds=3 epochs=3 images=25600 batches=(32 128 512) out=$PWD/build/bench/results goals=()
+rounds=3 epochs=3 images=25600 batches=(32 128 512) out=$PWD/build/bench/results goals=() docs=""
 command_line="scripts/bench.sh $*"
 while [ $# -gt 0 ]; do
   case $1 in
@@ -29,6 +30,7 @@ while [ $# -gt 0 ]; do
       rounds=$2; shift ;;
     --quick) rounds=1 epochs=2 images=2560 batches=(512) ;;
     --goals) goals=(--goals) ;;
+    --docs) docs=yes ;;
     --out) [ -n "${2:-}" ] || bad_usage "--out: expected a folder"
       out=$(realpath -m "$start/$2"); [[ $2 != /* ]] || out=$2; shift ;;
     --help | -h) usage; exit 0 ;;
@@ -152,6 +154,20 @@ all_growth() {
   done
 }
 
+# Puts the report between its two marks in docs/performance.md.
+write_docs() {
+  local document=docs/performance.md
+  {
+    sed '/^<!-- bench begins/q' "$document"
+    echo
+    cat "$out/report.md"
+    echo
+    sed -n '/^<!-- bench ends/,$p' "$document"
+  } >"$out/performance.md"
+  cp "$out/performance.md" "$document"
+  cp "$out/training.svg" docs/training.svg
+}
+
 cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n1)
 run what=machine "date=$(date -u +%F)" "cpu=${cpu:-$(uname -m)}" "cores=$(nproc)" \
   "compiler=$(c++ --version | head -n1)" "command=$command_line" -- echo '{}'
@@ -173,4 +189,5 @@ for ((round = 1; round <= rounds; ++round)); do
   all_growth "$round"
 done
 "$bin/octet_bench_report" "$out" "${goals[@]}"
+[ -z "$docs" ] || write_docs
 echo "octet: results.jsonl, report.md and training.svg are in $out" >&2

@@ -19,7 +19,8 @@ constexpr double kLeft = 64;
 constexpr double kTop = 56;
 constexpr double kLabelWidth = 160;
 constexpr double kPanelStep = kPanelWidth + kLabelWidth + 20;
-constexpr double kWidth = kLeft + 2 * kPanelStep - 20;
+/// For the title.
+constexpr double kLeastWidth = 560;
 constexpr double kHeight = kTop + kPanelHeight + 56;
 constexpr double kLabelGap = 17;
 
@@ -158,22 +159,28 @@ double largest(const std::vector<Line>& lines) {
 }  // namespace
 
 std::string plot(const Results& results) {
-  const std::array panels = {lines_of(results, 1), lines_of(results, 2)};
-  const double highest = std::max(largest(panels[0]), largest(panels[1]));
-  if (highest <= 0.0) throw std::runtime_error("plot: the results hold no training");
+  std::vector<std::pair<std::string, std::vector<Line>>> panels = {
+      {"1 thread", lines_of(results, 1)}, {"2 threads", lines_of(results, 2)}};
+  std::erase_if(panels, [](const auto& panel) { return panel.second.empty(); });
+  if (panels.empty()) throw std::runtime_error("plot: the results hold no training");
+  double highest = 0.0;
+  for (const auto& [title, lines] : panels) highest = std::max(highest, largest(lines));
   const double step = tick_step(highest);
   const double top = step * std::ceil(highest / step);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" role=\"img\" aria-label=\"Images a second over batch sizes\">\n{2}"
-      "<text x=\"16\" y=\"20\">thousand images a second, training MLP 784-256-128-10 on MNIST; "
+      "<text x=\"16\" y=\"20\">thousand images a second, training 784-256-128-10 on MNIST; "
       "higher is better</text>\n",
-      kWidth, kHeight, kStyle);
-  for (std::size_t i = 0; i < panels.size(); ++i) {
-    const Panel panel(kLeft + static_cast<double>(i) * kPanelStep, top);
-    text += panel.axes(i == 0 ? "1 thread" : "2 threads", step);
-    for (const Line& line : panels[i]) text += panel.line(line);
-    text += panel.labels(panels[i]);
+      std::max(kLeft + kPanelStep * static_cast<double>(panels.size()), kLeastWidth), kHeight,
+      kStyle);
+  double left = kLeft;
+  for (const auto& [title, lines] : panels) {
+    const Panel panel(left, top);
+    text += panel.axes(title, step);
+    for (const Line& line : lines) text += panel.line(line);
+    text += panel.labels(lines);
+    left += kPanelStep;
   }
   return text + "</svg>\n";
 }

@@ -110,6 +110,7 @@ TEST(Report, ShowsGrowthPointByPoint) {
   }
   const std::string text = report(Results(lines), false);
   EXPECT_EQ(row(text, "64"), "| 64 | 235 | 65.00 | 66.00 | 10.0 | 20.0 |");
+  EXPECT_EQ(text.find("| 64 |"), text.rfind("| 64 |"));
   EXPECT_EQ(row(text, "2048"), "| 2048 | 235 | 2049.00 | 2050.00 | 10.0 | 20.0 |");
 }
 
@@ -142,6 +143,8 @@ TEST(Plot, PlacesPointsByImagesASecond) {
             std::string::npos)
       << svg;
   EXPECT_EQ(svg.find("libtorch, "), std::string::npos);
+  EXPECT_NE(svg.find("1 thread<"), std::string::npos);
+  EXPECT_EQ(svg.find("2 threads<"), std::string::npos) << "a panel without a line";
 }
 
 }  // namespace
