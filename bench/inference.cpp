@@ -9,7 +9,7 @@ namespace {
 
 template <IoType io>
 void invoke(benchmark::State& state) {
-  const double batch = static_cast<double>(state.range(0));
+  const auto batch = static_cast<double>(state.range(0));
   Interpreter interpreter(lowered({}, io), {.batch = state.range(0)});
   std::ranges::fill(interpreter.input_bytes(), std::byte{0});
   for (auto _ : state) {

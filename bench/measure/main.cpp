@@ -52,20 +52,20 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
 
 int main(int argc, char** argv) {
   const double begin = bench::now();
-  Arguments arguments;
-  CLI::App app("Measures Octet's training and inference on this machine.", "octet_measure");
-  add_options(app, arguments);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  arguments.train.quantized = arguments.mode == "qat";
-  try {
+    Arguments arguments;
+    CLI::App app("Measures Octet's training and inference on this machine.", "octet_measure");
+    add_options(app, arguments);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : 2;
+    }
+    arguments.train.quantized = arguments.mode == "qat";
     fmt::print("{}\n", measure(app, arguments, begin).dump());
+    return 0;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "octet_measure: {}\n", error.what());
+    std::fprintf(stderr, "octet_measure: %s\n", error.what());
     return 1;
   }
-  return 0;
 }
