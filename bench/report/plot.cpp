@@ -103,7 +103,8 @@ class Panel {
   std::string axes(const std::string& title, double step) const {
     std::string text = fmt::format("<text class=\"title\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
                                    left_, kTop - 14, title);
-    for (double value = 0.0; value <= top_value_ * 1.001; value += step) {
+    for (int tick = 0; tick <= std::lround(top_value_ / step); ++tick) {
+      const double value = tick * step;
       text += fmt::format(
           "<line class=\"grid\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
           "<text x=\"{3:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>\n",
