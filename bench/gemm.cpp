@@ -4,25 +4,17 @@
 
 #include <vector>
 
-// The products of a training step of 784-256-128-10.
+// The products of a training step of 784-256-128-10 at batch 128, and of 784-2048-2048-10 at 256.
 
 namespace octet::bench {
 namespace {
-
-std::vector<float> floats(Index count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
-  }
-  return values;
-}
 
 void product(benchmark::State& state, Transpose a_order, Transpose b_order) {
   const Index m = state.range(0);
   const Index n = state.range(1);
   const Index k = state.range(2);
-  const std::vector<float> a = floats(m * k);
-  const std::vector<float> b = floats(k * n);
+  const std::vector<float> a = floats(static_cast<std::size_t>(m * k));
+  const std::vector<float> b = floats(static_cast<std::size_t>(k * n));
   std::vector<float> c(static_cast<std::size_t>(m * n));
   const Index a_stride = a_order == Transpose::no ? k : m;
   const Index b_stride = b_order == Transpose::no ? n : k;
@@ -53,16 +45,26 @@ void forward_int8(benchmark::State& state) {
   count_operations(state, 2.0 * static_cast<double>(m * n * k), peak().int8_ops_per_second);
 }
 
-BENCHMARK(forward)->Args({128, 256, 784})->Args({128, 128, 256})->Args({128, 10, 128});
-BENCHMARK(kernel_gradient)->Args({784, 256, 128})->Args({256, 128, 128})->Args({128, 10, 128});
-BENCHMARK(input_gradient)->Args({128, 256, 128})->Args({128, 128, 10});
+BENCHMARK(forward)
+    ->Args({128, 256, 784})
+    ->Args({128, 128, 256})
+    ->Args({128, 10, 128})
+    ->Args({256, 2048, 784})
+    ->Args({256, 2048, 2048});
+BENCHMARK(kernel_gradient)
+    ->Args({784, 256, 128})
+    ->Args({256, 128, 128})
+    ->Args({128, 10, 128})
+    ->Args({2048, 2048, 256});
+BENCHMARK(input_gradient)->Args({128, 256, 128})->Args({128, 128, 10})->Args({256, 2048, 2048});
 BENCHMARK(forward_int8)
     ->Args({1, 256, 784})
     ->Args({32, 256, 784})
     ->Args({128, 256, 784})
     ->Args({128, 128, 256})
     ->Args({128, 10, 128})
-    ->Args({2048, 2048, 2048});
+    ->Args({256, 2048, 2048})
+    ->Args({10000, 256, 784});
 
 }  // namespace
 }  // namespace octet::bench

@@ -1,6 +1,7 @@
 #include <octet/bench/bench.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/quant/fake_quant.h>
 
 #include <vector>
 
@@ -12,12 +13,6 @@ namespace {
 constexpr std::size_t kPixels = 128 * 784;
 constexpr std::size_t kWeights = 784 * 256;
 constexpr CodeGrid kGrid{1.0F / 255.0F, -128, -128, 127};
-
-std::vector<float> floats(std::size_t count) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 1000) / 1000.0F;
-  return values;
-}
 
 /// Runs `run` and counts `bytes` read and written.
 template <class Run>
@@ -85,10 +80,30 @@ void adam(benchmark::State& state) {
        [&](const Passes& p) { p.adam(w.data(), m.data(), v.data(), g.data(), kWeights, step); });
 }
 
+/// TensorFlow's fake quantization of a kernel, as Simulation::fake_quant trains.
+void fake_quant(benchmark::State& state) {
+  const std::vector<float> in = floats(kWeights);
+  std::vector<float> out(kWeights);
+  const NudgedRange range = nudge(-1.0F, 1.0F, 8, true, "kernel");
+  pass(state, 8 * kWeights, [&](const Passes&) { fake_quant_divide(in, range, out); });
+}
+
+void window_gradient(benchmark::State& state) {
+  const std::vector<float> in = floats(kPixels);
+  const std::vector<float> gradient(kPixels, 1.0F);
+  std::vector<float> out(kPixels);
+  const GradientWindow window{-0.5F, 0.5F, -1.0F, 1.0F};
+  pass(state, 12 * kPixels, [&](const Passes& p) {
+    p.window_gradient(in.data(), gradient.data(), kPixels, window, out.data());
+  });
+}
+
 BENCHMARK(bytes_to_unit);
 BENCHMARK(quantize);
 BENCHMARK(dequantize);
 BENCHMARK(requantize);
+BENCHMARK(fake_quant);
+BENCHMARK(window_gradient);
 BENCHMARK(min_max);
 BENCHMARK(pack_kernel);
 BENCHMARK(adam);

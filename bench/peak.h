@@ -7,8 +7,10 @@ namespace octet::bench {
 struct Peak {
   /// Float multiply-adds, two operations each.
   double float_ops_per_second = 0.0;
-  /// int8 dot products (VNNI); 0 where the processor has none.
+  /// int8 dot products (VNNI), two operations a product; 0 where the processor has none.
   double int8_ops_per_second = 0.0;
+  double read_bytes_per_second = 0.0;
+  /// Bytes copied, each of them read once and written once.
   double copied_bytes_per_second = 0.0;
 };
 

@@ -1,51 +1,76 @@
 #include <octet/bench/bench.h>
 #include <octet/bench/networks.h>
 
-// An epoch of a hundred steps through Trainer::fit, float and quantized, of several batch sizes.
-// The floor is the step's products at the peak of the processor.
+// Training through Trainer::fit, float and quantized: steps of several batch sizes (a hundred of
+// them timed together), of a wide network, and an epoch of as many images as MNIST has. The floor
+// is the products at the peak of the processor.
 
 namespace octet::bench {
 namespace {
 
 constexpr std::size_t kSteps = 100;
-/// Multiply-adds of a step, for each image: forward, kernel gradients, and input gradients of all
-/// but the first layer, two operations each.
-constexpr double kForward = 2.0 * (784 * 256 + 256 * 128 + 128 * 10);
-constexpr double kBackward = kForward + 2.0 * (256 * 128 + 128 * 10);
+constexpr std::size_t kWideSteps = 5;
+constexpr std::size_t kEpochImages = 60'000;
+const Shapes kWide{.hidden = {2048, 2048}};
 
-void epoch(benchmark::State& state, Sequential& model, bool quantized) {
+/// Fits `steps` steps again and again; an iteration is one step, or all of them as one epoch.
+void fit(benchmark::State& state, Sequential& model, const Shapes& shapes, std::size_t images,
+         bool each_step) {
   const auto batch = static_cast<std::size_t>(state.range(0));
-  const Dataset data = noise(batch * kSteps);
+  const Dataset data = noise(images, shapes.inputs);
+  const double parts = each_step ? static_cast<double>(images) / static_cast<double>(batch) : 1.0;
   Trainer trainer(model, Adam(), {.batch_size = batch});
   int epochs = 0;
   for (auto _ : state) {
     // Seconds of the steps alone, without what comes before and after an epoch.
-    state.SetIterationTime(trainer.fit(data, ++epochs).back().seconds);
+    state.SetIterationTime(trainer.fit(data, ++epochs).back().seconds / parts);
   }
-  const double images = static_cast<double>(batch * kSteps);
-  const double forward_peak = quantized && peak().int8_ops_per_second > 0.0
-                                  ? peak().int8_ops_per_second
-                                  : peak().float_ops_per_second;
-  const double floor = images * (kForward / forward_peak + kBackward / peak().float_ops_per_second);
-  state.counters["step"] =
-      benchmark::Counter(static_cast<double>(kSteps) * static_cast<double>(state.iterations()),
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["floor_share"] = benchmark::Counter(
-      floor * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  count_floor(state,
+              static_cast<double>(images) / parts * training_floor(shapes, is_quantized(model)));
 }
 
-void epoch_float(benchmark::State& state) {
-  Sequential model = mlp();
-  epoch(state, model, false);
+template <bool quantized>
+Sequential network(const Shapes& shapes) {
+  Sequential model = mlp(shapes);
+  if constexpr (quantized) return quantize_model(model);
+  return model;
 }
 
-void epoch_qat(benchmark::State& state) {
-  Sequential model = quantize_model(mlp());
-  epoch(state, model, true);
+template <bool quantized>
+void step(benchmark::State& state) {
+  Sequential model = network<quantized>({});
+  fit(state, model, {}, static_cast<std::size_t>(state.range(0)) * kSteps, true);
 }
 
-BENCHMARK(epoch_float)->Arg(32)->Arg(128)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(epoch_qat)->Arg(32)->Arg(128)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
+template <bool quantized>
+void step_wide(benchmark::State& state) {
+  Sequential model = network<quantized>(kWide);
+  fit(state, model, kWide, static_cast<std::size_t>(state.range(0)) * kWideSteps, true);
+}
+
+template <bool quantized>
+void epoch(benchmark::State& state) {
+  Sequential model = network<quantized>({});
+  fit(state, model, {}, kEpochImages, false);
+}
+
+constexpr auto kMicro = benchmark::kMicrosecond;
+constexpr auto kMilli = benchmark::kMillisecond;
+
+void batches(benchmark::internal::Benchmark* timed) {
+  timed->Arg(32)->Arg(128)->Arg(512)->UseManualTime()->Unit(kMicro);
+}
+
+BENCHMARK_TEMPLATE(step, false)->Name("step_float")->Apply(batches);
+BENCHMARK_TEMPLATE(step, true)->Name("step_qat")->Apply(batches);
+BENCHMARK_TEMPLATE(step_wide, false)
+    ->Name("step_wide_float")
+    ->Arg(256)
+    ->UseManualTime()
+    ->Unit(kMicro);
+BENCHMARK_TEMPLATE(step_wide, true)->Name("step_wide_qat")->Arg(256)->UseManualTime()->Unit(kMicro);
+BENCHMARK_TEMPLATE(epoch, false)->Name("epoch_float")->Arg(128)->UseManualTime()->Unit(kMilli);
+BENCHMARK_TEMPLATE(epoch, true)->Name("epoch_qat")->Arg(128)->UseManualTime()->Unit(kMilli);
 
 }  // namespace
 }  // namespace octet::bench

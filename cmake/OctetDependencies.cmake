@@ -24,7 +24,7 @@ if(NOT OCTET_FLATC)
   message(FATAL_ERROR "octet needs flatc, which was not found. "
     "On Debian or Ubuntu: apt-get install flatbuffers-compiler")
 endif()
-if(OCTET_BUILD_EXAMPLES OR OCTET_BUILD_TOOLS)
+if(OCTET_BUILD_EXAMPLES OR OCTET_BUILD_TOOLS OR OCTET_BUILD_BENCH)
   octet_find(CLI11 libcli11-dev)
 endif()
 if(OCTET_BUILD_TESTS)

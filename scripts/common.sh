@@ -36,6 +36,7 @@ LIST
 octet_has() {
   case $1 in
     program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
+    file:*) [ -e "${1#file:}" ] ;;
     header:*) [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ;;
   esac
 }

@@ -1,0 +1,71 @@
+// Measures Octet alone, one thing a process; prints one line of JSON. scripts/bench.sh runs it.
+
+#include <fmt/format.h>
+#include <octet/bench/measure/measure.h>
+#include <octet/bench/timing.h>
+#include <octet/core/error.h>
+#include <octet/core/parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+namespace {
+
+using namespace octet;
+
+struct Arguments {
+  bench::TrainRequest train;
+  std::string mode = "float";
+  std::filesystem::path run;
+  std::filesystem::path data;
+  int threads = 1;
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.require_subcommand(1);
+  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_subcommand("peak", "What one core of this machine can do at most");
+  CLI::App* train = app.add_subcommand("train", "Time, memory and start-up of training");
+  train->add_option("--mode", arguments.mode)
+      ->check(CLI::IsMember({"float", "qat"}))
+      ->capture_default_str();
+  train->add_option("--batch", arguments.train.batch)->check(CLI::Range(1, 1 << 20));
+  train->add_option("--hidden", arguments.train.hidden)->delimiter(',');
+  train->add_option("--epochs", arguments.train.epochs)->check(CLI::Range(1, 1000));
+  train->add_option("--images", arguments.train.images, "Of noise")->check(CLI::Range(1, 1 << 24));
+  train->add_option("--data", arguments.train.data, "Folder with IDX files, instead of noise");
+  train->add_flag("--profile", arguments.train.profile, "Where the time of a step goes");
+  CLI::App* infer = app.add_subcommand("infer", "Interpreter::invoke and setting it up");
+  infer->add_option("--run", arguments.run, "Folder that mnist_qat has written")->required();
+  infer->add_option("--data", arguments.data, "Folder with IDX files")->required();
+}
+
+nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double begin) {
+  set_num_threads(arguments.threads);
+  if (app.got_subcommand("peak")) return bench::measure_peak();
+  if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
+  return bench::measure_inference(arguments.run, arguments.data);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double begin = bench::now();
+  try {
+    Arguments arguments;
+    CLI::App app("Measures Octet's training and inference on this machine.", "octet_measure");
+    add_options(app, arguments);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : 2;
+    }
+    arguments.train.quantized = arguments.mode == "qat";
+    fmt::print("{}\n", measure(app, arguments, begin).dump());
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "octet_measure: %s\n", error.what());
+    return 1;
+  }
+}

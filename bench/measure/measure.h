@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace octet::bench {
+
+struct TrainRequest {
+  bool quantized = false;
+  std::size_t batch = 128;
+  std::vector<std::int64_t> hidden = {256, 128};
+  int epochs = 3;
+  /// A folder with IDX files; empty: noise of `images` images.
+  std::filesystem::path data;
+  std::size_t images = 12'800;
+  /// Adds the phases of a step: "phase NN <name>", microseconds a step, and explained, their share.
+  bool profile = false;
+};
+
+/// Trains in this process, whose `begin` on the clock of bench/timing.h is given. s_per_epoch and
+/// us_per_image are of the steps alone; start_s is what passes up to the first step beside reading
+/// the data; evaluate_share and integer_share say what part of an epoch's seconds the evaluation
+/// after it takes, and that of the integers alone (with test data only).
+nlohmann::json measure_training(const TrainRequest& request, double begin);
+
+/// Times Interpreter::invoke on the network that mnist_qat left in `run`, int8 and float in and
+/// out, at batch 1, 32 and 10,000, and setting the interpreter up; `data` is a folder with IDX
+/// files.
+nlohmann::json measure_inference(const std::filesystem::path& run,
+                                 const std::filesystem::path& data);
+
+/// bench/peak.h.
+nlohmann::json measure_peak();
+
+/// The most memory that this process has had, in megabytes.
+double peak_megabytes();
+
+}  // namespace octet::bench
