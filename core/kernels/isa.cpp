@@ -2,6 +2,10 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -10,6 +14,17 @@ namespace octet {
 namespace {
 
 std::atomic<const KernelTable*> forced{nullptr};
+
+#if defined(__x86_64__)
+/// Whether CPUID leaf 7.1 tells of AVX-VNNI: the compilers' own list of features is too old.
+bool has_avx_vnni() {
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1U << 4U)) != 0;
+}
+#endif
 
 const KernelTable* choose() {
   const auto available = available_kernels();
@@ -32,6 +47,8 @@ std::string_view to_string(Isa isa) {
       return "portable";
     case Isa::avx2:
       return "avx2";
+    case Isa::avx_vnni:
+      return "avx_vnni";
     case Isa::avx512:
       return "avx512";
     case Isa::avx512_vnni:
@@ -45,6 +62,7 @@ std::vector<const KernelTable*> available_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     tables.push_back(&detail::kAvx2Kernels);
+    if (has_avx_vnni()) tables.push_back(&detail::kAvxVnniKernels);
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
       tables.push_back(&detail::kAvx512Kernels);
