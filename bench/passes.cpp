@@ -15,7 +15,7 @@ constexpr CodeGrid kGrid{1.0F / 255.0F, -128, -128, 127};
 
 std::vector<float> floats(std::size_t count) {
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 1000) / 1000.0F;
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 65521) / 65521.0F;
   return values;
 }
 

@@ -17,8 +17,12 @@ namespace octet {
 namespace {
 
 constexpr Index kMaxDepth = 131071;
-constexpr Index kRowsPerChunk = 32;
-constexpr int kMaxRows = 8;
+/// Packed weights up to this size stay in the second-level cache. Then each tile of rows is
+/// multiplied by all of them, so that its sums stay in the first; of larger ones each panel is used
+/// for several tiles before the next is fetched.
+constexpr Index kCachedBytes = Index{1} << 20;
+constexpr Index kTilesPerPanel = 4;
+constexpr int kMaxRows = 16;
 constexpr int kMaxCols = 32;
 /// Kernels of fewer weights are packed by one thread.
 constexpr Index kParallelWeights = Index{1} << 14;
@@ -32,10 +36,10 @@ std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
   return {memory, [](std::int8_t* p) { ::operator delete[](p, std::align_val_t{64}); }};
 }
 
-/// k, filled up as the tiles want it.
+/// k, filled up as the tiles want it; never nothing.
 Index depth_of(const KernelTable& table, Index k) {
   const Index step = table.s8_depth_step;
-  return (k + step - 1) / step * step;
+  return (std::max<Index>(k, 1) + step - 1) / step * step;
 }
 
 /// Codes of a column that lie side by side.
@@ -68,6 +72,13 @@ class Lent {
 /// Rows of x as the tiles read them: shifted or widened, and padded to whole groups.
 void prepare_rows(const KernelTable& table, const std::int8_t* x, Index x_stride, Index rows,
                   Index k, std::uint8_t* out, Index out_stride) {
+  if (x_stride == k && out_stride == k * table.s8_x_bytes) {
+    // One row as long as all of them.
+    k *= rows;
+    x_stride = k;
+    out_stride *= rows;
+    rows = 1;
+  }
   const auto size = static_cast<std::size_t>(k);
   for (Index i = 0; i < rows; ++i) {
     const std::int8_t* from = x + i * x_stride;
@@ -240,10 +251,15 @@ void run(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
     }
     if (take) take(first, first + count, sums);
   };
-  const Index tile = table.s8_rows;
-  const Index rows = (kRowsPerChunk + tile - 1) / tile * tile;
-  const Index rows_per_chunk = m * n * w.depth() < kParallelWork ? m : rows;
-  parallel_for(static_cast<std::size_t>(m), static_cast<std::size_t>(rows_per_chunk), run_rows);
+  const bool cached = n * w.depth() * table.s8_w_bytes <= kCachedBytes;
+  const Index rows_per_chunk = table.s8_rows * (cached ? 1 : kTilesPerPanel);
+  const bool parallel = m * n * w.depth() >= kParallelWork;
+  const auto run_chunks = [&](std::size_t begin, std::size_t end) {
+    const auto step = static_cast<std::size_t>(rows_per_chunk);
+    for (std::size_t i = begin; i < end; i += step) run_rows(i, std::min(end, i + step));
+  };
+  const Index grain = parallel ? rows_per_chunk : m;
+  parallel_for(static_cast<std::size_t>(m), static_cast<std::size_t>(grain), run_chunks);
 }
 
 }  // namespace

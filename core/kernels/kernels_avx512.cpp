@@ -15,7 +15,7 @@ template <int R>
 void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
               Index c_stride, bool from_c) {
   __m512 acc[R][2];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
@@ -25,14 +25,14 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   for (Index kk = 0; kk < k; ++kk) {
     const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
     const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const __m512 x = _mm512_set1_ps(a[r * a_row + kk * a_step]);
       acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) _mm512_storeu_ps(c + r * c_stride + v * 16, acc[r][v]);
@@ -62,7 +62,7 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
 }
 
 // 16 sums are enough to hide the latency of the instruction.
-constexpr int kS8Rows = 8;
+constexpr int kS8Rows = 12;
 constexpr int kS8Cols = 32;
 #if defined(OCTET_VNNI)
 constexpr Isa kIsa = Isa::avx512_vnni;
@@ -101,9 +101,9 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
   constexpr int kApart = R == 1 ? 6 : R == 2 ? 3 : R == 3 ? 2 : 1;
   const Index groups = depth / kS8Group;
   __m512i sum[kApart][R][2];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int u = 0; u < kApart; ++u) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       sum[u][r][0] = u == 0 ? _mm512_loadu_si512(start) : _mm512_setzero_si512();
       sum[u][r][1] = u == 0 ? _mm512_loadu_si512(start + 16) : _mm512_setzero_si512();
@@ -113,7 +113,7 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     const std::int8_t* p = panel + g * kS8Cols * kS8Group;
     const __m512i w0 = load_weights(p);
     const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       std::int32_t codes;
       __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
@@ -124,13 +124,13 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
   };
   Index g = 0;
   for (; g + kApart <= groups; g += kApart) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int u = 0; u < kApart; ++u) add_group(g + u, u);
   }
   for (; g < groups; ++g) add_group(g, 0);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int u = 1; u < kApart; ++u) {
       sum[0][r][0] = _mm512_add_epi32(sum[0][r][0], sum[u][r][0]);
       sum[0][r][1] = _mm512_add_epi32(sum[0][r][1], sum[u][r][1]);

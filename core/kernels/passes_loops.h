@@ -16,8 +16,26 @@ static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<float>(in[i]) / 255.0F;
 }
 
+/// Calls run(i) for blocks [i, i + size of a block) that cover [0, size); the last one overlaps the
+/// one before, so that no element is left for a slow loop over single ones. False where size is
+/// less than a block.
+template <std::size_t block, class Run>
+[[gnu::always_inline]] static inline bool in_blocks(std::size_t size, Run run) {
+  if (size < block) return false;
+  for (std::size_t i = 0; i + block <= size; i += block) run(i);
+  if (size % block != 0) run(size - block);
+  return true;
+}
+
 static void shift_codes(const std::int8_t* __restrict in, std::size_t size, std::int32_t shift,
                         std::uint8_t* __restrict out) {
+  constexpr std::size_t kBlock = 64;
+  const auto shift_block = [&](std::size_t first) __attribute__((always_inline)) {
+    for (std::size_t i = first; i < first + kBlock; ++i) {
+      out[i] = static_cast<std::uint8_t>(in[i] + shift);
+    }
+  };
+  if (in_blocks<kBlock>(size, shift_block)) return;
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::uint8_t>(in[i] + shift);
 }
 
