@@ -22,7 +22,7 @@ constexpr Index kMaxDepth = 131071;
 /// for several tiles before the next is fetched.
 constexpr Index kCachedBytes = Index{1} << 20;
 constexpr Index kTilesPerPanel = 4;
-constexpr int kMaxRows = 16;
+constexpr int kMaxRows = 32;
 constexpr int kMaxCols = 32;
 /// Kernels of fewer weights are packed by one thread.
 constexpr Index kParallelWeights = Index{1} << 14;
@@ -46,6 +46,10 @@ Index depth_of(const KernelTable& table, Index k) {
 Index group_of(const KernelTable& table, Index k) {
   return table.s8_group == 0 ? depth_of(table, k) : table.s8_group;
 }
+
+struct alignas(64) CacheLine {
+  std::uint8_t bytes[64];
+};
 
 /// Memory of the product before, lent to one at a time: rows_done may make another.
 template <class T, class Tag>
@@ -245,9 +249,10 @@ void run(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
                                                           : 0);
     std::int32_t* sums = acc == nullptr ? own.data() : acc + first * n;
     {
-      Lent<std::uint8_t, struct CodesTag> codes(static_cast<std::size_t>(count * x_bytes));
-      prepare_rows(table, x + first * x_stride, x_stride, count, w.depth(), codes.data(), x_bytes);
-      multiply_rows(w, count, codes.data(), x_bytes, starts.data(), sums);
+      Lent<CacheLine, struct CodesTag> lines(static_cast<std::size_t>(count * x_bytes / 64 + 1));
+      std::uint8_t* codes = lines.data()->bytes;
+      prepare_rows(table, x + first * x_stride, x_stride, count, w.depth(), codes, x_bytes);
+      multiply_rows(w, count, codes, x_bytes, starts.data(), sums);
     }
     if (take) take(first, first + count, sums);
   };

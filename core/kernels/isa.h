@@ -10,7 +10,7 @@
 namespace octet {
 
 /// Code paths of the kernels, from the plainest up. All of them give the same bits.
-enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni };
+enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx };
 
 std::string_view to_string(Isa isa);
 
@@ -67,6 +67,7 @@ extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
+extern const KernelTable kAmxKernels;
 }  // namespace detail
 
 }  // namespace octet

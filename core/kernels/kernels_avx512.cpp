@@ -2,8 +2,12 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 
-// Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI (OCTET_VNNI). No function of the
-// standard library is called here: see kernels_avx2.cpp.
+#if defined(OCTET_VNNI)
+#include <octet/core/kernels/tiles_amx.h>
+#endif
+
+// Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI and AMX (OCTET_VNNI). No function
+// of the standard library is called here: see kernels_avx2.cpp.
 
 namespace octet {
 namespace {
@@ -152,6 +156,18 @@ void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
   s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
 }
 
+#if defined(OCTET_VNNI)
+/// Few rows are quicker without the tiles of AMX.
+void s8_amx(int rows, Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+            const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+  constexpr int kFew = 4;
+  if (rows <= kFew) {
+    return s8_up_to<kFew>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+  }
+  amx::s8_tile(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+}
+#endif
+
 }  // namespace
 
 namespace detail {
@@ -173,6 +189,22 @@ const KernelTable kAvx512Kernels
        1,
        s8_up_to<kS8Rows>,
        passes::all<kCols, kS8Cols, kS8Group, std::int8_t>()};
+
+#if defined(OCTET_VNNI)
+const KernelTable kAmxKernels = {Isa::amx,
+                                 kRows,
+                                 kCols,
+                                 f32_tile,
+                                 amx::kRows,
+                                 kS8Cols,
+                                 kS8Group,
+                                 amx::kDepthStep,
+                                 kS8Offset,
+                                 kS8XBytes,
+                                 1,
+                                 s8_amx,
+                                 passes::all<kCols, kS8Cols, kS8Group, std::int8_t>()};
+#endif
 }  // namespace detail
 
 }  // namespace octet
