@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/parallel.h>
 #include <octet/deploy/interpreter_impl.h>
 
 #include <algorithm>
@@ -12,6 +13,10 @@ namespace {
 constexpr std::string_view kRoundingKey = "octet.rounding";
 constexpr std::size_t kMaxTensorBytes = (std::size_t{1} << 31U) - 1;
 constexpr std::size_t kMaxArenaBytes = std::size_t{1} << 32U;
+constexpr Index kLeastBlock = 32;
+constexpr Index kMostBlock = 128;
+
+Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
 detail::Arena make_arena(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
@@ -65,18 +70,40 @@ void Interpreter::Impl::make_kernels() {
   }
 }
 
-std::size_t Interpreter::Impl::bytes_of(std::int32_t index) const {
+std::size_t Interpreter::Impl::sample_bytes(std::int32_t index) const {
   const ModelTensor& tensor = model->tensors[at(index)];
-  return static_cast<std::size_t>(samples_of(index) * tensor.size()) * size_of(tensor.dtype);
+  return static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
 }
 
-/// When each tensor is in use, in steps of operators, then one block of scratch per operator.
-std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses() const {
+/// Cuts the batch into blocks whose tensors stay in the second-level cache from operator to
+/// operator, for as many threads as there are.
+void Interpreter::Impl::cut(Index new_batch) {
+  batch = new_batch;
+  const auto threads = static_cast<Index>(num_threads());
+  lanes = static_cast<std::size_t>(std::clamp<Index>(batch / kLeastBlock, 1, threads));
+  const Index of_lane = divided_up(batch, static_cast<Index>(lanes));
+  const Index of_block = divided_up(of_lane, divided_up(of_lane, kMostBlock));
+  block = std::min(batch, divided_up(of_block, kLeastBlock) * kLeastBlock);
+  lanes = std::min(lanes, static_cast<std::size_t>(divided_up(batch, block)));
+  per_lane.assign(model->tensors.size(), false);
+  for (std::size_t i = 0; i < per_lane.size(); ++i) {
+    per_lane[i] = batched[i] && !options.keep_tensors;
+  }
+  if (block == batch) return;
+  // What users fill in and read is there whole.
+  for (const std::int32_t i : model->inputs) per_lane[at(i)] = false;
+  for (const std::int32_t i : model->outputs) per_lane[at(i)] = false;
+}
+
+/// When the tensors of each lane, or those that are there once, are in use, in steps of operators.
+std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses(bool of_lane) const {
   const auto last_step = static_cast<std::ptrdiff_t>(model->operators.size());
   std::vector<detail::MemoryUse> uses(model->tensors.size());
   const auto begin = [&](std::int32_t i, std::ptrdiff_t step) {
-    uses[at(i)] = options.keep_tensors ? detail::MemoryUse{bytes_of(i), -1, last_step}
-                                       : detail::MemoryUse{bytes_of(i), step, step};
+    if (per_lane[at(i)] != of_lane) return;
+    const auto samples = static_cast<std::size_t>(batched[at(i)] ? block : 1);
+    uses[at(i)] = of_lane ? detail::MemoryUse{samples * sample_bytes(i), step, step}
+                          : detail::MemoryUse{bytes_of(i), -1, last_step};
   };
   const auto extend = [&](std::int32_t i, std::ptrdiff_t step) {
     uses[at(i)].last = std::max(uses[at(i)].last, step);
@@ -87,7 +114,6 @@ std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses() const {
     const auto step = static_cast<std::ptrdiff_t>(i);
     extend(op.inputs[0], step);
     begin(op.outputs[0], step);
-    uses.push_back({kernels[i]->scratch_bytes(samples_of(op.inputs[0])), step, step});
   }
   for (const std::int32_t i : model->outputs) extend(i, last_step);
   return uses;
@@ -113,22 +139,27 @@ void Interpreter::Impl::plan(Index new_batch) {
         fmt::format("Interpreter: expected a batch of at least 1, found {}", new_batch));
   }
   check_memory(new_batch);
-  const Index old_batch = std::exchange(batch, new_batch);
-  const auto memory = detail::plan_memory(memory_uses());
-  if (memory.total_bytes > kMaxArenaBytes) {
-    batch = old_batch;
+  const Index old_batch = batch;
+  cut(new_batch);
+  const auto shared = detail::plan_memory(memory_uses(false));
+  const auto of_lane = detail::plan_memory(memory_uses(true));
+  const std::size_t bytes = shared.total_bytes + lanes * of_lane.total_bytes;
+  if (bytes > kMaxArenaBytes) {
+    cut(old_batch);
     throw InvalidArgument(fmt::format("Interpreter: a batch of {} needs {} bytes, more than {}",
-                                      new_batch, memory.total_bytes, kMaxArenaBytes));
+                                      new_batch, bytes, kMaxArenaBytes));
   }
-  arena_bytes = memory.total_bytes;
+  arena_bytes = bytes;
+  lane_bytes = of_lane.total_bytes;
   arena = make_arena(arena_bytes);
-  place_tensors(memory);
+  place_tensors(shared, of_lane);
   // Threads and their buffers come into being here, not in the first invoke().
   invoke();
   std::memset(arena.get(), 0, arena_bytes);
 }
 
-void Interpreter::Impl::place_tensors(const detail::MemoryPlan& memory) {
+void Interpreter::Impl::place_tensors(const detail::MemoryPlan& shared,
+                                      const detail::MemoryPlan& of_lane) {
   const std::size_t count = model->tensors.size();
   writable.assign(count, nullptr);
   readable.assign(count, nullptr);
@@ -137,22 +168,38 @@ void Interpreter::Impl::place_tensors(const detail::MemoryPlan& memory) {
     if (tensor.is_constant()) {
       readable[i] = reinterpret_cast<const std::byte*>(tensor.data.data());
     } else {
-      writable[i] = arena.get() + memory.offsets[i];
+      writable[i] =
+          arena.get() + (per_lane[i] ? shared.total_bytes + of_lane.offsets[i] : shared.offsets[i]);
       readable[i] = writable[i];
     }
   }
-  scratch.clear();
+}
+
+std::size_t Interpreter::Impl::offset(std::int32_t tensor, Index first, std::size_t lane) const {
+  if (per_lane[at(tensor)]) return lane * lane_bytes;
+  return batched[at(tensor)] ? static_cast<std::size_t>(first) * sample_bytes(tensor) : 0;
+}
+
+void Interpreter::Impl::run_operators(bool on_samples, Index first, Index count, std::size_t lane) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    scratch.push_back(arena.get() + memory.offsets[count + i]);
+    const Operator& op = model->operators[i];
+    const std::int32_t in = op.inputs[0];
+    const std::int32_t out = op.outputs[0];
+    if (batched[at(in)] != on_samples) continue;
+    kernels[i]->run(count, readable[at(in)] + offset(in, first, lane),
+                    writable[at(out)] + offset(out, first, lane));
   }
 }
 
 void Interpreter::Impl::invoke() {
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Operator& op = model->operators[i];
-    kernels[i]->run(samples_of(op.inputs[0]), readable[at(op.inputs[0])],
-                    writable[at(op.outputs[0])], scratch[i]);
-  }
+  run_operators(false, 0, 1, 0);
+  if (block == batch) return run_operators(true, 0, batch, 0);
+  parallel_for(lanes, 1, [&](std::size_t lane, std::size_t /*end*/) {
+    const Index stride = static_cast<Index>(lanes) * block;
+    for (Index first = static_cast<Index>(lane) * block; first < batch; first += stride) {
+      run_operators(true, first, std::min(block, batch - first), lane);
+    }
+  });
 }
 
 Interpreter::Interpreter(IntegerModel model, InterpreterOptions options)

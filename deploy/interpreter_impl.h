@@ -27,12 +27,20 @@ struct Interpreter::Impl {
   void make_kernels();
   void plan(Index new_batch);
   void check_memory(Index new_batch) const;
-  std::vector<detail::MemoryUse> memory_uses() const;
-  void place_tensors(const detail::MemoryPlan& memory);
+  void cut(Index new_batch);
+  std::vector<detail::MemoryUse> memory_uses(bool of_lane) const;
+  void place_tensors(const detail::MemoryPlan& shared, const detail::MemoryPlan& of_lane);
   void invoke();
+  /// Runs the operators that work on samples, or those on constants, for samples from `first` on.
+  void run_operators(bool on_samples, Index first, Index count, std::size_t lane);
+  /// Bytes from the tensor's start to its sample `first`, or to its block of this lane.
+  std::size_t offset(std::int32_t tensor, Index first, std::size_t lane) const;
 
   Index samples_of(std::int32_t tensor) const { return batched[at(tensor)] ? batch : 1; }
-  std::size_t bytes_of(std::int32_t index) const;
+  std::size_t sample_bytes(std::int32_t index) const;
+  std::size_t bytes_of(std::int32_t index) const {
+    return static_cast<std::size_t>(samples_of(index)) * sample_bytes(index);
+  }
   TensorDetails details(std::int32_t index) const;
   std::vector<TensorDetails> details(const std::vector<std::int32_t>& indices) const;
 
@@ -49,18 +57,24 @@ struct Interpreter::Impl {
   InterpreterOptions options;
   Rounding rounding = Rounding::fp32;
   Index batch = 1;
+  /// Samples that go through all operators before the next ones do, and how many such blocks are
+  /// under way at a time, each on a thread and with intermediate tensors of its own.
+  Index block = 1;
+  std::size_t lanes = 1;
   /// By tensor: whether an input or an operator gives it its value, and whether that comes once
   /// per sample (what constants alone give comes once).
   std::vector<bool> computed;
   std::vector<bool> batched;
   std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  /// The plan's memory: what is there once, and then what each lane has.
   std::size_t arena_bytes = 0;
+  std::size_t lane_bytes = 0;
   detail::Arena arena;
   /// By tensor: where to write (null for a constant), and where to read.
   std::vector<std::byte*> writable;
   std::vector<const std::byte*> readable;
-  /// By operator.
-  std::vector<std::byte*> scratch;
+  /// By tensor: whether each lane has its own, of `block` samples.
+  std::vector<bool> per_lane;
 };
 
 }  // namespace octet

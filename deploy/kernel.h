@@ -21,13 +21,9 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  /// Memory that run() needs beside its operands.
-  virtual std::size_t scratch_bytes(Index /*samples*/) const { return 0; }
-
-  /// Computes `samples` samples of the model's own shapes, laid end to end. Allocates nothing of
-  /// its own and does not throw.
-  virtual void run(Index samples, const std::byte* in, std::byte* out,
-                   std::byte* scratch) const = 0;
+  /// Computes `samples` samples of the model's own shapes, laid end to end. Does not throw, and
+  /// allocates only what a thread keeps for the next call.
+  virtual void run(Index samples, const std::byte* in, std::byte* out) const = 0;
 };
 
 /// An operator of a validated model and its operands.

@@ -39,8 +39,7 @@ class FloatFullyConnected final : public Kernel {
     if (source.has_operand(2)) bias_ = copy(source.operand(2));
   }
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     auto* y = reinterpret_cast<float*>(out);
     gemm_f32(samples * rows_, units_, depth_, {reinterpret_cast<const float*>(in), depth_},
              {weights_.data(), depth_, Transpose::yes}, y, units_);
@@ -72,8 +71,7 @@ class FloatSoftmax final : public Kernel {
         rows_(static_cast<std::size_t>(source.input().size()) / row_),
         beta_(source.op.beta) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const float*>(in);
     auto* y = reinterpret_cast<float*>(out);
     const std::size_t rows = static_cast<std::size_t>(samples) * rows_;
@@ -102,8 +100,7 @@ class FloatMap final : public Kernel {
   FloatMap(std::int64_t size, Function function)
       : size_(static_cast<std::size_t>(size)), function_(function) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const float*>(in);
     auto* y = reinterpret_cast<float*>(out);
     parallel_for(static_cast<std::size_t>(samples) * size_, kElementsPerChunk,

@@ -54,22 +54,18 @@ class FullyConnected final : public Kernel {
     n_.weights = {};
   }
 
-  std::size_t scratch_bytes(Index samples) const override {
-    return static_cast<std::size_t>(samples * n_.rows * n_.units) * sizeof(std::int32_t);
-  }
-
-  void run(Index samples, const std::byte* in, std::byte* out, std::byte* scratch) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const std::int8_t*>(in);
     auto* y = reinterpret_cast<std::int8_t*>(out);
-    auto* acc = reinterpret_cast<std::int32_t*>(scratch);
     const auto units = static_cast<std::size_t>(n_.units);
-    gemm_s8(samples * n_.rows, x, n_.depth, weights_, acc, start_, [&](Index begin, Index end) {
-      const std::size_t at = static_cast<std::size_t>(begin) * units;
-      const std::span sums(acc + at, static_cast<std::size_t>(end - begin) * units);
-      if (n_.weight_zero_point != 0) subtract_rows(x + begin * n_.depth, sums);
-      n_.requantizer.requantize(sums, std::span(y + at, sums.size()), n_.output_zero_point,
-                                n_.range.lo, n_.range.hi);
-    });
+    gemm_s8(samples * n_.rows, x, n_.depth, weights_, start_,
+            [&](Index begin, Index end, std::int32_t* acc) {
+              const std::span sums(acc, static_cast<std::size_t>(end - begin) * units);
+              if (n_.weight_zero_point != 0) subtract_rows(x + begin * n_.depth, sums);
+              std::int8_t* codes = y + static_cast<std::size_t>(begin) * units;
+              n_.requantizer.requantize(sums, std::span(codes, sums.size()), n_.output_zero_point,
+                                        n_.range.lo, n_.range.hi);
+            });
   }
 
  private:

@@ -18,8 +18,7 @@ class ByteTable final : public Kernel {
   ByteTable(std::int64_t size, const std::array<std::uint8_t, 256>& table)
       : size_(static_cast<std::size_t>(size)), table_(table) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* from = reinterpret_cast<const std::uint8_t*>(in);
     auto* to = reinterpret_cast<std::uint8_t*>(out);
     parallel_for(static_cast<std::size_t>(samples) * size_, kElementsPerChunk,
@@ -60,8 +59,7 @@ class Softmax final : public Kernel {
     }
   }
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const std::int8_t*>(in);
     auto* y = reinterpret_cast<std::int8_t*>(out);
     parallel_for(static_cast<std::size_t>(samples) * rows_, kRowsPerChunk,
@@ -83,8 +81,7 @@ class Copy final : public Kernel {
   explicit Copy(const ModelTensor& tensor)
       : bytes_(static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype)) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     std::memcpy(out, in, static_cast<std::size_t>(samples) * bytes_);
   }
 

@@ -38,8 +38,7 @@ class Quantize final : public Kernel {
   explicit Quantize(const KernelSource& source)
       : codes_(source.output()), mode_(quantize_mode(source.rounding)) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const float*>(in);
     auto* q = reinterpret_cast<Code*>(out);
     const bool per_channel = codes_.params.per_channel();
@@ -65,8 +64,7 @@ class Dequantize final : public Kernel {
  public:
   explicit Dequantize(const KernelSource& source) : codes_(source.input()) {}
 
-  void run(Index samples, const std::byte* in, std::byte* out,
-           std::byte* /*scratch*/) const override {
+  void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* q = reinterpret_cast<const Code*>(in);
     auto* x = reinterpret_cast<float*>(out);
     const bool per_channel = codes_.params.per_channel();

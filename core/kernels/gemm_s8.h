@@ -47,7 +47,7 @@ class PackedS8 {
   PackedS8(Index n, Index k);
   Index panel_bytes() const;
   /// Where the code of row j that belongs to input i lies.
-  Index place(Index j, Index i) const;
+  std::int8_t* place(Index j, Index i) const;
 };
 
 /// acc[i, j] = start[j] + sum over k of x[i, k] * w[j, k], modulo 2^32, so exact where the result
@@ -60,5 +60,11 @@ class PackedS8 {
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
              std::span<const std::int32_t> start = {},
              FunctionRef<void(Index begin, Index end)> rows_done = {});
+
+/// The same where no one needs all sums at once: those of rows [begin, end) are given to `take`,
+/// which may change them, and their memory is then used again.
+void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
+             std::span<const std::int32_t> start,
+             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take);
 
 }  // namespace octet

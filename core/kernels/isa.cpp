@@ -2,6 +2,12 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -10,6 +16,36 @@ namespace octet {
 namespace {
 
 std::atomic<const KernelTable*> forced{nullptr};
+
+#if defined(__x86_64__)
+// The compilers' own lists of features are too old for these.
+
+bool has_avx_vnni() {
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1U << 4U)) != 0;
+}
+
+/// AMX with int8, which Linux lends to those processes that ask for it.
+bool has_amx() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  constexpr unsigned int kTilesAndInt8 = 3U << 24U;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  if ((edx & kTilesAndInt8) != kTilesAndInt8) return false;
+  constexpr long kRequestPermission = 0x1023;
+  constexpr long kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+#endif
 
 const KernelTable* choose() {
   const auto available = available_kernels();
@@ -32,12 +68,16 @@ std::string_view to_string(Isa isa) {
       return "portable";
     case Isa::avx2:
       return "avx2";
+    case Isa::avx_vnni:
+      return "avx_vnni";
     case Isa::avx512:
       return "avx512";
     case Isa::avx512_vnni:
+      return "avx512_vnni";
+    case Isa::amx:
       break;
   }
-  return "avx512_vnni";
+  return "amx";
 }
 
 std::vector<const KernelTable*> available_kernels() {
@@ -45,10 +85,14 @@ std::vector<const KernelTable*> available_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     tables.push_back(&detail::kAvx2Kernels);
+    if (has_avx_vnni()) tables.push_back(&detail::kAvxVnniKernels);
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
       tables.push_back(&detail::kAvx512Kernels);
-      if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&detail::kAvx512VnniKernels);
+      if (__builtin_cpu_supports("avx512vnni")) {
+        tables.push_back(&detail::kAvx512VnniKernels);
+        if (has_amx()) tables.push_back(&detail::kAmxKernels);
+      }
     }
   }
 #endif

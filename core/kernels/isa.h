@@ -10,7 +10,7 @@
 namespace octet {
 
 /// Code paths of the kernels, from the plainest up. All of them give the same bits.
-enum class Isa { portable, avx2, avx512, avx512_vnni };
+enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx };
 
 std::string_view to_string(Isa isa);
 
@@ -30,17 +30,21 @@ struct KernelTable {
 
   /// Rows of one tile of an int8 product.
   int s8_rows;
-  /// Columns of a packed int8 panel, and how many codes of k lie side by side in it.
+  /// Columns of a packed int8 panel, and how many codes of k lie side by side in it (0: all).
   int s8_cols;
   int s8_group;
+  /// Panels and prepared rows are filled up to a multiple of this many codes of k.
+  int s8_depth_step;
   /// What is added to a code of x to fit the instruction's operand (128 where it is unsigned);
   /// the driver takes 128 times the sum of the weights off again.
   int s8_offset;
-  /// Bytes of one prepared code of x: 1, or 2 where the path widens first.
+  /// Bytes of one prepared code of x, and of one packed weight: 1, or 2 where they are widened.
   int s8_x_bytes;
+  int s8_w_bytes;
   /// acc[r, j] = start[j] + sum over k of x[r, k] * panel[k, j] for r < rows <= s8_rows prepared
-  /// rows of x `x_stride` bytes apart, s8_cols columns; k counted in groups. Modulo 2^32.
-  void (*s8_tile)(int rows, Index groups, const std::uint8_t* x, Index x_stride,
+  /// rows of x `x_stride` bytes apart, s8_cols columns, k < depth (a multiple of s8_depth_step).
+  /// Modulo 2^32.
+  void (*s8_tile)(int rows, Index depth, const std::uint8_t* x, Index x_stride,
                   const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
                   Index acc_stride);
 
@@ -49,8 +53,8 @@ struct KernelTable {
 };
 
 /// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA
-/// names (portable, avx2, avx512, avx512_vnni). Throws InvalidArgument at first use where it names
-/// something unknown or something that this processor has not.
+/// names (portable, avx2, avx_vnni, ...; see to_string). Throws InvalidArgument at first use where
+/// it names something unknown or something that this processor has not.
 const KernelTable& kernels();
 
 /// Every code path that this processor can run, for tests that compare them.
@@ -62,8 +66,10 @@ void force_kernels(const KernelTable* table);
 namespace detail {
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
+extern const KernelTable kAmxKernels;
 }  // namespace detail
 
 }  // namespace octet

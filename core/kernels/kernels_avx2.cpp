@@ -2,8 +2,9 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 
-// Compiled for AVX2 and FMA. No function of the standard library is called here: an inline one
-// compiled for AVX2 could be the copy that the linker keeps for everyone.
+// Compiled for AVX2 and FMA, and once more with AVX-VNNI (OCTET_VNNI). No function of the standard
+// library is called here: an inline one compiled for AVX2 could be the copy that the linker keeps
+// for everyone.
 
 namespace octet {
 namespace {
@@ -49,72 +50,119 @@ void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, con
   f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
 }
 
-constexpr int kS8Rows = 4;
+// 12 sums, the weights, a code of x and a product fill the registers.
+constexpr int kS8Rows = 6;
 constexpr int kS8Cols = 16;
-constexpr int kS8Group = 2;
+#if defined(OCTET_VNNI)
+constexpr Isa kIsa = Isa::avx_vnni;
+using Weight = std::int8_t;
+constexpr int kS8Group = 4;
+constexpr int kS8Offset = 128;
 
+__m256i multiply_add(__m256i sum, __m256i x, __m256i w) {
+  // By hand: GCC 12 copies the registers of the intrinsic around.
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+  return sum;
+}
+#else
 // The u8 x s8 pair instruction of AVX2 saturates; widening to 16 bits first is exact.
+constexpr Isa kIsa = Isa::avx2;
+using Weight = std::int16_t;
+constexpr int kS8Group = 2;
+constexpr int kS8Offset = 0;
+
+__m256i multiply_add(__m256i sum, __m256i x, __m256i w) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
+}
+#endif
+constexpr int kS8XBytes = sizeof(Weight);
+
+/// Whole groups, and the rows of a kernel that are packed at a time.
+constexpr int kS8DepthStep = 4;
+
+/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
+/// before.
 template <int R>
-void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
              const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
-  __m256i sum[R][2];
+  constexpr int kApart = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
+  const Index groups = depth / kS8Group;
+  __m256i sum[kApart][R][2];
   const auto* first = reinterpret_cast<const __m256i*>(start);
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-    sum[r][0] = _mm256_loadu_si256(first);
-    sum[r][1] = _mm256_loadu_si256(first + 1);
-  }
-  for (Index g = 0; g < groups; ++g) {
-    const auto* p = reinterpret_cast<const __m128i*>(panel + g * kS8Cols * kS8Group);
-    const __m256i w0 = _mm256_cvtepi8_epi16(_mm_load_si128(p));
-    const __m256i w1 = _mm256_cvtepi8_epi16(_mm_load_si128(p + 1));
+  for (int u = 0; u < kApart; ++u) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      std::int32_t pair;
-      __builtin_memcpy(&pair, x + r * x_stride + g * 4, 4);
-      const __m256i codes = _mm256_set1_epi32(pair);
-      sum[r][0] = _mm256_add_epi32(sum[r][0], _mm256_madd_epi16(codes, w0));
-      sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(codes, w1));
+      sum[u][r][0] = u == 0 ? _mm256_loadu_si256(first) : _mm256_setzero_si256();
+      sum[u][r][1] = u == 0 ? _mm256_loadu_si256(first + 1) : _mm256_setzero_si256();
     }
   }
+  const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
+    const auto* p = reinterpret_cast<const __m256i*>(panel) + g * 2;
+    const __m256i w0 = _mm256_load_si256(p);
+    const __m256i w1 = _mm256_load_si256(p + 1);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      std::int32_t codes;
+      __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
+      const __m256i broadcast = _mm256_set1_epi32(codes);
+      sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
+      sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
+    }
+  };
+  Index g = 0;
+  for (; g + kApart <= groups; g += kApart) {
+#pragma GCC unroll 8
+    for (int u = 0; u < kApart; ++u) add_group(g + u, u);
+  }
+  for (; g < groups; ++g) add_group(g, 0);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int u = 1; u < kApart; ++u) {
+      sum[0][r][0] = _mm256_add_epi32(sum[0][r][0], sum[u][r][0]);
+      sum[0][r][1] = _mm256_add_epi32(sum[0][r][1], sum[u][r][1]);
+    }
     auto* out = reinterpret_cast<__m256i*>(acc + r * acc_stride);
-    _mm256_storeu_si256(out, sum[r][0]);
-    _mm256_storeu_si256(out + 1, sum[r][1]);
+    _mm256_storeu_si256(out, sum[0][r][0]);
+    _mm256_storeu_si256(out + 1, sum[0][r][1]);
   }
 }
 
-void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-             Index acc_stride) {
-  switch (rows) {
-    case 1:
-      return s8_rows<1>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 2:
-      return s8_rows<2>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 3:
-      return s8_rows<3>(groups, x, x_stride, panel, start, acc, acc_stride);
-    default:
-      return s8_rows<kS8Rows>(groups, x, x_stride, panel, start, acc, acc_stride);
+template <int R>
+void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
+              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+              Index acc_stride) {
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+    }
   }
+  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
 }
 
 }  // namespace
 
 namespace detail {
-const KernelTable kAvx2Kernels = {Isa::avx2,
-                                  kRows,
-                                  kCols,
-                                  kPackedRows,
-                                  f32_up_to<kRows>,
-                                  kS8Rows,
-                                  kS8Cols,
-                                  kS8Group,
-                                  0,
-                                  2,
-                                  s8_tile,
-                                  passes::all<kCols, kPackedRows, kS8Cols, kS8Group>()};
+#if defined(OCTET_VNNI)
+const KernelTable kAvxVnniKernels
+#else
+const KernelTable kAvx2Kernels
+#endif
+    = {kIsa,
+       kRows,
+       kCols,
+       kPackedRows,
+       f32_up_to<kRows>,
+       kS8Rows,
+       kS8Cols,
+       kS8Group,
+       kS8DepthStep,
+       kS8Offset,
+       kS8XBytes,
+       sizeof(Weight),
+       s8_up_to<kS8Rows>,
+       passes::all<kCols, kPackedRows, kS8Cols, kS8Group, Weight>()};
 }  // namespace detail
 
 }  // namespace octet

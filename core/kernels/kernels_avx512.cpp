@@ -2,8 +2,12 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 
-// Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI (OCTET_VNNI). No function of the
-// standard library is called here: see kernels_avx2.cpp.
+#if defined(OCTET_VNNI)
+#include <octet/core/kernels/tiles_amx.h>
+#endif
+
+// Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI and AMX (OCTET_VNNI). No function
+// of the standard library is called here: see kernels_avx2.cpp.
 
 namespace octet {
 namespace {
@@ -71,7 +75,7 @@ constexpr Passes passes_of_this_path(Passes passes) {
 }
 
 // 16 sums are enough to hide the latency of the instruction.
-constexpr int kS8Rows = 8;
+constexpr int kS8Rows = 12;
 constexpr int kS8Cols = 32;
 #if defined(OCTET_VNNI)
 constexpr Isa kIsa = Isa::avx512_vnni;
@@ -80,7 +84,11 @@ constexpr int kS8Offset = 128;
 constexpr int kS8XBytes = 1;
 
 __m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
-__m512i multiply_add(__m512i sum, __m512i x, __m512i w) { return _mm512_dpbusd_epi32(sum, x, w); }
+__m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
+  // By hand: GCC 12 copies the registers of the intrinsic around, which costs a third of the speed.
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+  return sum;
+}
 #else
 constexpr Isa kIsa = Isa::avx512;
 constexpr int kS8Group = 2;
@@ -95,16 +103,20 @@ __m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
 }
 #endif
 
+/// Whole groups, and the rows of a kernel that are packed at a time.
+constexpr int kS8DepthStep = 4;
+
 /// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
 /// before.
 template <int R>
-void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
              const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
   constexpr int kApart = R == 1 ? 6 : R == 2 ? 3 : R == 3 ? 2 : 1;
+  const Index groups = depth / kS8Group;
   __m512i sum[kApart][R][2];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int u = 0; u < kApart; ++u) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       sum[u][r][0] = u == 0 ? _mm512_loadu_si512(start) : _mm512_setzero_si512();
       sum[u][r][1] = u == 0 ? _mm512_loadu_si512(start + 16) : _mm512_setzero_si512();
@@ -114,7 +126,7 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
     const std::int8_t* p = panel + g * kS8Cols * kS8Group;
     const __m512i w0 = load_weights(p);
     const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       std::int32_t codes;
       __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
@@ -125,13 +137,13 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
   };
   Index g = 0;
   for (; g + kApart <= groups; g += kApart) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int u = 0; u < kApart; ++u) add_group(g + u, u);
   }
   for (; g < groups; ++g) add_group(g, 0);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int u = 1; u < kApart; ++u) {
       sum[0][r][0] = _mm512_add_epi32(sum[0][r][0], sum[u][r][0]);
       sum[0][r][1] = _mm512_add_epi32(sum[0][r][1], sum[u][r][1]);
@@ -141,28 +153,29 @@ void s8_rows(Index groups, const std::uint8_t* x, Index x_stride, const std::int
   }
 }
 
-void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-             Index acc_stride) {
-  switch (rows) {
-    case 1:
-      return s8_rows<1>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 2:
-      return s8_rows<2>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 3:
-      return s8_rows<3>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 4:
-      return s8_rows<4>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 5:
-      return s8_rows<5>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 6:
-      return s8_rows<6>(groups, x, x_stride, panel, start, acc, acc_stride);
-    case 7:
-      return s8_rows<7>(groups, x, x_stride, panel, start, acc, acc_stride);
-    default:
-      return s8_rows<kS8Rows>(groups, x, x_stride, panel, start, acc, acc_stride);
+template <int R>
+void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
+              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+              Index acc_stride) {
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+    }
   }
+  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
 }
+
+#if defined(OCTET_VNNI)
+/// Few rows are quicker without the tiles of AMX.
+void s8_amx(int rows, Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+            const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+  constexpr int kFew = 4;
+  if (rows <= kFew) {
+    return s8_up_to<kFew>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+  }
+  amx::s8_tile(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+}
+#endif
 
 }  // namespace
 
@@ -180,10 +193,30 @@ const KernelTable kAvx512Kernels
        kS8Rows,
        kS8Cols,
        kS8Group,
+       kS8DepthStep,
        kS8Offset,
        kS8XBytes,
-       s8_tile,
-       passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group>())};
+       1,
+       s8_up_to<kS8Rows>,
+       passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
+
+#if defined(OCTET_VNNI)
+const KernelTable kAmxKernels = {
+    Isa::amx,
+    kRows,
+    kCols,
+    kPackedRows,
+    f32_up_to<kRows>,
+    amx::kRows,
+    kS8Cols,
+    kS8Group,
+    amx::kDepthStep,
+    kS8Offset,
+    kS8XBytes,
+    1,
+    s8_amx,
+    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
+#endif
 }  // namespace detail
 
 }  // namespace octet

@@ -27,24 +27,51 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
 
 constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
+/// Columns whose sums are made side by side: with four rows all sums stay in 16 registers.
+constexpr int kS8Side = 2;
+/// Codes of 16 bits in the smallest vector that any processor has.
+constexpr int kS8Step = 8;
 
-void s8_tile(int rows, Index groups, const std::uint8_t* x, Index x_stride,
-             const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-             Index acc_stride) {
-  for (int r = 0; r < rows; ++r) {
-    const auto* codes = reinterpret_cast<const std::int8_t*>(x + r * x_stride);
-    std::uint32_t sums[kS8Cols];
-    for (int j = 0; j < kS8Cols; ++j) sums[j] = static_cast<std::uint32_t>(start[j]);
-    for (Index g = 0; g < groups; ++g) {
-      const std::int32_t code = codes[g];
-      for (int j = 0; j < kS8Cols; ++j) {
-        sums[j] += static_cast<std::uint32_t>(code * panel[g * kS8Cols + j]);
+// Rows and columns both lie along k as int16, so that compilers make vectors of pairs of products
+// (SSE2: pmaddwd), which no 16 by 16 bit product and sum of two can leave.
+template <int R>
+void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+  const std::int16_t* codes[R];
+  for (int r = 0; r < R; ++r) codes[r] = reinterpret_cast<const std::int16_t*>(x + r * x_stride);
+  for (int j = 0; j < kS8Cols; j += kS8Side) {
+    const auto* left = reinterpret_cast<const std::int16_t*>(panel) + j * depth;
+    const std::int16_t* right = left + depth;
+    std::int32_t sums[R][kS8Side] = {};
+#if defined(__clang__)
+#pragma clang loop vectorize_width(8) interleave_count(1)
+#endif
+    for (Index k = 0; k < depth; ++k) {
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        sums[r][0] += codes[r][k] * left[k];
+        sums[r][1] += codes[r][k] * right[k];
       }
     }
-    for (int j = 0; j < kS8Cols; ++j) {
-      acc[r * acc_stride + j] = static_cast<std::int32_t>(sums[j]);
+    for (int r = 0; r < R; ++r) {
+      for (int c = 0; c < kS8Side; ++c) {
+        acc[r * acc_stride + j + c] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(start[j + c]) + static_cast<std::uint32_t>(sums[r][c]));
+      }
     }
   }
+}
+
+template <int R>
+void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
+              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+              Index acc_stride) {
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+    }
+  }
+  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
 }
 
 }  // namespace
@@ -57,11 +84,13 @@ const KernelTable kPortableKernels = {Isa::portable,
                                       f32_tile,
                                       kS8Rows,
                                       kS8Cols,
-                                      1,
                                       0,
-                                      1,
-                                      s8_tile,
-                                      passes::all<kCols, kPackedRows, kS8Cols, 1>()};
+                                      kS8Step,
+                                      0,
+                                      2,
+                                      2,
+                                      s8_up_to<kS8Rows>,
+                                      passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
 }  // namespace detail
 
 }  // namespace octet

@@ -36,11 +36,12 @@ struct AdamStep {
 };
 
 /// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
-/// from `data` on, rows `stride` apart, column j on steps of scales[j].
+/// from `data` on, rows `stride` apart, column j on steps of scales[j]; filled up to `depth` rows.
 struct KernelColumns {
   const float* data;
   Index stride;
   Index k;
+  Index depth;
   int valid;
   const float* scales;
   std::int32_t qmin;
@@ -49,6 +50,7 @@ struct KernelColumns {
 
 /// What becomes of KernelColumns.
 struct KernelPanel {
+  /// The panel's memory, of int16 codes where the path has them widened.
   std::int8_t* codes;
   /// Of each column: the sum of its codes, and of their magnitudes.
   std::int32_t* sums;

@@ -1,14 +1,12 @@
 #pragma once
 
+#include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/passes.h>
-#include <octet/core/quant/round.h>
 
 // The loops of Passes, for the source of each code path to include: plain enough for the compiler
 // to make vectors of. Everything here is static or always inlined, and nothing of the standard
 // library is called: a function compiled for one processor must not be the copy that the linker
 // keeps for all.
-//
-// `unroll 1`: loops of 16 would be unrolled before they could become vectors.
 
 namespace octet::passes {
 
@@ -18,8 +16,26 @@ static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<float>(in[i]) / 255.0F;
 }
 
+/// Calls run(i) for blocks [i, i + size of a block) that cover [0, size); the last one overlaps the
+/// one before, so that no element is left for a slow loop over single ones. False where size is
+/// less than a block.
+template <std::size_t block, class Run>
+[[gnu::always_inline]] static inline bool in_blocks(std::size_t size, Run run) {
+  if (size < block) return false;
+  for (std::size_t i = 0; i + block <= size; i += block) run(i);
+  if (size % block != 0) run(size - block);
+  return true;
+}
+
 static void shift_codes(const std::int8_t* __restrict in, std::size_t size, std::int32_t shift,
                         std::uint8_t* __restrict out) {
+  constexpr std::size_t kBlock = 64;
+  const auto shift_block = [&](std::size_t first) __attribute__((always_inline)) {
+    for (std::size_t i = first; i < first + kBlock; ++i) {
+      out[i] = static_cast<std::uint8_t>(in[i] + shift);
+    }
+  };
+  if (in_blocks<kBlock>(size, shift_block)) return;
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::uint8_t>(in[i] + shift);
 }
 
@@ -28,109 +44,11 @@ static void widen_codes(const std::int8_t* __restrict in, std::size_t size,
   for (std::size_t i = 0; i < size; ++i) out[i] = in[i];
 }
 
-/// Clamping to integers before rounding gives what clamping after it would.
-[[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
-  const float above = x < lo ? lo : x;
-  return above > hi ? hi : above;
-}
-
-[[gnu::always_inline]] static inline std::int8_t to_code(float rounded, std::int32_t zero_point) {
-  return static_cast<std::int8_t>(static_cast<std::int32_t>(rounded) + zero_point);
-}
-
-template <RoundMode mode>
-[[gnu::always_inline]] static inline float rounded(float x) {
-  return mode == RoundMode::half_to_even ? small::round_half_even(x) : small::round_half_away(x);
-}
-
-/// The rounded quotient x / scale, clamped; 0 of NaN. Never -0: made an integer and a float
-/// again it would stay -0 where GCC truncates instead (with SSE4.1 it can), and become 0 elsewhere.
-template <RoundMode mode>
-[[gnu::always_inline]] static inline float divided(float x, float scale, float lo, float hi) {
-  const float quotient = x / scale;
-  return rounded<mode>(clamped(quotient == quotient ? quotient : 0.0F, lo, hi)) + 0.0F;
-}
-
-// A division costs ten multiplications, and a product with 1 / scale rounds to the same integer
-// unless it lies close to a tie: three roundings, of 1 / scale, of the product and of the quotient,
-// set the two apart by at most 3 * 2^-24 of a number of at most 255.5, less than 0.00005.
-inline constexpr float kClearOfTies = 0.5F - 0.0001F;
-
-[[gnu::always_inline]] static inline float reciprocal(float scale) {
-  // NaN, which is clear of nothing, where 1 / scale is not a normal number.
-  const bool normal = (scale > 1e-30F) & (scale < 1e30F);
-  return normal ? 1.0F / scale : __builtin_nanf("");
-}
-
-/// The rounded quotients of x[i] by scales[i], clamped to [lo, hi].
-template <RoundMode mode, int count>
-[[gnu::always_inline]] static inline void quotients(const float* __restrict x,
-                                                    const float* __restrict scales,
-                                                    const float* __restrict reciprocals, float lo,
-                                                    float hi, float* __restrict out) {
-  int unclear = 0;
-#pragma GCC unroll 1
-  for (int i = 0; i < count; ++i) {
-    const float number = clamped(x[i] * reciprocals[i], lo, hi);
-    out[i] = small::round_half_even(number);
-    unclear |= !(__builtin_fabsf(number - out[i]) <= kClearOfTies);
-  }
-  if (__builtin_expect(unclear, 0)) {
-    for (int i = 0; i < count; ++i) out[i] = divided<mode>(x[i], scales[i], lo, hi);
-  }
-}
-
-template <RoundMode mode>
-static void quantize(const float* __restrict in, std::size_t size, const CodeGrid& grid,
-                     std::int8_t* __restrict out) {
-  constexpr int kBlock = 64;
-  const std::int32_t zero_point = grid.zero_point;
-  const auto lo = static_cast<float>(grid.qmin - zero_point);
-  const auto hi = static_cast<float>(grid.qmax - zero_point);
-  float scales[kBlock];
-  float reciprocals[kBlock];
-  for (int j = 0; j < kBlock; ++j) {
-    scales[j] = grid.scale;
-    reciprocals[j] = reciprocal(grid.scale);
-  }
-  std::size_t i = 0;
-  for (; i + kBlock <= size; i += kBlock) {
-    float numbers[kBlock];
-    quotients<mode, kBlock>(in + i, scales, reciprocals, lo, hi, numbers);
-    for (std::size_t j = 0; j < kBlock; ++j) out[i + j] = to_code(numbers[j], zero_point);
-  }
-  for (; i < size; ++i) out[i] = to_code(divided<mode>(in[i], grid.scale, lo, hi), zero_point);
-}
-
 static void dequantize(const std::int8_t* __restrict in, std::size_t size, float scale,
                        std::int32_t zero_point, float* __restrict out) {
   for (std::size_t i = 0; i < size; ++i) {
     out[i] = scale * static_cast<float>(std::int32_t{in[i]} - zero_point);
   }
-}
-
-template <bool each>
-static void requantize_by(const std::int32_t* __restrict in, std::size_t size,
-                          const float* __restrict factors, const CodeGrid& grid,
-                          std::int8_t* __restrict out) {
-  const float factor = factors[0];
-  const std::int32_t zero_point = grid.zero_point;
-  const auto lo = static_cast<float>(grid.qmin - zero_point);
-  const auto hi = static_cast<float>(grid.qmax - zero_point);
-  for (std::size_t i = 0; i < size; ++i) {
-    const float scaled = static_cast<float>(in[i]) * (each ? factors[i] : factor);
-    out[i] = to_code(small::round_half_even(clamped(scaled, lo, hi)), zero_point);
-  }
-}
-
-static void requantize(const std::int32_t* in, std::size_t size, float factor, const CodeGrid& grid,
-                       std::int8_t* out) {
-  requantize_by<false>(in, size, &factor, grid, out);
-}
-
-static void requantize_each(const std::int32_t* in, std::size_t size, const float* factors,
-                            const CodeGrid& grid, std::int8_t* out) {
-  requantize_by<true>(in, size, factors, grid, out);
 }
 
 static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
@@ -321,64 +239,9 @@ static void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int 
   }
 }
 
-/// Group rows of the kernel at a time: coded row by row, then laid out so that the codes of a
-/// column stand side by side.
-template <int Columns, int Group>
-static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
-  float scales[Columns];
-  float reciprocals[Columns];
-  std::int32_t sums[Columns];
-  std::int32_t magnitudes[Columns];
-  for (int j = 0; j < Columns; ++j) {
-    scales[j] = j < from.valid ? from.scales[j] : 1.0F;
-    reciprocals[j] = reciprocal(scales[j]);
-    sums[j] = magnitudes[j] = 0;
-  }
-  const auto lo = static_cast<float>(from.qmin);
-  const auto hi = static_cast<float>(from.qmax);
-  std::int8_t* out = to.codes;
-  for (Index k0 = 0; k0 < from.k; k0 += Group, out += Columns * Group) {
-    std::int8_t codes[Group][Columns];
-    for (int r = 0; r < Group; ++r) {
-      float row[Columns] = {};
-      if (k0 + r < from.k) {
-        const float* x = from.data + (k0 + r) * from.stride;
-        if (from.valid == Columns) {
-          __builtin_memcpy(row, x, sizeof(row));
-        } else {
-          for (int j = 0; j < from.valid; ++j) row[j] = x[j];
-        }
-      }
-      float numbers[Columns];
-      quotients<RoundMode::half_away, Columns>(row, scales, reciprocals, lo, hi, numbers);
-      float reals[Columns];
-#pragma GCC unroll 1
-      for (int j = 0; j < Columns; ++j) {
-        const auto code = static_cast<std::int32_t>(numbers[j]);
-        codes[r][j] = static_cast<std::int8_t>(code);
-        sums[j] += code;
-        magnitudes[j] += code < 0 ? -code : code;
-        reals[j] = static_cast<float>(code) * scales[j];
-      }
-      if (to.reals != nullptr && k0 + r < from.k) {
-        float* place = to.reals + (k0 + r) * from.stride;
-        for (int j = 0; j < from.valid; ++j) place[j] = reals[j];
-      }
-    }
-#pragma GCC unroll 1
-    for (int j = 0; j < Columns; ++j) {
-      for (int r = 0; r < Group; ++r) out[j * Group + r] = codes[r][j];
-    }
-  }
-  for (int j = 0; j < from.valid; ++j) {
-    to.sums[j] = sums[j];
-    to.magnitudes[j] = magnitudes[j];
-  }
-}
-
 /// All of them, for a path with these columns of a float panel, packed rows of a float tile, and
 /// columns and groups of an int8 panel.
-template <int FloatColumns, int FloatRows, int Columns, int Group>
+template <int FloatColumns, int FloatRows, int Columns, int Group, class Code>
 static constexpr Passes all() {
   return {bytes_to_unit,
           shift_codes,
@@ -398,7 +261,7 @@ static constexpr Passes all() {
           pack_floats<FloatColumns>,
           pack_rows<FloatRows>,
           pack_code_rows<FloatRows>,
-          pack_kernel<Columns, Group>};
+          pack_kernel<Columns, Group, Code>};
 }
 
 }  // namespace octet::passes

@@ -86,10 +86,47 @@ TEST(Interpreter, BatchesAndThreadsGiveTheSameRows) {
   EXPECT_THROW(one.resize_batch(0), InvalidArgument);
   EXPECT_THROW(one.resize_batch(-3), InvalidArgument);
   EXPECT_THROW(one.resize_batch(std::numeric_limits<Index>::max()), InvalidArgument);
-  // Every tensor would fit, all of them together would not.
-  EXPECT_THROW(one.resize_batch(40'000'000), InvalidArgument);
   EXPECT_EQ(one.batch(), 131) << "a batch that was refused changes nothing";
   EXPECT_EQ((run<std::int8_t, std::int8_t>(one, x)), expected);
+}
+
+TEST(Interpreter, RefusesABatchWhoseTensorsFitOnlyOneByOne) {
+  Draw draw(5);
+  const auto x = random_codes(50 * 3, draw);
+  Interpreter interpreter(make_mlp(5, {50, 50, 50}, true, false),
+                          {.batch = 3, .keep_tensors = true});
+  const auto expected = run<std::int8_t, std::int8_t>(interpreter, x);
+  EXPECT_THROW(interpreter.resize_batch(40'000'000), InvalidArgument);
+  EXPECT_EQ(interpreter.batch(), 3) << "a batch that was refused changes nothing";
+  EXPECT_EQ((run<std::int8_t, std::int8_t>(interpreter, x)), expected);
+}
+
+TEST(Interpreter, BlocksOfALargeBatchGiveTheSameRows) {
+  // Several blocks on one thread and on three, the last of them smaller; tensors kept and shared.
+  const IntegerModel model = make_mlp(7, {20, 31, 17, 10}, true, true);
+  constexpr Index kBatch = 32 * 13 + 5;
+  Draw draw(7);
+  std::vector<float> x(20 * kBatch);
+  for (float& value : x) value = draw.uniform(-0.1F, 1.1F);
+  Interpreter one(model);
+  std::vector<float> expected;
+  for (auto row = x.begin(); row != x.end(); row += 20) {
+    const auto y = run<float, float>(one, {row, row + 20});
+    expected.insert(expected.end(), y.begin(), y.end());
+  }
+  const int threads_before = num_threads();
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (const bool keep : {false, true}) {
+      Interpreter all(model, {.batch = kBatch, .keep_tensors = keep});
+      EXPECT_EQ((run<float, float>(all, x)), expected) << threads << " threads, kept " << keep;
+      // Planned for so many threads, run on another number of them.
+      set_num_threads(threads % 3 + 1);
+      EXPECT_EQ((run<float, float>(all, x)), expected) << threads << " threads, kept " << keep;
+      set_num_threads(threads);
+    }
+  }
+  set_num_threads(threads_before);
 }
 
 TEST(Interpreter, WholeNetworkLayerByLayer) {

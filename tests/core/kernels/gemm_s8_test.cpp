@@ -62,7 +62,7 @@ class GemmS8 : public KernelTest {};
 
 TEST_P(GemmS8, EqualsTheNaiveSum) {
   const Forced forced(GetParam());
-  for (const Index m : {1, 2, 3, 4, 5, 31, 32, 33}) {
+  for (const Index m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 31, 33}) {
     for (const Index n : {1, 2, 15, 16, 17, 32, 33, 65}) {
       for (const Index k : {1, 2, 3, 4, 5, 63, 64, 129}) {
         const Product product(m, n, k);
@@ -188,6 +188,29 @@ TEST_P(GemmS8, TellsOfEachRowOnceWhenItIsComplete) {
   }
 }
 
+TEST_P(GemmS8, HandsSumsOverWithoutKeepingThem) {
+  // Weights beyond the cache too, whose rows go through in larger chunks.
+  for (const Product& product : {chunked(), Product(53, 33, 2), Product(130, 1030, 1024)}) {
+    const std::vector<std::int32_t> expected = product.naive();
+    const auto n = static_cast<std::size_t>(product.n);
+    for (const int threads : {1, 2}) {
+      const Forced forced(GetParam(), threads);
+      std::vector<std::int32_t> taken(expected.size());
+      gemm_s8(product.m, product.x.data(), product.x_stride,
+              PackedS8(product.w.data(), product.n, product.k), {},
+              [&](Index begin, Index end, std::int32_t* sums) {
+                const std::size_t at = static_cast<std::size_t>(begin) * n;
+                // Made negative in their place: they are the callee's to change.
+                for (std::size_t i = 0; i < static_cast<std::size_t>(end - begin) * n; ++i) {
+                  sums[i] = -sums[i];
+                  taken[at + i] -= sums[i];
+                }
+              });
+      EXPECT_EQ(taken, expected);
+    }
+  }
+}
+
 TEST_P(GemmS8, MakesProductsInsideAProduct) {
   const Product product = chunked();
   const Product inner(3, 200, 50);
@@ -197,12 +220,14 @@ TEST_P(GemmS8, MakesProductsInsideAProduct) {
   for (const int threads : {1, 2}) {
     const Forced forced(GetParam(), threads);
     std::vector<std::int32_t> acc(expected.size());
-    std::atomic<int> right = 0;
+    std::atomic<Index> right = 0;
     gemm_s8(product.m, product.x.data(), product.x_stride,
             PackedS8(product.w.data(), product.n, product.k), acc.data(), start,
-            [&](Index, Index) { right += inner.computed() == inner.naive() ? 1 : 0; });
+            [&](Index begin, Index end) {
+              right += inner.computed() == inner.naive() ? end - begin : 0;
+            });
     EXPECT_EQ(acc, expected);
-    EXPECT_EQ(right, 4);
+    EXPECT_EQ(right, product.m);
   }
 }
 

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <octet/core/kernels/passes.h>
+#include <octet/core/quant/round.h>
+
+#include <type_traits>
+
+// Loops that make codes: quantize, requantize, pack a kernel. As plain as those of passes_loops.h.
+//
+// `unroll 1`: loops of 16 would be unrolled before they could become vectors.
+
+namespace octet::passes {
+
+/// Clamping to integers before rounding gives what clamping after it would.
+[[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
+  const float above = x < lo ? lo : x;
+  return above > hi ? hi : above;
+}
+
+/// The integer nearest to x, ties to even, for |x| <= 2^22: it is what is left in the low bits of a
+/// number that has none for a fraction.
+[[gnu::always_inline]] static inline std::int32_t nearest_integer(float x) {
+  return __builtin_bit_cast(std::int32_t, x + small::kNoFraction) -
+         __builtin_bit_cast(std::int32_t, small::kNoFraction);
+}
+
+template <RoundMode mode>
+[[gnu::always_inline]] static inline float rounded(float x) {
+  return mode == RoundMode::half_to_even ? small::round_half_even(x) : small::round_half_away(x);
+}
+
+/// The rounded quotient x / scale, clamped; 0 of NaN.
+template <RoundMode mode>
+[[gnu::always_inline]] static inline std::int32_t divided(float x, float scale, float lo,
+                                                          float hi) {
+  const float quotient = x / scale;
+  return nearest_integer(rounded<mode>(clamped(quotient == quotient ? quotient : 0.0F, lo, hi)));
+}
+
+// A division costs ten multiplications, and a product with 1 / scale rounds to the same integer
+// unless it lies close to a tie: three roundings, of 1 / scale, of the product and of the quotient,
+// set the two apart by at most 3 * 2^-24 of a number of at most 255.5, less than 0.00005.
+inline constexpr float kClearOfTies = 0.5F - 0.0001F;
+
+[[gnu::always_inline]] static inline float reciprocal(float scale) {
+  // NaN, which is clear of nothing, where 1 / scale is not a normal number.
+  const bool normal = (scale > 1e-30F) & (scale < 1e30F);
+  return normal ? 1.0F / scale : __builtin_nanf("");
+}
+
+/// The rounded quotients of rows of x, `stride` apart, by scales[j], clamped to [lo, hi].
+template <RoundMode mode, int rows, int columns>
+[[gnu::always_inline]] static inline void quotients(const float* __restrict x, Index stride,
+                                                    const float* __restrict scales,
+                                                    const float* __restrict reciprocals, float lo,
+                                                    float hi, std::int32_t* __restrict out) {
+  std::int32_t unclear[columns] = {};
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 1
+    for (int j = 0; j < columns; ++j) {
+      const float number = clamped(x[r * stride + j] * reciprocals[j], lo, hi);
+      const float off = number - small::round_half_even(number);
+      out[r * columns + j] = nearest_integer(number);
+      unclear[j] |= !(__builtin_fabsf(off) <= kClearOfTies);
+    }
+  }
+  std::int32_t any = 0;
+#pragma GCC unroll 1
+  for (int j = 0; j < columns; ++j) any |= unclear[j];
+  if (__builtin_expect(any == 0, 1)) return;
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 1
+    for (int j = 0; j < columns; ++j) {
+      out[r * columns + j] = divided<mode>(x[r * stride + j], scales[j], lo, hi);
+    }
+  }
+}
+
+template <RoundMode mode>
+static void quantize(const float* __restrict in, std::size_t size, const CodeGrid& grid,
+                     std::int8_t* __restrict out) {
+  constexpr int kRows = 4;
+  constexpr int kColumns = 16;
+  constexpr std::size_t kBlock = kRows * kColumns;
+  const std::int32_t zero_point = grid.zero_point;
+  const auto lo = static_cast<float>(grid.qmin - zero_point);
+  const auto hi = static_cast<float>(grid.qmax - zero_point);
+  float scales[kColumns];
+  float reciprocals[kColumns];
+  for (int j = 0; j < kColumns; ++j) {
+    scales[j] = grid.scale;
+    reciprocals[j] = reciprocal(grid.scale);
+  }
+  std::size_t i = 0;
+  for (; i + kBlock <= size; i += kBlock) {
+    std::int32_t numbers[kBlock];
+    quotients<mode, kRows, kColumns>(in + i, kColumns, scales, reciprocals, lo, hi, numbers);
+    for (std::size_t j = 0; j < kBlock; ++j) {
+      out[i + j] = static_cast<std::int8_t>(numbers[j] + zero_point);
+    }
+  }
+  for (; i < size; ++i) {
+    out[i] = static_cast<std::int8_t>(divided<mode>(in[i], grid.scale, lo, hi) + zero_point);
+  }
+}
+
+template <bool each>
+static void requantize_by(const std::int32_t* __restrict in, std::size_t size,
+                          const float* __restrict factors, const CodeGrid& grid,
+                          std::int8_t* __restrict out) {
+  const float factor = factors[0];
+  const std::int32_t zero_point = grid.zero_point;
+  const auto lo = static_cast<float>(grid.qmin - zero_point);
+  const auto hi = static_cast<float>(grid.qmax - zero_point);
+  for (std::size_t i = 0; i < size; ++i) {
+    const float scaled = static_cast<float>(in[i]) * (each ? factors[i] : factor);
+    out[i] = static_cast<std::int8_t>(nearest_integer(clamped(scaled, lo, hi)) + zero_point);
+  }
+}
+
+static void requantize(const std::int32_t* in, std::size_t size, float factor, const CodeGrid& grid,
+                       std::int8_t* out) {
+  requantize_by<false>(in, size, &factor, grid, out);
+}
+
+static void requantize_each(const std::int32_t* in, std::size_t size, const float* factors,
+                            const CodeGrid& grid, std::int8_t* out) {
+  requantize_by<true>(in, size, factors, grid, out);
+}
+
+/// Lays rows of a kernel's codes out so that those of a column stand side by side: in one word, or
+/// along the whole depth where Group is 0.
+template <int Rows, int Columns, int Group, class Code>
+[[gnu::always_inline]] static inline void lay_out(const std::int32_t* __restrict codes, Index depth,
+                                                  Index k0, Code* __restrict out) {
+  if constexpr (Group == 0) {
+    for (int j = 0; j < Columns; ++j) {
+      for (int r = 0; r < Rows; ++r) {
+        out[j * depth + k0 + r] = static_cast<Code>(codes[r * Columns + j]);
+      }
+    }
+  } else {
+    using Word = std::conditional_t<Group * sizeof(Code) == 4, std::uint32_t, std::uint16_t>;
+    constexpr int kBits = 8 * sizeof(Code);
+    constexpr std::uint32_t kMask = (1U << kBits) - 1U;
+    auto* words = reinterpret_cast<Word*>(out + k0 * Columns);
+    for (int g = 0; g < Rows; g += Group) {
+#pragma GCC unroll 1
+      for (int j = 0; j < Columns; ++j) {
+        std::uint32_t word = 0;
+        for (int r = 0; r < Group; ++r) {
+          const auto code = static_cast<std::uint32_t>(codes[(g + r) * Columns + j]);
+          word |= (code & kMask) << (kBits * r);
+        }
+        words[g / Group * Columns + j] = static_cast<Word>(word);
+      }
+    }
+  }
+}
+
+template <int Columns, int Group, class Code>
+static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
+  constexpr int kRows = Group == 0 ? 8 : 4;
+  float scales[Columns];
+  float reciprocals[Columns];
+  std::int32_t sums[Columns];
+  std::int32_t magnitudes[Columns];
+  for (int j = 0; j < Columns; ++j) {
+    scales[j] = j < from.valid ? from.scales[j] : 1.0F;
+    reciprocals[j] = reciprocal(scales[j]);
+    sums[j] = magnitudes[j] = 0;
+  }
+  const auto lo = static_cast<float>(from.qmin);
+  const auto hi = static_cast<float>(from.qmax);
+  for (Index k0 = 0; k0 < from.depth; k0 += kRows) {
+    const float* x = from.data + k0 * from.stride;
+    const bool whole = from.valid == Columns && k0 + kRows <= from.k;
+    float block[kRows * Columns];
+    if (!whole) {
+      for (int r = 0; r < kRows; ++r) {
+        for (int j = 0; j < Columns; ++j) {
+          const bool inside = j < from.valid && k0 + r < from.k;
+          block[r * Columns + j] = inside ? x[r * from.stride + j] : 0.0F;
+        }
+      }
+    }
+    std::int32_t codes[kRows * Columns];
+    quotients<RoundMode::half_away, kRows, Columns>(
+        whole ? x : block, whole ? from.stride : Columns, scales, reciprocals, lo, hi, codes);
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 1
+      for (int j = 0; j < Columns; ++j) {
+        const std::int32_t code = codes[r * Columns + j];
+        sums[j] += code;
+        magnitudes[j] += code < 0 ? -code : code;
+      }
+    }
+    for (int r = 0; to.reals != nullptr && r < kRows && k0 + r < from.k; ++r) {
+      float* place = to.reals + (k0 + r) * from.stride;
+      for (int j = 0; j < from.valid; ++j) {
+        place[j] = static_cast<float>(codes[r * Columns + j]) * scales[j];
+      }
+    }
+    lay_out<kRows, Columns, Group>(codes, from.depth, k0, reinterpret_cast<Code*>(to.codes));
+  }
+  for (int j = 0; j < from.valid; ++j) {
+    to.sums[j] = sums[j];
+    to.magnitudes[j] = magnitudes[j];
+  }
+}
+
+}  // namespace octet::passes
