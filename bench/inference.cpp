@@ -1,5 +1,10 @@
+#include <fmt/format.h>
 #include <octet/bench/bench.h>
 #include <octet/bench/networks.h>
+#include <octet/core/file.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 // The int8 model of the example in the interpreter, samples in and out as stated. The floor is the
 // model's multiply-adds at the int8 peak.
@@ -35,9 +40,18 @@ void set_up(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(Interpreter(model));
 }
 
+void set_up_from_file(benchmark::State& state) {
+  const auto path =
+      std::filesystem::temp_directory_path() / fmt::format("octet_bench_{}.tflite", ::getpid());
+  write_file_atomic(path, to_tflite(lowered(IoType::int8)));
+  for (auto _ : state) benchmark::DoNotOptimize(Interpreter(read_tflite(path)));
+  std::filesystem::remove(path);
+}
+
 BENCHMARK(invoke_int8)->Arg(1)->Arg(32)->Arg(128)->Arg(10000);
 BENCHMARK(invoke_float)->Arg(1)->Arg(10000);
 BENCHMARK(set_up);
+BENCHMARK(set_up_from_file);
 
 }  // namespace
 }  // namespace octet::bench
