@@ -1,5 +1,10 @@
+#include <fmt/format.h>
 #include <octet/bench/bench.h>
 #include <octet/bench/networks.h>
+#include <octet/core/file.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 // The int8 model of the example in the interpreter, samples in and out as stated. The floor is the
 // model's products at the int8 peak, or reading its weights where that takes longer.
@@ -26,6 +31,14 @@ void set_up(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(Interpreter(model));
 }
 
+void set_up_from_file(benchmark::State& state) {
+  const auto path =
+      std::filesystem::temp_directory_path() / fmt::format("octet_bench_{}.tflite", ::getpid());
+  write_file_atomic(path, to_tflite(lowered(IoType::int8)));
+  for (auto _ : state) benchmark::DoNotOptimize(Interpreter(read_tflite(path)));
+  std::filesystem::remove(path);
+}
+
 void batches(benchmark::internal::Benchmark* timed) {
   timed->Arg(1)->Arg(8)->Arg(32)->Arg(128)->Arg(1000)->Arg(10000);
 }
@@ -33,6 +46,7 @@ void batches(benchmark::internal::Benchmark* timed) {
 BENCHMARK_TEMPLATE(invoke, IoType::int8)->Name("invoke_int8")->Apply(batches);
 BENCHMARK_TEMPLATE(invoke, IoType::float32)->Name("invoke_float")->Apply(batches);
 BENCHMARK(set_up);
+BENCHMARK(set_up_from_file);
 
 }  // namespace
 }  // namespace octet::bench

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -118,19 +120,31 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view text)
                     std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
 }
 
-std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+namespace {
+
+/// Opens a regular file of at most max_bytes, and tells its size.
+Descriptor open_regular(const std::filesystem::path& path, std::size_t max_bytes,
+                        std::size_t& size) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) fail("cannot read", path, errno);
   struct ::stat status {};
   if (::fstat(file.get(), &status) != 0) fail("cannot read", path, errno);
   if (!S_ISREG(status.st_mode)) {
     throw IoError(fmt::format("cannot read '{}': it is no regular file", path.string()));
   }
-  const auto size = static_cast<std::size_t>(status.st_size);
+  size = static_cast<std::size_t>(status.st_size);
   if (size > max_bytes) {
     throw IoError(fmt::format("cannot read '{}': {} bytes, more than the {} that are allowed",
                               path.string(), size, max_bytes));
   }
+  return file;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  std::size_t size = 0;
+  const Descriptor file = open_regular(path, max_bytes, size);
   std::vector<std::uint8_t> bytes(size);
   std::size_t done = 0;
   while (done < size) {
@@ -144,6 +158,27 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size
     done += static_cast<std::size_t>(got);
   }
   return bytes;
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path, std::size_t max_bytes) {
+  std::size_t size = 0;
+  const Descriptor file = open_regular(path, max_bytes, size);
+  if (size == 0) return;
+  // All pages at once: one by one they cost more than the bytes in them.
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+  if (memory == MAP_FAILED) fail("cannot map", path, errno);
+  bytes_ = {static_cast<const std::uint8_t*>(memory), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
 }
 
 }  // namespace octet

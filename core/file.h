@@ -23,4 +23,22 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view text)
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path,
                                     std::size_t max_bytes = std::size_t{1} << 31U);
 
+/// A file's bytes, mapped into memory instead of read: the pages come as they are touched. Others
+/// may replace the file meanwhile (write_file_atomic), but not change or shorten it in its place.
+class MappedFile {
+ public:
+  /// Throws as read_file.
+  explicit MappedFile(const std::filesystem::path& path,
+                      std::size_t max_bytes = std::size_t{1} << 31U);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  /// Aligned to a page.
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
 }  // namespace octet

@@ -275,9 +275,9 @@ IntegerModel from_tflite(std::span<const std::uint8_t> bytes) {
 }
 
 IntegerModel read_tflite(const std::filesystem::path& path) {
-  const auto bytes = read_file(path);
+  const MappedFile file(path);
   try {
-    return from_tflite(bytes);
+    return from_tflite(file.bytes());
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
   }

@@ -13,7 +13,8 @@ namespace octet {
 /// their size is allocated. Throws FormatError that names what is broken or not supported.
 IntegerModel from_tflite(std::span<const std::uint8_t> bytes);
 
-/// Reads `path` (IoError), then from_tflite(), whose errors get the file's name in front.
+/// Maps `path` (IoError), then from_tflite(), whose errors get the file's name in front. The model
+/// has its constants of its own: the file may change afterwards.
 IntegerModel read_tflite(const std::filesystem::path& path);
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/kernels/passes.h>
+#include <octet/core/quant/fixed_point.h>
 #include <octet/core/quant/round.h>
 
 #include <type_traits>
@@ -126,6 +127,61 @@ static void requantize(const std::int32_t* in, std::size_t size, float factor, c
 static void requantize_each(const std::int32_t* in, std::size_t size, const float* factors,
                             const CodeGrid& grid, std::int8_t* out) {
   requantize_by<true>(in, size, factors, grid, out);
+}
+
+/// x >> by, rounded down: the bits of 64 are flipped into unsigned ones, which every processor can
+/// shift in vectors.
+[[gnu::always_inline]] static inline std::int64_t shifted_right(std::int64_t x, std::uint64_t by) {
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63U;
+  return static_cast<std::int64_t>(((static_cast<std::uint64_t>(x) ^ kSign) >> by) - (kSign >> by));
+}
+
+[[gnu::always_inline]] static inline std::int64_t clamped(std::int64_t x, std::int64_t lo,
+                                                          std::int64_t hi) {
+  const std::int64_t above = x < lo ? lo : x;
+  return above > hi ? hi : above;
+}
+
+/// multiply_by_quantized_multiplier_single before it saturates.
+[[gnu::always_inline]] static inline std::int64_t rounded_once(std::int32_t x,
+                                                               QuantizedMultiplier m) {
+  const auto shift = static_cast<std::uint64_t>(std::int64_t{31} - m.shift);
+  const auto half = static_cast<std::int64_t>(std::uint64_t{1} << (shift - 1U));
+  return shifted_right(std::int64_t{x} * m.multiplier + half, shift);
+}
+
+/// multiply_by_quantized_multiplier_double.
+[[gnu::always_inline]] static inline std::int64_t rounded_twice(std::int32_t x,
+                                                                QuantizedMultiplier m) {
+  constexpr std::int64_t kMost = 0x7FFFFFFF;
+  const std::int64_t shift = m.shift;
+  // 2^32 carries every number but 0 out of int32 already.
+  const auto left = static_cast<std::uint64_t>(clamped(shift, 0, 32));
+  const auto right = static_cast<std::uint64_t>(shift < 0 ? -shift : 0);
+  const std::int64_t wide =
+      clamped(static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{x}) << left),
+              -kMost - 1, kMost);
+  const std::int64_t high = shifted_right(
+      static_cast<std::int32_t>(wide) * std::int64_t{m.multiplier} + (1 << 30), std::uint64_t{31});
+  const std::int64_t capped = high > kMost ? kMost : high;
+  // Ties away from zero: a negative number is moved by a little less than half.
+  const auto half = static_cast<std::int64_t>((std::uint64_t{1} << right) >> 1U);
+  const std::int64_t less = (capped < 0) & (right > 0U) ? 1 : 0;
+  return shifted_right(capped + half - less, right);
+}
+
+template <bool twice>
+static void requantize_fixed(const std::int32_t* __restrict in, std::size_t size,
+                             const QuantizedMultiplier& factor, const CodeGrid& grid,
+                             std::int8_t* __restrict out) {
+  const QuantizedMultiplier m = factor;
+  const std::int64_t zero_point = grid.zero_point;
+  const std::int64_t lo = grid.qmin - zero_point;
+  const std::int64_t hi = grid.qmax - zero_point;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::int64_t number = twice ? rounded_twice(in[i], m) : rounded_once(in[i], m);
+    out[i] = static_cast<std::int8_t>(clamped(number, lo, hi) + zero_point);
+  }
 }
 
 /// Lays rows of a kernel's codes out so that those of a column stand side by side: in one word, or

@@ -7,6 +7,8 @@
 
 namespace octet {
 
+struct QuantizedMultiplier;
+
 /// Steps from code to code, and the codes that there are: q = clamp(round(x / scale) + zero_point).
 struct CodeGrid {
   float scale;
@@ -90,6 +92,14 @@ struct Passes {
                      std::int8_t* out);
   void (*requantize_each)(const std::int32_t* in, std::size_t size, const float* factors,
                           const CodeGrid& grid, std::int8_t* out);
+  /// out = clamp(in * factor, lo, hi) + zero_point in fixed point, with one rounding or two: see
+  /// multiply_by_quantized_multiplier_single and _double.
+  void (*requantize_single)(const std::int32_t* in, std::size_t size,
+                            const QuantizedMultiplier& factor, const CodeGrid& grid,
+                            std::int8_t* out);
+  void (*requantize_double)(const std::int32_t* in, std::size_t size,
+                            const QuantizedMultiplier& factor, const CodeGrid& grid,
+                            std::int8_t* out);
   /// y[j] = clamp(y[j] + bias[j], lo, hi); NaN stays.
   void (*add_bias)(float* y, std::size_t size, const float* bias, float lo, float hi);
   /// real[j] = clamp(sums[j] * worth[j], lo, hi).

@@ -251,6 +251,8 @@ static constexpr Passes all() {
           dequantize,
           requantize,
           requantize_each,
+          requantize_fixed<false>,
+          requantize_fixed<true>,
           add_bias,
           real_sums,
           window_gradient,

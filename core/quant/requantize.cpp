@@ -20,26 +20,6 @@ void check_scale(float scale, std::string_view what) {
   }
 }
 
-// Codes to add the zero point to and clamp to.
-struct Output {
-  std::int32_t zero_point;
-  std::int32_t lo;
-  std::int32_t hi;
-};
-
-// `step` is 0 for one multiplier, 1 for one per element.
-template <typename Multiply>
-void requantize_fixed(const std::int32_t* acc, std::size_t size,
-                      const QuantizedMultiplier* multipliers, std::size_t step,
-                      const Output& output, std::int8_t* __restrict out,
-                      Multiply multiply) noexcept {
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::int64_t code =
-        std::int64_t{multiply(acc[i], multipliers[i * step])} + output.zero_point;
-    out[i] = static_cast<std::int8_t>(std::clamp<std::int64_t>(code, output.lo, output.hi));
-  }
-}
-
 }  // namespace
 
 Requantizer Requantizer::make(float input_scale, std::span<const float> weight_scales,
@@ -104,26 +84,27 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
     throw InvalidArgument(fmt::format("requantize: zero point {} or limits {}..{} do not fit int8",
                                       zero_point, lo, hi));
   }
-  const Output output{zero_point, lo, hi};
-  const std::size_t row = channels_ == 1 ? acc.size() : channels_;
-  const std::size_t step = channels_ == 1 ? 0 : 1;
+  const Passes& passes = kernels().passes;
+  const CodeGrid grid{1.0F, zero_point, lo, hi};
+  const bool each = channels_ > 1;
+  const std::size_t row = each ? channels_ : acc.size();
   for (std::size_t start = 0; start < acc.size(); start += row) {
     const std::int32_t* from = acc.data() + start;
     std::int8_t* to = out.data() + start;
-    if (rounding_ == Rounding::fp32 && step == 0) {
-      kernels().passes.requantize(from, row, factors_[0], {1.0F, zero_point, lo, hi}, to);
-    } else if (rounding_ == Rounding::fp32) {
-      kernels().passes.requantize_each(from, row, factors_.data(), {1.0F, zero_point, lo, hi}, to);
+    if (rounding_ != Rounding::fp32 && each) {
+      // Shifts that differ from element to element make no vectors.
+      for (std::size_t i = 0; i < row; ++i) {
+        const std::int64_t code = std::int64_t{apply(from[i], i)} + zero_point;
+        to[i] = static_cast<std::int8_t>(std::clamp<std::int64_t>(code, lo, hi));
+      }
     } else if (rounding_ == Rounding::single_rounding) {
-      requantize_fixed(from, row, multipliers_.data(), step, output, to,
-                       [](std::int32_t x, QuantizedMultiplier m) {
-                         return multiply_by_quantized_multiplier_single(x, m);
-                       });
+      passes.requantize_single(from, row, multipliers_[0], grid, to);
+    } else if (rounding_ == Rounding::double_rounding) {
+      passes.requantize_double(from, row, multipliers_[0], grid, to);
+    } else if (each) {
+      passes.requantize_each(from, row, factors_.data(), grid, to);
     } else {
-      requantize_fixed(from, row, multipliers_.data(), step, output, to,
-                       [](std::int32_t x, QuantizedMultiplier m) {
-                         return multiply_by_quantized_multiplier_double(x, m);
-                       });
+      passes.requantize(from, row, factors_[0], grid, to);
     }
   }
 }

@@ -48,6 +48,35 @@ std::string message_of(const std::function<void()>& call) {
   return "no error";
 }
 
+std::vector<std::uint8_t> copied(const MappedFile& file) {
+  return {file.bytes().begin(), file.bytes().end()};
+}
+
+TEST_F(File, MapsWhatWasWritten) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{300000}}) {
+    const auto bytes = pattern(size, 5);
+    write_file_atomic(folder_ / "a", bytes);
+    MappedFile file(folder_ / "a");
+    EXPECT_EQ(copied(file), bytes);
+    // What is mapped stays as it was when the file is replaced, and when the handle moves.
+    write_file_atomic(folder_ / "a", pattern(size + 7, 9));
+    MappedFile moved(std::move(file));
+    EXPECT_EQ(copied(moved), bytes);
+    MappedFile assigned(folder_ / "a");
+    EXPECT_EQ(copied(assigned), pattern(size + 7, 9));
+    assigned = std::move(moved);
+    EXPECT_EQ(copied(assigned), bytes);
+  }
+}
+
+TEST_F(File, MapsNothingButARegularFileThatIsSmallEnough) {
+  EXPECT_THROW(MappedFile(folder_ / "none"), IoError);
+  EXPECT_THROW(MappedFile{folder_}, IoError);
+  write_file_atomic(folder_ / "a", pattern(11, 1));
+  EXPECT_EQ(MappedFile(folder_ / "a", 11).bytes().size(), 11U);
+  EXPECT_THROW(MappedFile(folder_ / "a", 10), IoError);
+}
+
 TEST_F(File, ReadsWhatWasWritten) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{300000}}) {
     const auto bytes = pattern(size, 3);

@@ -1,4 +1,5 @@
 #include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/quant/fixed_point.h>
 #include <octet/core/random.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 
@@ -145,6 +146,43 @@ TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
       const auto sum = static_cast<float>(acc[i]);
       EXPECT_EQ(one[i], naive_code(static_cast<double>(sum * 2.5e-4F), grid, true));
       EXPECT_EQ(each[i], naive_code(static_cast<double>(sum * factors[i]), grid, true));
+    }
+  }
+}
+
+TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
+  const CodeGrid grid{1.0F, -7, -120, 111};
+  const Random random(3);
+  std::vector<std::int32_t> acc = {0, 1, -1, std::numeric_limits<std::int32_t>::max(),
+                                   std::numeric_limits<std::int32_t>::min()};
+  for (std::size_t i = 0; i < 300; ++i) {
+    const auto sum = static_cast<std::int32_t>(random.bits(i) & 0xFFFFFFFFU);
+    acc.push_back(sum >> (i % 29));
+  }
+  // Ties of every shift with it: 2^30 is a half or a whole power of two.
+  for (int bit = 0; bit < 31; ++bit) {
+    acc.push_back((1 << bit) + (bit > 0 ? 1 << (bit - 1) : 0));
+    acc.push_back(-acc.back());
+  }
+  for (const std::int32_t multiplier : {0, 1 << 30, 1500000001, 2147483647}) {
+    for (const int shift : {-31, -30, -17, -9, -8, -2, -1, 0, 1, 2, 15, 30, 31, 32, 33, 100}) {
+      const QuantizedMultiplier factor{multiplier, shift};
+      std::vector<std::int8_t> once(acc.size());
+      std::vector<std::int8_t> twice(acc.size());
+      // Larger shifts are none of the single rounding's.
+      const bool single = shift <= 30;
+      if (single) passes().requantize_single(acc.data(), acc.size(), factor, grid, once.data());
+      passes().requantize_double(acc.data(), acc.size(), factor, grid, twice.data());
+      for (std::size_t i = 0; i < acc.size(); ++i) {
+        const auto code = [&](std::int32_t number) {
+          return std::clamp<std::int64_t>(std::int64_t{number} - 7, -120, 111);
+        };
+        ASSERT_EQ(once[i],
+                  single ? code(multiply_by_quantized_multiplier_single(acc[i], factor)) : 0)
+            << acc[i] << " * " << multiplier << " shift " << shift;
+        ASSERT_EQ(twice[i], code(multiply_by_quantized_multiplier_double(acc[i], factor)))
+            << acc[i] << " * " << multiplier << " shift " << shift;
+      }
     }
   }
 }
