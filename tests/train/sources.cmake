@@ -14,6 +14,7 @@ set(OCTET_TRAIN_TESTS
   train/progress_bar_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
+  train/save_fault_test.cpp
   train/schedule_test.cpp
   train/trainer_fault_test.cpp
   train/trainer_test.cpp)
