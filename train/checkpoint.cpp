@@ -52,13 +52,21 @@ CheckpointFile read_checkpoint(const std::filesystem::path& path) {
   }
 }
 
-Archive without_times(const Archive& checkpoint) {
+Archive without_times(const Archive& checkpoint, const std::vector<std::string>& history_notes) {
+  const auto timeless = [](const std::string& history) {
+    return history_json(without_times(parse_history(history)));
+  };
   Archive result = checkpoint;
   for (const char* entry : {"history", "calibrated"}) {
-    History history = parse_history(checkpoint.text(entry));
-    for (EpochRecord& record : history) record.seconds = record.images_per_second = 0.0;
-    result.add_text(entry, history_json(history));
+    result.add_text(entry, timeless(checkpoint.text(entry)));
   }
+  auto notes = Trainer::notes_of(checkpoint);
+  for (const std::string& note : history_notes) {
+    if (const auto found = notes.find(note); found != notes.end()) {
+      found->second = timeless(found->second);
+    }
+  }
+  result.add_text("notes", json(notes).dump());
   try {
     json trainer = json::parse(checkpoint.text("trainer"));
     trainer.at("sums").at(kSecondsOfSums) = 0.0;

@@ -3,6 +3,8 @@
 #include <octet/core/archive.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace octet {
 
@@ -17,8 +19,10 @@ struct CheckpointFile {
 /// IoError or FormatError where neither is whole.
 CheckpointFile read_checkpoint(const std::filesystem::path& path);
 
-/// The checkpoint with every time in it set to 0: equal runs give equal bytes. Throws FormatError
-/// for an archive that is no checkpoint.
-Archive without_times(const Archive& checkpoint);
+/// The checkpoint with every time in it set to 0, also in the notes named in `history_notes`, which
+/// hold history_json(): equal runs give equal bytes. Throws FormatError for an archive that is no
+/// checkpoint.
+Archive without_times(const Archive& checkpoint,
+                      const std::vector<std::string>& history_notes = {});
 
 }  // namespace octet
