@@ -23,14 +23,15 @@ namespace fs = std::filesystem;
       fmt::format("{} '{}': {}", what, path.string(), std::generic_category().message(error)));
 }
 
-[[noreturn]] void fail_to_create(const fs::path& path, int error) {
+/// A folder that is missing, or has been removed in the meantime, is told as such.
+[[noreturn]] void fail_to_write(std::string_view what, const fs::path& path, int error) {
   const fs::path folder = path.parent_path();
   std::error_code ignored;
   if (!folder.empty() && !fs::exists(folder, ignored)) {
     throw IoError(fmt::format("cannot write '{}': there is no folder '{}'; make it first",
                               path.string(), folder.string()));
   }
-  fail("cannot write", path, error);
+  fail(what, path, error);
 }
 
 /// Closes a file descriptor that nobody has closed.
@@ -72,9 +73,9 @@ void write_all(const Descriptor& file, std::span<const std::uint8_t> bytes, cons
 void flush_folder_of(const fs::path& path) {
   const Descriptor handle(file_system().open_folder(path.parent_path().c_str()));
   if (!handle.valid() && errno == EACCES) return;
-  if (!handle.valid()) fail("cannot flush the folder of", path, errno);
+  if (!handle.valid()) fail_to_write("cannot flush the folder of", path, errno);
   if (file_system().flush(handle.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return;
-  fail("cannot flush the folder of", path, errno);
+  fail_to_write("cannot flush the folder of", path, errno);
 }
 
 bool has_no_links(int error) {
@@ -94,13 +95,13 @@ class StagedFile {
     }
     const fs::path name = temporary_name(target_);
     Descriptor file(file_system().create(name.c_str()));
-    if (!file.valid()) fail_to_create(path, errno);
+    if (!file.valid()) fail_to_write("cannot write", path, errno);
     temporary_ = name;
     try {
       if (exists_) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777U));
       write_all(file, bytes, path);
-      if (file_system().flush(file.get()) != 0) fail("cannot flush", path, errno);
-      if (file.close() != 0) fail("cannot close", path, errno);
+      if (file_system().flush(file.get()) != 0) fail_to_write("cannot flush", path, errno);
+      if (file.close() != 0) fail_to_write("cannot close", path, errno);
     } catch (...) {
       discard();
       throw;
@@ -116,7 +117,7 @@ class StagedFile {
 
   void commit() {
     if (file_system().rename(temporary_.c_str(), target_.c_str()) != 0) {
-      fail("cannot replace", path_, errno);
+      fail_to_write("cannot replace", path_, errno);
     }
     temporary_.clear();
     flush_folder_of(target_);
@@ -135,10 +136,10 @@ class StagedFile {
       }
       const int error = errno;
       file_system().remove(name.c_str());
-      fail("cannot keep the previous", path_, error);
+      fail_to_write("cannot keep the previous", path_, error);
     }
     if (!has_no_links(errno) || file_system().rename(target_.c_str(), previous.c_str()) != 0) {
-      fail("cannot keep the previous", path_, errno);
+      fail_to_write("cannot keep the previous", path_, errno);
     }
   }
 

@@ -36,14 +36,12 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 /// The first signal ends the run after the current step, the second one ends it at once. A second
 /// SIGHUP does not: a terminal that closes may send one and its shell another.
 extern "C" void handle_stop(int signal) {
-  if (stop_requested && signal != SIGHUP) {
+  if (!stop_requested.exchange(true)) {
+    stop_signal = signal;
+  } else if (signal != SIGHUP) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
-    return;
   }
-  if (stop_requested) return;
-  stop_signal = signal;
-  stop_requested = true;
 }
 
 /// A signal that the caller had ignored, as nohup does, stays ignored.

@@ -84,6 +84,7 @@ using FolderContents = std::map<std::string, std::vector<std::uint8_t>>;
 inline FolderContents contents_of(const std::filesystem::path& folder) {
   FolderContents contents;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory()) continue;
     const std::string name = entry.path().filename().string();
     if (temporary_of(name) == TemporaryOf::nobody) contents[name] = read_file(entry.path());
   }

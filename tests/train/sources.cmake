@@ -19,7 +19,10 @@ set(OCTET_TRAIN_TESTS
   train/trainer_fault_test.cpp
   train/trainer_test.cpp)
 set(OCTET_CLI_TESTS
+  cli/mnist_qat_nothing_lost_test.cpp
   cli/mnist_qat_resume_test.cpp
+  cli/mnist_qat_same_bytes_test.cpp
   cli/mnist_qat_test.cpp
   cli/mnist_qat_usage_test.cpp
-  cli/octet_verify_test.cpp)
+  cli/octet_verify_test.cpp
+  train/save_kill_test.cpp)
