@@ -26,6 +26,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callbacks.h>
+#include <octet/train/checkpoint.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/layer_differences.h>

@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/file_system.h>
+#include <octet/core/temporary_name.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,19 +17,22 @@
 namespace octet {
 namespace {
 
-[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, int error) {
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(std::string_view what, const fs::path& path, int error) {
   throw IoError(
       fmt::format("{} '{}': {}", what, path.string(), std::generic_category().message(error)));
 }
 
-[[noreturn]] void fail_to_create(const std::filesystem::path& path, int error) {
-  const std::filesystem::path folder = path.parent_path();
+/// A folder that is missing, or has been removed in the meantime, is told as such.
+[[noreturn]] void fail_to_write(std::string_view what, const fs::path& path, int error) {
+  const fs::path folder = path.parent_path();
   std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
+  if (!folder.empty() && !fs::exists(folder, ignored)) {
     throw IoError(fmt::format("cannot write '{}': there is no folder '{}'; make it first",
                               path.string(), folder.string()));
   }
-  fail("cannot write", path, error);
+  fail(what, path, error);
 }
 
 /// Closes a file descriptor that nobody has closed.
@@ -42,38 +46,22 @@ class Descriptor {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  int close() { return fd_ < 0 ? 0 : ::close(std::exchange(fd_, -1)); }
+  int close() { return fd_ < 0 ? 0 : file_system().close(std::exchange(fd_, -1)); }
 
  private:
   int fd_;
 };
 
-/// Removes a file unless it has been renamed away.
-class Temporary {
- public:
-  explicit Temporary(std::filesystem::path path) : path_(std::move(path)) {}
-  ~Temporary() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  void release() { path_.clear(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::filesystem::path temporary_name(const std::filesystem::path& path) {
-  static std::atomic<unsigned> counter{0};
-  return path.parent_path() /
-         fmt::format(".{}.{}.{}.tmp", path.filename().string(), ::getpid(), counter++);
+/// The file that writing to `path` replaces: a symbolic link stays, and the file that it names is
+/// replaced.
+fs::path target_of(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path) : path;
 }
 
-void write_all(const Descriptor& file, std::span<const std::uint8_t> bytes,
-               const std::filesystem::path& path) {
+void write_all(const Descriptor& file, std::span<const std::uint8_t> bytes, const fs::path& path) {
   while (!bytes.empty()) {
-    const ::ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    const std::ptrdiff_t written = file_system().write(file.get(), bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
       fail("cannot write", path, errno);
@@ -82,49 +70,158 @@ void write_all(const Descriptor& file, std::span<const std::uint8_t> bytes,
   }
 }
 
-/// Makes a rename in `folder` last. Some file systems cannot flush a folder: that is no failure.
-void flush_folder(const std::filesystem::path& folder) {
-  const Descriptor handle(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY));
-  if (!handle.valid()) return;
-  if (::fsync(handle.get()) != 0 && errno == EIO) fail("cannot flush folder", folder, errno);
+/// Makes renames in a file's folder last. Some file systems cannot flush a folder, and one that may
+/// be written to but not read cannot be opened: those are no failures.
+void flush_folder_of(const fs::path& path) {
+  const Descriptor handle(file_system().open_folder(path.parent_path().c_str()));
+  if (!handle.valid() && errno == EACCES) return;
+  if (!handle.valid()) fail_to_write("cannot flush the folder of", path, errno);
+  if (file_system().flush(handle.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return;
+  fail_to_write("cannot flush the folder of", path, errno);
+}
+
+bool has_no_links(int error) {
+  return error == EPERM || error == ENOTSUP || error == ENOSYS || error == EMLINK;
+}
+
+/// New contents of a file: on the disk under a temporary name, until commit().
+class StagedFile {
+ public:
+  StagedFile(const fs::path& path, std::span<const std::uint8_t> bytes)
+      : path_(path), target_(target_of(path)) {
+    struct ::stat old {};
+    exists_ = ::stat(target_.c_str(), &old) == 0;
+    if (exists_ && !S_ISREG(old.st_mode)) {
+      throw IoError(
+          fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
+    }
+    const fs::path name = temporary_name(target_);
+    Descriptor file(file_system().create(name.c_str()));
+    if (!file.valid()) fail_to_write("cannot write", path, errno);
+    temporary_ = name;
+    try {
+      if (exists_) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777U));
+      write_all(file, bytes, path);
+      if (file_system().flush(file.get()) != 0) fail_to_write("cannot flush", path, errno);
+      if (file.close() != 0) fail_to_write("cannot close", path, errno);
+    } catch (...) {
+      discard();
+      throw;
+    }
+  }
+  ~StagedFile() { discard(); }
+  StagedFile(StagedFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        target_(std::move(other.target_)),
+        temporary_(std::exchange(other.temporary_, fs::path())),
+        exists_(other.exists_) {}
+  StagedFile& operator=(StagedFile&&) = delete;
+
+  void commit() {
+    if (file_system().rename(temporary_.c_str(), target_.c_str()) != 0) {
+      fail_to_write("cannot replace", path_, errno);
+    }
+    temporary_.clear();
+    flush_folder_of(target_);
+  }
+
+  /// Gives the old file a second name before it loses the first, so that there is always one.
+  void keep_previous() const {
+    if (!exists_) return;
+    const fs::path previous = previous_file(target_);
+    const fs::path name = temporary_name(target_);
+    if (file_system().link(target_.c_str(), name.c_str()) == 0) {
+      if (file_system().rename(name.c_str(), previous.c_str()) == 0) {
+        // A rename of two names of one file does nothing.
+        file_system().remove(name.c_str());
+        return;
+      }
+      const int error = errno;
+      file_system().remove(name.c_str());
+      fail_to_write("cannot keep the previous", path_, error);
+    }
+    if (!has_no_links(errno) || file_system().rename(target_.c_str(), previous.c_str()) != 0) {
+      fail_to_write("cannot keep the previous", path_, errno);
+    }
+  }
+
+ private:
+  void discard() {
+    if (!temporary_.empty()) file_system().remove(temporary_.c_str());
+    temporary_.clear();
+  }
+
+  fs::path path_;
+  fs::path target_;
+  fs::path temporary_;
+  bool exists_ = false;
+};
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+/// Whether nobody has written to a file for a day.
+bool is_old(const fs::path& path) {
+  std::error_code failure;
+  const auto written = fs::last_write_time(path, failure);
+  return !failure && fs::file_time_type::clock::now() - written > std::chrono::hours(24);
 }
 
 }  // namespace
 
-void write_file_atomic(const std::filesystem::path& path, std::span<const std::uint8_t> bytes) {
-  std::error_code ignored;
-  // A symbolic link stays: the file that it names is replaced.
-  const bool link = std::filesystem::is_symlink(path, ignored);
-  const std::filesystem::path target = link ? std::filesystem::weakly_canonical(path) : path;
-  struct ::stat old {};
-  const bool exists = ::stat(target.c_str(), &old) == 0;
-  if (exists && !S_ISREG(old.st_mode)) {
-    throw IoError(
-        fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
-  }
-  const std::filesystem::path name = temporary_name(target);
-  Descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid()) fail_to_create(path, errno);
-  Temporary temporary(name);
-  if (exists) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777U));
-  write_all(file, bytes, path);
-  if (::fsync(file.get()) != 0) fail("cannot flush", path, errno);
-  if (file.close() != 0) fail("cannot close", path, errno);
-  if (::rename(name.c_str(), target.c_str()) != 0) fail("cannot replace", path, errno);
-  temporary.release();
-  flush_folder(target.parent_path());
+void write_file_atomic(const fs::path& path, std::span<const std::uint8_t> bytes) {
+  StagedFile(path, bytes).commit();
 }
 
-void write_file_atomic(const std::filesystem::path& path, std::string_view text) {
-  write_file_atomic(path,
-                    std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+void write_file_atomic(const fs::path& path, std::string_view text) {
+  write_file_atomic(path, bytes_of(text));
+}
+
+void write_files_atomic(std::initializer_list<std::pair<fs::path, std::string_view>> files) {
+  std::vector<StagedFile> staged;
+  staged.reserve(files.size());
+  for (const auto& [path, text] : files) staged.emplace_back(path, bytes_of(text));
+  for (StagedFile& file : staged) file.commit();
+}
+
+void write_file_keeping_previous(const fs::path& path, std::span<const std::uint8_t> bytes) {
+  StagedFile file(path, bytes);
+  file.keep_previous();
+  file.commit();
+}
+
+fs::path previous_file(const fs::path& path) {
+  fs::path previous = target_of(path);
+  return previous += ".1";
+}
+
+void move_file(const fs::path& from, const fs::path& to) {
+  if (file_system().rename(from.c_str(), to.c_str()) != 0) {
+    throw IoError(fmt::format("cannot rename '{}' to '{}': {}", from.string(), to.string(),
+                              std::generic_category().message(errno)));
+  }
+  flush_folder_of(to);
+  if (from.parent_path() != to.parent_path()) flush_folder_of(from);
+}
+
+std::size_t remove_temporaries_left_behind(const fs::path& folder) {
+  std::size_t removed = 0;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    const TemporaryOf writer = temporary_of(entry->path().filename().string());
+    const bool dead =
+        writer == TemporaryOf::dead || (writer == TemporaryOf::elsewhere && is_old(entry->path()));
+    if (dead && file_system().remove(entry->path().c_str()) == 0) ++removed;
+  }
+  return removed;
 }
 
 namespace {
 
 /// Opens a regular file of at most max_bytes, and tells its size.
-Descriptor open_regular(const std::filesystem::path& path, std::size_t max_bytes,
-                        std::size_t& size) {
+Descriptor open_regular(const fs::path& path, std::size_t max_bytes, std::size_t& size) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) fail("cannot read", path, errno);
   struct ::stat status {};

@@ -3,20 +3,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace octet {
 
-/// Replaces `path` by a file of these bytes: at every moment, also after a crash or a full disk,
-/// `path` holds either what it held before or all of `bytes`. Writes a temporary file of a unique
-/// name in the same folder, flushes it to the disk, renames it and flushes the folder; on failure
-/// the temporary file is removed. Throws IoError that names the file and the cause.
+// Every file that is to last is written here. At every moment, also after a crash, a loss of power
+// or on a full disk, its path holds either what it held before or all of the new bytes: they go to
+// a temporary file of a unique name in the same folder, which is flushed to the disk and renamed,
+// and then the folder is flushed. On failure the temporary file is removed; after a crash
+// remove_temporaries_left_behind() does it.
+
+/// Replaces `path` by a file of these bytes. Throws IoError that names the file and the cause.
 void write_file_atomic(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 
 /// The same for text.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
+
+/// The same for texts that belong together: all are on the disk before the first is replaced.
+void write_files_atomic(
+    std::initializer_list<std::pair<std::filesystem::path, std::string_view>> files);
+
+/// As write_file_atomic(), and what `path` held before stays as previous_file(path).
+void write_file_keeping_previous(const std::filesystem::path& path,
+                                 std::span<const std::uint8_t> bytes);
+
+/// `path` + ".1"; where `path` is a symbolic link, beside the file that it names.
+std::filesystem::path previous_file(const std::filesystem::path& path);
+
+/// Gives a file another name, in the same file system, and flushes both folders. An existing file
+/// of that name is replaced. Throws IoError.
+void move_file(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Removes the temporary files in `folder` whose writers died, and those of other machines that
+/// nobody has written to for a day. Returns how many; never throws: what cannot be read or removed
+/// stays.
+std::size_t remove_temporaries_left_behind(const std::filesystem::path& folder);
 
 /// The file's bytes. Throws IoError where it cannot be read, is no regular file, or is larger than
 /// `max_bytes`.

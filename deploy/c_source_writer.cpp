@@ -18,6 +18,10 @@ constexpr std::string_view kTop = R"(/*
  */
 #include "@name@.h"
 
+#if @NAME@_MODEL_CRC32 != 0x@crc@u
+#error "@name@.h and @name@.c are of two exports: export the model again"
+#endif
+
 )";
 
 constexpr std::string_view kInvoke =
@@ -119,7 +123,9 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   for (const CStep& step : plan.steps) layers.push_back(detail::make_c_layer(plan, step));
   CSource result = make_figures(plan, layers);
   result.header = detail::c_header(plan, layers, result);
-  result.source = detail::fill(kTop, plan.fillings());
+  auto top = plan.fillings();
+  top["crc"] = fmt::format("{:08x}", plan.crc);
+  result.source = detail::fill(kTop, top);
   for (const CLayer& layer : layers) result.source += layer.constants;
   result.source += detail::c_arithmetic(plan);
   for (const CLayer& layer : layers) result.source += layer.function;
@@ -132,13 +138,11 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
 CSource write_c_source(const IntegerModel& model, const std::filesystem::path& stem,
                        const CSourceOptions& options) {
   CSource result = to_c_source(model, stem.filename().string(), options);
-  const auto write = [&](const char* extension, const std::string& text) {
+  const auto with = [&](const char* extension) {
     std::filesystem::path path = stem;
-    path += extension;
-    write_file_atomic(path, text);
+    return path += extension;
   };
-  write(".h", result.header);
-  write(".c", result.source);
+  write_files_atomic({{with(".h"), result.header}, {with(".c"), result.source}});
   return result;
 }
 

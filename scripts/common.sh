@@ -16,6 +16,7 @@ header:spdlog/spdlog.h libspdlog-dev
 header:zlib.h zlib1g-dev
 header:nlohmann/json.hpp nlohmann-json3-dev
 header:CLI/CLI.hpp libcli11-dev
+header:openssl/evp.h libssl-dev
 LIST
 }
 

@@ -51,6 +51,10 @@ void BestCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
   trainer.save_checkpoint(path_);
 }
 
+void LastCheckpoint::on_fit_begin(Trainer& /*trainer*/, const History& /*history*/) {
+  remove_temporaries_left_behind(path_.parent_path());
+}
+
 void LastCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
   trainer.save_checkpoint(path_, notes_);
 }

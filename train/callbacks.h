@@ -53,11 +53,13 @@ class BestCheckpoint : public Callback {
   double best_ = -std::numeric_limits<double>::infinity();
 };
 
-/// Saves a checkpoint after every epoch.
+/// Saves a checkpoint after every epoch. At the begin of a fit the temporary files that dead
+/// processes left in its folder are removed.
 class LastCheckpoint : public Callback {
  public:
   explicit LastCheckpoint(std::filesystem::path path, std::map<std::string, std::string> notes = {})
       : path_(std::move(path)), notes_(std::move(notes)) {}
+  void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 
  private:

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/core/log.h>
 #include <octet/layers/architecture.h>
+#include <octet/train/checkpoint.h>
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
 
@@ -17,6 +20,8 @@ using nlohmann::json;
 
 constexpr const char* kKind = "octet checkpoint 1";
 const std::string kModelPrefix = "model";
+/// Where the running means of an epoch hold their time.
+constexpr std::size_t kSecondsOfSums = 3;
 
 std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
   for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
@@ -24,6 +29,53 @@ std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTe
 }
 
 }  // namespace
+
+CheckpointFile read_checkpoint(const std::filesystem::path& path) {
+  std::string cause;
+  try {
+    return {Archive::read(path), path};
+  } catch (const Error& error) {
+    const std::filesystem::path previous = previous_file(path);
+    std::error_code ignored;
+    if (!std::filesystem::exists(previous, ignored)) throw;
+    cause = error.what();
+  }
+  const std::filesystem::path previous = previous_file(path);
+  try {
+    CheckpointFile found{Archive::read(previous), previous};
+    log_warn(
+        fmt::format("{}; going on from the checkpoint before it, '{}'", cause, previous.string()));
+    return found;
+  } catch (const Error& error) {
+    throw FormatError(
+        fmt::format("{}; nor can the checkpoint before it be read: {}", cause, error.what()));
+  }
+}
+
+Archive without_times(const Archive& checkpoint, const std::vector<std::string>& history_notes) {
+  const auto timeless = [](const std::string& history) {
+    return history_json(without_times(parse_history(history)));
+  };
+  Archive result = checkpoint;
+  for (const char* entry : {"history", "calibrated"}) {
+    result.add_text(entry, timeless(checkpoint.text(entry)));
+  }
+  auto notes = Trainer::notes_of(checkpoint);
+  for (const std::string& note : history_notes) {
+    if (const auto found = notes.find(note); found != notes.end()) {
+      found->second = timeless(found->second);
+    }
+  }
+  result.add_text("notes", json(notes).dump());
+  try {
+    json trainer = json::parse(checkpoint.text("trainer"));
+    trainer.at("sums").at(kSecondsOfSums) = 0.0;
+    result.add_text("trainer", trainer.dump());
+  } catch (const json::exception& error) {
+    throw FormatError(fmt::format("checkpoint: {}", error.what()));
+  }
+  return result;
+}
 
 Sequential load_model(const std::filesystem::path& path) {
   const Archive archive = Archive::read(path);
@@ -57,11 +109,11 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   archive.add_text("calibrated", history_json(calibrated_ ? History{*calibrated_} : History{}));
   archive.add_text("notes", json(notes).dump());
   add_architecture(archive, *model_);
-  archive.write(path);
+  write_file_keeping_previous(path, archive.to_bytes());
 }
 
 std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesystem::path& path) {
-  return restore(Archive::read(path));
+  return restore(read_checkpoint(path).archive);
 }
 
 std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {

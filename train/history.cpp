@@ -67,6 +67,11 @@ std::string history_csv(const History& history, bool with_times) {
   return text;
 }
 
+History without_times(History history) {
+  for (EpochRecord& record : history) record.seconds = record.images_per_second = 0.0;
+  return history;
+}
+
 std::string history_json(const History& history) {
   json entries = json::array();
   for (const EpochRecord& record : history) entries.push_back(to_json(record));

@@ -35,6 +35,9 @@ using History = std::vector<EpochRecord>;
 /// A header and one line an epoch. Without times, equal runs give equal text.
 std::string history_csv(const History& history, bool with_times = true);
 
+/// The history with every time and speed set to 0.
+History without_times(History history);
+
 /// The history as a JSON array, and back. Throws FormatError for text that history_json() did not
 /// write.
 std::string history_json(const History& history);

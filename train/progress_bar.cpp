@@ -12,6 +12,12 @@ namespace {
 constexpr std::size_t kBarWidth = 24;
 constexpr std::chrono::milliseconds kRedrawEvery{100};
 
+/// A terminal that has gone, or a full disk, is no reason to stop training: ferror() tells.
+void show(std::FILE* out, const std::string& text) {
+  static_cast<void>(std::fputs(text.c_str(), out));
+  static_cast<void>(std::fflush(out));
+}
+
 std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
 /// What fits into one line of the terminal: a bar that wraps cannot be drawn over.
@@ -40,8 +46,7 @@ ProgressBar::ProgressBar(std::FILE* out, Style style)
       draws_bar_(style == Style::bar || (style == Style::automatic && isatty(fileno(out)) == 1)) {}
 
 void ProgressBar::on_calibrated(Trainer& /*trainer*/, const EpochRecord& start) {
-  fmt::print(out_, "{:<5} calibrated{}\n", start.phase, scores(start));
-  std::fflush(out_);
+  show(out_, fmt::format("{:<5} calibrated{}\n", start.phase, scores(start)));
 }
 
 void ProgressBar::on_step_end(const Progress& p) {
@@ -56,13 +61,12 @@ void ProgressBar::on_step_end(const Progress& p) {
       "{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
       p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
       percent(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
-  fmt::print(out_, "\r\033[K{}", fitting(line, out_));
-  std::fflush(out_);
+  show(out_, "\r\033[K" + fitting(line, out_));
   bar_is_shown_ = true;
 }
 
 void ProgressBar::clear_bar() {
-  if (bar_is_shown_) fmt::print(out_, "\r\033[K");
+  if (bar_is_shown_) show(out_, "\r\033[K");
   bar_is_shown_ = false;
 }
 
@@ -70,10 +74,9 @@ void ProgressBar::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& r) {
   clear_bar();
   // None where a resumed run had only the end of an epoch left.
   const std::string of_epochs = epochs_ > 0 ? fmt::format("/{}", epochs_) : "";
-  fmt::print(out_, "{:<5} {}{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n", r.phase,
-             r.epoch, of_epochs, r.train_loss, percent(r.train_accuracy), r.seconds,
-             r.images_per_second, scores(r));
-  std::fflush(out_);
+  show(out_, fmt::format("{:<5} {}{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n",
+                         r.phase, r.epoch, of_epochs, r.train_loss, percent(r.train_accuracy),
+                         r.seconds, r.images_per_second, scores(r)));
 }
 
 }  // namespace octet

@@ -89,11 +89,12 @@ class Trainer {
   /// Everything that a run needs to go on as if it had never stopped: parameters, state, optimizer,
   /// position in the data, running means, history; and `notes` for the caller; with the model's
   /// architecture where that can be described (load_model()). Replaces the file as a whole or not
-  /// at all (IoError).
+  /// at all (IoError); what it held before stays as previous_file(path).
   void save_checkpoint(const std::filesystem::path& path,
                        const std::map<std::string, std::string>& notes = {}) const;
-  /// Throws IoError, or FormatError where the file is broken or belongs to another model; the
-  /// trainer is then as before. Returns the notes.
+  /// As read_checkpoint(): from the one before it where the newest is damaged. Throws IoError, or
+  /// FormatError where the file is broken or belongs to another model; the trainer is then as
+  /// before. Returns the notes.
   std::map<std::string, std::string> load_checkpoint(const std::filesystem::path& path);
   std::map<std::string, std::string> restore(const Archive& checkpoint);
   /// The notes alone. Throws FormatError for an archive that is no checkpoint.

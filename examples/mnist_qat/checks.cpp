@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 
+#include "hashes.h"
 #include "run.h"
 
 namespace octet::mnist {
@@ -43,11 +46,26 @@ void make_folder(const char* option, const std::filesystem::path& folder) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(option, folder, errno);
 }
 
+/// Whether metrics.json is of the run that last.ckpt is of: it holds its hash.
+bool came_to_its_end(const Options& options) {
+  try {
+    const auto text = read_file(metrics_path(options));
+    const std::string hash = nlohmann::json::parse(text).at("sha256").at("checkpoint");
+    return hash == checkpoint_hash(checkpoint_path(options));
+  } catch (const Error&) {
+    return false;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 void check_checkpoint_is_there(const Options& options) {
   std::error_code ignored;
-  if (std::filesystem::exists(checkpoint_path(options), ignored)) return;
+  for (const auto& path : {checkpoint_path(options), previous_file(checkpoint_path(options))}) {
+    if (std::filesystem::exists(path, ignored)) return;
+  }
   throw InvalidArgument(fmt::format(
       "--resume: there is no checkpoint '{}'; give the --out or --checkpoint-dir of the run to go "
       "on with, or start anew without --resume",
@@ -80,12 +98,36 @@ void check_memory(const Options& options, const Dataset& train) {
   }
 }
 
+std::optional<std::filesystem::path> keep_stopped_run(const Options& options) {
+  const std::filesystem::path last = checkpoint_path(options);
+  const std::filesystem::path previous = previous_file(last);
+  std::error_code ignored;
+  if (!std::filesystem::exists(last, ignored) && !std::filesystem::exists(previous, ignored)) {
+    return std::nullopt;
+  }
+  if (came_to_its_end(options)) return std::nullopt;
+  std::filesystem::path kept;
+  for (int number = 1;; ++number) {
+    kept = last.parent_path() / fmt::format("stopped-{}.ckpt", number);
+    if (!std::filesystem::exists(kept, ignored) &&
+        !std::filesystem::exists(previous_file(kept), ignored)) {
+      break;
+    }
+  }
+  if (std::filesystem::exists(previous, ignored)) move_file(previous, previous_file(kept));
+  if (std::filesystem::exists(last, ignored)) move_file(last, kept);
+  return kept;
+}
+
 OutputFolders::OutputFolders(const Options& options) {
   make_folder("--out", options.out);
   make_folder("--checkpoint-dir", options.checkpoint_dir);
   lock("--out", options.out);
   if (!std::filesystem::equivalent(options.out, options.checkpoint_dir)) {
     lock("--checkpoint-dir", options.checkpoint_dir);
+  }
+  for (const auto& folder : {options.out, options.checkpoint_dir}) {
+    remove_temporaries_left_behind(folder);
   }
 }
 

@@ -33,12 +33,28 @@ std::atomic<bool> stop_requested{false};
 std::atomic<int> stop_signal{0};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// The first signal ends the run after the current step; the second one ends it at once.
+/// The first signal ends the run after the current step, the second one ends it at once. A second
+/// SIGHUP does not: a terminal that closes may send one and its shell another.
 extern "C" void handle_stop(int signal) {
-  stop_signal = signal;
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);
+  if (!stop_requested.exchange(true)) {
+    stop_signal = signal;
+  } else if (signal != SIGHUP) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
+
+/// A signal that the caller had ignored, as nohup does, stays ignored.
+void handle_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (std::signal(signal, handle_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  // A file past the limit (ulimit -f) is an error of write(), which names the file.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+/// On stderr, or nowhere: its terminal may have gone.
+void complain(const std::string& text) { static_cast<void>(std::fputs(text.c_str(), stderr)); }
 
 /// A word as a shell takes it.
 std::string quoted(std::string_view word) {
@@ -77,14 +93,14 @@ int run_program(const mnist::Options& options, const std::string& resume_command
   std::FILE* screen = options.json ? stderr : stdout;
   const auto results = mnist::run(options, screen, stop_requested);
   if (!results) {
-    fmt::print(stderr, "\nstopped; everything up to this step is in {}\nto go on: {}\n",
-               mnist::checkpoint_path(options).string(), resume_command);
+    complain(fmt::format("\nstopped; everything up to this step is in {}\nto go on: {}\n",
+                         mnist::checkpoint_path(options).string(), resume_command));
     return kSignalExit + stop_signal;
   }
   write_file_atomic(options.out / "history.csv", history_csv(results->history));
-  write_file_atomic(options.out / "metrics.json", mnist::metrics_json(options, *results, 2));
-  fmt::print(screen, "{}", mnist::final_report(options, *results));
-  if (options.json) fmt::print("{}", mnist::metrics_json(options, *results, -1));
+  write_file_atomic(mnist::metrics_path(options), mnist::metrics_json(options, *results, 2));
+  mnist::show(screen, mnist::final_report(options, *results));
+  if (options.json) mnist::show(stdout, mnist::metrics_json(options, *results, -1));
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw IoError("cannot write to standard output: is the disk full? All files are in " +
                   options.out.string());
@@ -98,17 +114,14 @@ int main(int argc, char** argv) {
   const auto [options, exit_code] = mnist::parse_options(argc, argv);
   if (!options) return exit_code;
   wait_briefly(argv);
-  std::signal(SIGINT, handle_stop);
-  std::signal(SIGTERM, handle_stop);
-  // A file past the limit (ulimit -f) is an error of write(), which names the file.
-  std::signal(SIGXFSZ, SIG_IGN);
+  handle_signals();
   try {
     return run_program(*options, command_line(argc, argv));
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "mnist_qat: out of memory; try a smaller --hidden or --batch\n");
+    complain("mnist_qat: out of memory; try a smaller --hidden or --batch\n");
     return kFailure;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mnist_qat: {}\n", error.what());
+    complain(fmt::format("mnist_qat: {}\n", error.what()));
     return kFailure;
   }
 }

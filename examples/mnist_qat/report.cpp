@@ -38,6 +38,16 @@ std::string details_line(const char* role, const TensorDetails& details) {
                      static_cast<double>(details.quantization.first), details.quantization.second);
 }
 
+/// What each hash is of, in words.
+std::vector<std::pair<std::string, std::string>> named_hashes(const Hashes& hashes) {
+  std::vector<std::pair<std::string, std::string>> named = {
+      {"mnist_int8.tflite", hashes.model}, {"history.csv without times", hashes.history}};
+  if (!hashes.checkpoint.empty()) {
+    named.emplace_back("last.ckpt without times", hashes.checkpoint);
+  }
+  return named;
+}
+
 }  // namespace
 
 std::string final_report(const Options& options, const Results& r) {
@@ -68,6 +78,10 @@ std::string final_report(const Options& options, const Results& r) {
     text += details_line("output", details);
   text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                       c_source_path(options).string(), r.c_flash_bytes, r.c_ram_bytes);
+  text += "\nSHA-256\n";
+  for (const auto& [name, hash] : named_hashes(r.hashes)) {
+    text += fmt::format("{}  {}\n", hash, name);
+  }
   for (const auto& [phase, profile] :
        {std::pair{"float", &r.float_profile}, std::pair{"quantized", &r.qat_profile}}) {
     if (profile->steps() > 0) text += fmt::format("\n{} training\n{}", phase, profile->table());
@@ -98,6 +112,10 @@ std::string metrics_json(const Options& options, const Results& r, int indent) {
       {"int8_bytes", r.int8_bytes},
       {"c_flash_bytes", r.c_flash_bytes},
       {"c_ram_bytes", r.c_ram_bytes},
+      {"sha256",
+       {{"model", r.hashes.model},
+        {"checkpoint", r.hashes.checkpoint},
+        {"history", r.hashes.history}}},
       {"seconds", r.seconds},
       {"s_per_epoch", seconds_per_epoch(r.history)},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};

@@ -56,16 +56,25 @@ class Run {
     results_.train_count = data_.train.size();
     results_.test_count = data_.test.size();
     results_.threads = num_threads();
-    fmt::print(screen_, "data: {}, {} training and {} test images of {}, {} classes\n",
-               data_.train.name(), data_.train.size(), data_.test.size(),
-               data_.train.example_shape().to_string(), data_.train.classes());
-    if (options_.resume) read_checkpoint();
+    show(screen_, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
+                              data_.train.name(), data_.train.size(), data_.test.size(),
+                              data_.train.example_shape().to_string(), data_.train.classes()));
+    if (options_.resume) {
+      read_checkpoint();
+    } else if (const auto kept = keep_stopped_run(options_)) {
+      show(screen_,
+           fmt::format(
+               "the checkpoint of a run that was stopped here is kept as {}; to go on with it, "
+               "name it {} again and use --resume\n",
+               kept->string(), checkpoint_path(options_).filename().string()));
+    }
     Sequential model = make_model(options_, data_);
-    fmt::print(screen_, "{}", model.summary());
+    show(screen_, model.summary());
     if (!resumes_qat() && !train_float(model)) return std::nullopt;
     Sequential quantized = quantize_model(model, quantize_options(options_));
-    fmt::print(screen_, "{}", quantized.summary());
+    show(screen_, quantized.summary());
     if (!train_quantized(quantized)) return std::nullopt;
+    results_.hashes = hashes_of(options_, results_.history);
     results_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return results_;
@@ -73,7 +82,8 @@ class Run {
 
  private:
   void read_checkpoint() {
-    checkpoint_ = Archive::read(checkpoint_path(options_));
+    CheckpointFile file = octet::read_checkpoint(checkpoint_path(options_));
+    checkpoint_ = std::move(file.archive);
     notes_ = Trainer::notes_of(*checkpoint_);
     const auto check = [&](const std::string& name, const std::string& value) {
       const auto found = notes_.find(name);
@@ -85,7 +95,7 @@ class Run {
     };
     for (const auto& [name, value] : defining_options(options_)) check(name, value);
     check("data", data_in_words());
-    fmt::print(screen_, "resuming from {}\n", checkpoint_path(options_).string());
+    show(screen_, fmt::format("resuming from {}\n", file.path.string()));
   }
 
   /// What a resumed run has to find again.
@@ -100,7 +110,7 @@ class Run {
     Notes result = defining_options(options_);
     result["data"] = data_in_words();
     result["phase"] = phase;
-    result["float_history"] = history_json(results_.history);
+    result[kFloatHistoryNote] = history_json(results_.history);
     result["float_accuracy"] = nlohmann::json(results_.float_accuracy).dump();
     result["float_bytes"] = std::to_string(results_.float_bytes);
     return result;
@@ -182,7 +192,7 @@ class Run {
   }
 
   void take_float_results() {
-    results_.history = parse_history(notes_.at("float_history"));
+    results_.history = parse_history(notes_.at(kFloatHistoryNote));
     results_.float_accuracy = nlohmann::json::parse(notes_.at("float_accuracy")).get<double>();
     results_.float_bytes = std::stoull(notes_.at("float_bytes"));
   }
@@ -198,6 +208,10 @@ class Run {
 
 }  // namespace
 
+void show(std::FILE* screen, const std::string& text) {
+  static_cast<void>(std::fputs(text.c_str(), screen));
+}
+
 DataSplit load_data(const Options& options) {
   if (!options.data.empty()) return load_idx(options.data);
   const char* directory = std::getenv("OCTET_MNIST_DIR");
@@ -208,6 +222,7 @@ DataSplit load_data(const Options& options) {
 std::filesystem::path checkpoint_path(const Options& options) {
   return options.checkpoint_dir / "last.ckpt";
 }
+std::filesystem::path metrics_path(const Options& options) { return options.out / "metrics.json"; }
 std::filesystem::path int8_path(const Options& options) {
   return options.out / "mnist_int8.tflite";
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "hashes.h"
 #include "options.h"
 
 namespace octet::mnist {
@@ -33,9 +34,13 @@ struct Results {
   /// Of the C source: constants, and static buffers.
   std::int64_t c_flash_bytes = 0;
   std::int64_t c_ram_bytes = 0;
+  Hashes hashes;
   int threads = 0;
   double seconds = 0.0;
 };
+
+/// Writes text that nobody may be there to read: what fails is kept by ferror().
+void show(std::FILE* screen, const std::string& text);
 
 /// The data set that the options ask for.
 DataSplit load_data(const Options& options);
@@ -46,8 +51,12 @@ DataSplit load_data(const Options& options);
 std::optional<Results> run(const Options& options, std::FILE* screen,
                            const std::atomic<bool>& stop_requested);
 
+/// In a checkpoint of the quantized phase: the history of the phase before.
+inline constexpr const char* kFloatHistoryNote = "float_history";
+
 /// Where run() writes its checkpoints and exports.
 std::filesystem::path checkpoint_path(const Options& options);
+std::filesystem::path metrics_path(const Options& options);
 std::filesystem::path int8_path(const Options& options);
 std::filesystem::path float_path(const Options& options);
 /// Without the extensions .h and .c.

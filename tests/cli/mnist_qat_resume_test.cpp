@@ -37,6 +37,12 @@ class MnistQatResume : public MnistQat {
     return result;
   }
 
+  /// Of the float phase, in the last checkpoint.
+  std::size_t steps_saved(const std::string& out) const {
+    const Archive checkpoint = Archive::read(path(out + "/checkpoints/last.ckpt"));
+    return nlohmann::json::parse(checkpoint.text("trainer")).at("step");
+  }
+
   void expect_same_result(const std::string& a, const std::string& b) {
     EXPECT_EQ(model(a), model(b));
     EXPECT_EQ(read_file(path(a + "/mnist_float.tflite")),
@@ -66,9 +72,7 @@ TEST_F(MnistQatResume, GoesOnAsIfItHadNeverStopped) {
     EXPECT_FALSE(fs::exists(path(out + "/mnist_int8.tflite")));
     expect_mentions(stopped.err, "to go on: " OCTET_MNIST_QAT " --data ");
     expect_mentions(stopped.err, "--qat-epochs 4 --resume\n");
-    const Archive checkpoint = Archive::read(path(out + "/checkpoints/last.ckpt"));
-    const std::size_t step = nlohmann::json::parse(checkpoint.text("trainer")).at("step");
-    stopped_within_an_epoch |= step % kSteps != 0;
+    stopped_within_an_epoch |= steps_saved(out) % kSteps != 0;
     const ProcessResult resumed = mnist_qat(long_run(out) + Arguments{"--resume"});
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_mentions(resumed.out, "resuming from ");
@@ -103,6 +107,75 @@ TEST_F(MnistQatResume, TheCommandToGoOnCanBePasted) {
   const ProcessResult resumed = run_process({"/bin/sh", "-c", command}, plain_environment());
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_TRUE(fs::exists(path(odd + "/mnist_int8.tflite")));
+}
+
+TEST_F(MnistQatResume, EverySignalToStopSavesAndSaysHowToGoOn) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(signal);
+    const ProcessResult stopped = stop_at("float 1/5", signal, long_run("out"), "out");
+    EXPECT_EQ(stopped.exit_code, 128 + signal) << stopped.err;
+    expect_mentions(stopped.err, "everything up to this step is in " + path("out/checkpoints"));
+    expect_mentions(stopped.err, "--resume\n");
+    EXPECT_GT(steps_saved("out"), kSteps);
+  }
+}
+
+TEST_F(MnistQatResume, ASecondSignalEndsAtOnceAndLosesNothingSaved) {
+  ASSERT_EQ(stop_at("float 1/5", SIGINT, long_run("out"), "out").exit_code, 130);
+  const std::size_t saved = steps_saved("out");
+  Process process(Arguments{OCTET_MNIST_QAT} + long_run("out") + Arguments{"--resume"},
+                  plain_environment());
+  ASSERT_TRUE(process.wait_for_output("float 2/5"));
+  // Held, so that both signals are there before any step ends.
+  process.signal(SIGSTOP);
+  process.signal(SIGINT);
+  process.signal(SIGTERM);
+  process.signal(SIGCONT);
+  const ProcessResult result = process.wait();
+  // The system chooses which of the two it delivers last.
+  EXPECT_TRUE(result.signal == SIGINT || result.signal == SIGTERM) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_GE(steps_saved("out"), saved);
+  EXPECT_EQ(mnist_qat(long_run("out") + Arguments{"--resume"}).exit_code, 0);
+}
+
+TEST_F(MnistQatResume, ASecondHangupStillSaves) {
+  Process process(Arguments{OCTET_MNIST_QAT} + long_run("out"), plain_environment());
+  ASSERT_TRUE(process.wait_for_output("float 1/5"));
+  process.signal(SIGHUP);
+  process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().exit_code, 128 + SIGHUP);
+  EXPECT_GT(steps_saved("out"), kSteps);
+}
+
+TEST_F(MnistQatResume, SignalsThatTheCallerIgnoresAreIgnored) {
+  std::string command = "trap '' HUP; exec '" OCTET_MNIST_QAT "'";
+  for (const std::string& word : long_run("out")) command += " '" + word + "'";
+  Process process({"/bin/sh", "-c", command}, plain_environment());
+  ASSERT_TRUE(process.wait_for_output("float 1/5"));
+  process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().exit_code, 0);
+}
+
+TEST_F(MnistQatResume, ATerminalThatGoesDoesNotKeepTheRunFromSaving) {
+  int screen = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(screen, 0);
+  ASSERT_EQ(::grantpt(screen), 0);
+  ASSERT_EQ(::unlockpt(screen), 0);
+  const std::string terminal = ::ptsname(screen);
+  std::string command = "exec '" OCTET_MNIST_QAT "'";
+  for (const std::string& word : long_run("out")) command += " '" + word + "'";
+  Process process({"/bin/sh", "-c", command + " >" + terminal + " 2>&1"}, plain_environment());
+  std::string seen;
+  for (char text[256]; seen.find("float 2/5") == std::string::npos;) {
+    const ::ssize_t got = ::read(screen, text, sizeof text);
+    if (got <= 0) break;
+    seen.append(text, static_cast<std::size_t>(got));
+  }
+  ::close(screen);
+  process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().exit_code, 128 + SIGHUP);
+  EXPECT_GT(steps_saved("out"), kSteps);
 }
 
 TEST_F(MnistQat, AFinishedRunResumesToTheSameAndCanTrainOnAtAConstantRate) {
@@ -152,6 +225,7 @@ TEST_F(MnistQat, ResumeWithoutACheckpointIsAnError) {
   Bytes damaged = read_file(path("out/checkpoints/last.ckpt"));
   damaged[damaged.size() / 2] ^= 1U;
   write_file_atomic(path("out/checkpoints/last.ckpt"), damaged);
+  fs::remove(path("out/checkpoints/last.ckpt.1"));
   expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1, "checksum");
 }
 

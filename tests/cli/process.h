@@ -22,6 +22,7 @@ namespace octet::test {
 /// How a program ended, and what it wrote.
 struct ProcessResult {
   int exit_code = -1;  ///< -1 where a signal ended it
+  int signal = 0;      ///< that signal
   std::string out;
   std::string err;
 };
@@ -53,8 +54,17 @@ class Process {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), kFlags, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), kFlags, 0600);
-    const int error = posix_spawn(&id_, arguments.front().c_str(), &actions, nullptr,
+    // The caller may ignore signals, as a shell does for what runs in the background.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const int error = posix_spawn(&id_, arguments.front().c_str(), &actions, &attributes,
                                   pointers(arguments).data(), pointers(variables).data());
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) throw std::runtime_error("cannot start " + arguments.front());
   }
@@ -83,8 +93,8 @@ class Process {
     int status = 0;
     ::waitpid(id_, &status, 0);
     id_ = -1;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path("out")),
-            text_of(path("err"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            WIFSIGNALED(status) ? WTERMSIG(status) : 0, text_of(path("out")), text_of(path("err"))};
   }
 
  private:

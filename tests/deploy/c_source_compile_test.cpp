@@ -166,5 +166,21 @@ int main(void)
   EXPECT_EQ(project_.run("main").exit_code, 16);
 }
 
+TEST_F(CSourceCompile, FilesOfTwoExportsDoNotCompile) {
+  const CProject project;
+  const CSource one = to_c_source(make_mlp(1, {6, 5, 3}, false, false), "net");
+  const CSource other = to_c_source(make_mlp(2, {6, 5, 3}, false, false), "net");
+  const std::string compiler = c_compilers().front();
+  const auto compile = [&](const std::string& source) {
+    project.write("net.h", one.header);
+    project.write("net.c", source);
+    return project.compile(compiler, {"-std=c99", "-c"}, "net.o", {"net.c"});
+  };
+  EXPECT_EQ(compile(one.source).exit_code, 0);
+  const ProcessResult mixed = compile(other.source);
+  EXPECT_NE(mixed.exit_code, 0);
+  expect_mentions(mixed.err, "net.h and net.c are of two exports: export the model again");
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -14,11 +14,15 @@ set(OCTET_TRAIN_TESTS
   train/progress_bar_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
+  train/save_fault_test.cpp
   train/schedule_test.cpp
   train/trainer_fault_test.cpp
   train/trainer_test.cpp)
 set(OCTET_CLI_TESTS
+  cli/mnist_qat_nothing_lost_test.cpp
   cli/mnist_qat_resume_test.cpp
+  cli/mnist_qat_same_bytes_test.cpp
   cli/mnist_qat_test.cpp
   cli/mnist_qat_usage_test.cpp
-  cli/octet_verify_test.cpp)
+  cli/octet_verify_test.cpp
+  train/save_kill_test.cpp)
