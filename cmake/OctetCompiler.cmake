@@ -28,4 +28,8 @@ function(octet_compile_options target)
       -fsanitize=${OCTET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
     target_link_options(${target} PUBLIC -fsanitize=${OCTET_SANITIZE})
   endif()
+  if(OCTET_FUZZ)
+    # Coverage for libFuzzer to see; the programs that it drives link it themselves.
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()

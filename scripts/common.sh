@@ -25,6 +25,15 @@ header:gtest/gtest.h libgtest-dev
 LIST
 }
 
+# What the builds with Clang need: its runtime libraries and its OpenMP among them.
+octet_clang_requirements() {
+  cat <<'LIST'
+program:clang++ clang
+library:libclang_rt.fuzzer libclang-rt-14-dev
+library:libomp.so libomp-dev
+LIST
+}
+
 # What the foreign runtimes in tests/interop run on.
 octet_interop_requirements() {
   cat <<'LIST'
