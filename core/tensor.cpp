@@ -7,7 +7,9 @@
 #include <octet/core/tensor.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 namespace octet {
@@ -46,20 +48,20 @@ MinMax measure_limits(const Tensor& x) {
 }  // namespace
 
 /// What all views of a tensor share.
-struct Tensor::Storage {
-  std::size_t size = 0;
-  std::shared_ptr<float[]> memory;
-  /// Until there is memory.
-  std::optional<PendingData> pending;
-  std::shared_ptr<const std::uint8_t[]> bytes;
-  std::optional<MinMax> limits;
+class Tensor::Storage {
+ public:
+  explicit Storage(Index count) : size_(static_cast<std::size_t>(count)) { allocate(); }
+  Storage(Index count, PendingData pending)
+      : size_(static_cast<std::size_t>(count)), pending_(std::move(pending)) {}
 
-  explicit Storage(Index count) : size(static_cast<std::size_t>(count)) {}
+  std::size_t size() const { return size_; }
+  const PendingData* pending() const { return pending_ ? &*pending_ : nullptr; }
 
+  /// Threads may ask at once, as the pieces of a parallel loop do: the first computes, the others
+  /// wait.
   float* data() {
-    if (pending) [[unlikely]]
-      compute();
-    return memory.get();
+    float* ready = ready_.load(std::memory_order_acquire);
+    return ready != nullptr ? ready : computed();
   }
 
   /// Written to only where there is something to forget: threads may call data() at once.
@@ -68,15 +70,37 @@ struct Tensor::Storage {
     if (limits) limits.reset();
   }
 
+  std::shared_ptr<const std::uint8_t[]> bytes;
+  std::optional<MinMax> limits;
+
  private:
-  void compute() {
-    memory = allocate_floats(size);
-    parallel_for(size, pending->grain, [&](std::size_t begin, std::size_t end) {
-      pending->compute(begin, end, memory.get() + begin);
-    });
-    pending.reset();
+  void allocate() {
+    memory_ = allocate_floats(size_);
+    ready_.store(memory_.get(), std::memory_order_release);
   }
+  float* computed();
+
+  std::size_t size_;
+  std::atomic<float*> ready_ = nullptr;
+  std::shared_ptr<float[]> memory_;
+  /// Until there is memory.
+  std::optional<PendingData> pending_;
+  std::mutex mutex_;
 };
+
+float* Tensor::Storage::computed() {
+  const std::lock_guard guard(mutex_);
+  if (memory_ == nullptr) {
+    const std::shared_ptr<float[]> memory = allocate_floats(size_);
+    parallel_for(size_, pending_->grain, [&](std::size_t begin, std::size_t end) {
+      pending_->compute(begin, end, memory.get() + begin);
+    });
+    memory_ = memory;
+    pending_.reset();
+    ready_.store(memory_.get(), std::memory_order_release);
+  }
+  return memory_.get();
+}
 
 struct Tensor::Impl {
   Shape shape;
@@ -90,7 +114,7 @@ struct Tensor::Impl {
   Tensor grad;
 
   float* data() const { return storage->data() + offset; }
-  bool is_whole() const { return size == static_cast<Index>(storage->size); }
+  bool is_whole() const { return size == static_cast<Index>(storage->size()); }
 };
 
 Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset) {
@@ -104,15 +128,11 @@ Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index of
 }
 
 Tensor::Tensor(const Shape& shape) {
-  auto storage = std::make_shared<Storage>(shape.size());
-  storage->memory = allocate_floats(storage->size);
-  *this = on(shape, std::move(storage), 0);
+  *this = on(shape, std::make_shared<Storage>(shape.size()), 0);
 }
 
 Tensor Tensor::lazy(const Shape& shape, PendingData pending) {
-  auto storage = std::make_shared<Storage>(shape.size());
-  storage->pending = std::move(pending);
-  return on(shape, std::move(storage), 0);
+  return on(shape, std::make_shared<Storage>(shape.size(), std::move(pending)), 0);
 }
 
 Tensor Tensor::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
@@ -174,8 +194,7 @@ float* Tensor::data() {
 }
 const float* Tensor::data() const { return impl_->data(); }
 const PendingData* Tensor::pending() const {
-  const auto& pending = impl_->storage->pending;
-  return pending && impl_->is_whole() ? &*pending : nullptr;
+  return impl_->is_whole() ? impl_->storage->pending() : nullptr;
 }
 
 const std::uint8_t* Tensor::bytes() const {

@@ -42,8 +42,8 @@ class Tensor {
   static Tensor ones(const Shape& shape) { return full(shape, 1.0F); }
   static Tensor full(const Shape& shape, float value);
   static Tensor scalar(float value) { return full({}, value); }
-  /// Data of `shape` that `pending` makes when data() is first called, which several threads must
-  /// not do at once. What `pending` reads must stay as it is until then.
+  /// Data of `shape` that `pending` makes when data() is first called. What `pending` reads must
+  /// stay as it is until then.
   static Tensor lazy(const Shape& shape, PendingData pending);
   /// Pixels: x = byte / 255, made floats when somebody asks for those.
   static Tensor from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes);
@@ -132,7 +132,7 @@ class Tensor {
 
  private:
   struct Impl;
-  struct Storage;
+  class Storage;
   std::shared_ptr<Impl> impl_;
 
   static Tensor on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset);

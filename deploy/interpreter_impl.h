@@ -24,9 +24,11 @@ struct Interpreter::Impl {
   Impl(std::shared_ptr<const IntegerModel> source, const InterpreterOptions& wanted);
 
   void find_batched();
+  void count_constants();
   void make_kernels();
   void plan(Index new_batch);
   void check_memory(Index new_batch) const;
+  void check_total(std::size_t planned) const;
   void cut(Index new_batch);
   std::vector<detail::MemoryUse> memory_uses(bool of_lane) const;
   void place_tensors(const detail::MemoryPlan& shared, const detail::MemoryPlan& of_lane);
@@ -66,6 +68,9 @@ struct Interpreter::Impl {
   std::vector<bool> computed;
   std::vector<bool> batched;
   std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  /// What the kernels keep of their constants, and what that and the arena may come to.
+  std::size_t kernel_bytes = 0;
+  std::size_t max_bytes = 0;
   /// The plan's memory: what is there once, and then what each lane has.
   std::size_t arena_bytes = 0;
   std::size_t lane_bytes = 0;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/json_text.h>
 #include <octet/layers/quantize/quantizer_json.h>
 
 #include <string>
@@ -13,8 +14,10 @@ using nlohmann::json;
 /// Of two values of an enumeration, the one that is named; FormatError for a third.
 template <class T>
 T one_of(const json& name, const char* first_name, T first, const char* second_name, T second) {
-  if (name == first_name) return first;
-  if (name == second_name) return second;
+  // nlohmann's comparison with a text allocates where it must not throw.
+  const std::string text = name.is_string() ? name.get<std::string>() : "";
+  if (text == first_name) return first;
+  if (text == second_name) return second;
   throw FormatError(fmt::format("architecture: expected \"{}\" or \"{}\", found {}", first_name,
                                 second_name, name.dump()));
 }
@@ -33,11 +36,11 @@ json spec_json(const QuantSpec& spec) {
 }
 
 int small_number(const json& entry) {
-  const Index number = whole_number(entry);
+  const int number = whole_number<int>(entry);
   if (number < -1000 || number > 1000) {
     throw FormatError(fmt::format("architecture: {} is out of range", number));
   }
-  return static_cast<int>(number);
+  return number;
 }
 
 QuantSpec spec_from(const json& entry) {
@@ -80,14 +83,6 @@ class FixedConfig : public QuantizeConfig {
 };
 
 }  // namespace
-
-Index whole_number(const json& entry) {
-  constexpr Index kMost = Index{1} << 62;
-  if (!entry.is_number_integer() || entry.get<double>() > static_cast<double>(kMost)) {
-    throw FormatError(fmt::format("architecture: expected a whole number, found {}", entry.dump()));
-  }
-  return entry.get<Index>();
-}
 
 json options_json(const QuantizeOptions& options) {
   return {{"simulation", to_string(options.simulation)}, {"rounding", to_string(options.rounding)},

@@ -1,5 +1,6 @@
 #include <octet/core/eigen.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
 #include <octet/tests/core/ops/op_testing.h>
 
@@ -139,6 +140,22 @@ TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
   EXPECT_EQ(computed, 15U);
   EXPECT_EQ(x.pending(), nullptr);
   EXPECT_EQ(x.data(), flat.data());
+}
+
+TEST(Tensor, LazyDataIsComputedOnceForThreadsThatAskAtOnce) {
+  const int before = num_threads();
+  set_num_threads(4);
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<std::size_t> computed = 0;
+    const Tensor x = counting({64}, 1, computed);
+    std::atomic<int> right = 0;
+    parallel_for(8, 1, [&](std::size_t begin, std::size_t /*end*/) {
+      if (x.data()[begin] == static_cast<float>(begin)) ++right;
+    });
+    EXPECT_EQ(right, 8);
+    EXPECT_EQ(computed, 64U);
+  }
+  set_num_threads(before);
 }
 
 TEST(Tensor, PartsOfALazyTensorAreNotPending) {

@@ -1,0 +1,145 @@
+#include "draw_model.h"
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace octet::fuzz {
+namespace {
+
+constexpr std::array kCodes = {OpCode::fully_connected,
+                               OpCode::softmax,
+                               OpCode::logistic,
+                               OpCode::tanh,
+                               OpCode::relu,
+                               OpCode::relu6,
+                               OpCode::relu_n1_to_1,
+                               OpCode::quantize,
+                               OpCode::dequantize,
+                               OpCode::reshape,
+                               OpCode::fully_connected};
+constexpr std::array kTypes = {DType::int8, DType::uint8, DType::int16, DType::float32};
+
+class ModelDrawer {
+ public:
+  explicit ModelDrawer(DrawBytes& bytes) : bytes_(bytes) {}
+
+  IntegerModel draw() {
+    std::int32_t value = add(bytes_.flag() ? DType::int8 : DType::float32, draw_shape());
+    model_.inputs = {value};
+    for (int i = bytes_.between(1, 4); i > 0; --i) value = add_operator(value);
+    model_.outputs = {value};
+    return std::move(model_);
+  }
+
+ private:
+  const ModelTensor& tensor(std::int32_t index) const {
+    return model_.tensors[static_cast<std::size_t>(index)];
+  }
+
+  std::vector<std::int32_t> draw_shape() {
+    std::vector<std::int32_t> shape;
+    for (int i = bytes_.between(0, 3); i > 0; --i) shape.push_back(bytes_.between(1, 40));
+    return shape;
+  }
+
+  QuantParams draw_quantization(DType dtype) {
+    if (dtype == DType::float32) return {};
+    const auto [lo, hi] = code_limits(dtype);
+    return QuantParams::per_tensor(bytes_.scale(), bytes_.between(0, 255) + lo, lo, hi);
+  }
+
+  std::int32_t add(DType dtype, std::vector<std::int32_t> shape) {
+    ModelTensor made;
+    made.name = std::to_string(model_.tensors.size());
+    made.dtype = dtype;
+    made.shape = std::move(shape);
+    made.quantization = draw_quantization(dtype);
+    model_.tensors.push_back(std::move(made));
+    return static_cast<std::int32_t>(model_.tensors.size() - 1);
+  }
+
+  std::int32_t add_constant(DType dtype, std::vector<std::int32_t> shape) {
+    const std::int32_t index = add(dtype, std::move(shape));
+    ModelTensor& made = model_.tensors.back();
+    made.data.resize(static_cast<std::size_t>(made.size()) * size_of(dtype));
+    // A few bytes and their successors: a fuzzer's input is short.
+    const auto start = bytes_.value<std::uint8_t>();
+    const auto step = bytes_.value<std::uint8_t>();
+    for (std::size_t i = 0; i < made.data.size(); ++i) {
+      made.data[i] = static_cast<std::uint8_t>(start + i * step);
+    }
+    return index;
+  }
+
+  /// Operands and options of a dense layer, and the shape that it puts out.
+  std::vector<std::int32_t> complete_dense(Operator& op) {
+    const ModelTensor input = tensor(op.inputs[0]);
+    const std::int32_t depth = input.shape.empty() ? 1 : input.shape.back();
+    const std::int32_t units = bytes_.between(1, 40);
+    const bool floats = input.dtype == DType::float32;
+    op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int8, {units, depth}));
+    QuantParams& weights = model_.tensors.back().quantization;
+    if (!floats && bytes_.flag()) {
+      weights.zero_points.assign(static_cast<std::size_t>(units), 0);
+      weights.scales.resize(static_cast<std::size_t>(units), weights.scales[0]);
+      weights.scales.back() = bytes_.scale();
+    }
+    if (bytes_.flag()) {
+      op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int32, {units}));
+      model_.tensors.back().quantization = {};
+    }
+    op.activation = static_cast<FusedActivation>(bytes_.between(0, 3));
+    op.keep_num_dims = bytes_.flag() && !input.shape.empty();
+    if (!op.keep_num_dims) {
+      return {static_cast<std::int32_t>(input.size() / depth), units};
+    }
+    std::vector<std::int32_t> shape = input.shape;
+    shape.back() = units;
+    return shape;
+  }
+
+  void fix_output_scale(OpCode code) {
+    ModelTensor& out = model_.tensors.back();
+    if (!out.is_quantized()) return;
+    const bool tanh = code == OpCode::tanh;
+    if (!tanh && code != OpCode::softmax && code != OpCode::logistic) return;
+    out.quantization.scales = {tanh ? 1.0F / 128.0F : 1.0F / 256.0F};
+    out.quantization.zero_points = {tanh ? 0 : -128};
+  }
+
+  std::int32_t add_operator(std::int32_t from) {
+    Operator op;
+    op.code = kCodes[static_cast<std::size_t>(bytes_.between(0, kCodes.size() - 1))];
+    op.inputs = {from};
+    std::vector<std::int32_t> shape = tensor(from).shape;
+    DType dtype = tensor(from).dtype;
+    if (op.code == OpCode::fully_connected) {
+      shape = complete_dense(op);
+    } else if (op.code == OpCode::softmax) {
+      op.beta = bytes_.scale();
+    } else if (op.code == OpCode::quantize) {
+      dtype = kTypes[static_cast<std::size_t>(bytes_.between(0, 2))];
+    } else if (op.code == OpCode::dequantize) {
+      dtype = DType::float32;
+    } else if (op.code == OpCode::reshape) {
+      shape = {static_cast<std::int32_t>(tensor(from).size())};
+    }
+    const std::int32_t to = add(dtype, std::move(shape));
+    fix_output_scale(op.code);
+    if (op.code == OpCode::reshape) model_.tensors.back().quantization = tensor(from).quantization;
+    op.outputs = {to};
+    model_.operators.push_back(std::move(op));
+    return to;
+  }
+
+  DrawBytes& bytes_;
+  IntegerModel model_;
+};
+
+}  // namespace
+
+IntegerModel draw_model(DrawBytes& bytes) { return ModelDrawer(bytes).draw(); }
+
+}  // namespace octet::fuzz

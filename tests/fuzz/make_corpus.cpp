@@ -1,0 +1,167 @@
+// make_fuzz_corpus FOLDER: writes the seeds of every target to FOLDER/<target>/seed_*. Equal bytes
+// on every run; tests/fuzz/corpus was made by it.
+
+#include <octet/core/file.h>
+#include <octet/deploy/tflite_writer.h>
+#include <octet/layers/architecture.h>
+#include <octet/layers/dense.h>
+#include <octet/layers/dropout.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/reshape.h>
+#include <octet/tests/deploy/models.h>
+#include <octet/tests/train/data/idx_files.h>
+#include <octet/train/trainer.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+
+namespace {
+
+using namespace octet;
+using test::Bytes;
+
+namespace fs = std::filesystem;
+
+/// Writes the seeds of one target.
+class Seeds {
+ public:
+  Seeds(const fs::path& root, const std::string& target) : folder_(root / target) {
+    fs::create_directories(folder_);
+  }
+  void add(const std::string& name, const Bytes& bytes) const {
+    write_file_atomic(folder_ / ("seed_" + name), bytes);
+  }
+  void add(const std::string& name, std::string_view text) const {
+    add(name, Bytes(text.begin(), text.end()));
+  }
+
+ private:
+  fs::path folder_;
+};
+
+IntegerModel with_reshape() {
+  test::ModelBuilder b;
+  const QuantParams q = test::quant(0.1F, 3);
+  b.model.inputs = {b.activation("x", {1, 2, 3}, DType::int8, q)};
+  const auto shape = b.constant<std::int32_t>("shape", {2}, DType::int32, {-1, 6});
+  b.op(OpCode::reshape, {0, shape}, b.activation("y", {1, 6}, DType::int8, q));
+  b.op(OpCode::relu6, {2}, b.activation("z", {1, 6}, DType::int8, test::quant(0.05F, -128)));
+  b.model.outputs = {3};
+  return b.model;
+}
+
+void write_models(const fs::path& root) {
+  const Seeds seeds(root, "tflite");
+  seeds.add("int8", to_tflite(test::make_mlp(1, {3, 2}, false, false)));
+  seeds.add("per_channel", to_tflite(test::make_mlp(2, {5, 4, 2}, true, true)));
+  seeds.add("reshape", to_tflite(with_reshape()));
+  const auto table = [&](const char* name, OpCode code, float scale, int zero_point) {
+    const ModelTensor x{"x", DType::int8, {1, 4}, {}, test::quant(0.05F, 1), {}};
+    const ModelTensor y{"y", DType::int8, {1, 4}, {}, test::quant(scale, zero_point), {}};
+    seeds.add(name, to_tflite(test::make_unary(code, x, y)));
+  };
+  table("logistic", OpCode::logistic, 1.0F / 256, -128);
+  table("tanh", OpCode::tanh, 1.0F / 128, 0);
+  table("quantize", OpCode::quantize, 0.3F, -7);
+}
+
+void write_drawn(const fs::path& root) {
+  // Bytes that draw every operator, and sums and codes at the ends of their ranges.
+  const Seeds models(root, "interpreter");
+  const Seeds numbers(root, "requantize");
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    test::Draw draw(seed);
+    Bytes bytes(96);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(draw.between(0, 255));
+    models.add(std::to_string(seed), bytes);
+    numbers.add(std::to_string(seed), bytes);
+  }
+}
+
+void write_data(const fs::path& root) {
+  const Bytes images = test::idx_bytes({3, 2, 2}, test::counting(12));
+  const Bytes labels = test::idx_bytes({3}, {0, 2, 1});
+  const Seeds idx(root, "idx");
+  idx.add("images", images);
+  idx.add("labels_gz", test::gzipped(labels));
+  idx.add("images_gz", test::gzipped(images));
+  Bytes members = test::gzipped(Bytes(images.begin(), images.begin() + 7));
+  const Bytes rest = test::gzipped(Bytes(images.begin() + 7, images.end()));
+  members.insert(members.end(), rest.begin(), rest.end());
+  idx.add("two_members_gz", members);
+  const Seeds sets(root, "dataset");
+  const auto add_set = [&](const char* name, const Bytes& first, const Bytes& second) {
+    Bytes both{static_cast<std::uint8_t>(first.size())};
+    both.insert(both.end(), first.begin(), first.end());
+    both.insert(both.end(), second.begin(), second.end());
+    sets.add(name, both);
+  };
+  add_set("plain", labels, images);
+  add_set("gz", test::gzipped(labels), test::gzipped(images));
+}
+
+/// The model of checkpoint_targets.cpp.
+Sequential tiny() {
+  Sequential plain("tiny", Input({2}), Dense(2, Activation::relu), Dense(2, Activation::softmax));
+  plain.build(1);
+  return plain;
+}
+
+void write_checkpoints(const fs::path& root) {
+  const Seeds seeds(root, "checkpoint");
+  const Dataset data = Dataset::from_floats("two", {2}, {0.5F, -1.0F, 1.0F, 0.25F}, {0, 1}, 2);
+  Sequential quantized = quantize_model(tiny());
+  Trainer trainer(quantized, Adam(), {.batch_size = 1});
+  trainer.fit(data, data, 1);
+  const fs::path file = root / "checkpoint" / "seed_quantized";
+  trainer.save_checkpoint(file);
+  const Archive archive = Archive::read(file);
+  quantized.save(root / "checkpoint" / "seed_weights");
+  Trainer fresh(quantized, Adam());
+  fresh.save_checkpoint(root / "checkpoint" / "seed_fresh");
+
+  Seeds(root, "history").add("one_epoch", archive.text("history"));
+  const Seeds layers(root, "architecture");
+  layers.add("quantized", archive.text("architecture"));
+  Sequential plain("all", Input({2, 3}), Flatten(), Dense(4, Activation::tanh), Dropout(0.5F),
+                   Reshape({2, 2}), Flatten(), ReLU(), ReLU6(), Softmax());
+  layers.add("plain", architecture_json(plain));
+  layers.add("fake_quant",
+             architecture_json(quantize_model(
+                 tiny(), {.simulation = Simulation::fake_quant, .per_channel = true})));
+}
+
+void write_command_lines(const fs::path& root) {
+  using namespace std::string_view_literals;
+  const Seeds seeds(root, "options");
+  seeds.add("usual",
+            "--data\0mnist\0--epochs\0"
+            "1\0--lr\0"
+            "0.1\0--hidden=3,4\0--json"sv);
+  seeds.add("quantized", "--rounding\0double\0--simulation=fake_quant\0--per-channel\0--seed=7"sv);
+  seeds.add("help", "--help"sv);
+  seeds.add("wrong", "--batch\0-1\0--qat-lr\0nan\0--threads=1e9\0stray"sv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: make_fuzz_corpus FOLDER\n", stderr);
+    return 2;
+  }
+  try {
+    const fs::path root = argv[1];
+    write_models(root);
+    write_drawn(root);
+    write_data(root);
+    write_checkpoints(root);
+    write_command_lines(root);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "make_fuzz_corpus: %s\n", error.what());
+    return 1;
+  }
+}

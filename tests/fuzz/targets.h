@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+// What is fuzzed. A target takes any bytes and returns; whatever must not happen ends in abort(),
+// in a sanitizer's report or in an exception that the target does not expect. libFuzzer drives one
+// target a program, replay.cpp all of them over their corpora.
+
+namespace octet::fuzz {
+
+using Data = std::span<const std::uint8_t>;
+
+/// A .tflite file: read, run where it is small, written and read again.
+void tflite(Data input);
+/// A valid model drawn from the bytes: every code path, batch size and the file give the same.
+void interpreter(Data input);
+/// An IDX file, plain or gzipped.
+void idx(Data input);
+/// The images and the labels of a data set.
+void dataset(Data input);
+/// A checkpoint or saved weights, its checksum made right: read, loaded and resumed from.
+void checkpoint(Data input);
+/// The description of a model's layers.
+void architecture(Data input);
+/// The history in a checkpoint.
+void history(Data input);
+/// A command line of mnist_qat, words separated by zero bytes.
+void options(Data input);
+/// Requantization against an oracle of its own.
+void requantize(Data input);
+
+struct Target {
+  std::string_view name;
+  void (*run)(Data);
+};
+
+inline constexpr std::array kTargets = {
+    Target{"tflite", tflite},
+    Target{"interpreter", interpreter},
+    Target{"idx", idx},
+    Target{"dataset", dataset},
+    Target{"checkpoint", checkpoint},
+    Target{"architecture", architecture},
+    Target{"history", history},
+    Target{"options", options},
+    Target{"requantize", requantize},
+};
+
+/// Aborts with `what` unless `holds`.
+void require(bool holds, std::string_view what);
+
+}  // namespace octet::fuzz
