@@ -166,7 +166,7 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   const std::int64_t capped = high > kMost ? kMost : high;
   // Ties away from zero: a negative number is moved by a little less than half.
   const auto half = static_cast<std::int64_t>((std::uint64_t{1} << right) >> 1U);
-  const std::int64_t less = (capped < 0) & (right > 0U) ? 1 : 0;
+  const std::int64_t less = ((capped < 0) & (right > 0U)) ? 1 : 0;
   return shifted_right(capped + half - less, right);
 }
 
