@@ -2,11 +2,11 @@
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/json_text.h>
 #include <zlib.h>
 
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace octet {
@@ -54,17 +54,46 @@ std::string dump(const json& header) {
   }
 }
 
-Tensor tensor_from(const json& entry, std::span<const std::uint8_t> data,
-                   const std::string& origin) {
-  const Shape shape(entry.at("shape").get<std::vector<Index>>());
-  const auto offset = entry.at("offset").get<std::uint64_t>();
-  const auto count = static_cast<std::uint64_t>(shape.size());
-  if (count > data.size() / sizeof(float) || offset > data.size() - count * sizeof(float)) {
-    broken(origin, fmt::format("tensor of shape {} reaches past the end", shape.to_string()));
+Shape shape_from(const json& extents) {
+  std::vector<Index> dims;
+  for (const json& extent : extents) dims.push_back(detail::whole_number<Index>(extent));
+  return Shape(std::move(dims));
+}
+
+/// The tensors of an archive, each with bytes of its own: where they could share some, a small file
+/// could ask for any amount of memory.
+class TensorReader {
+ public:
+  explicit TensorReader(std::span<const std::uint8_t> data) : data_(data), left_(data.size()) {}
+
+  Tensor read(const json& entry) {
+    const Shape shape = shape_from(entry.at("shape"));
+    const auto offset = detail::whole_number<std::uint64_t>(entry.at("offset"));
+    const auto count = static_cast<std::uint64_t>(shape.size());
+    if (count > data_.size() / sizeof(float) || offset > data_.size() - count * sizeof(float)) {
+      throw InvalidArgument(
+          fmt::format("tensor of shape {} reaches past the end", shape.to_string()));
+    }
+    if (count * sizeof(float) > left_) throw InvalidArgument("tensors share bytes");
+    left_ -= count * sizeof(float);
+    Tensor tensor(shape);
+    if (count > 0) std::memcpy(tensor.data(), data_.data() + offset, count * sizeof(float));
+    return tensor;
   }
-  Tensor tensor(shape);
-  if (count > 0) std::memcpy(tensor.data(), data.data() + offset, count * sizeof(float));
-  return tensor;
+
+ private:
+  std::span<const std::uint8_t> data_;
+  std::uint64_t left_;
+};
+
+json parse_header(std::string_view text, const std::string& origin) {
+  try {
+    return detail::parse_json(text);
+  } catch (const json::exception& error) {
+    broken(origin, error.what());
+  } catch (const FormatError& error) {
+    broken(origin, error.what());
+  }
 }
 
 }  // namespace
@@ -138,20 +167,20 @@ Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::s
   }
   const auto header_bytes = get<std::uint64_t>(bytes, kBodyOffset);
   if (header_bytes > bytes.size() - kHeaderOffset) broken(origin, "the header is cut short");
-  const auto header_end = bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset + header_bytes);
-  const std::span<const std::uint8_t> data(header_end, bytes.end());
+  const auto rest = std::span(bytes).subspan(kHeaderOffset);
+  const json header = parse_header(
+      {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(header_bytes)}, origin);
   try {
-    const json header =
-        json::parse(bytes.begin() + static_cast<std::ptrdiff_t>(kHeaderOffset), header_end);
     Archive archive;
     archive.texts_ = header.at("texts").get<std::map<std::string, std::string>>();
+    TensorReader tensors(rest.subspan(static_cast<std::size_t>(header_bytes)));
     for (const auto& [name, entry] : header.at("tensors").items()) {
-      archive.add(name, tensor_from(entry, data, origin));
+      archive.add(name, tensors.read(entry));
     }
     return archive;
   } catch (const json::exception& error) {
     broken(origin, error.what());
-  } catch (const InvalidArgument& error) {
+  } catch (const Error& error) {
     broken(origin, error.what());
   }
 }

@@ -11,13 +11,27 @@ namespace {
 
 constexpr std::string_view kRoundingKey = "octet.rounding";
 constexpr std::size_t kMaxTensorBytes = (std::size_t{1} << 31U) - 1;
-constexpr std::size_t kMaxArenaBytes = std::size_t{1} << 32U;
+constexpr std::size_t kUsualMaxBytes = std::size_t{1} << 30U;
+constexpr std::size_t kMaxBytesPerConstant = 16;
 
 detail::Arena make_arena(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   detail::Arena arena(static_cast<std::byte*>(::operator new[](size, std::align_val_t{64})));
   std::memset(arena.get(), 0, size);
   return arena;
+}
+
+/// An upper bound of what the kernel of `op` keeps: weights packed in whole panels or as floats,
+/// and a few numbers per unit. Operators may share weights, but each packs its own.
+std::size_t kept_bytes(const IntegerModel& model, const Operator& op) {
+  constexpr std::size_t kPanel = 32;
+  constexpr std::size_t kGroup = 4;
+  constexpr std::size_t kBytesPerUnit = 32;
+  if (op.code != OpCode::fully_connected) return 0;
+  const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
+  const auto units = static_cast<std::size_t>(weights.shape[0]);
+  const auto depth = static_cast<std::size_t>(weights.shape[1]);
+  return size_of(weights.dtype) * (units + kPanel) * (depth + kGroup) + kBytesPerUnit * units;
 }
 
 Rounding choose_rounding(const IntegerModel& model, const InterpreterOptions& options) {
@@ -40,6 +54,7 @@ Interpreter::Impl::Impl(std::shared_ptr<const IntegerModel> source,
   model->validate();
   rounding = choose_rounding(*model, options);
   find_batched();
+  count_constants();
   make_kernels();
   plan(options.batch);
 }
@@ -51,6 +66,19 @@ void Interpreter::Impl::find_batched() {
   for (const Operator& op : model->operators) {
     computed[at(op.outputs[0])] = true;
     batched[at(op.outputs[0])] = batched[at(op.inputs[0])];
+  }
+}
+
+void Interpreter::Impl::count_constants() {
+  std::size_t constants = 0;
+  for (const ModelTensor& tensor : model->tensors) constants += tensor.data.size();
+  max_bytes =
+      options.max_bytes.value_or(std::max(kUsualMaxBytes, kMaxBytesPerConstant * constants));
+  for (const Operator& op : model->operators) kernel_bytes += kept_bytes(*model, op);
+  if (kernel_bytes > max_bytes) {
+    throw InvalidArgument(fmt::format("Interpreter: the weights of {} operators need {} bytes, "
+                                      "more than the {} that are allowed",
+                                      model->operators.size(), kernel_bytes, max_bytes));
   }
 }
 
@@ -107,6 +135,13 @@ void Interpreter::Impl::check_memory(Index new_batch) const {
   }
 }
 
+void Interpreter::Impl::check_total(std::size_t planned) const {
+  if (planned <= max_bytes - kernel_bytes) return;
+  throw InvalidArgument(
+      fmt::format("Interpreter: a batch of {} needs {} bytes, more than the {} that are allowed",
+                  batch, planned + kernel_bytes, max_bytes));
+}
+
 void Interpreter::Impl::plan(Index new_batch) {
   if (new_batch < 1) {
     throw InvalidArgument(
@@ -114,14 +149,17 @@ void Interpreter::Impl::plan(Index new_batch) {
   }
   check_memory(new_batch);
   const Index old_batch = std::exchange(batch, new_batch);
-  const auto memory = detail::plan_memory(memory_uses());
-  if (memory.total_bytes > kMaxArenaBytes) {
+  detail::MemoryPlan memory;
+  try {
+    memory = detail::plan_memory(memory_uses());
+    check_total(memory.total_bytes);
+    arena = make_arena(memory.total_bytes);
+  } catch (...) {
+    // The arena is still the one of the old batch.
     batch = old_batch;
-    throw InvalidArgument(fmt::format("Interpreter: a batch of {} needs {} bytes, more than {}",
-                                      new_batch, memory.total_bytes, kMaxArenaBytes));
+    throw;
   }
   arena_bytes = memory.total_bytes;
-  arena = make_arena(arena_bytes);
   place_tensors(memory);
   // Threads and their buffers come into being here, not in the first invoke().
   invoke();

@@ -23,6 +23,9 @@ struct InterpreterOptions {
   Index batch = 1;
   /// Gives every tensor memory of its own, so that all of them can be read after invoke().
   bool keep_tensors = false;
+  /// The most memory that the model may ask for beside its own constants: tensors, scratch and
+  /// packed weights. Where not given: 1 GiB, or 16 times the constants where that is more.
+  std::optional<std::size_t> max_bytes{};
 };
 
 /// Scales and zero points along `quantized_dimension`; empty, empty, 0 without quantization.
@@ -55,7 +58,7 @@ TensorDetails tensor_details(const IntegerModel& model, std::int32_t index);
 class Interpreter {
  public:
   /// Throws FormatError where the model is not valid or holds an operator on types that are not
-  /// supported, InvalidArgument for a batch below 1.
+  /// supported, InvalidArgument for a batch below 1 and where max_bytes is not enough.
   explicit Interpreter(IntegerModel model, InterpreterOptions options = {});
   explicit Interpreter(std::shared_ptr<const IntegerModel> model, InterpreterOptions options = {});
   ~Interpreter();
@@ -65,7 +68,8 @@ class Interpreter {
   const IntegerModel& model() const;
   Rounding rounding() const;
   Index batch() const;
-  /// Plans memory anew for `batch` samples; tensors lose their values.
+  /// Plans memory anew for `batch` samples; tensors lose their values. Throws InvalidArgument as the
+  /// constructor does, and nothing has changed then.
   void resize_batch(Index batch);
   /// Bytes of the memory plan: tensors and scratch, without constants.
   std::size_t arena_bytes() const;

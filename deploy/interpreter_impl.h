@@ -24,9 +24,11 @@ struct Interpreter::Impl {
   Impl(std::shared_ptr<const IntegerModel> source, const InterpreterOptions& wanted);
 
   void find_batched();
+  void count_constants();
   void make_kernels();
   void plan(Index new_batch);
   void check_memory(Index new_batch) const;
+  void check_total(std::size_t planned) const;
   std::vector<detail::MemoryUse> memory_uses() const;
   void place_tensors(const detail::MemoryPlan& memory);
   void invoke();
@@ -54,6 +56,9 @@ struct Interpreter::Impl {
   std::vector<bool> computed;
   std::vector<bool> batched;
   std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  /// What the kernels keep of their constants, and what that and the arena may come to.
+  std::size_t kernel_bytes = 0;
+  std::size_t max_bytes = 0;
   std::size_t arena_bytes = 0;
   detail::Arena arena;
   /// By tensor: where to write (null for a constant), and where to read.

@@ -25,6 +25,8 @@ MemoryPlan plan_memory(std::span<const MemoryUse> uses) {
 
   std::vector<std::size_t> placed;  // by ascending offset
   for (const std::size_t block : order) {
+    // Constants and the like lie elsewhere. Blocks come by size: all that follow are empty too.
+    if (uses[block].bytes == 0) break;
     std::size_t offset = 0;
     for (const std::size_t other : placed) {
       if (!overlap_in_time(uses[block], uses[other])) continue;

@@ -21,6 +21,8 @@ static_assert(std::endian::native == std::endian::little, "constants are kept as
 constexpr std::uint32_t kSchemaVersion = 3;
 constexpr std::size_t kMaxRank = 8;
 constexpr std::size_t kMaxOperands = 16;
+/// Memory is planned in time that grows with the square of this.
+constexpr std::size_t kMaxOperators = 10000;
 constexpr std::size_t kAlignment = 16;
 
 template <class T>
@@ -65,9 +67,14 @@ class Reader {
     const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
     model_.name = read_string(graph.name());
     model_.description = read_string(file_.description());
+    reserve(model_.tensors, size_or_zero(graph.tensors()));
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
       model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
     }
+    if (size_or_zero(graph.operators()) > kMaxOperators) {
+      fail("{} operators, more than {}", size_or_zero(graph.operators()), kMaxOperators);
+    }
+    reserve(model_.operators, size_or_zero(graph.operators()));
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
       model_.operators.push_back(read_operator(i, *graph.operators()->Get(narrow(i))));
     }
@@ -83,10 +90,18 @@ class Reader {
     return static_cast<flatbuffers::uoffset_t>(i);
   }
 
+  /// Tables may be shared as bytes may: a vector of offsets can name one of them many times.
+  template <class T>
+  void reserve(std::vector<T>& parts, std::size_t count) {
+    budget_.take(count * sizeof(T));
+    parts.reserve(count);
+  }
+
+  /// Up to the first zero byte, where runtimes stop reading.
   std::string read_string(const flatbuffers::String* text) {
     if (text == nullptr) return {};
     budget_.take(text->size());
-    return text->str();
+    return text->c_str();
   }
 
   template <class T>
@@ -236,13 +251,14 @@ class Reader {
   }
 
   void read_metadata() {
+    constexpr std::size_t kBytesOfEntry = 128;
     for (std::size_t i = 0; i < size_or_zero(file_.metadata()); ++i) {
       const tflite::Metadata& entry = *file_.metadata()->Get(narrow(i));
       const std::string name = read_string(entry.name());
       const auto* data = buffer_data(entry.buffer(), fmt::format("metadata '{}'", name));
       // The writer makes this one from the operators.
       if (name == "min_runtime_version") continue;
-      budget_.take(size_or_zero(data));
+      budget_.take(size_or_zero(data) + kBytesOfEntry);
       std::string value;
       if (data != nullptr) value.assign(data->begin(), data->end());
       model_.metadata.emplace(name, std::move(value));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/json_text.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
@@ -28,6 +29,8 @@ using nlohmann::json;
 using LayerPtr = std::unique_ptr<Layer>;
 
 constexpr int kFormat = 1;
+/// Every layer is compared with those before it: more would take long.
+constexpr std::size_t kMostLayers = 10000;
 constexpr const char* kEntry = "architecture";
 constexpr const char* kReason = "no architecture";
 
@@ -40,7 +43,7 @@ const T* exactly(const Layer& layer) {
 json shape_json(const Shape& shape) { return std::vector<Index>(shape.begin(), shape.end()); }
 Shape shape_from(const json& extents) {
   std::vector<Index> dims;
-  for (const json& extent : extents) dims.push_back(whole_number(extent));
+  for (const json& extent : extents) dims.push_back(whole_number<Index>(extent));
   return Shape(std::move(dims));
 }
 
@@ -114,7 +117,7 @@ LayerPtr plain_from(const json& entry) {
       {"Dense",
        [&] {
          return std::make_unique<Dense>(
-             whole_number(entry.at("units")),
+             whole_number<Index>(entry.at("units")),
              parse_activation(entry.at("activation").get<std::string>()),
              DenseOptions{.use_bias = entry.at("use_bias"), .name = name});
        }},
@@ -211,13 +214,18 @@ std::string architecture_json(const Sequential& model) {
 
 Sequential model_from_json(std::string_view text) {
   try {
-    const json description = json::parse(text);
+    const json description = detail::parse_json(text);
     if (description.at("format") != kFormat) {
       throw FormatError(fmt::format("architecture: expected format {}, found {}", kFormat,
                                     description.at("format").dump()));
     }
+    const json& layers = description.at("layers");
+    if (layers.size() > kMostLayers) {
+      throw FormatError(
+          fmt::format("architecture: {} layers, more than {}", layers.size(), kMostLayers));
+    }
     Sequential model(description.at("name").get<std::string>());
-    for (const json& entry : description.at("layers")) {
+    for (const json& entry : layers) {
       LayerPtr layer = layer_from(entry);
       layer->set_name(entry.at("name").get<std::string>());
       model.add(std::move(layer));

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <octet/core/printable.h>
 #include <octet/deploy/interpreter.h>
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 namespace octet::tools {
 
@@ -19,9 +19,6 @@ void add_verify(CLI::App& app, int& exit_code);
 
 /// Refuses an empty name: a shell makes one of a variable that is not set.
 CLI::Validator named();
-
-/// A name as it may be printed: names come from files, and nothing of them may steer the terminal.
-std::string printable(std::string_view text, std::size_t most = 60);
 
 /// How a model is run: the options that `run` and `eval` share.
 struct RunOptions {

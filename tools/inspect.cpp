@@ -150,14 +150,6 @@ struct InspectOptions {
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t most) {
-  std::string result(text.substr(0, most));
-  std::replace_if(
-      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  if (text.size() > most) result += "...";
-  return result;
-}
-
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Prints what a model consists of.");

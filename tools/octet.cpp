@@ -15,9 +15,11 @@
 
 namespace {
 
+/// Messages quote names from files and what the user typed.
 std::string one_line(std::string text) {
+  constexpr std::size_t kMost = 2000;
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return octet::printable(text, kMost);
 }
 
 /// Parses and runs; the exit code.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
+#include <octet/core/json_text.h>
 #include <octet/layers/architecture.h>
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
@@ -70,7 +71,7 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
         fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind, archive.text("kind")));
   }
   try {
-    return json::parse(archive.text("notes")).get<std::map<std::string, std::string>>();
+    return detail::parse_json(archive.text("notes")).get<std::map<std::string, std::string>>();
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("checkpoint: {}", error.what()));
   }
@@ -79,7 +80,7 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
 std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
   auto notes = notes_of(archive);
   try {
-    const json trainer = json::parse(archive.text("trainer"));
+    const json trainer = detail::parse_json(archive.text("trainer"));
     const auto must_be = [&](const char* key, const json& expected) {
       if (trainer.at(key) != expected) {
         throw FormatError(fmt::format("checkpoint: expected {} {}, found {}", key, expected.dump(),
@@ -93,9 +94,9 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));
     const auto sums = trainer.at("sums").get<std::array<double, 4>>();
-    const LoaderPosition position{trainer.at("epoch").get<Index>(),
-                                  trainer.at("batch").get<Index>()};
-    const auto step = trainer.at("step").get<std::uint64_t>();
+    const LoaderPosition position{detail::whole_number<Index>(trainer.at("epoch")),
+                                  detail::whole_number<Index>(trainer.at("batch"))};
+    const auto step = detail::whole_number<std::uint64_t>(trainer.at("step"));
     if (position.epoch < 0 || position.batch < 0) {
       throw FormatError(fmt::format("checkpoint: expected a position, found epoch {}, batch {}",
                                     position.epoch, position.batch));

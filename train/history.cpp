@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/json_text.h>
 #include <octet/train/history.h>
 
 #include <nlohmann/json.hpp>
@@ -14,10 +15,9 @@ std::string cell(const std::optional<T>& value) {
   return value.has_value() ? fmt::format("{}", *value) : "";
 }
 
-template <class T>
-std::optional<T> optional_from(const json& entry, const char* key) {
+std::optional<double> optional_from(const json& entry, const char* key) {
   const auto found = entry.find(key);
-  return found == entry.end() ? std::nullopt : std::optional<T>(found->get<T>());
+  return found == entry.end() ? std::nullopt : std::optional(found->get<double>());
 }
 
 json to_json(const EpochRecord& record) {
@@ -39,15 +39,17 @@ json to_json(const EpochRecord& record) {
 EpochRecord from_json(const json& entry) {
   EpochRecord record;
   record.phase = entry.at("phase").get<std::string>();
-  record.epoch = entry.at("epoch").get<int>();
+  record.epoch = detail::whole_number<int>(entry.at("epoch"));
   record.train_loss = entry.at("train_loss").get<double>();
   record.train_accuracy = entry.at("train_accuracy").get<double>();
   record.seconds = entry.at("seconds").get<double>();
   record.images_per_second = entry.at("images_per_second").get<double>();
   record.learning_rate = entry.at("learning_rate").get<float>();
-  record.test_accuracy = optional_from<double>(entry, "test_accuracy");
-  record.integer_accuracy = optional_from<double>(entry, "integer_accuracy");
-  record.differing_predictions = optional_from<std::size_t>(entry, "differing_predictions");
+  record.test_accuracy = optional_from(entry, "test_accuracy");
+  record.integer_accuracy = optional_from(entry, "integer_accuracy");
+  if (const auto differing = entry.find("differing_predictions"); differing != entry.end()) {
+    record.differing_predictions = detail::whole_number<std::size_t>(*differing);
+  }
   return record;
 }
 
@@ -76,7 +78,7 @@ std::string history_json(const History& history) {
 History parse_history(const std::string& text) {
   try {
     History history;
-    for (const json& entry : json::parse(text).get<json::array_t>()) {
+    for (const json& entry : detail::parse_json(text).get<json::array_t>()) {
       history.push_back(from_json(entry));
     }
     return history;

@@ -6,6 +6,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
+#include <octet/core/printable.h>
 
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ using namespace octet;
 
 constexpr int kFailure = 1;
 constexpr int kSignalExit = 128;
+/// Messages quote names from files.
+constexpr std::size_t kMostOfMessage = 2000;
 
 std::atomic<bool> stop_requested{false};
 std::atomic<int> stop_signal{0};
@@ -108,7 +111,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "mnist_qat: out of memory; try a smaller --hidden or --batch\n");
     return kFailure;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "mnist_qat: {}\n", error.what());
+    fmt::print(stderr, "mnist_qat: {}\n", printable(error.what(), kMostOfMessage));
     return kFailure;
   }
 }

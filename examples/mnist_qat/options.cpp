@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
+#include <octet/core/printable.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace octet::mnist {
 namespace {
 
 constexpr int kUsageError = 2;
+constexpr std::size_t kMostOfMessage = 2000;
 constexpr int kMostEpochs = 100000;
 constexpr int kMostUnits = 65536;
 constexpr int kMostThreads = 1024;
@@ -181,7 +183,8 @@ ParsedOptions parse_options(int argc, char** argv) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return {std::nullopt, app.exit(error)};
     }
-    fmt::print(stderr, "mnist_qat: {} (--help lists the options)\n", first_line(error.what()));
+    fmt::print(stderr, "mnist_qat: {} (--help lists the options)\n",
+               printable(first_line(error.what()), kMostOfMessage));
     return {std::nullopt, kUsageError};
   }
   options.rounding = parse_rounding(texts.rounding);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/json_text.h>
 #include <octet/layers/quantize/quantizer_json.h>
 
 #include <string>
@@ -33,11 +34,11 @@ json spec_json(const QuantSpec& spec) {
 }
 
 int small_number(const json& entry) {
-  const Index number = whole_number(entry);
+  const int number = whole_number<int>(entry);
   if (number < -1000 || number > 1000) {
     throw FormatError(fmt::format("architecture: {} is out of range", number));
   }
-  return static_cast<int>(number);
+  return number;
 }
 
 QuantSpec spec_from(const json& entry) {
@@ -80,14 +81,6 @@ class FixedConfig : public QuantizeConfig {
 };
 
 }  // namespace
-
-Index whole_number(const json& entry) {
-  constexpr Index kMost = Index{1} << 62;
-  if (!entry.is_number_integer() || entry.get<double>() > static_cast<double>(kMost)) {
-    throw FormatError(fmt::format("architecture: expected a whole number, found {}", entry.dump()));
-  }
-  return entry.get<Index>();
-}
 
 json options_json(const QuantizeOptions& options) {
   return {{"simulation", to_string(options.simulation)}, {"rounding", to_string(options.rounding)},

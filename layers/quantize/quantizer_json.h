@@ -8,9 +8,6 @@
 
 namespace octet::detail {
 
-/// A whole number of up to 62 bits. Throws FormatError for anything else.
-Index whole_number(const nlohmann::json& entry);
-
 nlohmann::json options_json(const QuantizeOptions& options);
 QuantizeOptions options_from(const nlohmann::json& entry);
 

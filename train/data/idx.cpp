@@ -78,11 +78,21 @@ Shape read_header(ByteSource& source, const std::string& file) {
   return Shape(std::move(dims));
 }
 
+/// Of no values, but the other extents have to be some that a shape can have.
+void check_empty(const Shape& shape, const std::string& file) {
+  try {
+    static_cast<void>(shape.size());
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("{}: {}", file, error.what()));
+  }
+}
+
 /// The number of values that `shape` promises, once it is known to be credible.
 std::uint64_t check_promise(const ByteSource& source, const Shape& shape, const std::string& file) {
   const std::uint64_t header = 4 + 4 * static_cast<std::uint64_t>(shape.rank());
   const std::uint64_t limit = source.gzipped() ? kMaxValues : source.file_size() - header;
   const bool empty = std::ranges::find(shape, 0) != shape.end();
+  if (empty) check_empty(shape, file);
   std::uint64_t promised = empty ? 0 : 1;
   for (const Index extent : shape) {
     // limit < 2^63 and an extent < 2^32: compare by division, as the product may overflow.
@@ -95,6 +105,12 @@ std::uint64_t check_promise(const ByteSource& source, const Shape& shape, const 
     promised *= static_cast<std::uint64_t>(extent);
   }
   return promised;
+}
+
+/// What the bytes of the file can come to: deflate makes 1032 of one at most.
+std::uint64_t most_values(const ByteSource& source) {
+  constexpr std::uint64_t kMostOfOne = 1032;
+  return source.gzipped() ? kMostOfOne * source.file_size() : source.file_size();
 }
 
 struct Labelled {
@@ -199,8 +215,9 @@ IdxArray read_idx(const fs::path& path) {
   IdxArray result;
   result.shape = read_header(source, file);
   const std::uint64_t promised = check_promise(source, result.shape, file);
-  if (!source.gzipped()) result.values.reserve(promised);
-  // Grown as bytes arrive, so that memory follows what the file holds and not what it promises.
+  // In one piece where the file can hold that much, so that no array is copied to grow.
+  result.values.reserve(std::min(promised, most_values(source)));
+  // Filled as bytes arrive, so that memory follows what the file holds and not what it promises.
   while (result.values.size() < promised) {
     const std::size_t before = result.values.size();
     result.values.resize(std::min<std::uint64_t>(promised, before + kPieceBytes));

@@ -1,0 +1,135 @@
+// Every allocation of a call fails once: the caller gets std::bad_alloc or one of Octet's errors,
+// nothing leaks, and afterwards the same call succeeds.
+
+#include <octet/core/error.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/deploy/tflite_reader.h>
+#include <octet/tests/deploy/models.h>
+#include <octet/tests/robustness/counting_new.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/load_model.h>
+
+#include <functional>
+#include <new>
+
+namespace octet::test {
+namespace {
+
+/// Runs `body` until no allocation is left to fail; `check` follows every failure. Returns how many
+/// failed.
+long fail_each(const std::function<void()>& body, const std::function<void()>& check = [] {}) {
+  // Caches are filled by calls that succeed.
+  body();
+  body();
+  check();
+  for (long number = 1;; ++number) {
+    const long before = live_allocations();
+    bool failed = false;
+    bool thrown = false;
+    {
+      const FailAllocation failure(number);
+      try {
+        body();
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      } catch (const Error&) {
+        thrown = true;
+      }
+      failed = failure.happened();
+    }
+    if (!failed) return number - 1;
+    EXPECT_TRUE(thrown) << "allocation " << number << " failed unseen";
+    EXPECT_EQ(live_allocations(), before) << "a leak after allocation " << number;
+    check();
+    if (testing::Test::HasFailure()) return number;
+  }
+}
+
+class AllocationFailure : public testing::Test {
+ protected:
+  AllocationFailure() { set_num_threads(1); }
+
+  KeepThreads keep_;
+  ScratchDirectory scratch_;
+};
+
+TEST_F(AllocationFailure, OfEveryKindIsSeenAndOnlyOnce) {
+  const auto two = [] {
+    ::operator delete(::operator new(100));
+    ::operator delete (::operator new (100, std::align_val_t{64}), std::align_val_t{64});
+  };
+  EXPECT_THROW(
+      {
+        const FailAllocation failure(2);
+        two();
+      },
+      std::bad_alloc);
+  const FailAllocation later(3);
+  two();
+  EXPECT_FALSE(later.happened());
+}
+
+TEST_F(AllocationFailure, LoadingAModel) {
+  const auto file = to_tflite(make_mlp(1, {3, 4, 2}, true, true));
+  EXPECT_GT(fail_each([&] { from_tflite(file); }), 50);
+  const auto path = scratch_.write("m.tflite", file);
+  EXPECT_GT(fail_each([&] { Interpreter(read_tflite(path)); }), 80);
+}
+
+TEST_F(AllocationFailure, Inference) {
+  Interpreter interpreter(make_mlp(1, {3, 4, 2}, true, true), {.batch = 2});
+  const std::vector<float> images{0.1F, 0.5F, 0.9F, 0.0F, 1.0F, 0.3F, 0.7F, 0.7F, 0.2F};
+  const Labels expected = interpreter.predict(images);
+  const auto check = [&] { EXPECT_EQ(interpreter.predict(images), expected); };
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(interpreter.predict(images), expected); }, check), 0);
+  EXPECT_EQ(fail_each([&] { interpreter.invoke(); }), 0);
+  EXPECT_GT(fail_each([&] { interpreter.get_tensor_details(); }), 0);
+}
+
+TEST_F(AllocationFailure, AnotherBatchSizeOrTheOldOne) {
+  Interpreter interpreter(make_mlp(1, {3, 4, 2}, false, true), {.batch = 2});
+  const std::vector<float> images(300, 0.25F);
+  const Labels expected = interpreter.predict(images);
+  Index wanted = 2;
+  const auto resize = [&] {
+    wanted = wanted == 2 ? 50 : 2;
+    interpreter.resize_batch(wanted);
+  };
+  EXPECT_GT(fail_each(resize, [&] { EXPECT_EQ(interpreter.predict(images), expected); }), 2);
+}
+
+TEST_F(AllocationFailure, ReadingData) {
+  const Bytes images = idx_bytes({3, 2, 2}, counting(12));
+  const auto plain = scratch_.write("plain", images);
+  const auto zipped = scratch_.write("zipped", gzipped(images));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(read_idx(plain).values, counting(12)); }), 3);
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(read_idx(zipped).values, counting(12)); }), 3);
+  scratch_.write("t10k-images-idx3-ubyte", images);
+  scratch_.write("t10k-labels-idx1-ubyte.gz", gzipped(idx_bytes({3}, {0, 2, 1})));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(load_idx_test(scratch_.path()).size(), 3U); }), 20);
+}
+
+TEST_F(AllocationFailure, ReadingACheckpoint) {
+  const auto path = scratch_.path() / "c";
+  Sequential model = quantize_model(small_mlp(0, 2, 2, 2));
+  Trainer trainer(model, Adam());
+  trainer.fit(clouds(20, 1, 2, 2), 1);
+  trainer.save_checkpoint(path);
+  const Bytes whole = bytes_of(model);
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(bytes_of(load_model(path)), whole); }), 500);
+
+  // What was loaded half would show: the trainer has gone on since.
+  trainer.fit(clouds(20, 1, 2, 2), 1);
+  const Snapshot later = snapshot_of(trainer);
+  Trainer other(model, Adam());
+  const auto after_failure = [&] {
+    const Bytes now = bytes_of(model);
+    EXPECT_TRUE(now == whole) << "a model was restored half";
+  };
+  EXPECT_GT(fail_each([&] { other.load_checkpoint(path); }, after_failure), 200);
+  EXPECT_FALSE(snapshot_of(trainer) == Snapshot{});
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,205 @@
+// Small files that ask for much: what is allocated stays within the multiples of the file's size
+// that docs/guarantees.md states.
+
+#include <octet/core/error.h>
+#include <octet/core/json_text.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/deploy/tflite_reader.h>
+#include <octet/layers/architecture.h>
+#include <octet/tests/deploy/models.h>
+#include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/robustness/archive_bytes.h>
+#include <octet/tests/robustness/counting_new.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/history.h>
+
+#include <functional>
+
+namespace octet::test {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20U;
+
+/// The most that `body` holds at once, beyond what was there before.
+std::size_t peak_of(const std::function<void()>& body) {
+  const std::size_t before = live_bytes();
+  reset_peak();
+  body();
+  return peak_bytes() - before;
+}
+
+template <class T>
+void put(Bytes& file, std::size_t place, T value) {
+  std::memcpy(file.data() + place, &value, sizeof(value));
+}
+
+/// `count` tensors that are all one and the same table of nothing but defaults.
+Bytes with_shared_tensors(std::uint32_t count) {
+  Bytes file = to_tflite(make_mlp(1, {3, 2}, false, false));
+  const RawTable graph = RawTable::root(file).tables(model_field::subgraphs)[0];
+  const std::size_t field = graph.place(graph_field::tensors);
+  file.resize((file.size() + 15) / 16 * 16);
+  const std::size_t vtable = file.size();
+  const std::size_t vector = vtable + 4;
+  const std::size_t table = vector + 4 + 4 * std::size_t{count};
+  file.resize(table + 4);
+  put<std::uint16_t>(file, vtable, 4);
+  put<std::uint16_t>(file, vtable + 2, 4);
+  put<std::uint32_t>(file, vector, count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t entry = vector + 4 + 4 * std::size_t{i};
+    put(file, entry, static_cast<std::uint32_t>(table - entry));
+  }
+  put(file, table, static_cast<std::int32_t>(table - vtable));
+  put(file, field, static_cast<std::uint32_t>(vector - field));
+  return file;
+}
+
+TEST(MemoryBound, TablesThatAModelSharesAreCounted) {
+  const Bytes file = with_shared_tensors(500000);
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<FormatError>([&] { from_tflite(file); }), "share bytes");
+  });
+  EXPECT_LT(peak, 16 * file.size() + kMiB);
+  // A few are no harm: they are read, and the model is refused for another reason.
+  expect_mentions(message_of<FormatError>([] { from_tflite(with_shared_tensors(20)); }), "");
+}
+
+TEST(MemoryBound, AWholeModelTakesFewTimesItsFile) {
+  const Bytes file = to_tflite(make_mlp(1, {3000, 300, 100}, true, true));
+  EXPECT_LT(peak_of([&] { from_tflite(file); }), 2 * file.size());
+}
+
+/// Reads bytes as codes, RELU, on a shape that the file promises.
+IntegerModel wide_model(std::int32_t extent) {
+  const ModelTensor x{"x", DType::int8, {extent}, {}, quant(0.1F, 0), {}};
+  return make_unary(OpCode::relu, x, x);
+}
+
+TEST(MemoryBound, AModelRunsInWhatItMayTake) {
+  const IntegerModel large = wide_model(1 << 30);
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<InvalidArgument>([&] { Interpreter{large}; }),
+                    "bytes, more than the 1073741824 that are allowed");
+  });
+  EXPECT_LT(peak, kMiB);
+  const IntegerModel small = wide_model(1000);
+  EXPECT_NO_THROW(Interpreter(small, {.max_bytes = 4096}));
+  EXPECT_THROW(Interpreter(small, {.max_bytes = 1000}), InvalidArgument);
+  Interpreter interpreter(small, {.max_bytes = 10000});
+  EXPECT_THROW(interpreter.resize_batch(100), InvalidArgument);
+  EXPECT_EQ(interpreter.batch(), 1);
+  interpreter.invoke();
+}
+
+TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
+  ModelBuilder b;
+  Draw draw(1);
+  std::int32_t x = b.activation("x", {1, 1000}, DType::int8, quant(0.01F, 0));
+  b.model.inputs = {x};
+  DenseSpec spec;
+  spec.units = 1000;
+  const std::int32_t first = add_dense(b, x, spec, draw);
+  const Operator dense = b.model.operators[0];
+  x = first;
+  for (int i = 0; i < 3000; ++i) {
+    const std::int32_t y = b.activation("y", {1, 1000}, DType::int8, quant(0.01F, 0));
+    b.op(OpCode::fully_connected, {x, dense.inputs[1]}, y);
+    x = y;
+  }
+  b.model.outputs = {x};
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<InvalidArgument>([&] { Interpreter{b.model}; }),
+                    "the weights of 3001 operators");
+  });
+  EXPECT_LT(peak, 20 * kMiB);
+}
+
+TEST(MemoryBound, AModelOfTooManyOperatorsIsRefused) {
+  ModelBuilder b;
+  const QuantParams q = quant(0.1F, 0);
+  std::int32_t x = b.activation("x", {1}, DType::int8, q);
+  b.model.inputs = {x};
+  for (int i = 0; i < 10001; ++i) {
+    const std::int32_t y = b.activation("y", {1}, DType::int8, q);
+    b.op(OpCode::relu, {x}, y);
+    x = y;
+  }
+  b.model.outputs = {x};
+  const auto file = to_tflite(b.model);
+  expect_mentions(message_of<FormatError>([&] { from_tflite(file); }), "10001 operators");
+}
+
+TEST(MemoryBound, TensorsOfAnArchiveHaveBytesOfTheirOwn) {
+  std::string tensors;
+  for (int i = 0; i < 1000; ++i) {
+    tensors += R"(,"t)" + std::to_string(i) + R"(":{"shape":[10000],"offset":0})";
+  }
+  const Bytes file = archive_bytes(R"({"texts":{},"tensors":{)" + tensors.substr(1) + "}}", 40000);
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<FormatError>([&] { Archive::from_bytes(file, "f"); }),
+                    "tensors share bytes");
+  });
+  EXPECT_LT(peak, 64 * file.size());
+}
+
+TEST(MemoryBound, AnArchiveOfNothingButNamesTakesFewTimesItsFile) {
+  // What costs most per byte: empty lists, empty tensors, short texts.
+  std::string lists;
+  for (int i = 0; i < 100000; ++i) lists += ",[]";
+  std::string tensors;
+  std::string texts;
+  for (int i = 0; i < 20000; ++i) {
+    tensors += ",\"" + std::to_string(i) + R"(":{"shape":[0],"offset":0})";
+    texts += ",\"" + std::to_string(i) + R"(":"")";
+  }
+  for (const std::string& header :
+       {R"({"texts":{},"tensors":{},"x":[)" + lists.substr(1) + "]}",
+        R"({"texts":{},"tensors":{)" + tensors.substr(1) + "}}",
+        R"({"texts":{)" + texts.substr(1) + R"(},"tensors":{}})"}) {
+    const Bytes file = archive_bytes(header);
+    const std::size_t peak = peak_of([&] { Archive::from_bytes(file, "f"); });
+    EXPECT_LT(peak, 64 * file.size());
+    RecordProperty("times", static_cast<int>(peak / file.size()));
+  }
+}
+
+TEST(MemoryBound, NestedTextIsRefusedBeforeItFillsTheStack) {
+  for (const char* bracket : {"[", R"({"a":)"}) {
+    std::string deep;
+    for (int i = 0; i < 1000000; ++i) deep += bracket;
+    expect_mentions(message_of<FormatError>([&] { detail::parse_json(deep); }), "32 levels");
+    EXPECT_THROW(parse_history(deep), FormatError);
+    EXPECT_THROW(model_from_json(deep), FormatError);
+    EXPECT_THROW(Archive::from_bytes(archive_bytes(deep), "f"), FormatError);
+  }
+  EXPECT_NO_THROW(detail::parse_json(std::string(32, '[') + std::string(32, ']')));
+}
+
+TEST(MemoryBound, AModelOfTooManyLayersIsRefused) {
+  std::string layers;
+  for (int i = 0; i < 10001; ++i) {
+    layers += R"(,{"type":"ReLU","name":")" + std::to_string(i) + "\"}";
+  }
+  const std::string text =
+      R"({"format":1,"name":"m","layers":[)" + layers.substr(1) + "]}";
+  expect_mentions(message_of<FormatError>([&] { model_from_json(text); }), "10001 layers");
+}
+
+TEST(MemoryBound, DataTakesWhatItsFileHolds) {
+  const ScratchDirectory scratch;
+  const std::uint32_t count = 3 * kMiB + 1;
+  const Bytes whole = idx_bytes({count}, Bytes(count));
+  EXPECT_LT(peak_of([&] { read_idx(scratch.write("a", whole)); }), count + kMiB);
+  const Bytes zipped = gzipped(whole);
+  EXPECT_LT(peak_of([&] { read_idx(scratch.write("a", zipped)); }), count + kMiB);
+  // 1032 values for every byte is the most that deflate can make of one.
+  const auto path = scratch.write("a", gzipped(idx_bytes({1U << 30}, counting(9))));
+  const std::size_t peak =
+      peak_of([&] { EXPECT_THROW(read_idx(path), FormatError); });
+  EXPECT_LT(peak, 3 * kMiB);
+}
+
+}  // namespace
+}  // namespace octet::test

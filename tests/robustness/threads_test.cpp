@@ -1,0 +1,100 @@
+// What several threads may do at once; run under ThreadSanitizer too.
+
+#include <octet/core/log.h>
+#include <octet/core/profile.h>
+#include <octet/deploy/interpreter.h>
+#include <octet/tests/deploy/models.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/history.h>
+
+#include <functional>
+#include <thread>
+
+namespace octet::test {
+namespace {
+
+/// Runs `body` with 0, 1, ... on as many threads at once.
+void at_once(int threads, const std::function<void(int)>& body) {
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; ++i) running.emplace_back(body, i);
+  for (std::thread& thread : running) thread.join();
+}
+
+TEST(Threads, EightInterpretersShareOneModel) {
+  const KeepThreads keep;
+  set_num_threads(2);
+  const auto model =
+      std::make_shared<const IntegerModel>(make_mlp(4, {60, 33, 10}, true, true));
+  std::vector<float> images(60 * 200);
+  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 256) / 255.0F;
+  const Labels expected = Interpreter(model, {.batch = 200}).predict(images);
+  std::vector<Labels> found(8);
+  at_once(8, [&](int i) {
+    Interpreter interpreter(model, {.batch = 1 + 50 * i});
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      found[static_cast<std::size_t>(i)] = interpreter.predict(images);
+    }
+    interpreter.resize_batch(7);
+    EXPECT_EQ(interpreter.predict(images), expected);
+    EXPECT_EQ(interpreter.get_tensor_details().size(), model->tensors.size());
+  });
+  for (const Labels& labels : found) EXPECT_EQ(labels, expected);
+}
+
+/// A run of its own: float, quantized, profiled, and a checkpoint of it.
+Bytes train(std::uint64_t seed) {
+  const ScratchDirectory scratch;
+  const Dataset data = clouds(300, seed);
+  Sequential model = small_mlp(seed);
+  Trainer trainer(model, Adam(), {.seed = seed, .batch_size = 16});
+  trainer.fit(data, data, 2);
+  Sequential quantized = quantize_model(model);
+  Trainer qat(quantized, Adam(), {.seed = seed, .batch_size = 16});
+  Profile profile;
+  const Profiling profiling(&profile);
+  qat.fit(data, data, 2);
+  EXPECT_GT(profile.explained(), 0.0);
+  qat.save_checkpoint(scratch.path() / "c");
+  qat.load_checkpoint(scratch.path() / "c");
+  log_message(LogLevel::debug, "trained");
+  Bytes result = bytes_of(quantized);
+  const Bytes file = exported_bytes(qat);
+  result.insert(result.end(), file.begin(), file.end());
+  return result;
+}
+
+TEST(Threads, TrainersAtOnceAreAsAlone) {
+  const KeepThreads keep;
+  set_num_threads(2);
+  const std::vector<Bytes> alone{train(0), train(1), train(2)};
+  std::vector<Bytes> found(3);
+  at_once(3, [&](int i) { found[static_cast<std::size_t>(i)] = train(static_cast<std::uint64_t>(i)); });
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == alone[i]) << i;
+}
+
+TEST(Threads, SettingsMayChangeMeanwhile) {
+  const KeepThreads keep;
+  at_once(4, [](int i) {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      set_num_threads(1 + (i + repeat) % 3);
+      set_log_level(LogLevel::warn);
+      EXPECT_EQ(Dataset::from_bytes("b", {4}, counting(40), Labels(10), 1).features(0, 10).size(),
+                40);
+    }
+  });
+}
+
+TEST(Threads, BuffersGoFromThreadToThread) {
+  std::vector<Tensor> made(8);
+  at_once(8, [&](int i) { made[static_cast<std::size_t>(i)] = Tensor::full({100}, 1.0F); });
+  at_once(8, [&](int i) {
+    Tensor& mine = made[static_cast<std::size_t>(7 - i)];
+    EXPECT_EQ(mine.at({99}), 1.0F);
+    mine = Tensor();
+    for (int repeat = 0; repeat < 50; ++repeat) mine = Tensor::full({100}, 2.0F);
+  });
+  for (const Tensor& tensor : made) EXPECT_EQ(tensor.at({0}), 2.0F);
+}
+
+}  // namespace
+}  // namespace octet::test
