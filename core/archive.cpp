@@ -86,15 +86,6 @@ class TensorReader {
   std::uint64_t left_;
 };
 
-json parse_header(std::string_view text, const std::string& origin) {
-  try {
-    return detail::parse_json(text);
-  } catch (const json::exception& error) {
-    broken(origin, error.what());
-  } catch (const FormatError& error) {
-    broken(origin, error.what());
-  }
-}
 
 }  // namespace
 
@@ -168,13 +159,13 @@ Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::s
   const auto header_bytes = get<std::uint64_t>(bytes, kBodyOffset);
   if (header_bytes > bytes.size() - kHeaderOffset) broken(origin, "the header is cut short");
   const auto rest = std::span(bytes).subspan(kHeaderOffset);
-  const json header = parse_header(
-      {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(header_bytes)}, origin);
   try {
+    const detail::ParsedJson header({reinterpret_cast<const char*>(rest.data()),
+                                     static_cast<std::size_t>(header_bytes)});
     Archive archive;
-    archive.texts_ = header.at("texts").get<std::map<std::string, std::string>>();
+    archive.texts_ = header->at("texts").get<std::map<std::string, std::string>>();
     TensorReader tensors(rest.subspan(static_cast<std::size_t>(header_bytes)));
-    for (const auto& [name, entry] : header.at("tensors").items()) {
+    for (const auto& [name, entry] : header->at("tensors").items()) {
       archive.add(name, tensors.read(entry));
     }
     return archive;

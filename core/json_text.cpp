@@ -1,21 +1,97 @@
 #include <octet/core/json_text.h>
 
+#include <string>
+#include <vector>
+
 namespace octet::detail {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kMostLevels = 32;
+constexpr std::size_t kMostLevels = 32;
+
+/// Puts what nlohmann's parser reads into `root`, which is its caller's: complete or not, it is for
+/// take_apart().
+class Builder final : public nlohmann::json_sax<json> {
+ public:
+  explicit Builder(json& root) : root_(root) {}
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool start_object(std::size_t /*size*/) override { return open(json::object()); }
+  bool key(string_t& value) override {
+    key_ = std::move(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*size*/) override { return open(json::array()); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    throw nlohmann::detail::exception(error);
+  }
+
+ private:
+  json& place(json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_object()) return (*open_.back())[key_] = std::move(value);
+    open_.back()->push_back(std::move(value));
+    return open_.back()->back();
+  }
+
+  bool put(json value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(json container) {
+    if (open_.size() == kMostLevels) {
+      throw FormatError(fmt::format("JSON nested deeper than {} levels", kMostLevels));
+    }
+    open_.push_back(&place(std::move(container)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  json& root_;
+  std::vector<json*> open_;
+  std::string key_;
+};
+
+/// Empties containers from the inside; as deep as kMostLevels.
+void take_apart(json& value) noexcept {
+  if (value.is_array()) {
+    auto& items = value.get_ref<json::array_t&>();
+    for (json& item : items) take_apart(item);
+    items.clear();
+  } else if (value.is_object()) {
+    auto& items = value.get_ref<json::object_t&>();
+    for (auto& [key, item] : items) take_apart(item);
+    items.clear();
+  }
+}
 
 }  // namespace
 
-json parse_json(std::string_view text) {
-  return json::parse(text, [](int depth, json::parse_event_t /*event*/, json& /*value*/) {
-    if (depth > kMostLevels) {
-      throw FormatError(fmt::format("JSON nested deeper than {} levels", kMostLevels));
-    }
-    return true;
-  });
+ParsedJson::ParsedJson(std::string_view text) {
+  Builder builder(value_);
+  try {
+    json::sax_parse(text, &builder);
+  } catch (...) {
+    take_apart(value_);
+    throw;
+  }
 }
+
+ParsedJson::~ParsedJson() { take_apart(value_); }
 
 }  // namespace octet::detail

@@ -7,15 +7,29 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 // JSON that comes from files. Not for users' includes.
 
 namespace octet::detail {
 
-/// The value that `text` describes. Throws nlohmann's exceptions where it is no JSON, FormatError
-/// where values are nested deeper than anything that Octet writes: nlohmann's copies and dump()
-/// recurse, so depth would be stack.
-nlohmann::json parse_json(std::string_view text);
+/// The value that a text describes. nlohmann's copies and dump() recurse, so that depth would be
+/// stack: it is limited to more than Octet ever writes. And its destructor allocates, so that it
+/// would end the program where memory runs out: this one takes values apart before.
+class ParsedJson {
+ public:
+  /// Throws nlohmann's exceptions where `text` is no JSON, FormatError where it is nested too deep.
+  explicit ParsedJson(std::string_view text);
+  ~ParsedJson();
+  ParsedJson(const ParsedJson&) = delete;
+  ParsedJson& operator=(const ParsedJson&) = delete;
+
+  const nlohmann::json& operator*() const { return value_; }
+  const nlohmann::json* operator->() const { return &value_; }
+
+ private:
+  nlohmann::json value_;
+};
 
 /// A whole number that T holds. Throws FormatError for anything else: get<T>() would wrap around
 /// what is too large, and converting a large real is undefined.

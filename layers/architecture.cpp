@@ -214,7 +214,8 @@ std::string architecture_json(const Sequential& model) {
 
 Sequential model_from_json(std::string_view text) {
   try {
-    const json description = detail::parse_json(text);
+    const detail::ParsedJson parsed(text);
+    const json& description = *parsed;
     if (description.at("format") != kFormat) {
       throw FormatError(fmt::format("architecture: expected format {}, found {}", kFormat,
                                     description.at("format").dump()));

@@ -71,7 +71,7 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
         fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind, archive.text("kind")));
   }
   try {
-    return detail::parse_json(archive.text("notes")).get<std::map<std::string, std::string>>();
+    return detail::ParsedJson(archive.text("notes"))->get<std::map<std::string, std::string>>();
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("checkpoint: {}", error.what()));
   }
@@ -80,7 +80,8 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
 std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
   auto notes = notes_of(archive);
   try {
-    const json trainer = detail::parse_json(archive.text("trainer"));
+    const detail::ParsedJson parsed(archive.text("trainer"));
+    const json& trainer = *parsed;
     const auto must_be = [&](const char* key, const json& expected) {
       if (trainer.at(key) != expected) {
         throw FormatError(fmt::format("checkpoint: expected {} {}, found {}", key, expected.dump(),

@@ -78,7 +78,8 @@ std::string history_json(const History& history) {
 History parse_history(const std::string& text) {
   try {
     History history;
-    for (const json& entry : detail::parse_json(text).get<json::array_t>()) {
+    const detail::ParsedJson entries(text);
+    for (const json& entry : entries->get_ref<const json::array_t&>()) {
       history.push_back(from_json(entry));
     }
     return history;

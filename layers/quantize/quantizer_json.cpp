@@ -14,8 +14,10 @@ using nlohmann::json;
 /// Of two values of an enumeration, the one that is named; FormatError for a third.
 template <class T>
 T one_of(const json& name, const char* first_name, T first, const char* second_name, T second) {
-  if (name == first_name) return first;
-  if (name == second_name) return second;
+  // nlohmann's comparison with a text allocates where it must not throw.
+  const std::string text = name.is_string() ? name.get<std::string>() : "";
+  if (text == first_name) return first;
+  if (text == second_name) return second;
   throw FormatError(fmt::format("architecture: expected \"{}\" or \"{}\", found {}", first_name,
                                 second_name, name.dump()));
 }

@@ -169,12 +169,12 @@ TEST(MemoryBound, NestedTextIsRefusedBeforeItFillsTheStack) {
   for (const char* bracket : {"[", R"({"a":)"}) {
     std::string deep;
     for (int i = 0; i < 1000000; ++i) deep += bracket;
-    expect_mentions(message_of<FormatError>([&] { detail::parse_json(deep); }), "32 levels");
+    expect_mentions(message_of<FormatError>([&] { detail::ParsedJson{deep}; }), "32 levels");
     EXPECT_THROW(parse_history(deep), FormatError);
     EXPECT_THROW(model_from_json(deep), FormatError);
     EXPECT_THROW(Archive::from_bytes(archive_bytes(deep), "f"), FormatError);
   }
-  EXPECT_NO_THROW(detail::parse_json(std::string(32, '[') + std::string(32, ']')));
+  EXPECT_NO_THROW(detail::ParsedJson(std::string(32, '[') + std::string(32, ']')));
 }
 
 TEST(MemoryBound, AModelOfTooManyLayersIsRefused) {

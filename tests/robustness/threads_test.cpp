@@ -46,12 +46,11 @@ Bytes train(std::uint64_t seed) {
   const ScratchDirectory scratch;
   const Dataset data = clouds(300, seed);
   Sequential model = small_mlp(seed);
-  Trainer trainer(model, Adam(), {.seed = seed, .batch_size = 16});
+  Trainer trainer(model, Adam(), {.batch_size = 16, .seed = seed});
   trainer.fit(data, data, 2);
   Sequential quantized = quantize_model(model);
-  Trainer qat(quantized, Adam(), {.seed = seed, .batch_size = 16});
   Profile profile;
-  const Profiling profiling(&profile);
+  Trainer qat(quantized, Adam(), {.batch_size = 16, .seed = seed, .profile = &profile});
   qat.fit(data, data, 2);
   EXPECT_GT(profile.explained(), 0.0);
   qat.save_checkpoint(scratch.path() / "c");
