@@ -86,7 +86,6 @@ class TensorReader {
   std::uint64_t left_;
 };
 
-
 }  // namespace
 
 const Tensor& Archive::tensor(const std::string& name) const {
@@ -160,8 +159,8 @@ Archive Archive::from_bytes(const std::vector<std::uint8_t>& bytes, const std::s
   if (header_bytes > bytes.size() - kHeaderOffset) broken(origin, "the header is cut short");
   const auto rest = std::span(bytes).subspan(kHeaderOffset);
   try {
-    const detail::ParsedJson header({reinterpret_cast<const char*>(rest.data()),
-                                     static_cast<std::size_t>(header_bytes)});
+    const detail::ParsedJson header(
+        {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(header_bytes)});
     Archive archive;
     archive.texts_ = header->at("texts").get<std::map<std::string, std::string>>();
     TensorReader tensors(rest.subspan(static_cast<std::size_t>(header_bytes)));

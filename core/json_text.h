@@ -36,10 +36,9 @@ class ParsedJson {
 template <std::integral T>
 T whole_number(const nlohmann::json& entry) {
   using Limits = std::numeric_limits<T>;
-  const bool fits =
-      entry.is_number_unsigned()
-          ? std::in_range<T>(entry.get<std::uint64_t>())
-          : entry.is_number_integer() && std::in_range<T>(entry.get<std::int64_t>());
+  const bool fits = entry.is_number_unsigned()
+                        ? std::in_range<T>(entry.get<std::uint64_t>())
+                        : entry.is_number_integer() && std::in_range<T>(entry.get<std::int64_t>());
   if (!fits) {
     throw FormatError(fmt::format("expected a whole number from {} to {}, found {}", Limits::min(),
                                   Limits::max(), entry.dump()));

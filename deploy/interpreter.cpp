@@ -76,9 +76,10 @@ void Interpreter::Impl::count_constants() {
       options.max_bytes.value_or(std::max(kUsualMaxBytes, kMaxBytesPerConstant * constants));
   for (const Operator& op : model->operators) kernel_bytes += kept_bytes(*model, op);
   if (kernel_bytes > max_bytes) {
-    throw InvalidArgument(fmt::format("Interpreter: the weights of {} operators need {} bytes, "
-                                      "more than the {} that are allowed",
-                                      model->operators.size(), kernel_bytes, max_bytes));
+    throw InvalidArgument(
+        fmt::format("Interpreter: the weights of {} operators need {} bytes, "
+                    "more than the {} that are allowed",
+                    model->operators.size(), kernel_bytes, max_bytes));
   }
 }
 

@@ -68,8 +68,8 @@ class Interpreter {
   const IntegerModel& model() const;
   Rounding rounding() const;
   Index batch() const;
-  /// Plans memory anew for `batch` samples; tensors lose their values. Throws InvalidArgument as the
-  /// constructor does, and nothing has changed then.
+  /// Plans memory anew for `batch` samples; tensors lose their values. Throws InvalidArgument as
+  /// the constructor does, and nothing has changed then.
   void resize_batch(Index batch);
   /// Bytes of the memory plan: tensors and scratch, without constants.
   std::size_t arena_bytes() const;

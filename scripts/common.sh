@@ -25,12 +25,14 @@ header:gtest/gtest.h libgtest-dev
 LIST
 }
 
-# What the builds with Clang need: its runtime libraries and its OpenMP among them.
+# What the checks with Clang need: its runtime libraries and its OpenMP among them.
 octet_clang_requirements() {
   cat <<'LIST'
 program:clang++ clang
-library:libclang_rt.fuzzer libclang-rt-14-dev
-library:libomp.so libomp-dev
+program:clang-tidy clang-tidy
+llvm:llvm-cov llvm
+llvm-library:libclang_rt.fuzzer libclang-rt-dev
+llvm-library:libarcher.so libomp-dev
 LIST
 }
 
@@ -42,9 +44,24 @@ program:npm npm
 LIST
 }
 
+# The tool or library of LLVM whose name begins so, of the version that clang++ is.
+octet_llvm() {
+  local version
+  version=$(clang++ -dumpversion 2>/dev/null | cut -d . -f 1)
+  command -v "$1-$version" || command -v "$1"
+}
+octet_llvm_library() {
+  local version found
+  version=$(clang++ -dumpversion 2>/dev/null | cut -d . -f 1)
+  found=$(find "/usr/lib/llvm-$version/lib" -name "$1*" -print -quit 2>/dev/null)
+  [ -n "$found" ] && echo "$found"
+}
+
 octet_has() {
   case $1 in
     program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
+    llvm:*) octet_llvm "${1#llvm:}" >/dev/null ;;
+    llvm-library:*) octet_llvm_library "${1#llvm-library:}" >/dev/null ;;
     header:*) [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ;;
   esac
 }

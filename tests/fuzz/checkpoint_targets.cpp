@@ -38,8 +38,7 @@ std::vector<std::uint8_t> with_checksum(Data input) {
 /// The trainer whose checkpoints are in the corpus: make_corpus.cpp has the same.
 Trainer& trainer() {
   static Sequential model = [] {
-    Sequential plain("tiny", Input({2}), Dense(2, Activation::relu),
-                     Dense(2, Activation::softmax));
+    Sequential plain("tiny", Input({2}), Dense(2, Activation::relu), Dense(2, Activation::softmax));
     plain.build(1);
     return quantize_model(plain);
   }();

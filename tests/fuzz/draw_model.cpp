@@ -8,10 +8,17 @@
 namespace octet::fuzz {
 namespace {
 
-constexpr std::array kCodes = {OpCode::fully_connected, OpCode::softmax,  OpCode::logistic,
-                               OpCode::tanh,            OpCode::relu,     OpCode::relu6,
-                               OpCode::relu_n1_to_1,    OpCode::quantize, OpCode::dequantize,
-                               OpCode::reshape,         OpCode::fully_connected};
+constexpr std::array kCodes = {OpCode::fully_connected,
+                               OpCode::softmax,
+                               OpCode::logistic,
+                               OpCode::tanh,
+                               OpCode::relu,
+                               OpCode::relu6,
+                               OpCode::relu_n1_to_1,
+                               OpCode::quantize,
+                               OpCode::dequantize,
+                               OpCode::reshape,
+                               OpCode::fully_connected};
 constexpr std::array kTypes = {DType::int8, DType::uint8, DType::int16, DType::float32};
 
 class ModelDrawer {

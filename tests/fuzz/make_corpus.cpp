@@ -111,8 +111,7 @@ Sequential tiny() {
 
 void write_checkpoints(const fs::path& root) {
   const Seeds seeds(root, "checkpoint");
-  const Dataset data =
-      Dataset::from_floats("two", {2}, {0.5F, -1.0F, 1.0F, 0.25F}, {0, 1}, 2);
+  const Dataset data = Dataset::from_floats("two", {2}, {0.5F, -1.0F, 1.0F, 0.25F}, {0, 1}, 2);
   Sequential quantized = quantize_model(tiny());
   Trainer trainer(quantized, Adam(), {.batch_size = 1});
   trainer.fit(data, data, 1);
@@ -137,7 +136,10 @@ void write_checkpoints(const fs::path& root) {
 void write_command_lines(const fs::path& root) {
   using namespace std::string_view_literals;
   const Seeds seeds(root, "options");
-  seeds.add("usual", "--data\0mnist\0--epochs\0" "1\0--lr\0" "0.1\0--hidden=3,4\0--json"sv);
+  seeds.add("usual",
+            "--data\0mnist\0--epochs\0"
+            "1\0--lr\0"
+            "0.1\0--hidden=3,4\0--json"sv);
   seeds.add("quantized", "--rounding\0double\0--simulation=fake_quant\0--per-channel\0--seed=7"sv);
   seeds.add("help", "--help"sv);
   seeds.add("wrong", "--batch\0-1\0--qat-lr\0nan\0--threads=1e9\0stray"sv);

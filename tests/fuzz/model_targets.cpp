@@ -54,8 +54,8 @@ Codes outputs(const IntegerModel& model, std::span<const std::byte> samples, Ind
   const std::size_t size = samples.size() / static_cast<std::size_t>(count);
   Codes result;
   for (Index i = 0; i < count; i += batch) {
-    const auto rows = samples.subspan(static_cast<std::size_t>(i) * size,
-                                      static_cast<std::size_t>(batch) * size);
+    const auto rows =
+        samples.subspan(static_cast<std::size_t>(i) * size, static_cast<std::size_t>(batch) * size);
     std::copy(rows.begin(), rows.end(), interpreter.input_bytes().begin());
     interpreter.invoke();
     const auto out = interpreter.output_bytes();
@@ -68,8 +68,8 @@ Codes outputs(const IntegerModel& model, std::span<const std::byte> samples, Ind
 void run_every_way(const IntegerModel& model, DrawBytes& bytes) {
   constexpr Index kSamples = 4;
   const auto first = static_cast<std::size_t>(model.inputs[0]);
-  const auto size = static_cast<std::size_t>(model.tensors[first].size()) *
-                    size_of(model.tensors[first].dtype);
+  const auto size =
+      static_cast<std::size_t>(model.tensors[first].size()) * size_of(model.tensors[first].dtype);
   const auto rounding = static_cast<Rounding>(bytes.between(0, 2));
   std::vector<std::byte> samples(kSamples * size);
   const Data given = bytes.rest();

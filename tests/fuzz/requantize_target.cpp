@@ -62,7 +62,8 @@ void check_sums(DrawBytes& bytes, Rounding rounding) {
     const std::size_t channel = i % s.weights.size();
     const std::int64_t scaled = expected(sums[i], s, channel, rounding);
     require(requantizer->apply(sums[i], channel) == scaled, "apply() is the oracle's");
-    codes.push_back(static_cast<std::int8_t>(std::clamp<std::int64_t>(scaled + zero_point, lo, hi)));
+    codes.push_back(
+        static_cast<std::int8_t>(std::clamp<std::int64_t>(scaled + zero_point, lo, hi)));
   }
   for (const KernelTable* table : available_kernels()) {
     force_kernels(table);
@@ -84,8 +85,9 @@ void check_codes(DrawBytes& bytes, Rounding rounding) {
   try {
     const bool quantize = clamp == oracle::Clamp::none;
     const auto requantizer =
-        quantize ? CodeRequantizer::quantize(from, to, rounding)
-                 : CodeRequantizer::activation(kActivations[static_cast<std::size_t>(clamp)], from, to);
+        quantize
+            ? CodeRequantizer::quantize(from, to, rounding)
+            : CodeRequantizer::activation(kActivations[static_cast<std::size_t>(clamp)], from, to);
     const auto limits = oracle::limits_of(clamp, out);
     const float factor = in.scale / out.scale;
     for (int code = -128; code < 128; ++code) {

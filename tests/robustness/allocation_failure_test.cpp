@@ -19,7 +19,8 @@ namespace {
 
 /// Runs `body` until no allocation is left to fail; `check` follows every failure. Returns how many
 /// failed.
-long fail_each(const std::function<void()>& body, const std::function<void()>& check = [] {}) {
+long fail_each(
+    const std::function<void()>& body, const std::function<void()>& check = [] {}) {
   // Caches are filled by calls that succeed.
   body();
   body();

@@ -58,9 +58,8 @@ Bytes with_shared_tensors(std::uint32_t count) {
 
 TEST(MemoryBound, TablesThatAModelSharesAreCounted) {
   const Bytes file = with_shared_tensors(500000);
-  const std::size_t peak = peak_of([&] {
-    expect_mentions(message_of<FormatError>([&] { from_tflite(file); }), "share bytes");
-  });
+  const std::size_t peak = peak_of(
+      [&] { expect_mentions(message_of<FormatError>([&] { from_tflite(file); }), "share bytes"); });
   EXPECT_LT(peak, 16 * file.size() + kMiB);
   // A few are no harm: they are read, and the model is refused for another reason.
   expect_mentions(message_of<FormatError>([] { from_tflite(with_shared_tensors(20)); }), "");
@@ -154,10 +153,9 @@ TEST(MemoryBound, AnArchiveOfNothingButNamesTakesFewTimesItsFile) {
     tensors += ",\"" + std::to_string(i) + R"(":{"shape":[0],"offset":0})";
     texts += ",\"" + std::to_string(i) + R"(":"")";
   }
-  for (const std::string& header :
-       {R"({"texts":{},"tensors":{},"x":[)" + lists.substr(1) + "]}",
-        R"({"texts":{},"tensors":{)" + tensors.substr(1) + "}}",
-        R"({"texts":{)" + texts.substr(1) + R"(},"tensors":{}})"}) {
+  for (const std::string& header : {R"({"texts":{},"tensors":{},"x":[)" + lists.substr(1) + "]}",
+                                    R"({"texts":{},"tensors":{)" + tensors.substr(1) + "}}",
+                                    R"({"texts":{)" + texts.substr(1) + R"(},"tensors":{}})"}) {
     const Bytes file = archive_bytes(header);
     const std::size_t peak = peak_of([&] { Archive::from_bytes(file, "f"); });
     EXPECT_LT(peak, 64 * file.size());
@@ -182,8 +180,7 @@ TEST(MemoryBound, AModelOfTooManyLayersIsRefused) {
   for (int i = 0; i < 10001; ++i) {
     layers += R"(,{"type":"ReLU","name":")" + std::to_string(i) + "\"}";
   }
-  const std::string text =
-      R"({"format":1,"name":"m","layers":[)" + layers.substr(1) + "]}";
+  const std::string text = R"({"format":1,"name":"m","layers":[)" + layers.substr(1) + "]}";
   expect_mentions(message_of<FormatError>([&] { model_from_json(text); }), "10001 layers");
 }
 
@@ -196,8 +193,7 @@ TEST(MemoryBound, DataTakesWhatItsFileHolds) {
   EXPECT_LT(peak_of([&] { read_idx(scratch.write("a", zipped)); }), count + kMiB);
   // 1032 values for every byte is the most that deflate can make of one.
   const auto path = scratch.write("a", gzipped(idx_bytes({1U << 30}, counting(9))));
-  const std::size_t peak =
-      peak_of([&] { EXPECT_THROW(read_idx(path), FormatError); });
+  const std::size_t peak = peak_of([&] { EXPECT_THROW(read_idx(path), FormatError); });
   EXPECT_LT(peak, 3 * kMiB);
 }
 

@@ -23,8 +23,7 @@ void at_once(int threads, const std::function<void(int)>& body) {
 TEST(Threads, EightInterpretersShareOneModel) {
   const KeepThreads keep;
   set_num_threads(2);
-  const auto model =
-      std::make_shared<const IntegerModel>(make_mlp(4, {60, 33, 10}, true, true));
+  const auto model = std::make_shared<const IntegerModel>(make_mlp(4, {60, 33, 10}, true, true));
   std::vector<float> images(60 * 200);
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 256) / 255.0F;
   const Labels expected = Interpreter(model, {.batch = 200}).predict(images);
@@ -67,7 +66,8 @@ TEST(Threads, TrainersAtOnceAreAsAlone) {
   set_num_threads(2);
   const std::vector<Bytes> alone{train(0), train(1), train(2)};
   std::vector<Bytes> found(3);
-  at_once(3, [&](int i) { found[static_cast<std::size_t>(i)] = train(static_cast<std::uint64_t>(i)); });
+  at_once(
+      3, [&](int i) { found[static_cast<std::size_t>(i)] = train(static_cast<std::uint64_t>(i)); });
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == alone[i]) << i;
 }
 
