@@ -151,6 +151,10 @@ TEST_F(OctetTool, NamesCannotSteerTheTerminal) {
   const Result text = octet("inspect '" + path("m.tflite") + "'");
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
+  const Result missing = octet("inspect 'no\x1b[2Jfile'");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_NE(missing.err.find("no?[2Jfile"), std::string::npos) << missing.err;
+  EXPECT_EQ(missing.err.find('\x1b'), std::string::npos);
   const Result json = octet("inspect --json '" + path("m.tflite") + "'");
   EXPECT_EQ(json.exit_code, 0);
   EXPECT_TRUE(nlohmann::json::accept(json.out));

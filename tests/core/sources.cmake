@@ -13,6 +13,7 @@ set(OCTET_CORE_TESTS
   core/ops/reduce_test.cpp
   core/ops/shape_ops_test.cpp
   core/parallel_test.cpp
+  core/printable_test.cpp
   core/random_test.cpp
   core/shape_test.cpp
   core/profile_test.cpp
