@@ -16,10 +16,10 @@ mkdir -p "$logs"
 octet_install octet_requirements octet_test_requirements octet_clang_requirements || exit 1
 export OMP_WAIT_POLICY=passive
 
-tested=(deploy_tests core_tests layers_tests robustness_tests)
+tested=(deploy_tests core_tests robustness_tests)
 profiles=$PWD/build/checks/profiles
 least_lines=95
-most_tidied=24
+most_tidied=12
 
 # run_tests FOLDER BINARY...: each in a process, two at once on two processors.
 run_tests() {

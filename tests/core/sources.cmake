@@ -1,12 +1,18 @@
 set(OCTET_CORE_TESTS
+  core/archive_test.cpp
   core/autograd_test.cpp
   core/buffer_test.cpp
   core/function_ref_test.cpp
   core/gradcheck_test.cpp
+  core/kernels/gemm_f32_test.cpp
+  core/kernels/gemm_s8_test.cpp
+  core/kernels/min_max_test.cpp
+  core/kernels/passes_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp
   core/ops/broadcast_test.cpp
   core/ops/elementwise_test.cpp
+  core/ops/fake_quant_test.cpp
   core/ops/linear_test.cpp
   core/ops/loss_test.cpp
   core/ops/matmul_test.cpp
@@ -14,7 +20,7 @@ set(OCTET_CORE_TESTS
   core/ops/shape_ops_test.cpp
   core/parallel_test.cpp
   core/printable_test.cpp
+  core/profile_test.cpp
   core/random_test.cpp
   core/shape_test.cpp
-  core/profile_test.cpp
   core/tensor_test.cpp)

@@ -1,15 +1,5 @@
 set(OCTET_LAYERS_TESTS
-  core/archive_test.cpp
-  core/kernels/gemm_f32_test.cpp
-  core/kernels/gemm_s8_test.cpp
-  core/kernels/passes_test.cpp
-  core/kernels/min_max_test.cpp
-  core/ops/fake_quant_test.cpp
   core/quant/vectors.cpp
-  deploy/contract_oracle_test.cpp
-  deploy/lower_float_test.cpp
-  deploy/lower_refusal_test.cpp
-  deploy/lower_test.cpp
   layers/activation_test.cpp
   layers/architecture_test.cpp
   layers/dense_test.cpp
