@@ -69,14 +69,12 @@ class Builder final : public nlohmann::json_sax<json> {
 
 /// Empties containers from the inside; as deep as kMostLevels.
 void take_apart(json& value) noexcept {
-  if (value.is_array()) {
-    auto& items = value.get_ref<json::array_t&>();
-    for (json& item : items) take_apart(item);
-    items.clear();
-  } else if (value.is_object()) {
-    auto& items = value.get_ref<json::object_t&>();
-    for (auto& [key, item] : items) take_apart(item);
-    items.clear();
+  if (auto* items = value.get_ptr<json::array_t*>()) {
+    for (json& item : *items) take_apart(item);
+    items->clear();
+  } else if (auto* members = value.get_ptr<json::object_t*>()) {
+    for (auto& [key, item] : *members) take_apart(item);
+    members->clear();
   }
 }
 

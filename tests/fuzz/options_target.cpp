@@ -20,6 +20,7 @@ void options(Data input) {
   }
   if (!word.empty()) words.push_back(word);
   std::vector<char*> arguments;
+  arguments.reserve(words.size());
   for (std::string& text : words) arguments.push_back(text.data());
   const auto parsed = mnist::parse_options(static_cast<int>(words.size()), arguments.data());
   if (!parsed.options) {

@@ -49,21 +49,43 @@ bool FailAllocation::happened() const { return until_failure <= 0; }
 
 }  // namespace octet::test
 
-// Every other form of new and delete calls one of these. Not inlined: GCC would take the free() in
-// them for a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  return octet::test::allocate(size, alignof(std::max_align_t));
+// All forms that this code uses: in a sanitizer's library the others do not call these. Not
+// inlined: GCC would take the free() in them for a mismatch.
+#define OCTET_COUNTED [[gnu::noinline]]
+using octet::test::allocate;
+using octet::test::release;
+
+OCTET_COUNTED void* operator new(std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
 }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return octet::test::allocate(size, static_cast<std::size_t>(alignment));
+OCTET_COUNTED void* operator new[](std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { octet::test::release(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  octet::test::release(memory);
+OCTET_COUNTED void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
 }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  octet::test::release(memory);
+OCTET_COUNTED void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
 }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  octet::test::release(memory);
+OCTET_COUNTED void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return allocate(size, alignof(std::max_align_t));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+OCTET_COUNTED void operator delete(void* memory) noexcept { release(memory); }
+OCTET_COUNTED void operator delete[](void* memory) noexcept { release(memory); }
+OCTET_COUNTED void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+OCTET_COUNTED void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+OCTET_COUNTED void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+OCTET_COUNTED void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+OCTET_COUNTED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+OCTET_COUNTED void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+OCTET_COUNTED void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept {
+  release(memory);
 }

@@ -16,6 +16,7 @@ namespace {
 /// Runs `body` with 0, 1, ... on as many threads at once.
 void at_once(int threads, const std::function<void(int)>& body) {
   std::vector<std::thread> running;
+  running.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) running.emplace_back(body, i);
   for (std::thread& thread : running) thread.join();
 }
