@@ -97,7 +97,7 @@ inline std::int32_t add_dense(ModelBuilder& builder, std::int32_t x, const Dense
     bias_scales.push_back(input.quantization.scale() * weights.scales.back());
   }
   std::vector<std::int8_t> codes;
-  codes.reserve(static_cast<std::size_t>(spec.units * depth));
+  codes.reserve(static_cast<std::size_t>(spec.units) * static_cast<std::size_t>(depth));
   for (std::int32_t i = 0; i < spec.units * depth; ++i) {
     codes.push_back(static_cast<std::int8_t>(draw.between(-127, 127)));
   }
