@@ -66,7 +66,7 @@ job_threads() {
 # Against what the main branch had; on the main branch itself, what the last commit changed.
 changed_sources() {
   local base
-  base=$(git merge-base HEAD origin/main 2>/dev/null) || base=
+  base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || base=
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
     base=$(git rev-parse --verify -q HEAD~1) || return 0
   fi
