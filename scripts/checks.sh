@@ -30,9 +30,9 @@ run_tests() {
 }
 
 job_clang() {
+  rm -rf "$profiles"
   cmake --preset checks &&
     cmake --build --preset checks --parallel "$(nproc)" --target "${tested[@]}" fuzz_replay || return
-  rm -rf "$profiles"
   # A profile a binary, to which its processes add what they have seen.
   export LLVM_PROFILE_FILE="$profiles/%m.profraw"
   run_tests build/checks "${tested[@]}" &&

@@ -43,7 +43,8 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     const auto* left = reinterpret_cast<const std::int16_t*>(panel) + j * depth;
     const std::int16_t* right = left + depth;
     std::int32_t sums[R][kS8Side] = {};
-#if defined(__clang__)
+    // Not in debug and sanitized builds, where Clang makes no vectors and would warn.
+#if defined(__clang__) && defined(NDEBUG)
 #pragma clang loop vectorize_width(8) interleave_count(1)
 #endif
     for (Index k = 0; k < depth; ++k) {
