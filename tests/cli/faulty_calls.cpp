@@ -23,7 +23,7 @@ std::array<std::atomic<bool>, 1024> fresh;
 
 long number(const char* name) {
   const char* text = std::getenv(name);
-  return text == nullptr ? 0 : std::atol(text);
+  return text == nullptr ? 0 : std::strtol(text, nullptr, 10);
 }
 
 bool is_ours(int handle) {
