@@ -168,7 +168,7 @@ TEST(Tensor, PartsOfALazyTensorAreNotPending) {
 
 TEST(Tensor, BytesBecomeReals) {
   const auto bytes = std::make_shared<std::uint8_t[]>(6);
-  for (std::size_t i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(51 * i);
+  for (std::size_t i = 0; i < 6; ++i) bytes.get()[i] = static_cast<std::uint8_t>(51 * i);
   Tensor x = Tensor::from_bytes({2, 3}, bytes);
   const Tensor view = x.reshape({6});
   EXPECT_EQ(view.bytes(), bytes.get());

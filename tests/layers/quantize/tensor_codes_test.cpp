@@ -21,7 +21,7 @@ QuantParams grid(float scale, std::int32_t zero_point) {
 /// Every byte, more than once and not in order.
 std::shared_ptr<std::uint8_t[]> all_bytes(std::size_t count) {
   auto bytes = std::make_shared<std::uint8_t[]>(count);
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i * 37);
+  for (std::size_t i = 0; i < count; ++i) bytes.get()[i] = static_cast<std::uint8_t>(i * 37);
   return bytes;
 }
 
