@@ -11,6 +11,7 @@
 #include <octet/core/profile.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/c_source_writer.h>
+#include <octet/deploy/dense_form.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
 #include <octet/deploy/onnx_writer.h>

@@ -251,7 +251,7 @@ std::string c_arithmetic(const CPlan& plan) {
     return std::ranges::any_of(plan.steps,
                                [&](const CStep& s) { return s.source.op.code == code; });
   };
-  const bool sums = has(OpCode::fully_connected);
+  const bool sums = has(OpCode::fully_connected) || has(OpCode::conv_2d);
   const bool softmax = has(OpCode::softmax);
   const bool fp32 = plan.rounding == Rounding::fp32;
   const bool twice = plan.rounding == Rounding::double_rounding;

@@ -254,6 +254,7 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
 
 CLayer make_c_layer(const CPlan& plan, const CStep& step) {
   switch (step.source.op.code) {
+    case OpCode::conv_2d:
     case OpCode::fully_connected:
       return make_fully_connected_layer(plan, step);
     case OpCode::softmax:

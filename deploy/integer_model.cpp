@@ -196,6 +196,8 @@ std::string_view to_string(DType dtype) {
 
 std::string_view to_string(OpCode code) {
   switch (code) {
+    case OpCode::conv_2d:
+      return "CONV_2D";
     case OpCode::dequantize:
       return "DEQUANTIZE";
     case OpCode::fully_connected:

@@ -32,6 +32,7 @@ std::string_view to_string(DType dtype);
 
 /// Operators, numbered as in a .tflite file.
 enum class OpCode : std::int32_t {
+  conv_2d = 3,  ///< of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis
   dequantize = 6,
   fully_connected = 9,
   logistic = 14,
@@ -73,8 +74,9 @@ struct Operator {
   int version = 1;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> outputs;
-  /// FULLY_CONNECTED only.
+  /// FULLY_CONNECTED and CONV_2D only.
   FusedActivation activation = FusedActivation::none;
+  /// FULLY_CONNECTED only.
   bool keep_num_dims = false;
   /// SOFTMAX only.
   float beta = 1.0F;

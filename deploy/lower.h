@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/deploy/dense_form.h>
 #include <octet/deploy/integer_model.h>
 #include <octet/layers/sequential.h>
 
@@ -15,6 +16,7 @@ enum class IoType {
 struct LowerOptions {
   IoType input = IoType::int8;
   IoType output = IoType::int8;
+  DenseForm per_channel_dense = DenseForm::fully_connected;
 };
 
 /// The integers of a trained, quantized model: those that Simulation::integer trains with.

@@ -12,10 +12,17 @@
 
 namespace octet {
 
-/// Puts an IntegerModel together, tensor by tensor. Used by the two lowerings.
+/// Puts an IntegerModel together, tensor by tensor. Used by the lowerings.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::string name) { model_.name = std::move(name); }
+  /// Goes on with a model.
+  explicit ModelBuilder(IntegerModel model) : model_(std::move(model)) {}
+
+  std::int32_t add(ModelTensor tensor) {
+    model_.tensors.push_back(std::move(tensor));
+    return static_cast<std::int32_t>(model_.tensors.size() - 1);
+  }
 
   /// A value that is computed: [batch, example_shape...], the batch unknown.
   std::int32_t activation(std::string name, DType dtype, const Shape& example_shape,
@@ -60,6 +67,12 @@ class ModelBuilder {
                const Shape& example_shape) {
     std::vector<std::int32_t> target = {-1};
     for (const Index extent : example_shape) target.push_back(static_cast<std::int32_t>(extent));
+    reshape_to(std::move(name), input, output, target);
+  }
+
+  /// RESHAPE of `input` to `target`, in which one extent may be -1.
+  void reshape_to(std::string name, std::int32_t input, std::int32_t output,
+                  const std::vector<std::int32_t>& target) {
     const auto rank = static_cast<std::int32_t>(target.size());
     const std::int32_t shape = constant(std::move(name) + "/shape", DType::int32, {rank},
                                         std::span<const std::int32_t>(target));
@@ -79,11 +92,6 @@ class ModelBuilder {
   }
 
  private:
-  std::int32_t add(ModelTensor tensor) {
-    model_.tensors.push_back(std::move(tensor));
-    return static_cast<std::int32_t>(model_.tensors.size() - 1);
-  }
-
   IntegerModel model_;
 };
 

@@ -45,6 +45,7 @@ class OnnxWriter {
     const std::int32_t in = op.inputs[0];
     const std::int32_t out = op.outputs[0];
     switch (op.code) {
+      case OpCode::conv_2d:
       case OpCode::fully_connected:
         return add_fully_connected(op);
       case OpCode::quantize:
@@ -153,7 +154,7 @@ class OnnxWriter {
     const std::int32_t in = op.inputs[0];
     const std::int32_t out = op.outputs[0];
     const std::string name = base_name(out);
-    Names operands{rows(in, tensor(op.inputs[1]).shape[1], name), values_.terms(op.inputs[1])};
+    Names operands{rows(in, tensor(op.inputs[1]).shape.back(), name), matrix(op.inputs[1])};
     if (op.inputs.size() > 2 && op.inputs[2] != -1) operands.push_back(bias(op));
     std::string y = values_.node("Gemm", operands, name + "/sum", {{"transB", std::int64_t{1}}});
     if (exact_ && tensor(in).is_quantized()) {
@@ -182,6 +183,12 @@ class OnnxWriter {
     const std::string target =
         values_.constant(name + "/rows_shape", OnnxType::int64, {2}, Extents{-1, depth});
     return values_.node("Reshape", {std::move(x), target}, name + "/rows");
+  }
+
+  /// Weights [units, inputs], of CONV_2D as well.
+  std::string matrix(std::int32_t weights) {
+    const auto& shape = tensor(weights).shape;
+    return rows(weights, shape.back(), base_name(weights));
   }
 
   std::string bias(const Operator& op) {

@@ -31,8 +31,12 @@ class Rules {
         return check_quantize();
       case OpCode::dequantize:
         return check_dequantize();
+      case OpCode::conv_2d:
+        check_conv_2d();
+        return check_dense();
       case OpCode::fully_connected:
-        return check_fully_connected();
+        check_fully_connected();
+        return check_dense();
       case OpCode::reshape:
         return check_reshape();
       case OpCode::softmax:
@@ -79,7 +83,7 @@ class Rules {
   void check_operand_counts() const {
     std::size_t least = 1;
     std::size_t most = 1;
-    if (op_.code == OpCode::fully_connected) {
+    if (op_.code == OpCode::fully_connected || op_.code == OpCode::conv_2d) {
       least = 2;
       most = 3;
     } else if (op_.code == OpCode::reshape) {
@@ -160,12 +164,39 @@ class Rules {
     }
     const std::int64_t units = weights.shape[0];
     const std::int64_t depth = weights.shape[1];
-    if (!weights.is_constant()) fail(fmt::format("weights '{}' are no constant", weights.name));
     if (input().size() % depth != 0) {
       fail(fmt::format("input shape [{}] is no whole number of rows of {} weights",
                        fmt::join(input().shape, ", "), depth));
     }
     check_fully_connected_output(units, depth);
+  }
+
+  void check_conv_2d() const {
+    const ModelTensor& filter = input(1);
+    if (filter.shape.size() != 4 || filter.shape[1] != 1 || filter.shape[2] != 1) {
+      fail(
+          fmt::format("expected a filter [units, 1, 1, inputs], found shape [{}]; only 1 x 1 "
+                      "filters of stride 1 without dilation are supported",
+                      fmt::join(filter.shape, ", ")));
+    }
+    std::vector<std::int32_t> expected = input().shape;
+    if (expected.size() != 4 || expected[3] != filter.shape[3]) {
+      fail(fmt::format("input shape [{}] is no batch of images of {} channels",
+                       fmt::join(expected, ", "), filter.shape[3]));
+    }
+    expected[3] = filter.shape[0];
+    require_output_shape(expected);
+    const auto& zero_points = filter.quantization.zero_points;
+    if (std::any_of(zero_points.begin(), zero_points.end(), [](auto z) { return z != 0; })) {
+      fail("its filter has a zero point other than 0");
+    }
+  }
+
+  /// What FULLY_CONNECTED and CONV_2D share.
+  void check_dense() const {
+    const ModelTensor& weights = input(1);
+    const std::int64_t units = weights.shape[0];
+    if (!weights.is_constant()) fail(fmt::format("weights '{}' are no constant", weights.name));
     if (has_input(2)) {
       if (input(2).size() != units || !input(2).is_constant()) {
         fail(fmt::format("expected a constant bias of {} values, found shape [{}]", units,
@@ -183,7 +214,7 @@ class Rules {
       if (!floats) fail_types();
       return;
     }
-    check_integer_fully_connected();
+    check_integer_dense();
   }
 
   void check_fully_connected_output(std::int64_t units, std::int64_t depth) const {
@@ -197,13 +228,17 @@ class Rules {
       }
       expected.back() = static_cast<std::int32_t>(units);
     }
+    require_output_shape(expected);
+  }
+
+  void require_output_shape(const std::vector<std::int32_t>& expected) const {
     if (output().shape != expected) {
       fail(fmt::format("expected output shape [{}], found [{}]", fmt::join(expected, ", "),
                        fmt::join(output().shape, ", ")));
     }
   }
 
-  void check_integer_fully_connected() const {
+  void check_integer_dense() const {
     const ModelTensor& weights = input(1);
     if (input().dtype != DType::int8 || weights.dtype != DType::int8 ||
         output().dtype != DType::int8 || (has_input(2) && input(2).dtype != DType::int32)) {

@@ -31,7 +31,7 @@ class FloatFullyConnected final : public Kernel {
  public:
   explicit FloatFullyConnected(const KernelSource& source)
       : units_(source.operand(1).shape[0]),
-        depth_(source.operand(1).shape[1]),
+        depth_(source.operand(1).shape.back()),
         rows_(source.input().size() / depth_),
         weights_(copy(source.operand(1))),
         bias_(static_cast<std::size_t>(units_)),
@@ -123,6 +123,7 @@ std::unique_ptr<Kernel> make_map(const KernelSource& source, Function function) 
 
 std::unique_ptr<Kernel> make_float(const KernelSource& source) {
   switch (source.op.code) {
+    case OpCode::conv_2d:
     case OpCode::fully_connected:
       return std::make_unique<FloatFullyConnected>(source);
     case OpCode::softmax:

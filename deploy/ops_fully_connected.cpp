@@ -96,15 +96,17 @@ FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
   const QuantParams& output = source.output().quantization;
   FullyConnectedNumbers n;
   n.units = weights.shape[0];
-  n.depth = weights.shape[1];
+  n.depth = weights.shape.back();
   n.rows = source.input().size() / n.depth;
   n.input_zero_point = input.zero_points[0];
   n.weight_zero_point = weights.quantization.zero_points[0];
   n.output_zero_point = output.zero_points[0];
   n.weights = {reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.data.size()};
   n.bias = read_bias(source, static_cast<std::size_t>(n.units));
-  n.requantizer = Requantizer::fully_connected(input.scales[0], weights.quantization.scales,
-                                               output.scales[0], source.rounding);
+  const auto make_requantizer =
+      source.op.code == OpCode::conv_2d ? Requantizer::convolution : Requantizer::fully_connected;
+  n.requantizer = make_requantizer(input.scales[0], weights.quantization.scales, output.scales[0],
+                                   source.rounding);
   n.range =
       activation_range(source.op.activation, output.scales[0], n.output_zero_point, -128, 127);
   n.largest_sum = find_largest_sum(n);

@@ -141,6 +141,7 @@ std::unique_ptr<Kernel> make_kernel(const KernelSource& source) {
       return make_dequantize(source);
     case OpCode::reshape:
       return std::make_unique<Copy>(source.input());
+    case OpCode::conv_2d:
     case OpCode::fully_connected:
       return floats ? make_float(source) : make_fully_connected(source);
     case OpCode::softmax:

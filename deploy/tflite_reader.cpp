@@ -223,7 +223,12 @@ class Reader {
              static_cast<int>(expected));
       }
     };
-    if (op.code == OpCode::fully_connected) {
+    if (op.code == OpCode::conv_2d) {
+      expect(BuiltinOptions::Conv2DOptions);
+      const auto* options = source.builtin_options_as_Conv2DOptions();
+      if (options == nullptr) fail("{}: its options are missing", who);
+      read_conv_2d(*options, who, op);
+    } else if (op.code == OpCode::fully_connected) {
       expect(BuiltinOptions::FullyConnectedOptions);
       if (const auto* options = source.builtin_options_as_FullyConnectedOptions()) {
         read_fully_connected(*options, who, op);
@@ -239,17 +244,35 @@ class Reader {
     }
   }
 
+  static void read_conv_2d(const tflite::Conv2DOptions& options, std::string_view who,
+                           Operator& op) {
+    if (options.stride_h() != 1 || options.stride_w() != 1 || options.dilation_h_factor() != 1 ||
+        options.dilation_w_factor() != 1) {
+      fail(
+          "{}: stride {} x {}, dilation {} x {}; only 1 x 1 filters of stride 1 without dilation "
+          "are supported",
+          who, options.stride_h(), options.stride_w(), options.dilation_h_factor(),
+          options.dilation_w_factor());
+    }
+    op.activation = read_activation(options.fused_activation_function(), who);
+  }
+
   static void read_fully_connected(const tflite::FullyConnectedOptions& options,
                                    std::string_view who, Operator& op) {
     if (options.weights_format() != 0) {
       fail("{}: weights format {} is not supported", who, options.weights_format());
     }
-    const auto activation = static_cast<int>(options.fused_activation_function());
+    op.activation = read_activation(options.fused_activation_function(), who);
+    op.keep_num_dims = options.keep_num_dims();
+  }
+
+  static FusedActivation read_activation(tflite::ActivationFunctionType type,
+                                         std::string_view who) {
+    const auto activation = static_cast<int>(type);
     if (activation < 0 || activation > static_cast<int>(FusedActivation::relu6)) {
       fail("{}: fused activation {} is not supported", who, activation);
     }
-    op.activation = static_cast<FusedActivation>(activation);
-    op.keep_num_dims = options.keep_num_dims();
+    return static_cast<FusedActivation>(activation);
   }
 
   void read_metadata() {

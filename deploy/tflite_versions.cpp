@@ -26,6 +26,8 @@ int required_version(const IntegerModel& model, const Operator& op) {
   const ModelTensor& input = model.tensors[static_cast<std::size_t>(op.inputs[0])];
   const ModelTensor& output = model.tensors[static_cast<std::size_t>(op.outputs[0])];
   switch (op.code) {
+    case OpCode::conv_2d:
+      return input.dtype == DType::int8 ? 3 : 1;
     case OpCode::fully_connected:
       return fully_connected_version(op, input.dtype);
     case OpCode::quantize:
@@ -47,6 +49,8 @@ int required_version(const IntegerModel& model, const Operator& op) {
 
 int highest_version(OpCode code) {
   switch (code) {
+    case OpCode::conv_2d:
+      return 8;
     case OpCode::fully_connected:
       return 12;
     case OpCode::dequantize:
@@ -67,6 +71,8 @@ int highest_version(OpCode code) {
 
 int first_release(OpCode code, int version) {
   switch (code) {
+    case OpCode::conv_2d:
+      return version >= 2 ? 11400 : 10500;
     case OpCode::fully_connected:
       if (version <= 4) return version <= 2 ? 11000 : 11400;
       return version == 5 ? 20000 : 20100;

@@ -75,6 +75,12 @@ class Writer {
   OptionsOffset write_options(const Operator& op) {
     using tflite::BuiltinOptions;
     switch (op.code) {
+      case OpCode::conv_2d:
+        return {
+            BuiltinOptions::Conv2DOptions,
+            tflite::CreateConv2DOptions(builder_, tflite::Padding::VALID, 1, 1,
+                                        static_cast<tflite::ActivationFunctionType>(op.activation))
+                .Union()};
       case OpCode::fully_connected:
         return {BuiltinOptions::FullyConnectedOptions,
                 tflite::CreateFullyConnectedOptions(

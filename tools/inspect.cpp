@@ -60,8 +60,10 @@ ordered_json to_json(const Operator& op, std::size_t index) {
                     {"version", op.version},
                     {"inputs", op.inputs},
                     {"outputs", op.outputs}};
-  if (op.code == OpCode::fully_connected) {
+  if (op.code == OpCode::fully_connected || op.code == OpCode::conv_2d) {
     json["activation"] = to_string(op.activation);
+  }
+  if (op.code == OpCode::fully_connected) {
     json["keep_num_dims"] = op.keep_num_dims;
   }
   if (op.code == OpCode::softmax) json["beta"] = op.beta;

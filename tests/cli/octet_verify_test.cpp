@@ -181,6 +181,16 @@ TEST_F(OctetVerify, AnotherContractDiffers) {
                                 crossed.at("total").at("differing").dump() + " of 368000 (");
 }
 
+TEST_F(OctetVerify, DenseLayersAsConvolutionsAreTheSame) {
+  const IntegerModel dense = make_mlp(3, {100, 64, 10}, true, false);
+  write_tflite(dense, path("fc.tflite"));
+  write_tflite(per_channel_as_conv_2d(dense), path("conv.tflite"));
+  const Arguments both = {path("fc.tflite"), path("conv.tflite"), "--random", "500"};
+  const json same = verify_json(both, 0);
+  EXPECT_EQ(same.at("total").at("compared"), 500 * 10);
+  EXPECT_EQ(verify_json(both + Arguments{"--rounding-b", "double"}, 1).at("samples"), 500);
+}
+
 TEST_F(OctetVerify, CSourceIsCompiledAndRun) {
   write_tflite(SmallModel().integers(), path("small.tflite"));
   write_c("small");

@@ -9,6 +9,7 @@ set(OCTET_DEPLOY_TESTS
   deploy/c_source_nets_test.cpp
   deploy/c_source_test.cpp
   deploy/contract_oracle_test.cpp
+  deploy/dense_form_test.cpp
   deploy/integer_model_test.cpp
   deploy/interpreter_dense_test.cpp
   deploy/interpreter_operators_test.cpp

@@ -213,6 +213,16 @@ Sequential train_classifier(const Dataset& images, bool per_channel) {
   return quantized;
 }
 
+/// The layers with a scale per channel as CONV_2D.
+void add_convolutions(CaseFolder& folder, const std::string& name, const Sequential& trained,
+                      const Samples& floats, const Samples& ints) {
+  LowerOptions options{.per_channel_dense = DenseForm::conv_2d};
+  folder.add(name + "-conv_2d-layers", with_all_layers(lower(trained, options)), ints);
+  options.input = options.output = IoType::float32;
+  folder.add(name + "-conv_2d-float32", lower(trained, options),
+             head(floats, std::min(floats.count, kFewImages)));
+}
+
 void add_images(CaseFolder& folder, const DataSplit& data) {
   const Dataset train = data.train.head(kTrainImages);
   const auto count = static_cast<Index>(data.test.size());
@@ -233,6 +243,7 @@ void add_images(CaseFolder& folder, const DataSplit& data) {
     folder.add(name + "-control", with_all_layers(model), few_ints, Rounding::double_rounding);
     ordered_json& layers = folder.add(name + "-layers", with_all_layers(model), ints);
     folder.add_onnx(layers, model, floats, CaseFolder::run(model, ints));
+    if (per_channel) add_convolutions(folder, name, trained, floats, ints);
   }
 }
 
@@ -278,6 +289,9 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   const Samples input = net_input(folder, lowered, net);
   ordered_json& entry = folder.add(fmt::format("net-{:03}", seed), lowered, input);
   folder.add_onnx(entry, lowered, input, CaseFolder::run(lowered, input));
+  if (options.per_channel) {
+    folder.add(fmt::format("net-{:03}-conv_2d", seed), per_channel_as_conv_2d(lowered), input);
+  }
   return true;
 }
 
