@@ -19,6 +19,15 @@ const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t index) {
   return model.tensors[static_cast<std::size_t>(index)];
 }
 
+/// A RESHAPE to or from the image of a CONV_2D, which no layer stands for.
+bool serves_conv_2d(const IntegerModel& model, const Operator& reshape) {
+  if (reshape.code != OpCode::reshape) return false;
+  return std::ranges::any_of(model.operators, [&](const Operator& op) {
+    return op.code == OpCode::conv_2d &&
+           (op.inputs[0] == reshape.outputs[0] || op.outputs[0] == reshape.inputs[0]);
+  });
+}
+
 /// The tensors whose codes are compared: see LayerCodes::layers().
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   if (model.inputs.size() != 1 || model.outputs.size() != 1) {
@@ -31,7 +40,7 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     const ModelTensor& output = tensor_of(model, op.outputs[0]);
     if (output.dtype == DType::int8) {
-      tensors.push_back(op.outputs[0]);
+      if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
       continue;
     }
     // The last codes, written as bytes or reals.

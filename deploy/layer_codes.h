@@ -26,7 +26,7 @@ class LayerCodes {
   virtual ~LayerCodes() = default;
 
   /// The input's codes first, then every operator's result in order; a QUANTIZE or DEQUANTIZE at
-  /// either end is none of them.
+  /// either end, and a RESHAPE to or from the image of a CONV_2D, is none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
   /// The contract that it computes by.
   Rounding rounding() const { return rounding_; }

@@ -1,5 +1,6 @@
 // `octet verify` as its users run it.
 
+#include <octet/deploy/dense_form.h>
 #include <octet/deploy/lower.h>
 #include <octet/deploy/tflite_writer.h>
 #include <octet/tests/cli/mnist_qat.h>
@@ -186,8 +187,9 @@ TEST_F(OctetVerify, DenseLayersAsConvolutionsAreTheSame) {
   write_tflite(dense, path("fc.tflite"));
   write_tflite(per_channel_as_conv_2d(dense), path("conv.tflite"));
   const Arguments both = {path("fc.tflite"), path("conv.tflite"), "--random", "500"};
-  const json same = verify_json(both, 0);
-  EXPECT_EQ(same.at("total").at("compared"), 500 * 10);
+  // Input, two dense layers and the softmax.
+  const json same = verify_json(both + Arguments{"--layers"}, 0);
+  EXPECT_EQ(same.at("total").at("compared"), 500 * (100 + 64 + 10 + 10));
   EXPECT_EQ(verify_json(both + Arguments{"--rounding-b", "double"}, 1).at("samples"), 500);
 }
 

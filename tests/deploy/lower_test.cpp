@@ -1,6 +1,7 @@
 #include <octet/core/quant/bias.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
+#include <octet/deploy/tflite_writer.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/tests/deploy/lowered.h>
 
@@ -240,6 +241,16 @@ TEST(Lower, PutsQuantizeAndDequantizeAtRealEnds) {
   interpreter.invoke();
   const auto output = interpreter.output<float>();
   EXPECT_EQ((std::vector<float>{output.begin(), output.end()}), values_of(model.forward(x)));
+}
+
+TEST(Lower, WritesLayersWithAScalePerChannelAsConvolutions) {
+  const Sequential model = calibrated(
+      build_model(Input({6}), Dense(5, Activation::relu, "a"), Dense(4, Activation::none, "b")),
+      {.per_channel = true});
+  const IntegerModel conv = lower(model, {.per_channel_dense = DenseForm::conv_2d});
+  EXPECT_EQ(operator_lines(conv), (std::vector<std::string>{"RESHAPE input_1/image", "CONV_2D a",
+                                                            "CONV_2D b/image", "RESHAPE b"}));
+  EXPECT_EQ(to_tflite(conv), to_tflite(per_channel_as_conv_2d(lower(model))));
 }
 
 TEST(Lower, EndsMayDiffer) {
