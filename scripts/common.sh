@@ -37,6 +37,20 @@ llvm-library:libarcher.so libomp-dev
 LIST
 }
 
+# What scripts/aarch64.sh cross-compiles and runs the runtime's tests with.
+octet_aarch64_requirements() {
+  cat <<'LIST'
+program:cmake cmake
+program:ninja ninja-build
+program:flatc flatbuffers-compiler
+header:flatbuffers/flatbuffers.h libflatbuffers-dev
+header:fmt/core.h libfmt-dev
+file:/usr/src/googletest/CMakeLists.txt googletest
+program:aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+program:qemu-aarch64 qemu-user
+LIST
+}
+
 # What the foreign runtimes in tests/interop run on.
 octet_interop_requirements() {
   cat <<'LIST'

@@ -6,6 +6,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <atomic>
@@ -47,6 +50,16 @@ bool has_amx() {
 }
 #endif
 
+#if defined(__aarch64__)
+bool has_dotprod() {
+#if defined(__linux__)
+  return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  return false;
+#endif
+}
+#endif
+
 const KernelTable* choose() {
   const auto available = available_kernels();
   const char* wanted = std::getenv("OCTET_ISA");
@@ -75,9 +88,13 @@ std::string_view to_string(Isa isa) {
     case Isa::avx512_vnni:
       return "avx512_vnni";
     case Isa::amx:
+      return "amx";
+    case Isa::neon:
+      return "neon";
+    case Isa::neon_dotprod:
       break;
   }
-  return "amx";
+  return "neon_dotprod";
 }
 
 std::vector<const KernelTable*> available_kernels() {
@@ -95,6 +112,9 @@ std::vector<const KernelTable*> available_kernels() {
       }
     }
   }
+#elif defined(__aarch64__)
+  tables.push_back(&detail::kNeonKernels);
+  if (has_dotprod()) tables.push_back(&detail::kNeonDotprodKernels);
 #endif
   return tables;
 }

@@ -10,7 +10,7 @@
 namespace octet {
 
 /// Code paths of the kernels, from the plainest up. All of them give the same bits.
-enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx };
+enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx, neon, neon_dotprod };
 
 std::string_view to_string(Isa isa);
 
@@ -70,6 +70,8 @@ extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kAmxKernels;
+extern const KernelTable kNeonKernels;
+extern const KernelTable kNeonDotprodKernels;
 }  // namespace detail
 
 }  // namespace octet

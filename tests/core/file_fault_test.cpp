@@ -49,7 +49,7 @@ TEST_F(FileFault, ThePreviousFileIsKept) {
   };
   write(1);
   EXPECT_FALSE(fs::exists(path("a.1")));
-  for (const std::size_t count : {2, 3, 4}) {
+  for (const std::size_t count : {2U, 3U, 4U}) {
     write(count);
     EXPECT_EQ(read_file(path("a")).size(), count);
     EXPECT_EQ(read_file(path("a.1")).size(), count - 1);

@@ -21,6 +21,7 @@ set(OCTET_DEPLOY_TESTS
   deploy/memory_plan_test.cpp
   deploy/no_allocation_test.cpp
   deploy/onnx_writer_test.cpp
+  deploy/same_bytes_test.cpp
   deploy/tflite_damage_test.cpp
   deploy/tflite_foreign_test.cpp
   deploy/tflite_test.cpp)

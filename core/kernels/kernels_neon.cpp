@@ -1,0 +1,194 @@
+#include <arm_neon.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/passes_loops.h>
+
+#include <utility>
+
+// For AArch64: compiled for its baseline, and once more with the dot products of Armv8.2
+// (OCTET_DOTPROD). No function of the standard library is called here: an inline one compiled for
+// more than the baseline could be the copy that the linker keeps for everyone.
+
+namespace octet {
+namespace {
+
+// 20 sums, a row of the panel and elements of the other operand; of 24 sums compilers spill some.
+constexpr int kRows = 5;
+constexpr int kPackedRows = 8;
+constexpr int kCols = 16;
+constexpr int kVectors = kCols / 4;
+
+template <int R>
+void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
+              Index c_stride, bool from_c) {
+  float32x4_t acc[R][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      acc[r][v] = from_c ? vld1q_f32(c + r * c_stride + v * 4) : vdupq_n_f32(0.0F);
+    }
+  }
+  for (Index kk = 0; kk < k; ++kk) {
+    float32x4_t b[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) b[v] = vld1q_f32(panel + kk * kCols + v * 4);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const float32x4_t x = vld1q_dup_f32(a + r * a_row + kk * a_step);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = vfmaq_f32(acc[r][v], x, b[v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) vst1q_f32(c + r * c_stride + v * 4, acc[r][v]);
+  }
+}
+
+template <int R>
+void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
+               float* c, Index c_stride, bool from_c) {
+  if constexpr (R > 1) {
+    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, c, c_stride, from_c);
+  }
+  f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+}
+
+constexpr int kS8Rows = 4;
+constexpr int kS8Cols = 16;
+constexpr int kS8Vectors = kS8Cols / 4;
+
+#if defined(OCTET_DOTPROD)
+constexpr Isa kIsa = Isa::neon_dotprod;
+constexpr int kS8Group = 4;
+/// The codes of a row that one register holds.
+constexpr int kS8DepthStep = 16;
+using Codes = int8x16_t;
+
+[[gnu::always_inline]] inline Codes load_codes(const std::uint8_t* x) {
+  return vreinterpretq_s8_u8(vld1q_u8(x));
+}
+
+/// Adds the products of a group of the codes with the weights of all columns.
+template <int group>
+[[gnu::always_inline]] inline void add_group(int32x4_t* sum, Codes x, const std::int8_t* w) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kS8Vectors; ++v) {
+    sum[v] = vdotq_laneq_s32(sum[v], vld1q_s8(w + v * 16), x, group);
+  }
+}
+#else
+constexpr Isa kIsa = Isa::neon;
+constexpr int kS8Group = 2;
+constexpr int kS8DepthStep = 8;
+using Codes = const std::uint8_t*;
+
+[[gnu::always_inline]] inline Codes load_codes(const std::uint8_t* x) { return x; }
+
+// A product of codes fits 16 bits, but the sum of two does not: -128 * -128 twice.
+template <int group>
+[[gnu::always_inline]] inline void add_group(int32x4_t* sum, Codes x, const std::int8_t* w) {
+  std::int16_t codes;
+  __builtin_memcpy(&codes, x + group * kS8Group, sizeof(codes));
+  const int8x16_t pair = vreinterpretq_s8_s16(vdupq_n_s16(codes));
+#pragma GCC unroll 2
+  for (int v = 0; v < kS8Vectors; v += 2) {
+    const int8x16_t weights = vld1q_s8(w + v * 8);
+    sum[v] = vpadalq_s16(sum[v], vmull_s8(vget_low_s8(pair), vget_low_s8(weights)));
+    sum[v + 1] = vpadalq_s16(sum[v + 1], vmull_high_s8(pair, weights));
+  }
+}
+#endif
+constexpr int kGroupBytes = kS8Cols * kS8Group;
+
+/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
+/// before.
+template <int R>
+constexpr int kApart = R == 1   ? 4
+                       : R == 2 ? 2
+                                : 1;
+
+template <int R, int... groups>
+[[gnu::always_inline]] inline void add_step(int32x4_t (&sum)[kApart<R>][R][kS8Vectors],
+                                            const Codes* x, const std::int8_t* w,
+                                            std::integer_sequence<int, groups...> /*indices*/) {
+  const auto add_rows = [&]<int group>(std::integral_constant<int, group> /*index*/)
+      __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      add_group<group>(sum[group % kApart<R>][r], x[r], w + group * kGroupBytes);
+    }
+  };
+  (add_rows(std::integral_constant<int, groups>()), ...);
+}
+
+template <int R>
+void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
+             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+  int32x4_t sum[kApart<R>][R][kS8Vectors];
+#pragma GCC unroll 4
+  for (int u = 0; u < kApart<R>; ++u) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kS8Vectors; ++v) {
+        sum[u][r][v] = u == 0 ? vld1q_s32(start + v * 4) : vdupq_n_s32(0);
+      }
+    }
+  }
+  for (Index k = 0; k < depth; k += kS8DepthStep) {
+    Codes codes[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) codes[r] = load_codes(x + r * x_stride + k);
+    add_step<R>(sum, codes, panel + k * kS8Cols,
+                std::make_integer_sequence<int, kS8DepthStep / kS8Group>());
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kS8Vectors; ++v) {
+#pragma GCC unroll 4
+      for (int u = 1; u < kApart<R>; ++u) sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
+      vst1q_s32(acc + r * acc_stride + v * 4, sum[0][r][v]);
+    }
+  }
+}
+
+template <int R>
+void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
+              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
+              Index acc_stride) {
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+    }
+  }
+  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
+}
+
+}  // namespace
+
+namespace detail {
+#if defined(OCTET_DOTPROD)
+const KernelTable kNeonDotprodKernels
+#else
+const KernelTable kNeonKernels
+#endif
+    = {kIsa,
+       kRows,
+       kCols,
+       kPackedRows,
+       f32_up_to<kRows>,
+       kS8Rows,
+       kS8Cols,
+       kS8Group,
+       kS8DepthStep,
+       0,
+       1,
+       1,
+       s8_up_to<kS8Rows>,
+       passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
+}  // namespace detail
+
+}  // namespace octet
