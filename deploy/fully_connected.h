@@ -10,8 +10,8 @@
 
 namespace octet::detail {
 
-/// The numbers of an int8 FULLY_CONNECTED or CONV_2D of 1 x 1, for whoever runs it or writes it out:
-/// y = clamp(rescale(sum (x - input_zero_point)(w - weight_zero_point) + bias) +
+/// The numbers of an int8 FULLY_CONNECTED or CONV_2D of 1 x 1, for whoever runs it or writes it
+/// out: y = clamp(rescale(sum (x - input_zero_point)(w - weight_zero_point) + bias) +
 /// output_zero_point, range.lo, range.hi).
 struct FullyConnectedNumbers {
   std::int64_t rows = 0;

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point.h>
 #include <octet/deploy/dense_form.h>
+#include <octet/deploy/fully_connected.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/onnx_writer.h>
 #include <octet/deploy/tflite_reader.h>
@@ -128,7 +129,8 @@ TEST(DenseForm, RowsBiasesAndReadersOfEveryKind) {
   EXPECT_EQ(std::ranges::count(codes_of(conv), OpCode::conv_2d), 2);
   for (const Operator& op : conv.operators) {
     if (op.code != OpCode::conv_2d) continue;
-    EXPECT_EQ(op.inputs.size(), 3U) << "a bias of zeros";
+    ASSERT_EQ(op.inputs.size(), 3U);
+    EXPECT_NE(op.inputs[2], -1) << "a bias of zeros";
   }
   expect_same_bytes(b.model, from_tflite(to_tflite(conv)));
 
@@ -165,6 +167,16 @@ TEST(DenseForm, AConvolutionOfPixelsIsADenseLayerOverChannels) {
       }
     }
   }
+}
+
+TEST(DenseForm, AConvolutionOfOneScaleMakesItsFactorInDouble) {
+  const IntegerModel conv = make_conv({1, 1, 1, 7}, {4, 1, 1, 7}, false);
+  const auto numbers =
+      detail::fully_connected_numbers({conv, conv.operators[0], Rounding::double_rounding});
+  const double scale = double{conv.tensors[1].quantization.scale()};
+  ASSERT_EQ(numbers.requantizer.multipliers().size(), 1U);
+  EXPECT_EQ(numbers.requantizer.multipliers()[0],
+            quantize_multiplier(double{0.05F} * scale / double{0.1F}));
 }
 
 TEST(DenseForm, OtherConvolutionsAreRefused) {
