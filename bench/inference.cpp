@@ -34,7 +34,7 @@ void set_up(benchmark::State& state) {
 void set_up_from_file(benchmark::State& state) {
   const auto path =
       std::filesystem::temp_directory_path() / fmt::format("octet_bench_{}.tflite", ::getpid());
-  write_file_atomic(path, to_tflite(lowered(IoType::int8)));
+  write_file_atomic(path, to_tflite(lowered({}, IoType::int8)));
   for (auto _ : state) benchmark::DoNotOptimize(Interpreter(read_tflite(path)));
   std::filesystem::remove(path);
 }
