@@ -15,6 +15,8 @@ logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_requirements octet_test_requirements octet_clang_requirements || exit 1
 export OMP_WAIT_POLICY=passive
+# Coverage tells files by their path: no object that a cache made in another folder.
+export CCACHE_BASEDIR= CCACHE_HASHDIR=1
 
 tested=(deploy_tests core_tests robustness_tests)
 profiles=$PWD/build/checks/profiles
