@@ -1,19 +1,53 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
+#include <octet/core/thread_team.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <thread>
+#include <utility>
 
 namespace octet {
 namespace {
 
 std::atomic<int> requested_threads{0};
 
+/// The team that this thread leads.
+thread_local detail::ThreadTeam* own_team = nullptr;
+
 int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+/// What a region leads to; an exception is carried out by hand, which must not leave it.
+std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
+  detail::ThreadTeam* const outer = std::exchange(own_team, &team);
+  std::exception_ptr failure;
+  try {
+    body();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  own_team = outer;
+  team.dismiss();
+  return failure;
+}
+
+void run_region(int threads, FunctionRef<void()> body) {
+  detail::ThreadTeam team(threads);
+  std::exception_ptr failure;
+#pragma omp parallel num_threads(threads)
+  {
+    const int thread = omp_get_thread_num();
+    if (thread == 0) {
+      failure = lead(team, body);
+    } else {
+      team.serve(thread);
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
 
 }  // namespace
 
@@ -30,64 +64,31 @@ void set_num_threads(int count) {
   requested_threads.store(count, std::memory_order_relaxed);
 }
 
-namespace {
-
-/// Runs task(i), or keeps its exception for after the OpenMP region, which it must not leave: the
-/// first one is carried out by hand.
-class Failure {
- public:
-  void guard(FunctionRef<void(std::size_t)> task, std::size_t i) {
-    try {
-      task(i);
-    } catch (...) {
-#pragma omp critical(octet_parallel_failure)
-      if (!first_) first_ = std::current_exception();
-    }
-  }
-  void rethrow() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_;
-};
-
-/// Threads for `count` calls; 1 inside another parallel loop.
-int threads_for(std::size_t count) {
-  if (omp_in_parallel() != 0) return 1;
-  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(num_threads()), count));
+void parallel_region(FunctionRef<void()> body) {
+  const int threads = num_threads();
+  // A thread of another region has nobody to lead.
+  if (threads == 1 || omp_in_parallel() != 0) return body();
+  run_region(threads, body);
 }
 
-}  // namespace
+void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
+  const bool leads = own_team != nullptr && !own_team->at_work();
+  const bool alone = count <= 1 || num_threads() == 1 || (!leads && omp_in_parallel() != 0);
+  if (alone) {
+    for (std::size_t i = 0; i < count; ++i) task(order == TaskOrder::ascending ? i : count - 1 - i);
+    return;
+  }
+  if (leads) return own_team->run(count, task, order);
+  const auto threads = std::min(static_cast<std::size_t>(num_threads()), count);
+  run_region(static_cast<int>(threads), [&] { own_team->run(count, task, order); });
+}
 
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body) {
   const std::size_t step = std::max<std::size_t>(grain, 1);
-  const std::size_t chunks = (count + step - 1) / step;
-  const auto run_chunk = [&](std::size_t chunk) {
+  parallel_tasks((count + step - 1) / step, [&](std::size_t chunk) {
     body(chunk * step, std::min(count, (chunk + 1) * step));
-  };
-  const int threads = threads_for(chunks);
-  if (threads <= 1) {
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) run_chunk(chunk);
-    return;
-  }
-  Failure failure;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) failure.guard(run_chunk, chunk);
-  failure.rethrow();
-}
-
-void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task) {
-  const int threads = threads_for(count);
-  if (threads <= 1) {
-    for (std::size_t i = 0; i < count; ++i) task(i);
-    return;
-  }
-  Failure failure;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (std::size_t i = 0; i < count; ++i) failure.guard(task, i);
-  failure.rethrow();
+  });
 }
 
 }  // namespace octet

@@ -20,8 +20,18 @@ void set_num_threads(int count);
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body);
 
-/// Calls task(i) for every i in [0, count), each on the thread that is free first: for tasks of
-/// different lengths, none of them short. Otherwise as parallel_for.
-void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task);
+enum class TaskOrder { ascending, descending };
+
+/// Calls task(i) for every i in [0, count), count below 2^32. Each thread has a share of
+/// neighbours, the same one for the same count, that it goes through in `order`; one that is done
+/// helps the others. Otherwise as parallel_for.
+void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task,
+                    TaskOrder order = TaskOrder::ascending);
+
+/// Runs body() on the calling thread, with the other threads at hand for the loops inside it. A
+/// loop by itself wakes them, which can cost more than a short one saves. Meant for a stretch of
+/// many loops, such as a step of training: in between the threads wait busily. An exception of the
+/// body reaches the caller.
+void parallel_region(FunctionRef<void()> body);
 
 }  // namespace octet

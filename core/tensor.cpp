@@ -32,7 +32,7 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
-constexpr std::size_t kGrain = 1U << 17;
+constexpr std::size_t kGrain = 1U << 15;
 
 MinMax measure_limits(const Tensor& x) {
   if (x.bytes() == nullptr || x.size() == 0) return min_max(x.span());

@@ -13,7 +13,7 @@ namespace {
 
 /// Values that one chunk of a parallel gather converts: a batch of training is done by one thread,
 /// sooner than two could be woken.
-constexpr std::size_t kGrainValues = 1U << 17;
+constexpr std::size_t kGrainValues = 1U << 15;
 
 constexpr std::size_t kRowsAhead = 2;
 

@@ -126,8 +126,10 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
     targets.push_back({tensor, tensor.span(), {}, limits_wanted});
     for (auto& slot : slots_) targets.back().slots.push_back(slot[p].span());
   }
-  parallel_tasks(pieces.size(), [&](std::size_t i) {
-    Piece& piece = pieces[i];
+  // To and fro: a step begins with what the step before left in the caches.
+  const TaskOrder order =
+      std::fmod(step, 2.0) == 0.0 ? TaskOrder::ascending : TaskOrder::descending;
+  const auto run_piece = [&](Piece& piece) {
     const Target& target = targets[piece.target];
     std::vector<std::span<float>> slots;
     for (const auto& slot : target.slots) slots.push_back(slot.subspan(piece.begin, piece.size));
@@ -136,7 +138,9 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
     update(values, gradient_piece(target.tensor.grad(), piece, computed), slots, learning_rate,
            step);
     if (target.limits_wanted) piece.limits = min_max(values);
-  });
+  };
+  parallel_tasks(
+      pieces.size(), [&](std::size_t i) { run_piece(pieces[i]); }, order);
   finish(targets, pieces);
 }
 
@@ -191,15 +195,19 @@ void Adam::update(std::span<float> parameter, std::span<const float> gradient,
   const auto beta1 = static_cast<double>(options_.beta1);
   const auto beta2 = static_cast<double>(options_.beta2);
   // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
+  const double rate = static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step));
+  // A little above the least normal number, so that no rounding on the way leads below it.
+  constexpr double kLeast = 0x1.01p-126;
   const AdamStep constants{
       .beta1 = options_.beta1,
       .beta2 = options_.beta2,
       .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
       .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
-      .rate =
-          static_cast<float>(static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step))),
+      .rate = static_cast<float>(rate),
       .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
-      .epsilon = options_.epsilon};
+      .epsilon = options_.epsilon,
+      .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
+      .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
   kernels().passes.adam(parameter.data(), slots[0].data(), slots[1].data(), gradient.data(),
                         parameter.size(), constants);
 }

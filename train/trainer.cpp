@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
+#include <octet/core/parallel.h>
 #include <octet/deploy/tflite_writer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/trainer.h>
@@ -118,10 +119,18 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
     const ProfileScope scope("data");
     return loader.next(batch);
   };
-  while (next()) {
+  const auto take_step = [&] {
+    if (!next()) return false;
     for (const auto& callback : callbacks_) callback->on_step_begin(*model_, step_);
     batch.features = fit_to_input(*model_, batch.features);
     run_step(batch, options_.schedule(step_));
+    return true;
+  };
+  for (;;) {
+    bool more = true;
+    // A step is many short loops.
+    parallel_region([&] { more = take_step(); });
+    if (!more) break;
     ++step_;
     position_ = loader.position();
     sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();

@@ -12,6 +12,17 @@
 
 namespace octet::passes {
 
+/// Rows of a panel lie too far apart for the processor to guess the next; and those of a kernel
+/// that an optimizer has just moved lie in another cache.
+constexpr Index kRowsAhead = 16;
+
+template <int Count>
+[[gnu::always_inline]] static inline void prefetch_floats(const float* x) {
+  constexpr int kLine = 16;
+#pragma GCC unroll 4
+  for (int i = 0; i < Count; i += kLine) __builtin_prefetch(x + i);
+}
+
 /// Clamping to integers before rounding gives what clamping after it would.
 [[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
   const float above = x < lo ? lo : x;
@@ -230,6 +241,9 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   const auto hi = static_cast<float>(from.qmax);
   for (Index k0 = 0; k0 < from.depth; k0 += kRows) {
     const float* x = from.data + k0 * from.stride;
+    for (Index k = k0 + kRowsAhead; k < k0 + kRowsAhead + kRows && k < from.k; ++k) {
+      prefetch_floats<Columns>(from.data + k * from.stride);
+    }
     const bool whole = from.valid == Columns && k0 + kRows <= from.k;
     float block[kRows * Columns];
     if (!whole) {

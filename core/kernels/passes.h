@@ -27,6 +27,8 @@ struct GradientWindow {
 
 /// One step of Adam or AdamW: w -= shrink * w + rate * m / (sqrt(v) * spread + epsilon), where
 /// m and v are the running means of g + coupled * w and of its square; subnormal means become 0.
+/// A slope nearer to 0 than least_slope counts as 0 in v, and a mean nearer than least_mean as 0 in
+/// w: bounds below which the products would be subnormal.
 struct AdamStep {
   float beta1;
   float beta2;
@@ -35,6 +37,8 @@ struct AdamStep {
   float rate;
   float spread;
   float epsilon;
+  float least_slope = 0.0F;
+  float least_mean = 0.0F;
 };
 
 /// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
@@ -108,6 +112,11 @@ struct Passes {
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
+  /// The same for `rows` of `columns` elements, `stride` apart in x, g and out; and sums[j] += out
+  /// of column j, row after row.
+  void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
+                               std::size_t columns, std::size_t stride,
+                               const GradientWindow& window, float* out, double* sums);
   /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);

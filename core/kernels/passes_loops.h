@@ -12,8 +12,11 @@ namespace octet::passes {
 
 static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
                           float* __restrict out) {
-  // Divided, not multiplied by a rounded 1/255: the quotient that other frameworks feed a model.
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<float>(in[i]) / 255.0F;
+  // The quotient that other frameworks feed a model. For all 256 values a product in double rounds
+  // to the same float as a division, which takes several times as long.
+  for (std::size_t i = 0; i < size; ++i) {
+    out[i] = static_cast<float>(static_cast<double>(in[i]) * (1.0 / 255.0));
+  }
 }
 
 /// Calls run(i) for blocks [i, i + size of a block) that cover [0, size); the last one overlaps the
@@ -73,6 +76,17 @@ static void window_gradient(const float* __restrict x, const float* __restrict g
   for (std::size_t i = 0; i < size; ++i) {
     const bool passes = (x[i] >= lo) & (x[i] <= hi) & (x[i] > above) & (x[i] < below);
     out[i] = passes ? g[i] : 0.0F;
+  }
+}
+
+static void window_gradient_sums(const float* x, const float* g, std::size_t rows,
+                                 std::size_t columns, std::size_t stride,
+                                 const GradientWindow& window, float* out,
+                                 double* __restrict sums) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    float* __restrict row = out + i * stride;
+    window_gradient(x + i * stride, g + i * stride, columns, window, row);
+    for (std::size_t j = 0; j < columns; ++j) sums[j] += static_cast<double>(row[j]);
   }
 }
 
@@ -136,21 +150,29 @@ static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t*
   *largest = high;
 }
 
-/// A mean whose gradients have stayed away decays to the smallest subnormal and, rounded up, never
-/// leaves it; each such number costs the processor a hundred cycles a step.
-[[gnu::always_inline]] static inline float normal_or_zero(float x) {
-  constexpr float kLeastNormal = 0x1p-126F;
-  return __builtin_fabsf(x) < kLeastNormal ? 0.0F : x;
+/// x, or 0 where it is nearer to 0 than `least`. By bits: of selections of floats the compiler
+/// makes branches that it threads through one another.
+[[gnu::always_inline]] static inline float zero_below(float x, float least) {
+  const std::uint32_t kept = __builtin_fabsf(x) < least ? 0U : ~0U;
+  return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, x) & kept);
 }
 
+// Subnormal numbers cost the processor a hundred cycles each, and Adam is full of them: the means
+// of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
+// squares of small gradients are some. They become 0, and nothing is computed of them.
 static void adam(float* __restrict w, float* __restrict m, float* __restrict v,
                  const float* __restrict g, std::size_t size, const AdamStep& step) {
-  const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon] = step;
+  constexpr float kLeastNormal = 0x1p-126F;
+  const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon, least_slope, least_mean] = step;
   for (std::size_t i = 0; i < size; ++i) {
     const float slope = g[i] + coupled * w[i];
-    m[i] = normal_or_zero(beta1 * m[i] + (1.0F - beta1) * slope);
-    v[i] = normal_or_zero(beta2 * v[i] + (1.0F - beta2) * slope * slope);
-    w[i] -= shrink * w[i] + rate * m[i] / (__builtin_sqrtf(v[i]) * spread + epsilon);
+    const float seen = zero_below(slope, least_slope);
+    const float mean = zero_below(beta1 * m[i] + (1.0F - beta1) * slope, kLeastNormal);
+    const float square = zero_below(beta2 * v[i] + (1.0F - beta2) * seen * seen, kLeastNormal);
+    const float moved = zero_below(mean, least_mean);
+    m[i] = mean;
+    v[i] = square;
+    w[i] -= shrink * w[i] + rate * moved / (__builtin_sqrtf(square) * spread + epsilon);
   }
 }
 
@@ -256,6 +278,7 @@ static constexpr Passes all() {
           add_bias,
           real_sums,
           window_gradient,
+          window_gradient_sums,
           mask_columns,
           min_max,
           min_max_bytes,

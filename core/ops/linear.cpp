@@ -10,6 +10,7 @@
 #include <octet/core/quant/quant_params.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 
@@ -17,6 +18,7 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
+constexpr std::size_t kColumnsPerChunk = 64;
 /// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
 /// beside it; fewer rows would be a poor block of a product.
 constexpr std::size_t kGradientBlock = 1U << 13;
@@ -53,21 +55,37 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
   if (bias.defined() || clamps) finish_rows(y, bias, limits);
   const auto backward = [x, kernel, bias, clamps, limits,
                          result = clamps ? y.detach() : Tensor()](const Tensor& g) {
-    Tensor passed = g;
-    if (clamps) {
-      constexpr float kInfinity = std::numeric_limits<float>::infinity();
-      passed = Tensor(g.shape());
-      kernels().passes.window_gradient(result.data(), g.data(), g.span().size(),
-                                       {-kInfinity, kInfinity, limits.lo, limits.hi},
-                                       passed.data());
-    }
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const GradientWindow window{-kInfinity, kInfinity, limits.lo, limits.hi};
+    const SumsGradient passed = clamps ? window_gradient(result, g, window)
+                                       : SumsGradient{g, bias.defined() ? sum(g, {0}) : Tensor()};
     std::vector<Tensor> gradients(3);
-    if (x.requires_grad()) gradients[0] = matmul(passed, kernel, Transpose::no, Transpose::yes);
-    if (kernel.requires_grad()) gradients[1] = kernel_gradient(x, passed);
-    if (bias.requires_grad()) gradients[2] = sum(passed, {0});
+    if (x.requires_grad()) {
+      gradients[0] = matmul(passed.sums, kernel, Transpose::no, Transpose::yes);
+    }
+    if (kernel.requires_grad()) gradients[1] = kernel_gradient(x, passed.sums);
+    if (bias.requires_grad()) gradients[2] = passed.bias;
     return gradients;
   };
   return record("linear", y, {x, kernel, bias}, backward);
+}
+
+SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window) {
+  const auto rows = static_cast<std::size_t>(y.dim(0));
+  const auto units = static_cast<std::size_t>(y.dim(1));
+  SumsGradient result{Tensor(y.shape()), Tensor({y.dim(1)})};
+  const float* from = y.data();
+  const float* gradient = g.data();
+  float* sums = result.sums.data();
+  float* bias = result.bias.data();
+  // Columns are added up in double by whoever has them, from the first row to the last.
+  parallel_for(units, kColumnsPerChunk, [&](std::size_t begin, std::size_t end) {
+    std::array<double, kColumnsPerChunk> totals{};
+    kernels().passes.window_gradient_sums(from + begin, gradient + begin, rows, end - begin, units,
+                                          window, sums + begin, totals.data());
+    for (std::size_t j = begin; j < end; ++j) bias[j] = static_cast<float>(totals[j - begin]);
+  });
+  return result;
 }
 
 Tensor kernel_gradient(const Tensor& x, const Tensor& g,

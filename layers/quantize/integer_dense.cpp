@@ -3,7 +3,6 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/matmul.h>
-#include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -11,12 +10,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
+#include <optional>
 
 namespace octet {
 namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
-constexpr std::size_t kGrain = 1U << 15;
+constexpr std::size_t kGrain = 1U << 14;
 
 }  // namespace
 
@@ -124,14 +125,13 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
   const float hi = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
   const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {
-    Tensor d_sum(real.shape());
-    kernels().passes.window_gradient(real.data(), g.data(), real.span().size(),
-                                     {lo, hi, activation.lo, activation.hi}, d_sum.data());
+    const SumsGradient passed = window_gradient(real, g, {lo, hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
-    if (operands->real_weights.defined())
-      gradients[0] = matmul(d_sum, operands->real_weights, Transpose::no, Transpose::yes);
-    gradients[1] = kernel_gradient(operands->x, d_sum, operands->kernel_mask());
-    if (operands->bias.defined()) gradients[2] = sum(d_sum, {0});
+    if (operands->real_weights.defined()) {
+      gradients[0] = matmul(passed.sums, operands->real_weights, Transpose::no, Transpose::yes);
+    }
+    gradients[1] = kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
+    if (operands->bias.defined()) gradients[2] = passed.bias;
     return gradients;
   };
   return record("integer_dense", y, {operands_->x, operands_->kernel, operands_->bias}, backward);

@@ -3,6 +3,8 @@
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -60,15 +62,89 @@ TEST_F(ParallelTest, TasksAreEachRunOnce) {
   }
 }
 
-TEST_F(ParallelTest, UsesTheThreadsItWasGiven) {
-  set_num_threads(3);
+/// The threads that run `count` tasks, each of which waits until `count` of them have begun.
+std::size_t threads_at_once(std::size_t count) {
   std::set<std::thread::id> seen;
   std::mutex mutex;
-  parallel_for(3, 1, [&](std::size_t, std::size_t) {
-    const std::lock_guard lock(mutex);
+  std::condition_variable more;
+  parallel_for(count, 1, [&](std::size_t, std::size_t) {
+    std::unique_lock lock(mutex);
     seen.insert(std::this_thread::get_id());
+    more.notify_all();
+    more.wait_for(lock, std::chrono::seconds(20), [&] { return seen.size() == count; });
   });
-  EXPECT_EQ(seen.size(), 3U);
+  return seen.size();
+}
+
+TEST_F(ParallelTest, UsesTheThreadsItWasGiven) {
+  set_num_threads(3);
+  EXPECT_EQ(threads_at_once(3), 3U);
+  parallel_region([] {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(threads_at_once(3), 3U);
+  });
+}
+
+TEST_F(ParallelTest, OneThreadGoesInTheOrderAskedFor) {
+  set_num_threads(1);
+  std::vector<std::size_t> order;
+  parallel_tasks(3, [&](std::size_t i) { order.push_back(i); });
+  parallel_tasks(
+      3, [&](std::size_t i) { order.push_back(i); }, TaskOrder::descending);
+  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2, 2, 1, 0}));
+}
+
+TEST_F(ParallelTest, ARegionServesManyLoops) {
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    std::vector<std::atomic<int>> runs(23);
+    std::size_t loops = 0;
+    std::size_t expected = 0;
+    parallel_region([&] {
+      for (; loops < 2000; ++loops) {
+        const std::size_t count = loops % (runs.size() + 1);
+        const auto order = loops % 2 == 0 ? TaskOrder::ascending : TaskOrder::descending;
+        parallel_tasks(
+            count, [&](std::size_t i) { ++runs[i]; }, order);
+        expected += count;
+      }
+    });
+    std::size_t total = 0;
+    for (const auto& number : runs) total += static_cast<std::size_t>(number);
+    EXPECT_EQ(loops, 2000U);
+    EXPECT_EQ(total, expected);
+    EXPECT_EQ(runs[22], 2000 / 24);
+  }
+}
+
+TEST_F(ParallelTest, ARegionGivesExceptionsToItsCaller) {
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    const auto fail = [](std::size_t i) {
+      if (i == 5) throw NumericError("task 5");
+    };
+    bool went_on = false;
+    parallel_region([&] {
+      EXPECT_THROW(parallel_tasks(9, fail), NumericError);
+      parallel_tasks(9, [&](std::size_t) {});
+      went_on = true;
+    });
+    EXPECT_TRUE(went_on);
+    EXPECT_THROW(parallel_region([&] { parallel_tasks(9, fail); }), NumericError);
+    EXPECT_THROW(parallel_region([] { throw std::runtime_error("body"); }), std::runtime_error);
+    EXPECT_EQ(chunks_of(100, 1).size(), 100U);
+  }
+}
+
+TEST_F(ParallelTest, RegionsInsideARegionOrALoopRunInline) {
+  set_num_threads(4);
+  std::atomic<int> total = 0;
+  const auto count = [&] { parallel_for(10, 3, [&](std::size_t, std::size_t) { ++total; }); };
+  parallel_region([&] {
+    parallel_region(count);
+    parallel_for(8, 1, [&](std::size_t, std::size_t) { parallel_region(count); });
+    count();
+  });
+  EXPECT_EQ(total, 4 * (1 + 8 + 1));
 }
 
 TEST_F(ParallelTest, ExceptionsReachTheCaller) {

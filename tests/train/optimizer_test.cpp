@@ -109,6 +109,27 @@ TEST(Optimizer, AdamMovesByTheRateAtFirstAndNotAtAllWithoutSlope) {
   EXPECT_EQ(w.data()[2], 1.0F);
 }
 
+TEST(Optimizer, AdamMakesNoSubnormals) {
+  for (const float beta2 : {0.0F, 0.95F, 0.999F, 0.999999F}) {
+    // From gradients whose squares are nothing to such as are certainly seen.
+    std::vector<float> slopes;
+    for (float g = 1e-22F; g < 1e-14F; g *= 1.07F) slopes.push_back(g);
+    const auto size = static_cast<Index>(slopes.size());
+    Tensor w = Tensor::zeros({size}).set_requires_grad(true);
+    w.mutable_grad() = Tensor::from({size}, slopes);
+    Adam adam({.beta2 = beta2});
+    adam.step({{"w", w}}, 1e-3F);
+    const Tensor v = adam.state()[2].tensor;
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const float square = v.span()[i];
+      const double exact = (1.0 - static_cast<double>(beta2)) * std::pow(slopes[i], 2.0);
+      EXPECT_TRUE(square == 0.0F || std::isnormal(square)) << slopes[i];
+      EXPECT_EQ(square == 0.0F, exact < 0x1.01p-126) << slopes[i] << " " << beta2;
+      EXPECT_LT(w.span()[i], 0.0F) << slopes[i];
+    }
+  }
+}
+
 std::vector<NamedTensor> two_parameters() {
   Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);
   Tensor b = Tensor::ones({3}).set_requires_grad(true);

@@ -294,6 +294,54 @@ TEST_P(PassesTest, AdamsMeansDecayToZeroAndNoSubnormal) {
   EXPECT_EQ(v, g);
 }
 
+TEST_P(PassesTest, AdamLeavesOutWhatWouldBeSubnormal) {
+  AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 1.0F, 1e-7F};
+  step.least_slope = 1e-10F;
+  step.least_mean = 1e-30F;
+  // Off every vector's width; slopes below and above the bound in turn, then means.
+  std::vector<float> g(35, 0.0F);
+  std::vector<float> m(35, 0.0F);
+  std::vector<float> v(35, 1e-22F);
+  std::vector<float> w(35, 0.0F);
+  for (std::size_t i = 0; i < 16; ++i) g[i] = i % 2 == 0 ? -0.9e-10F : -1.1e-10F;
+  for (std::size_t i = 16; i < 35; ++i) m[i] = i % 2 == 0 ? 1e-30F : 1.2e-30F;
+  passes().adam(w.data(), m.data(), v.data(), g.data(), 35, step);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(v[i] > 0.999F * 1e-22F, i % 2 == 1) << i;
+    EXPECT_GT(w[i], 0.0F) << i;
+  }
+  for (std::size_t i = 16; i < 35; ++i) {
+    EXPECT_GT(m[i], 0.8e-30F) << i;
+    EXPECT_EQ(w[i] < 0.0F, i % 2 == 1) << i;
+  }
+}
+
+TEST_P(PassesTest, MaskedGradientsAreSummedByColumn) {
+  const GradientWindow window{-1.0F, 2.0F, -0.5F, kInfinity};
+  for (const std::size_t columns : {1U, 7U, 64U, 65U}) {
+    const std::size_t rows = 5;
+    const std::size_t stride = columns + 3;
+    const std::vector<float> x = awkward(rows * stride, 1.0F);
+    const std::vector<float> g = values(rows * stride, 8);
+    std::vector<float> out(rows * stride, 7.0F);
+    std::vector<double> sums(columns, 0.25);
+    passes().window_gradient_sums(x.data(), g.data(), rows, columns, stride, window, out.data(),
+                                  sums.data());
+    for (std::size_t j = 0; j < stride; ++j) {
+      double sum = 0.25;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const float at = x[i * stride + j];
+        const float expected = at > -0.5F && at <= 2.0F ? g[i * stride + j] : 0.0F;
+        EXPECT_EQ(out[i * stride + j], j < columns ? expected : 7.0F);
+        sum += static_cast<double>(expected);
+      }
+      if (j < columns) {
+        EXPECT_EQ(sums[j], sum);
+      }
+    }
+  }
+}
+
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   const Forced forced(GetParam(), 2);
   for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
