@@ -15,6 +15,11 @@ constexpr int kNumberBits = 32;
 
 std::uint64_t number_of(std::uint64_t state) { return state >> kNumberBits; }
 
+/// Whether a thread that waits for another loop than `seen` has waited long enough.
+bool calls(std::uint64_t state, std::uint64_t seen) {
+  return number_of(state) != seen || (state & kDismissed) != 0;
+}
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -23,24 +28,20 @@ void relax() {
 #endif
 }
 
-/// Waits a little longer every time: some microseconds with the processor kept, which the next loop
-/// of a step takes to come; then giving way to whoever else wants the processor.
-class Patience {
- public:
-  void wait() {
-    if (++count_ <= kSpins) {
-      relax();
-    } else {
-      sched_yield();
-    }
-  }
-  bool exhausted() const { return count_ > kSpins + kYields; }
+/// How often a thread that waits looks with the processor kept: for about 60 us, which the next
+/// loop of a step takes to come at the most. Waking a thread costs half of that.
+constexpr int kSpins = 5000;
+/// How often it looks after giving way: one that shares its processor with the leader then costs it
+/// next to nothing.
+constexpr int kYields = 2000;
 
- private:
-  static constexpr int kSpins = 1000;
-  static constexpr int kYields = 1000;
-  int count_ = 0;
-};
+void wait_a_moment(int times) {
+  if (times < kSpins) {
+    relax();
+  } else {
+    sched_yield();
+  }
+}
 
 }  // namespace
 
@@ -95,8 +96,7 @@ void ThreadTeam::run(std::size_t count, FunctionRef<void(std::size_t i)> task, T
   Loop loop{TaskShares(count, threads_, order), task, {}, {}};
   loop_ = &loop;
   const std::uint64_t number = number_of(state_.load(std::memory_order_relaxed)) + 1;
-  state_.store(number << kNumberBits | kOpen, std::memory_order_release);
-  state_.notify_all();
+  announce(number << kNumberBits | kOpen);
   loop.work(0);
   state_.fetch_and(~kOpen, std::memory_order_relaxed);
   wait_for_others();
@@ -105,8 +105,7 @@ void ThreadTeam::run(std::size_t count, FunctionRef<void(std::size_t i)> task, T
 }
 
 void ThreadTeam::dismiss() {
-  state_.fetch_or(kDismissed, std::memory_order_relaxed);
-  state_.notify_all();
+  announce(state_.load(std::memory_order_relaxed) | kDismissed);
 }
 
 void ThreadTeam::serve(int thread) {
@@ -120,18 +119,26 @@ void ThreadTeam::serve(int thread) {
   }
 }
 
+void ThreadTeam::announce(std::uint64_t state) {
+  // In the one order of both: a thread counts as a sleeper before it looks for the last time.
+  state_.store(state, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard guard(mutex_); }
+  changed_.notify_all();
+}
+
 /// The state, once it is of another loop than that of number `seen`.
-std::uint64_t ThreadTeam::wait_beyond(std::uint64_t seen) const {
-  Patience patience;
-  for (;;) {
+std::uint64_t ThreadTeam::wait_beyond(std::uint64_t seen) {
+  for (int times = 0; times < kSpins + kYields; ++times) {
     const std::uint64_t state = state_.load(std::memory_order_acquire);
-    if (number_of(state) != seen || (state & kDismissed) != 0) return state;
-    if (patience.exhausted()) {
-      state_.wait(state, std::memory_order_acquire);
-    } else {
-      patience.wait();
-    }
+    if (calls(state, seen)) return state;
+    wait_a_moment(times);
   }
+  std::unique_lock lock(mutex_);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  changed_.wait(lock, [&] { return calls(state_.load(std::memory_order_seq_cst), seen); });
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return state_.load(std::memory_order_acquire);
 }
 
 /// Whether the loop of `state` still had work to give, and this thread is one of its own now.
@@ -144,8 +151,9 @@ bool ThreadTeam::join(std::uint64_t state) {
 }
 
 void ThreadTeam::wait_for_others() const {
-  Patience patience;
-  while ((state_.load(std::memory_order_acquire) & kWorkers) != 0) patience.wait();
+  for (int times = 0; (state_.load(std::memory_order_acquire) & kWorkers) != 0; ++times) {
+    wait_a_moment(times);
+  }
 }
 
 }  // namespace octet::detail

@@ -3,6 +3,7 @@
 #include <octet/core/parallel.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -58,7 +59,8 @@ class ThreadTeam {
  private:
   struct Loop;
 
-  std::uint64_t wait_beyond(std::uint64_t seen) const;
+  void announce(std::uint64_t state);
+  std::uint64_t wait_beyond(std::uint64_t seen);
   bool join(std::uint64_t state);
   void wait_for_others() const;
 
@@ -66,6 +68,10 @@ class ThreadTeam {
   Loop* loop_ = nullptr;
   /// Who is at work on the loop, whether it takes others, and its number.
   std::atomic<std::uint64_t> state_{0};
+  /// Threads that have given up looking at the state.
+  std::atomic<int> sleepers_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
 };
 
 }  // namespace octet::detail

@@ -135,8 +135,7 @@ growth() {
   shift 3
   [ "$axis" != threads ] || threads=$at
   for mode in float qat; do
-    # mnist_qat sets the spin count by itself: threads that wait soon sleep.
-    run what=growth "round=$round" "axis=$axis" "at=$at" mode=$mode -- env GOMP_SPINCOUNT=3000 \
+    run what=growth "round=$round" "axis=$axis" "at=$at" mode=$mode -- \
       "$bin/octet_measure" --threads "$threads" train --mode $mode --images "$images" --epochs "$epochs" "$@"
   done
 }

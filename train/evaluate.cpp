@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/parallel.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/evaluate.h>
@@ -20,7 +21,7 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
   Evaluation result;
   result.predictions.reserve(data.size());
   std::size_t right = 0;
-  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
+  const auto add_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
     const Labels predicted = predict_rows(data.features(begin, end));
     // Examples of another size can be a whole number of an interpreter's samples all the same.
@@ -34,7 +35,10 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
       right += predicted[i - begin] == data.labels()[i] ? 1U : 0U;
     }
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
-  }
+  };
+  parallel_region([&] {
+    for (std::size_t i = 0; i < data.size(); i += kRowsPerPass) add_piece(i);
+  });
   if (!data.empty()) {
     result.accuracy = static_cast<double>(right) / static_cast<double>(data.size());
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/parallel.h>
 #include <octet/train/layer_differences.h>
 
 #include <algorithm>
@@ -102,7 +103,7 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
   for (std::size_t i = 0; i < count; ++i) {
     result.layers.emplace_back().name = a.layers()[first_a + i].name;
   }
-  for (std::size_t begin = 0; begin < data.size(); begin += kSamplesPerPass) {
+  const auto compare_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(data.size(), begin + kSamplesPerPass);
     const Tensor samples = data.features(begin, end);
     a.run(samples);
@@ -112,7 +113,10 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
     }
     result.differing_predictions += count_predictions(a.codes(a.layers().size() - 1),
                                                       b.codes(b.layers().size() - 1), end - begin);
-  }
+  };
+  parallel_region([&] {
+    for (std::size_t i = 0; i < data.size(); i += kSamplesPerPass) compare_piece(i);
+  });
   return result;
 }
 

@@ -84,7 +84,10 @@ const History& Trainer::fit(const Dataset& train, const Dataset& test, int epoch
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
   while (position_.epoch < epochs && std::ranges::none_of(callbacks_, wants_stop)) {
     loader.seek(position_);
-    if (!run_epoch(loader, epochs)) {
+    bool whole = false;
+    // An epoch is very many short loops.
+    parallel_region([&] { whole = run_epoch(loader, epochs); });
+    if (!whole) {
       stopped_ = true;
       break;
     }
@@ -119,18 +122,10 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
     const ProfileScope scope("data");
     return loader.next(batch);
   };
-  const auto take_step = [&] {
-    if (!next()) return false;
+  while (next()) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*model_, step_);
     batch.features = fit_to_input(*model_, batch.features);
     run_step(batch, options_.schedule(step_));
-    return true;
-  };
-  for (;;) {
-    bool more = true;
-    // A step is many short loops.
-    parallel_region([&] { more = take_step(); });
-    if (!more) break;
     ++step_;
     position_ = loader.position();
     sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();

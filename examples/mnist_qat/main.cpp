@@ -71,14 +71,6 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
-/// Starts this program anew with threads that soon sleep when they wait. GCC's OpenMP lets them
-/// spin for milliseconds, which on a machine with other work to do makes training slower by a
-/// factor of ten and more, and it reads its environment before main().
-void wait_briefly(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("GOMP_SPINCOUNT", "3000", 1) == 0) execv("/proc/self/exe", argv);
-}
-
 std::string command_line(int argc, char** argv) {
   std::string text;
   bool resumes = false;
@@ -116,7 +108,6 @@ int run_program(const mnist::Options& options, const std::string& resume_command
 int main(int argc, char** argv) {
   const auto [options, exit_code] = mnist::parse_options(argc, argv);
   if (!options) return exit_code;
-  wait_briefly(argv);
   handle_signals();
   try {
     return run_program(*options, command_line(argc, argv));
