@@ -91,13 +91,22 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   real_ = Tensor({rows, units});
   sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
   float* real = real_.data();
+  // Measured while they are in the cache: the range of the output is to be observed.
+  std::optional<MinMax> limits;
+  std::mutex mutex;
   gemm_s8(rows, codes_on_grid(x, grid).get(), inputs, weights, sums_.get(), start,
           [&](Index begin, Index end) {
             for (Index i = begin; i < end; ++i) {
               kernels().passes.real_sums(sums_.get() + i * units, worth.size(), worth.data(),
                                          clamp.lo, clamp.hi, real + i * units);
             }
+            const MinMax found = min_max({real + begin * units, real + end * units});
+            const std::lock_guard guard(mutex);
+            if (!limits) limits = found;
+            limits->include(found);
           });
+  // Which zero was found first depends on the order of the blocks: none is left below 0.
+  if (limits) real_.set_limits({limits->min + 0.0F, limits->max + 0.0F, limits->finite});
   operands_ = std::move(operands);
 }
 
