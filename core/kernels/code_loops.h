@@ -225,58 +225,102 @@ template <int Rows, int Columns, int Group, class Code>
   }
 }
 
-template <int Columns, int Group, class Code>
-static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
-  constexpr int kRows = Group == 0 ? 8 : 4;
+/// Columns of a kernel on their way into a panel.
+template <int Columns>
+struct KernelPacking {
+  const KernelColumns& from;
+  const KernelPanel& to;
+  float lo, hi;
   float scales[Columns];
   float reciprocals[Columns];
   std::int32_t sums[Columns];
   std::int32_t magnitudes[Columns];
-  for (int j = 0; j < Columns; ++j) {
-    scales[j] = j < from.valid ? from.scales[j] : 1.0F;
-    reciprocals[j] = reciprocal(scales[j]);
-    sums[j] = magnitudes[j] = 0;
+
+  KernelPacking(const KernelColumns& columns, const KernelPanel& panel)
+      : from(columns),
+        to(panel),
+        lo(static_cast<float>(columns.qmin)),
+        hi(static_cast<float>(columns.qmax)) {
+    for (int j = 0; j < Columns; ++j) {
+      scales[j] = j < from.valid ? from.scales[j] : 1.0F;
+      reciprocals[j] = reciprocal(scales[j]);
+      sums[j] = magnitudes[j] = 0;
+    }
   }
-  const auto lo = static_cast<float>(from.qmin);
-  const auto hi = static_cast<float>(from.qmax);
-  for (Index k0 = 0; k0 < from.depth; k0 += kRows) {
-    const float* x = from.data + k0 * from.stride;
-    for (Index k = k0 + kRowsAhead; k < k0 + kRowsAhead + kRows && k < from.k; ++k) {
+
+  /// Whether rows [k0, k0 + rows) stand in the kernel with all columns.
+  bool is_whole(Index k0, int rows) const { return from.valid == Columns && k0 + rows <= from.k; }
+
+  /// The rows from k0 on, none of which stands in the kernel.
+  template <class Code>
+  void fill_up(Index k0) const {
+    constexpr Index kRowBytes = Columns * static_cast<Index>(sizeof(Code));
+    __builtin_memset(to.codes + k0 * kRowBytes, 0,
+                     static_cast<std::size_t>((from.depth - k0) * kRowBytes));
+  }
+
+  void prefetch_beyond(Index k0, int rows) const {
+    for (Index k = k0 + kRowsAhead; k < k0 + kRowsAhead + rows && k < from.k; ++k) {
       prefetch_floats<Columns>(from.data + k * from.stride);
     }
-    const bool whole = from.valid == Columns && k0 + kRows <= from.k;
-    float block[kRows * Columns];
-    if (!whole) {
-      for (int r = 0; r < kRows; ++r) {
-        for (int j = 0; j < Columns; ++j) {
-          const bool inside = j < from.valid && k0 + r < from.k;
-          block[r * Columns + j] = inside ? x[r * from.stride + j] : 0.0F;
-        }
-      }
+  }
+
+  void finish() const {
+    for (int j = 0; j < from.valid; ++j) {
+      to.sums[j] = sums[j];
+      to.magnitudes[j] = magnitudes[j];
     }
-    std::int32_t codes[kRows * Columns];
-    quotients<RoundMode::half_away, kRows, Columns>(
-        whole ? x : block, whole ? from.stride : Columns, scales, reciprocals, lo, hi, codes);
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 1
+  }
+};
+
+/// Rows [k0, k0 + Rows).
+template <int Rows, int Columns, int Group, class Code>
+[[gnu::always_inline]] static inline void pack_rows_of_kernel(KernelPacking<Columns>& packing,
+                                                              Index k0) {
+  const KernelColumns& from = packing.from;
+  const float* x = from.data + k0 * from.stride;
+  const bool whole = packing.is_whole(k0, Rows);
+  float block[Rows * Columns];
+  if (!whole) {
+    for (int r = 0; r < Rows; ++r) {
       for (int j = 0; j < Columns; ++j) {
-        const std::int32_t code = codes[r * Columns + j];
-        sums[j] += code;
-        magnitudes[j] += code < 0 ? -code : code;
+        const bool inside = j < from.valid && k0 + r < from.k;
+        block[r * Columns + j] = inside ? x[r * from.stride + j] : 0.0F;
       }
     }
-    for (int r = 0; to.reals != nullptr && r < kRows && k0 + r < from.k; ++r) {
-      float* place = to.reals + (k0 + r) * from.stride;
-      for (int j = 0; j < from.valid; ++j) {
-        place[j] = static_cast<float>(codes[r * Columns + j]) * scales[j];
-      }
+  }
+  std::int32_t codes[Rows * Columns];
+  quotients<RoundMode::half_away, Rows, Columns>(whole ? x : block, whole ? from.stride : Columns,
+                                                 packing.scales, packing.reciprocals, packing.lo,
+                                                 packing.hi, codes);
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 1
+    for (int j = 0; j < Columns; ++j) {
+      const std::int32_t code = codes[r * Columns + j];
+      packing.sums[j] += code;
+      packing.magnitudes[j] += code < 0 ? -code : code;
     }
-    lay_out<kRows, Columns, Group>(codes, from.depth, k0, reinterpret_cast<Code*>(to.codes));
   }
-  for (int j = 0; j < from.valid; ++j) {
-    to.sums[j] = sums[j];
-    to.magnitudes[j] = magnitudes[j];
+  for (int r = 0; packing.to.reals != nullptr && r < Rows && k0 + r < from.k; ++r) {
+    float* place = packing.to.reals + (k0 + r) * from.stride;
+    for (int j = 0; j < from.valid; ++j) {
+      place[j] = static_cast<float>(codes[r * Columns + j]) * packing.scales[j];
+    }
   }
+  lay_out<Rows, Columns, Group>(codes, from.depth, k0, reinterpret_cast<Code*>(packing.to.codes));
+}
+
+template <int Columns, int Group, class Code>
+static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
+  constexpr int kRows = Group == 0 ? 8 : 4;
+  KernelPacking<Columns> packing(from, to);
+  Index k0 = 0;
+  for (; k0 < (Group == 0 ? from.depth : from.k); k0 += kRows) {
+    packing.prefetch_beyond(k0, kRows);
+    pack_rows_of_kernel<kRows, Columns, Group, Code>(packing, k0);
+  }
+  if (k0 < from.depth) packing.template fill_up<Code>(k0);
+  packing.finish();
 }
 
 }  // namespace octet::passes

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace octet {
@@ -29,11 +29,11 @@ constexpr Index kParallelWeights = Index{1} << 14;
 /// Products below this many multiply-adds are not worth a second thread.
 constexpr Index kParallelWork = Index{1} << 20;
 
+/// From the pool of floats: kernels are packed anew every step.
 std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
-  constexpr std::align_val_t alignment{64};
-  auto* memory = static_cast<std::int8_t*>(
-      ::operator new[](static_cast<std::size_t>(std::max<Index>(count, 1)), alignment));
-  return {memory, [](std::int8_t* p) { ::operator delete[](p, std::align_val_t{64}); }};
+  const std::shared_ptr<float[]> memory =
+      allocate_floats(static_cast<std::size_t>(count) / sizeof(float) + 1);
+  return {memory, reinterpret_cast<std::int8_t*>(memory.get())};
 }
 
 /// k, filled up as the tiles want it; never nothing.

@@ -1,8 +1,9 @@
-#include <immintrin.h>
+#include <octet/core/kernels/avx512_intrinsics.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 
 #if defined(OCTET_VNNI)
+#include <octet/core/kernels/pack_avx512_vnni.h>
 #include <octet/core/kernels/tiles_amx.h>
 #endif
 
@@ -71,6 +72,9 @@ void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, f
 
 constexpr Passes passes_of_this_path(Passes passes) {
   passes.pack_code_rows = pack_code_rows;
+#if defined(OCTET_VNNI)
+  passes.pack_kernel = vnni::pack_kernel;
+#endif
   return passes;
 }
 

@@ -345,9 +345,13 @@ TEST_P(PassesTest, MaskedGradientsAreSummedByColumn) {
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   const Forced forced(GetParam(), 2);
   for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
-    for (const bool per_column : {false, true}) {
-      const std::vector<float> x = awkward(static_cast<std::size_t>(k * n), 0.05F);
-      std::vector<float> scales(per_column ? static_cast<std::size_t>(n) : 1, 0.05F);
+    for (const auto& [per_column, plain] :
+         {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+      // With and without ties, infinities and NaN, of which some paths take other ways.
+      const auto size = static_cast<std::size_t>(k * n);
+      const float step = plain ? 0.0131F : 0.05F;
+      const std::vector<float> x = plain ? values(size, 5) : awkward(size, step);
+      std::vector<float> scales(per_column ? static_cast<std::size_t>(n) : 1, step);
       if (per_column) scales.back() = 0.3F;
       std::vector<float> reals(x.size());
       const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127, reals.data());

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <octet/core/kernels/avx512_intrinsics.h>
+#include <octet/core/kernels/code_loops.h>
+
+// passes::pack_kernel for groups of 4 codes in panels of 32 columns, by AVX-512 with VNNI. It is
+// the longest pass of a quantized step, and takes less than half the time of the loop that the
+// compiler makes vectors of.
+
+namespace octet::vnni {
+
+constexpr int kColumns = 32;
+constexpr int kRows = 4;
+constexpr int kLanes = 16;
+
+/// sum + the products of unsigned and signed bytes, four a lane. By hand: see kernels_avx512.cpp.
+[[gnu::always_inline]] static inline __m512i add_products(__m512i sum, __m512i bytes,
+                                                          __m512i codes) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "v"(codes));
+  return sum;
+}
+
+class KernelPacker {
+ public:
+  explicit KernelPacker(passes::KernelPacking<kColumns>& packing)
+      : packing_(packing),
+        lo_(_mm512_set1_epi8(static_cast<char>(packing.from.qmin))),
+        hi_(_mm512_set1_epi8(static_cast<char>(packing.from.qmax))) {
+    for (int h = 0; h < 2; ++h) {
+      reciprocals_[h] = _mm512_loadu_ps(packing.reciprocals + h * kLanes);
+      sums_[h] = magnitudes_[h] = _mm512_setzero_si512();
+    }
+  }
+
+  /// False where a quotient lies near a tie or is no number of 32 bits: then nothing counts.
+  bool pack(Index k0) {
+    const KernelColumns& from = packing_.from;
+    const float* x = from.data + k0 * from.stride;
+    __mmask16 clear = 0xFFFF;
+    __m512i numbers[2][kRows];
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const __m512 number =
+            _mm512_mul_ps(_mm512_loadu_ps(x + r * from.stride + h * kLanes), reciprocals_[h]);
+        numbers[h][r] = _mm512_cvtps_epi32(number);
+        const __m512 off = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
+        clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(off),
+                                        _mm512_set1_ps(passes::kClearOfTies), _CMP_LE_OQ);
+      }
+    }
+    if (__builtin_expect(clear != 0xFFFF, 0)) return false;
+    const __m512i ones = _mm512_set1_epi8(1);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const __m512i codes = in_words(numbers[h]);
+      _mm512_storeu_si512(packing_.to.codes + k0 * kColumns + h * kLanes * kRows, codes);
+      sums_[h] = add_products(sums_[h], ones, codes);
+      magnitudes_[h] = add_products(magnitudes_[h], _mm512_abs_epi8(codes), ones);
+      if (packing_.to.reals != nullptr) write_reals(k0, h, numbers[h]);
+    }
+    return true;
+  }
+
+  void finish() {
+    for (int h = 0; h < 2; ++h) {
+      add_to(packing_.sums + h * kLanes, sums_[h]);
+      add_to(packing_.magnitudes + h * kLanes, magnitudes_[h]);
+    }
+    packing_.finish();
+  }
+
+ private:
+  /// Bytes of four rows, clamped, those of a column side by side.
+  __m512i in_words(const __m512i (&rows)[kRows]) const {
+    const __m512i by_rows = _mm512_packs_epi16(_mm512_packs_epi32(rows[0], rows[1]),
+                                               _mm512_packs_epi32(rows[2], rows[3]));
+    // Within 16 bytes: four of the first row, four of the second, ...
+    const __m512i by_columns =
+        _mm512_shuffle_epi8(by_rows, _mm512_broadcast_i32x4(_mm_setr_epi8(
+                                         0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+    return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo_), hi_);
+  }
+
+  void write_reals(Index k0, int h, const __m512i (&rows)[kRows]) const {
+    const __m512 scales = _mm512_loadu_ps(packing_.scales + h * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i codes =
+          _mm512_min_epi32(_mm512_max_epi32(rows[r], _mm512_set1_epi32(packing_.from.qmin)),
+                           _mm512_set1_epi32(packing_.from.qmax));
+      _mm512_storeu_ps(packing_.to.reals + (k0 + r) * packing_.from.stride + h * kLanes,
+                       _mm512_mul_ps(_mm512_cvtepi32_ps(codes), scales));
+    }
+  }
+
+  static void add_to(std::int32_t* totals, __m512i sums) {
+    _mm512_storeu_si512(totals, _mm512_add_epi32(_mm512_loadu_si512(totals), sums));
+  }
+
+  passes::KernelPacking<kColumns>& packing_;
+  __m512i lo_, hi_;
+  __m512 reciprocals_[2];
+  __m512i sums_[2], magnitudes_[2];
+};
+
+static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
+  passes::KernelPacking<kColumns> packing(from, to);
+  KernelPacker packer(packing);
+  Index k0 = 0;
+  for (; k0 < from.k; k0 += kRows) {
+    packing.prefetch_beyond(k0, kRows);
+    if (packing.is_whole(k0, kRows) && packer.pack(k0)) continue;
+    passes::pack_rows_of_kernel<kRows, kColumns, kRows, std::int8_t>(packing, k0);
+  }
+  packing.fill_up<std::int8_t>(k0);
+  packer.finish();
+}
+
+}  // namespace octet::vnni
