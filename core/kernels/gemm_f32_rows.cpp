@@ -56,8 +56,8 @@ void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float*
     for (Index j0 = 0; j0 < n_; j0 += kernels_->f32_cols) {
       detail::multiply_panel(*kernels_, m, height, depth, tiles.first, tiles.stride,
                              data_.get() + place(k0, depth, j0),
-                             std::min<Index>(kernels_->f32_cols, n_ - j0), c + j0, c_stride,
-                             k0 > 0);
+                             std::min<Index>(kernels_->f32_cols, n_ - j0),
+                             {k0 > 0 ? c + j0 : nullptr, c_stride, c + j0, c_stride});
     }
   }
 }
