@@ -1,16 +1,15 @@
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
 #include <octet/core/parallel.h>
-#include <cstdlib>
 
 namespace octet {
 namespace {
 
 /// Products below this many multiply-adds are not worth a second thread.
 constexpr Index kParallelWork = Index{1} << 18;
-/// A packed block of this many columns and detail::kDepthBlock rows, 256 KB, leaves room in the
-/// second-level cache for the rows that it meets, and for their sums.
-const Index kBlockColumns = getenv("NCB") ? atoi(getenv("NCB")) : 256;
+/// The sums of a block of c on their way, half a megabyte, stay in the second-level cache with the
+/// part of a' that they are made of.
+constexpr Index kBlockColumns = 256;
 constexpr Index kBlockRows = 512;
 
 struct Product {
@@ -26,34 +25,36 @@ struct Block {
   Index i0, i1, j0, j1;
 };
 
-/// One block, k by k: what is packed of b' and the sums so far stay in the second-level cache.
+/// One block: some of k for all of its columns, then the next, so that this part of a' is read from
+/// the second-level cache for every panel.
 void run_block(const Product& p, const KernelTable& table, const Block& block) {
   const Index cols = table.f32_cols;
   const Index rows = block.i1 - block.i0;
   const Index width = (block.j1 - block.j0 + cols - 1) / cols * cols;
   const Index height = detail::tile_rows(table, rows);
-  const Index panel_floats = detail::kDepthBlock * cols;
-  const bool in_one = p.k <= detail::kDepthBlock;
-  float* panel = detail::thread_floats<Product>(panel_floats + (in_one ? 0 : rows * width));
+  const Index block_depth = detail::depth_of_blocks(p.k);
+  const Index panel_floats = block_depth * cols;
+  const Index partial_floats = block_depth == p.k ? 0 : rows * width;
+  float* panel = detail::thread_floats<Product>(panel_floats + partial_floats);
   // Sums on their way lie apart: the rows of c may be a power of two apart, which few lines of the
   // first-level cache can hold.
   float* partial = panel + panel_floats;
   const bool transposed = p.a.transpose == Transpose::yes;
   const Index row = transposed ? 1 : p.a.stride;
   const Index step = transposed ? p.a.stride : 1;
-  for (Index k0 = 0; k0 < p.k; k0 += detail::kDepthBlock) {
-    const Index depth = std::min(detail::kDepthBlock, p.k - k0);
+  for (Index k0 = 0; k0 < p.k; k0 += block_depth) {
+    const Index depth = std::min(block_depth, p.k - k0);
     const bool last = k0 + depth == p.k;
     for (Index j = block.j0; j < block.j1; j += cols) {
       detail::pack_panel(table, p.b, p.n, k0, depth, j, panel);
       float* c = p.c + block.i0 * p.c_stride + j;
       float* mine = partial + (j - block.j0);
       const float* start = p.accumulate ? c : nullptr;
-      detail::multiply_panel(
-          table, rows, height, depth, {p.a.data + block.i0 * row + k0 * step, row, step},
-          height * row, panel, std::min(cols, p.n - j),
-          {k0 == 0 ? start : mine, k0 == 0 ? p.c_stride : width, last ? c : mine,
-           last ? p.c_stride : width});
+      detail::multiply_panel(table, rows, height, depth,
+                             {p.a.data + block.i0 * row + k0 * step, row, step}, height * row,
+                             panel, std::min(cols, p.n - j),
+                             {k0 == 0 ? start : mine, k0 == 0 ? p.c_stride : width, last ? c : mine,
+                              last ? p.c_stride : width});
     }
   }
 }
@@ -79,9 +80,8 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
   const Index blocks = divided_up(n, width);
   // Cut the rows only where there are too many, or too few columns to go round: each cut packs its
   // columns anew.
-  const Index cuts =
-      std::max(divided_up(m, kBlockRows),
-               std::min(divided_up(threads, blocks), divided_up(m, table.f32_rows)));
+  const Index cuts = std::max(divided_up(m, kBlockRows),
+                              std::min(divided_up(threads, blocks), divided_up(m, table.f32_rows)));
   const Index height = divided_up(divided_up(m, cuts), table.f32_rows) * table.f32_rows;
   const auto run_task = [&](Index task) {
     const Index i0 = task / blocks * height;

@@ -12,10 +12,17 @@
 
 namespace octet::detail {
 
-/// A panel of this depth and f32_cols columns stays in the first-level cache.
-inline constexpr Index kDepthBlock = 256;
+/// A panel of at most this depth and f32_cols columns stays in the first-level cache.
+inline constexpr Index kDepthBlock = 288;
 inline constexpr int kMaxF32Cols = 32;
 inline constexpr int kMaxF32Rows = 16;
+
+/// How deep the panels of a product are: k shared out evenly, since a shallow last block would cost
+/// as many sums, written and read again, as a deep one.
+inline Index depth_of_blocks(Index k) {
+  const Index blocks = (k + kDepthBlock - 1) / kDepthBlock;
+  return blocks == 0 ? 1 : (k + blocks - 1) / blocks;
+}
 
 /// The first operand of a product over one panel: element (i, k) stands at
 /// data[i * row + k * step].

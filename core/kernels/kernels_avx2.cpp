@@ -22,7 +22,8 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
-      acc[r][v] = from != nullptr ? _mm256_loadu_ps(from + r * from_stride + v * 8) : _mm256_setzero_ps();
+      acc[r][v] =
+          from != nullptr ? _mm256_loadu_ps(from + r * from_stride + v * 8) : _mm256_setzero_ps();
     }
   }
   for (Index kk = 0; kk < k; ++kk) {

@@ -18,18 +18,9 @@ constexpr int kPackedRows = 16;
 constexpr int kCols = 32;
 
 /// Rows of `a` in groups of kGroup: one register points at each group, and the addresses of its
-/// rows are what an instruction can add up by itself. A pointer for every row is more than there are
-/// registers, and GCC 12 then keeps some in those of vectors.
+/// rows are what an instruction can add up by itself. A pointer for every row is more than there
+/// are registers, and GCC 12 then keeps some in those of vectors.
 constexpr int kGroup = 5;
-
-/// Where row r of a group is, rows `stride` bytes apart.
-[[gnu::always_inline]] inline float row_of_group(const char* group, Index stride, Index stride3,
-                                                 int r) {
-  const char* row = r == 0   ? group
-                    : r == 3 ? group + stride3
-                             : group + stride * r;
-  return *reinterpret_cast<const float*>(row);
-}
 
 template <int R>
 void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
@@ -47,7 +38,6 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
   constexpr int kGroups = (R + kGroup - 1) / kGroup;
   const char* groups[kGroups];
   const Index stride = a_row * static_cast<Index>(sizeof(float));
-  const Index stride3 = 3 * stride;
   const Index step = a_step * static_cast<Index>(sizeof(float));
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) {
@@ -58,8 +48,8 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
     const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const __m512 x =
-          _mm512_set1_ps(row_of_group(groups[r / kGroup], stride, stride3, r % kGroup));
+      const char* row = groups[r / kGroup] + r % kGroup * stride;
+      const __m512 x = _mm512_set1_ps(*reinterpret_cast<const float*>(row));
       acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
     }

@@ -123,15 +123,26 @@ TEST_P(GemmF32, TakesBothTransposesAccumulatesAndHonoursStrides) {
 
 TEST_P(GemmF32, ChainsOverDepthBlocks) {
   const Forced forced(GetParam());
-  for (const Index k : {255, 256, 257, 512, 700}) {
+  for (const Index k : {287, 288, 289, 577, 700}) {
     expect_naive({3, 19, k});
     expect_naive({3, 19, k, Transpose::yes, Transpose::yes, true, 1});
   }
 }
 
+TEST_P(GemmF32, CutsLargeProductsIntoBlocks) {
+  const Forced forced(GetParam());
+  // Blocks have 256 columns and 512 rows; with more than 288 of k sums wait beside c.
+  for (const Index k : {5, 300}) {
+    expect_naive({3, 256, k});
+    expect_naive({9, 523, k, Transpose::no, Transpose::yes, true, 3});
+    expect_naive({512, 17, k, Transpose::no, Transpose::no, true});
+    expect_naive({523, 37, k, Transpose::yes, Transpose::no, false, 1});
+  }
+}
+
 TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
   // Large enough to be worth threads, with few panels and with many.
-  for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes},
+  for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes}, Case{9, 530, 300},
                        Case{300, 10, 120, Transpose::no, Transpose::yes, true, 2}}) {
     const Operands operands(c);
     const std::vector<float> expected = operands.naive();
