@@ -217,6 +217,7 @@ template <int Rows, int Columns, int Group, class Code>
 template <int Columns, int Group, class Code>
 static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   constexpr int kRows = Group == 0 ? 8 : 4;
+  constexpr Index kAhead = 8;
   float scales[Columns];
   float reciprocals[Columns];
   std::int32_t sums[Columns];
@@ -231,6 +232,13 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
   for (Index k0 = 0; k0 < from.depth; k0 += kRows) {
     const float* x = from.data + k0 * from.stride;
     const bool whole = from.valid == Columns && k0 + kRows <= from.k;
+    // Rows of a wide kernel lie on pages of their own, where no processor looks ahead by itself.
+    for (int r = 0; r < kRows; ++r) {
+      const Index row = k0 + kAhead + r;
+      const float* next = from.data + (row < from.k ? row : from.k - 1) * from.stride;
+#pragma GCC unroll 2
+      for (int j = 0; j < Columns; j += 16) __builtin_prefetch(next + j);
+    }
     float block[kRows * Columns];
     if (!whole) {
       for (int r = 0; r < kRows; ++r) {
@@ -251,17 +259,51 @@ static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
         magnitudes[j] += code < 0 ? -code : code;
       }
     }
-    for (int r = 0; to.reals != nullptr && r < kRows && k0 + r < from.k; ++r) {
-      float* place = to.reals + (k0 + r) * from.stride;
-      for (int j = 0; j < from.valid; ++j) {
-        place[j] = static_cast<float>(codes[r * Columns + j]) * scales[j];
-      }
-    }
     lay_out<kRows, Columns, Group>(codes, from.depth, k0, reinterpret_cast<Code*>(to.codes));
   }
   for (int j = 0; j < from.valid; ++j) {
     to.sums[j] = sums[j];
     to.magnitudes[j] = magnitudes[j];
+  }
+}
+
+/// `valid` codes of one column of a panel, from row k0 on, as lay_out has laid them.
+template <int Columns, int Group, class Code>
+[[gnu::always_inline]] static inline void gather_codes(const PanelPart& part, int column, int valid,
+                                                       Code* __restrict out) {
+  const auto* panel = reinterpret_cast<const Code*>(part.codes);
+  if constexpr (Group == 0) {
+    __builtin_memcpy(out, panel + column * part.depth + part.k0,
+                     static_cast<std::size_t>(valid) * sizeof(Code));
+  } else {
+    const Code* from = panel + part.k0 * Columns + column * Group;
+#pragma GCC unroll 8
+    for (int i = 0; i < valid; i += Group) {
+      __builtin_memcpy(out + i, from + i * Columns, Group * sizeof(Code));
+    }
+  }
+}
+
+template <int FloatColumns, int Columns, int Group, class Code>
+static void pack_reals(const PanelPart& part, float* __restrict panel) {
+  // All columns before any becomes floats: what is read at once after it was written in parts
+  // waits for that.
+  Code codes[Columns * FloatColumns];
+  for (int r = 0; r < part.rows; ++r) {
+    Code* row = codes + r * FloatColumns;
+    if (part.valid == FloatColumns) {
+      gather_codes<Columns, Group>(part, part.first + r, FloatColumns, row);
+    } else {
+      __builtin_memset(row, 0, FloatColumns * sizeof(Code));
+      gather_codes<Columns, Group>(part, part.first + r, part.valid, row);
+    }
+  }
+  for (int r = 0; r < part.rows; ++r) {
+    const float scale = part.scales[r];
+#pragma GCC unroll 1
+    for (int i = 0; i < FloatColumns; ++i) {
+      panel[r * FloatColumns + i] = static_cast<float>(codes[r * FloatColumns + i]) * scale;
+    }
   }
 }
 

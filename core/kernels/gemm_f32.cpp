@@ -1,6 +1,10 @@
+#include <octet/core/function_ref.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/parallel.h>
+
+#include <algorithm>
 
 namespace octet {
 namespace {
@@ -14,7 +18,9 @@ constexpr Index kBlockRows = 512;
 
 struct Product {
   Index m, n, k;
-  GemmOperand a, b;
+  GemmOperand a;
+  /// Packs the rows [k0, k0 + depth) of b', columns from j0 on.
+  FunctionRef<void(Index k0, Index depth, Index j0, float* panel)> pack_panel;
   float* c;
   Index c_stride;
   bool accumulate;
@@ -46,7 +52,7 @@ void run_block(const Product& p, const KernelTable& table, const Block& block) {
     const Index depth = std::min(block_depth, p.k - k0);
     const bool last = k0 + depth == p.k;
     for (Index j = block.j0; j < block.j1; j += cols) {
-      detail::pack_panel(table, p.b, p.n, k0, depth, j, panel);
+      p.pack_panel(k0, depth, j, panel);
       float* c = p.c + block.i0 * p.c_stride + j;
       float* mine = partial + (j - block.j0);
       const float* start = p.accumulate ? c : nullptr;
@@ -61,18 +67,15 @@ void run_block(const Product& p, const KernelTable& table, const Block& block) {
 
 Index divided_up(Index number, Index by) { return (number + by - 1) / by; }
 
-}  // namespace
-
-void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
-              Index c_stride, bool accumulate) {
+void multiply(const Product& p, const KernelTable& table) {
+  const Index m = p.m;
+  const Index n = p.n;
   if (m <= 0 || n <= 0) return;
-  if (k <= 0) {
-    for (Index i = 0; i < m && !accumulate; ++i) std::fill_n(c + i * c_stride, n, 0.0F);
+  if (p.k <= 0) {
+    for (Index i = 0; i < m && !p.accumulate; ++i) std::fill_n(p.c + i * p.c_stride, n, 0.0F);
     return;
   }
-  const KernelTable& table = kernels();
-  const Product product{m, n, k, a, b, c, c_stride, accumulate};
-  const Index threads = m * n * k < kParallelWork ? 1 : num_threads();
+  const Index threads = m * n * p.k < kParallelWork ? 1 : num_threads();
   const Index panels = divided_up(n, table.f32_cols);
   // As many blocks of columns as keep all threads busy to the end.
   const Index rounds = divided_up(panels * table.f32_cols, kBlockColumns * threads);
@@ -86,13 +89,32 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
   const auto run_task = [&](Index task) {
     const Index i0 = task / blocks * height;
     const Index j0 = task % blocks * width;
-    run_block(product, table, {i0, std::min(m, i0 + height), j0, std::min(n, j0 + width)});
+    run_block(p, table, {i0, std::min(m, i0 + height), j0, std::min(n, j0 + width)});
   };
   const auto tasks = static_cast<std::size_t>(divided_up(m, height) * blocks);
   const std::size_t grain = threads == 1 ? tasks : 1;
   parallel_for(tasks, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t task = begin; task < end; ++task) run_task(static_cast<Index>(task));
   });
+}
+
+}  // namespace
+
+void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
+              Index c_stride, bool accumulate) {
+  const KernelTable& table = kernels();
+  const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
+    detail::pack_panel(table, b, n, k0, depth, j0, panel);
+  };
+  multiply({m, n, k, a, pack, c, c_stride, accumulate}, table);
+}
+
+void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const float> scales,
+              float* c, Index c_stride) {
+  const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
+    w.pack_reals(k0, depth, j0, scales, panel);
+  };
+  multiply({m, w.depth(), w.rows(), a, pack, c, c_stride, false}, w.kernel_table());
 }
 
 }  // namespace octet

@@ -263,7 +263,8 @@ static constexpr Passes all() {
           pack_floats<FloatColumns>,
           pack_rows<FloatRows>,
           pack_code_rows<FloatRows>,
-          pack_kernel<Columns, Group, Code>};
+          pack_kernel<Columns, Group, Code>,
+          pack_reals<FloatColumns, Columns, Group, Code>};
 }
 
 }  // namespace octet::passes
