@@ -23,6 +23,8 @@ constexpr std::size_t kGrain = 1U << 15;
 /// What the backward pass needs beyond the sums.
 struct IntegerDense::Operands {
   Tensor x;
+  /// Whether x has asked for a gradient before the forward pass.
+  bool to_input;
   Tensor kernel;
   Tensor bias;
   DenseCodes codes;
@@ -72,8 +74,8 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
     : rounding_(rounding), activation_(fused_activation(dense.activation())) {
   const QuantParams& grid = require_grid(x, owner);
   DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner);
-  auto operands = std::make_shared<Operands>(
-      Operands{x, dense.kernel(), dense.bias(), std::move(codes), grid.scale(), owner});
+  auto operands = std::make_shared<Operands>(Operands{
+      x, x.requires_grad(), dense.kernel(), dense.bias(), std::move(codes), grid.scale(), owner});
   // Every sum below fits int32 because this one does.
   accumulator_bound(operands->codes, grid, owner);
   const Index rows = x.dim(0);
@@ -131,7 +133,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
     kernels().passes.window_gradient(real.data(), g.data(), real.span().size(),
                                      {lo, hi, activation.lo, activation.hi}, d_sum.data());
     std::vector<Tensor> gradients(3);
-    if (operands->x.requires_grad()) gradients[0] = operands->input_gradient(d_sum);
+    if (operands->to_input) gradients[0] = operands->input_gradient(d_sum);
     gradients[1] = kernel_gradient(operands->x, d_sum, operands->kernel_mask());
     if (operands->bias.defined()) gradients[2] = sum(d_sum, {0});
     return gradients;
