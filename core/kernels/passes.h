@@ -122,6 +122,8 @@ struct Passes {
   /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);
+  /// totals[j] += x[j], in double.
+  void (*add_to_totals)(const float* x, std::size_t size, double* totals);
   /// The least and the largest element, and whether all are finite. `size` is 1 or more.
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,

@@ -87,6 +87,10 @@ static void mask_columns(const float* __restrict x, std::size_t rows, std::size_
   }
 }
 
+static void add_to_totals(const float* __restrict x, std::size_t size, double* __restrict totals) {
+  for (std::size_t j = 0; j < size; ++j) totals[j] += static_cast<double>(x[j]);
+}
+
 /// In lanes of their own, so that the loop vectorises without reordering a comparison: the same
 /// lanes on every path, since -0 and 0 compare equal.
 static void min_max(const float* __restrict x, std::size_t size, float* least, float* largest,
@@ -257,6 +261,7 @@ static constexpr Passes all() {
           real_sums,
           window_gradient,
           mask_columns,
+          add_to_totals,
           min_max,
           min_max_bytes,
           adam,

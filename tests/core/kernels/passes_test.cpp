@@ -245,6 +245,17 @@ TEST_P(PassesTest, ColumnsAreMaskedByTheirOwnLimits) {
   }
 }
 
+TEST_P(PassesTest, TotalsOfColumnsAreDoubles) {
+  for (const std::size_t size : kSizes) {
+    const std::vector<float> x = values(size, 3);
+    std::vector<double> totals(size, 1e-12);
+    passes().add_to_totals(x.data(), size, totals.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(totals[i], 1e-12 + static_cast<double>(x[i]));
+    }
+  }
+}
+
 TEST_P(PassesTest, AllPathsComputeTheSameBits) {
   const Passes& plain = detail::kPortableKernels.passes;
   const AdamStep step{0.9F, 0.999F, 0.01F, 1e-5F, 1e-3F, 31.6F, 1e-7F};
