@@ -1,5 +1,9 @@
 #include <octet/core/buffer.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -9,7 +13,26 @@
 namespace octet {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes >= kHugePage ? kHugePage : kCacheLine};
+}
+
+/// Large memory in huge pages: products walk down columns, and each row may lie on a page of its
+/// own, more of them than the processor remembers the places of.
+float* memory_from_system(std::size_t bytes) {
+  void* memory = ::operator new[](bytes, alignment_of(bytes));
+#if defined(__linux__)
+  // Whole pages alone, so that nothing is resident that was not asked for.
+  if (const std::size_t whole = bytes / kHugePage * kHugePage; whole > 0) {
+    // Where the system has none the pages stay small.
+    static_cast<void>(::madvise(memory, whole, MADV_HUGEPAGE));
+  }
+#endif
+  return static_cast<float*>(memory);
+}
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -35,7 +58,7 @@ class Pool {
         return memory;
       }
     }
-    return static_cast<float*>(::operator new[](bytes, kAlignment));
+    return memory_from_system(bytes);
   }
 
   void give_back(float* memory, std::size_t bytes) noexcept {
@@ -45,7 +68,7 @@ class Pool {
       // a list that grows; where that fails the memory goes back to the system.
       if (kept_ + bytes <= kMostKept && keep(memory, bytes)) return;
     }
-    ::operator delete[](memory, kAlignment);
+    ::operator delete[](memory, alignment_of(bytes));
   }
 
  private:

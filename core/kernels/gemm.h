@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace octet {
 
 struct KernelTable;
+class PackedS8;
 
 enum class Transpose { no, yes };
 
@@ -35,6 +37,12 @@ struct CodeOperand {
 /// the tiling or the number of threads.
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
               Index c_stride, bool accumulate = false);
+
+/// c = a' w for the reals of int8 codes w [w.rows(), w.depth()], each float(code) times the scale
+/// of its row (`scales` holds one for all rows or one each): the bits of gemm_f32 of those reals,
+/// of which no copy is made.
+void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const float> scales,
+              float* c, Index c_stride);
 
 /// The second operand b' [k, n] of products, packed once for many blocks of rows.
 class PackedF32 {

@@ -12,10 +12,17 @@
 
 namespace octet::detail {
 
-/// A panel of this depth and f32_cols columns stays in the first-level cache.
-inline constexpr Index kDepthBlock = 256;
+/// A panel of at most this depth and f32_cols columns stays in the first-level cache.
+inline constexpr Index kDepthBlock = 288;
 inline constexpr int kMaxF32Cols = 32;
 inline constexpr int kMaxF32Rows = 16;
+
+/// How deep the panels of a product are: k shared out evenly, since a shallow last block would cost
+/// as many sums, written and read again, as a deep one.
+inline Index depth_of_blocks(Index k) {
+  const Index blocks = (k + kDepthBlock - 1) / kDepthBlock;
+  return blocks == 0 ? 1 : (k + blocks - 1) / blocks;
+}
 
 /// The first operand of a product over one panel: element (i, k) stands at
 /// data[i * row + k * step].
@@ -32,29 +39,32 @@ inline Index tile_rows(const KernelTable& table, Index rows) {
   return tiles == 0 ? 1 : (rows + tiles - 1) / tiles;
 }
 
-/// c = a panel, or c += a panel with `from_c`, for `rows` rows and the panel's first `valid`
-/// columns; tile t of `a`, of `height` rows, starts at a.data + t * tile_stride.
+/// sums = a panel for `rows` rows and the panel's first `valid` columns; tile t of `a`, of `height`
+/// rows, starts at a.data + t * tile_stride.
 inline void multiply_panel(const KernelTable& table, Index rows, Index height, Index depth,
                            const PanelRows& a, Index tile_stride, const float* panel, Index valid,
-                           float* c, Index c_stride, bool from_c) {
+                           const TileSums& sums) {
   const Index cols = table.f32_cols;
-  const float* from = a.data;
-  for (Index i = 0; i < rows; i += height, from += tile_stride) {
+  const float* data = a.data;
+  TileSums tile = sums;
+  for (Index i = 0; i < rows; i += height, data += tile_stride) {
     const auto count = static_cast<int>(std::min(height, rows - i));
-    float* to = c + i * c_stride;
     if (valid == cols) {
-      table.f32_tile(count, depth, from, a.row, a.step, panel, to, c_stride, from_c);
-      continue;
+      table.f32_tile(count, depth, data, a.row, a.step, panel, tile);
+    } else {
+      // A narrow last panel is computed whole, beside its place.
+      alignas(64) std::array<float, kMaxF32Rows * kMaxF32Cols> whole{};
+      for (int r = 0; tile.from != nullptr && r < count; ++r) {
+        std::copy_n(tile.from + r * tile.from_stride, valid, whole.data() + Index{r} * cols);
+      }
+      table.f32_tile(count, depth, data, a.row, a.step, panel,
+                     {tile.from == nullptr ? nullptr : whole.data(), cols, whole.data(), cols});
+      for (int r = 0; r < count; ++r) {
+        std::copy_n(whole.data() + Index{r} * cols, valid, tile.to + r * tile.to_stride);
+      }
     }
-    // A narrow last panel is computed whole, beside c.
-    alignas(64) std::array<float, kMaxF32Rows * kMaxF32Cols> tile{};
-    for (int r = 0; from_c && r < count; ++r) {
-      std::copy_n(to + r * c_stride, valid, tile.data() + Index{r} * cols);
-    }
-    table.f32_tile(count, depth, from, a.row, a.step, panel, tile.data(), cols, from_c);
-    for (int r = 0; r < count; ++r) {
-      std::copy_n(tile.data() + Index{r} * cols, valid, to + r * c_stride);
-    }
+    if (tile.from != nullptr) tile.from += height * tile.from_stride;
+    tile.to += height * tile.to_stride;
   }
 }
 

@@ -31,8 +31,9 @@ PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels
   const Index cols = kernels_->f32_cols;
   padded_n_ = (n + cols - 1) / cols * cols;
   const std::shared_ptr<float[]> data = allocate_floats(static_cast<std::size_t>(k * padded_n_));
-  for (Index k0 = 0; k0 < k; k0 += detail::kDepthBlock) {
-    const Index depth = std::min(detail::kDepthBlock, k - k0);
+  const Index block = detail::depth_of_blocks(k);
+  for (Index k0 = 0; k0 < k; k0 += block) {
+    const Index depth = std::min(block, k - k0);
     for (Index j0 = 0; j0 < n; j0 += cols) {
       detail::pack_panel(*kernels_, b, n, k0, depth, j0, data.get() + place(k0, depth, j0));
     }
@@ -50,14 +51,15 @@ void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float*
   if (k_ == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n_, 0.0F);
   }
-  for (Index k0 = 0; k0 < k_; k0 += detail::kDepthBlock) {
-    const Index depth = std::min(detail::kDepthBlock, k_ - k0);
+  const Index block = detail::depth_of_blocks(k_);
+  for (Index k0 = 0; k0 < k_; k0 += block) {
+    const Index depth = std::min(block, k_ - k0);
     const Tiles tiles = tiles_of(k0, depth);
     for (Index j0 = 0; j0 < n_; j0 += kernels_->f32_cols) {
       detail::multiply_panel(*kernels_, m, height, depth, tiles.first, tiles.stride,
                              data_.get() + place(k0, depth, j0),
-                             std::min<Index>(kernels_->f32_cols, n_ - j0), c + j0, c_stride,
-                             k0 > 0);
+                             std::min<Index>(kernels_->f32_cols, n_ - j0),
+                             {k0 > 0 ? c + j0 : nullptr, c_stride, c + j0, c_stride});
     }
   }
 }

@@ -161,7 +161,7 @@ PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
 }
 
 PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<const float> scales,
-                            std::int32_t qmin, std::int32_t qmax, float* reals) {
+                            std::int32_t qmin, std::int32_t qmax) {
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const Index cols = result.kernels_->s8_cols;
@@ -183,11 +183,31 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
            .qmax = qmax},
           {.codes = result.data_.get() + static_cast<Index>(panel) * result.panel_bytes(),
            .sums = result.row_sums_.data() + j0,
-           .magnitudes = result.row_magnitudes_.data() + j0,
-           .reals = reals == nullptr ? nullptr : reals + j0});
+           .magnitudes = result.row_magnitudes_.data() + j0});
     }
   });
   return result;
+}
+
+void PackedS8::pack_reals(Index first, Index count, Index k0, std::span<const float> scales,
+                          float* panel) const {
+  const Index cols = kernels_->s8_cols;
+  std::array<float, kMaxCols> same;
+  if (scales.size() == 1) same.fill(scales[0]);
+  for (Index j = first; j < first + count;) {
+    const Index column = j % cols;
+    const Index rows = std::min(cols - column, first + count - j);
+    kernels_->passes.pack_reals(
+        {.codes = data_.get() + j / cols * panel_bytes(),
+         .depth = depth_of(*kernels_, k_),
+         .first = static_cast<int>(column),
+         .rows = static_cast<int>(rows),
+         .k0 = k0,
+         .valid = static_cast<int>(std::min<Index>(kernels_->f32_cols, k_ - k0)),
+         .scales = scales.size() == 1 ? same.data() : scales.data() + j},
+        panel + (j - first) * kernels_->f32_cols);
+    j += rows;
+  }
 }
 
 std::vector<std::int8_t> PackedS8::unpack() const {

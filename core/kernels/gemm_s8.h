@@ -19,10 +19,9 @@ class PackedS8 {
   /// Packs n rows of k codes, row-major.
   PackedS8(const std::int8_t* rows, Index n, Index k);
   /// Packs the codes clamp(round_half_away(x / scale), qmin, qmax) of a float matrix [k, n],
-  /// row-major, column by column: `scales` holds one for all columns or one each. The reals of
-  /// the codes, [k, n] like `columns`, go to `reals` where that is not null.
+  /// row-major, column by column: `scales` holds one for all columns or one each.
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
-                           std::int32_t qmin, std::int32_t qmax, float* reals = nullptr);
+                           std::int32_t qmin, std::int32_t qmax);
 
   Index rows() const { return n_; }
   Index depth() const { return k_; }
@@ -30,6 +29,11 @@ class PackedS8 {
   std::span<const std::int32_t> row_sums() const { return row_sums_; }
   /// The sum of the magnitudes of each row's codes.
   std::span<const std::int32_t> row_magnitudes() const { return row_magnitudes_; }
+  /// Codes times their scale, `scales` as for quantize(): panel[r * f32_cols + i] is that of row
+  /// first + r < first + count and input k0 + i, 0 beyond the last input. k0 is a multiple of
+  /// f32_cols, columns of a panel of a float product.
+  void pack_reals(Index first, Index count, Index k0, std::span<const float> scales,
+                  float* panel) const;
   /// The codes [n, k], row-major.
   std::vector<std::int8_t> unpack() const;
   /// For the kernels: the panels, and the code path that they are laid out for.

@@ -14,6 +14,14 @@ enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx, neon, neon_
 
 std::string_view to_string(Isa isa);
 
+/// Where the chains of a float tile start from (null: from 0) and where they go to.
+struct TileSums {
+  const float* from;
+  Index from_stride;
+  float* to;
+  Index to_stride;
+};
+
 /// The inner loops of one code path. The drivers in gemm_f32.cpp and gemm_s8.cpp do the blocking.
 struct KernelTable {
   Isa isa;
@@ -23,10 +31,10 @@ struct KernelTable {
   int f32_cols;
   /// Floats that one k of a packed tile of a transposed operand takes, f32_rows or more.
   int f32_packed_rows;
-  /// c[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
-  /// r < rows <= f32_rows and all f32_cols columns; the chain starts from c where `from_c`, else 0.
+  /// to[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
+  /// r < rows <= f32_rows and all f32_cols columns.
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                   float* c, Index c_stride, bool from_c);
+                   const TileSums& sums);
 
   /// Rows of one tile of an int8 product.
   int s8_rows;

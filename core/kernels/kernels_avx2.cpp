@@ -14,14 +14,16 @@ constexpr int kPackedRows = 8;
 constexpr int kCols = 16;
 
 template <int R>
-void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
-              Index c_stride, bool from_c) {
+void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
+              const TileSums& sums) {
+  const auto [from, from_stride, to, to_stride] = sums;
   __m256 acc[R][2];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
-      acc[r][v] = from_c ? _mm256_loadu_ps(c + r * c_stride + v * 8) : _mm256_setzero_ps();
+      acc[r][v] =
+          from != nullptr ? _mm256_loadu_ps(from + r * from_stride + v * 8) : _mm256_setzero_ps();
     }
   }
   for (Index kk = 0; kk < k; ++kk) {
@@ -37,17 +39,17 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) _mm256_storeu_ps(c + r * c_stride + v * 8, acc[r][v]);
+    for (int v = 0; v < 2; ++v) _mm256_storeu_ps(to + r * to_stride + v * 8, acc[r][v]);
   }
 }
 
 template <int R>
 void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-               float* c, Index c_stride, bool from_c) {
+               const TileSums& sums) {
   if constexpr (R > 1) {
-    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, c, c_stride, from_c);
+    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, sums);
   }
-  f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+  f32_rows<R>(k, a, a_row, a_step, panel, sums);
 }
 
 // 12 sums, the weights, a code of x and a product fill the registers.

@@ -18,14 +18,15 @@ constexpr int kCols = 16;
 constexpr int kVectors = kCols / 4;
 
 template <int R>
-void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel, float* c,
-              Index c_stride, bool from_c) {
+void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
+              const TileSums& sums) {
+  const auto [from, from_stride, to, to_stride] = sums;
   float32x4_t acc[R][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = from_c ? vld1q_f32(c + r * c_stride + v * 4) : vdupq_n_f32(0.0F);
+      acc[r][v] = from != nullptr ? vld1q_f32(from + r * from_stride + v * 4) : vdupq_n_f32(0.0F);
     }
   }
   for (Index kk = 0; kk < k; ++kk) {
@@ -42,17 +43,17 @@ void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* p
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) vst1q_f32(c + r * c_stride + v * 4, acc[r][v]);
+    for (int v = 0; v < kVectors; ++v) vst1q_f32(to + r * to_stride + v * 4, acc[r][v]);
   }
 }
 
 template <int R>
 void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-               float* c, Index c_stride, bool from_c) {
+               const TileSums& sums) {
   if constexpr (R > 1) {
-    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, c, c_stride, from_c);
+    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, sums);
   }
-  f32_rows<R>(k, a, a_row, a_step, panel, c, c_stride, from_c);
+  f32_rows<R>(k, a, a_row, a_step, panel, sums);
 }
 
 constexpr int kS8Rows = 4;

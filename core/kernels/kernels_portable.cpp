@@ -13,15 +13,16 @@ constexpr int kPackedRows = 4;
 constexpr int kCols = 16;
 
 void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              float* c, Index c_stride, bool from_c) {
+              const TileSums& sums) {
+  const auto [from, from_stride, to, to_stride] = sums;
   for (int r = 0; r < rows; ++r) {
     float acc[kCols];
-    for (int j = 0; j < kCols; ++j) acc[j] = from_c ? c[r * c_stride + j] : 0.0F;
+    for (int j = 0; j < kCols; ++j) acc[j] = from != nullptr ? from[r * from_stride + j] : 0.0F;
     for (Index kk = 0; kk < k; ++kk) {
       const float x = a[r * a_row + kk * a_step];
       for (int j = 0; j < kCols; ++j) acc[j] = std::fma(x, panel[kk * kCols + j], acc[j]);
     }
-    for (int j = 0; j < kCols; ++j) c[r * c_stride + j] = acc[j];
+    for (int j = 0; j < kCols; ++j) to[r * to_stride + j] = acc[j];
   }
 }
 

@@ -58,7 +58,6 @@ class KernelPacker {
       _mm512_storeu_si512(packing_.to.codes + k0 * kColumns + h * kLanes * kRows, codes);
       sums_[h] = add_products(sums_[h], ones, codes);
       magnitudes_[h] = add_products(magnitudes_[h], _mm512_abs_epi8(codes), ones);
-      if (packing_.to.reals != nullptr) write_reals(k0, h, numbers[h]);
     }
     return true;
   }
@@ -81,17 +80,6 @@ class KernelPacker {
         _mm512_shuffle_epi8(by_rows, _mm512_broadcast_i32x4(_mm_setr_epi8(
                                          0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
     return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo_), hi_);
-  }
-
-  void write_reals(Index k0, int h, const __m512i (&rows)[kRows]) const {
-    const __m512 scales = _mm512_loadu_ps(packing_.scales + h * kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      const __m512i codes =
-          _mm512_min_epi32(_mm512_max_epi32(rows[r], _mm512_set1_epi32(packing_.from.qmin)),
-                           _mm512_set1_epi32(packing_.from.qmax));
-      _mm512_storeu_ps(packing_.to.reals + (k0 + r) * packing_.from.stride + h * kLanes,
-                       _mm512_mul_ps(_mm512_cvtepi32_ps(codes), scales));
-    }
   }
 
   static void add_to(std::int32_t* totals, __m512i sums) {

@@ -61,8 +61,19 @@ struct KernelPanel {
   /// Of each column: the sum of its codes, and of their magnitudes.
   std::int32_t* sums;
   std::int32_t* magnitudes;
-  /// Null, or where the reals of the codes go: rows as far apart as those of the kernel.
-  float* reals;
+};
+
+/// Rows and columns of one panel of an int8 product whose reals are wanted: those of `rows` columns
+/// of the kernel from panel column `first` on, column j on steps of scales[j], and `valid` of its
+/// rows from `k0` on, a multiple of f32_cols.
+struct PanelPart {
+  const std::int8_t* codes;
+  Index depth;
+  int first;
+  int rows;
+  Index k0;
+  int valid;
+  const float* scales;
 };
 
 /// A block of an operand [depth, valid] that is to become one panel of a float product: element
@@ -120,6 +131,8 @@ struct Passes {
   /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);
+  /// totals[j] += x[j], in double.
+  void (*add_to_totals)(const float* x, std::size_t size, double* totals);
   /// The least and the largest element, and whether all are finite. `size` is 1 or more.
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
@@ -136,6 +149,9 @@ struct Passes {
                          std::int32_t zero_point, float* out);
   /// Codes rounded half away, in the order that the path's int8 tile reads them.
   void (*pack_kernel)(const KernelColumns& from, const KernelPanel& to);
+  /// panel[r * f32_cols + i] = float(code of column first + r, row k0 + i) * scales[r], 0 beyond
+  /// the valid rows: the transposed kernel as a panel of a float product.
+  void (*pack_reals)(const PanelPart& part, float* panel);
 };
 
 }  // namespace octet

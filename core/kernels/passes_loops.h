@@ -79,6 +79,10 @@ static void window_gradient(const float* __restrict x, const float* __restrict g
   }
 }
 
+static void add_to_totals(const float* __restrict x, std::size_t size, double* __restrict totals) {
+  for (std::size_t j = 0; j < size; ++j) totals[j] += static_cast<double>(x[j]);
+}
+
 static void window_gradient_sums(const float* x, const float* g, std::size_t rows,
                                  std::size_t columns, std::size_t stride,
                                  const GradientWindow& window, float* out,
@@ -86,7 +90,7 @@ static void window_gradient_sums(const float* x, const float* g, std::size_t row
   for (std::size_t i = 0; i < rows; ++i) {
     float* __restrict row = out + i * stride;
     window_gradient(x + i * stride, g + i * stride, columns, window, row);
-    for (std::size_t j = 0; j < columns; ++j) sums[j] += static_cast<double>(row[j]);
+    add_to_totals(row, columns, sums);
   }
 }
 
@@ -280,13 +284,15 @@ static constexpr Passes all() {
           window_gradient,
           window_gradient_sums,
           mask_columns,
+          add_to_totals,
           min_max,
           min_max_bytes,
           adam,
           pack_floats<FloatColumns>,
           pack_rows<FloatRows>,
           pack_code_rows<FloatRows>,
-          pack_kernel<Columns, Group, Code>};
+          pack_kernel<Columns, Group, Code>,
+          pack_reals<FloatColumns, Columns, Group, Code>};
 }
 
 }  // namespace octet::passes

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/reduction.h>
@@ -116,6 +117,15 @@ void reduce_runs(const Plan& plan, const float* x, float* out, Combine combine, 
                });
 }
 
+/// total[j] = combine(total[j], x[j]).
+template <class Combine>
+void add_row(const float* x, std::size_t size, double* total, Combine combine) {
+  for (std::size_t j = 0; j < size; ++j) total[j] = combine(total[j], static_cast<double>(x[j]));
+}
+void add_row(const float* x, std::size_t size, double* total, Add /*combine*/) {
+  kernels().passes.add_to_totals(x, size, total);
+}
+
 /// The inner axis is kept: whole rows are combined, a block of columns at a time.
 template <class Combine, class Finish>
 void reduce_columns(const Plan& plan, const float* x, float* out, Combine combine, Finish finish) {
@@ -130,10 +140,7 @@ void reduce_columns(const Plan& plan, const float* x, float* out, Combine combin
     Walk<2> row(reduced);
     for (Index r = 0; r < rows; ++r, row.next()) {
       const float* start = x + in_offset + row.offset(0) + column;
-      for (Index j = 0; j < width; ++j) {
-        const auto lane = static_cast<std::size_t>(j);
-        total[lane] = combine(total[lane], static_cast<double>(start[j]));
-      }
+      add_row(start, static_cast<std::size_t>(width), total.data(), combine);
     }
     float* target = out + out_offset + column;
     for (Index j = 0; j < width; ++j) target[j] = finish(total[static_cast<std::size_t>(j)]);

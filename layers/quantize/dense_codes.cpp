@@ -25,7 +25,7 @@ void check_kernel(const QuantParams& params, const std::string& owner) {
 }  // namespace
 
 DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
-                            const std::string& owner, float* real_weights) {
+                            const std::string& owner) {
   check_kernel(kernel_params, owner);
   DenseCodes codes;
   codes.weight_params = kernel_params;
@@ -39,7 +39,7 @@ DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params
   const Tensor& kernel = dense.kernel();
   codes.weights =
       PackedS8::quantize(kernel.data(), kernel.dim(0), kernel.dim(1), codes.weight_params.scales,
-                         kernel_params.qmin, kernel_params.qmax, real_weights);
+                         kernel_params.qmin, kernel_params.qmax);
   return codes;
 }
 

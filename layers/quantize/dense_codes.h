@@ -24,11 +24,10 @@ struct DenseCodes {
 
 /// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
 /// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
-/// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors. The reals of
-/// w_q, [inputs, units], go to `real_weights` where that is not null.
+/// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors.
 /// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0.
 DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
-                            const std::string& owner, float* real_weights = nullptr);
+                            const std::string& owner);
 
 /// The largest value that any sum can reach for any input: the maximum over the units of
 /// sum |w_q| * max |x_q - zero_point| + |b_q|. Throws InvalidArgument that names `owner` and the

@@ -1,8 +1,8 @@
 #include <octet/core/autograd.h>
+#include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/linear.h>
-#include <octet/core/ops/matmul.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -24,10 +24,10 @@ constexpr std::size_t kGrain = 1U << 14;
 /// What the backward pass needs beyond the sums.
 struct IntegerDense::Operands {
   Tensor x;
+  /// Whether x has asked for a gradient before the forward pass.
+  bool to_input;
   Tensor kernel;
   Tensor bias;
-  /// The weights that the sums were made with, as reals [inputs, units], where x needs a gradient.
-  Tensor real_weights;
   DenseCodes codes;
   float input_scale;
   std::string owner;
@@ -36,6 +36,14 @@ struct IntegerDense::Operands {
     return codes.weight_params.scale(codes.weight_params.per_channel() ? unit : 0);
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
+
+  /// g W^T, with the reals of the codes that the sums were made with.
+  Tensor input_gradient(const Tensor& g) const {
+    Tensor result(x.shape());
+    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, codes.weights, codes.weight_params.scales,
+             result.data(), result.dim(1));
+    return result;
+  }
 
   /// Gradients that reach the kernel where its code is not clamped: half a step beyond the reals of
   /// qmin and qmax. At those reals themselves the weight that made the range would get a gradient
@@ -66,12 +74,9 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
                            Rounding rounding, const std::string& owner)
     : rounding_(rounding), activation_(fused_activation(dense.activation())) {
   const QuantParams& grid = require_grid(x, owner);
-  Tensor real_weights;
-  if (x.requires_grad()) real_weights = Tensor(dense.kernel().shape());
-  DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner,
-                                      real_weights.defined() ? real_weights.data() : nullptr);
-  auto operands = std::make_shared<Operands>(Operands{x, dense.kernel(), dense.bias(), real_weights,
-                                                      std::move(codes), grid.scale(), owner});
+  DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner);
+  auto operands = std::make_shared<Operands>(Operands{
+      x, x.requires_grad(), dense.kernel(), dense.bias(), std::move(codes), grid.scale(), owner});
   // Every sum below fits int32 because this one does.
   accumulator_bound(operands->codes, grid, owner);
   const Index rows = x.dim(0);
@@ -136,9 +141,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {
     const SumsGradient passed = window_gradient(real, g, {lo, hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
-    if (operands->real_weights.defined()) {
-      gradients[0] = matmul(passed.sums, operands->real_weights, Transpose::no, Transpose::yes);
-    }
+    if (operands->to_input) gradients[0] = operands->input_gradient(passed.sums);
     gradients[1] = kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
     if (operands->bias.defined()) gradients[2] = passed.bias;
     return gradients;

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Buffer, IsAlignedAndLargeEnough) {
   for (const std::size_t count :
-       {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{5000}}) {
+       {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{5000}, std::size_t{1} << 20}) {
     for (int times = 0; times < 3; ++times) {
       const auto memory = allocate_floats(count);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U);

@@ -1,4 +1,5 @@
 #include <octet/core/kernels/gemm.h>
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/random.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 
@@ -123,15 +124,26 @@ TEST_P(GemmF32, TakesBothTransposesAccumulatesAndHonoursStrides) {
 
 TEST_P(GemmF32, ChainsOverDepthBlocks) {
   const Forced forced(GetParam());
-  for (const Index k : {255, 256, 257, 512, 700}) {
+  for (const Index k : {287, 288, 289, 577, 700}) {
     expect_naive({3, 19, k});
     expect_naive({3, 19, k, Transpose::yes, Transpose::yes, true, 1});
   }
 }
 
+TEST_P(GemmF32, CutsLargeProductsIntoBlocks) {
+  const Forced forced(GetParam());
+  // Blocks have 256 columns and 512 rows; with more than 288 of k sums wait beside c.
+  for (const Index k : {5, 300}) {
+    expect_naive({3, 256, k});
+    expect_naive({9, 523, k, Transpose::no, Transpose::yes, true, 3});
+    expect_naive({512, 17, k, Transpose::no, Transpose::no, true});
+    expect_naive({523, 37, k, Transpose::yes, Transpose::no, false, 1});
+  }
+}
+
 TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
   // Large enough to be worth threads, with few panels and with many.
-  for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes},
+  for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes}, Case{9, 530, 300},
                        Case{300, 10, 120, Transpose::no, Transpose::yes, true, 2}}) {
     const Operands operands(c);
     const std::vector<float> expected = operands.naive();
@@ -208,6 +220,40 @@ TEST_P(GemmF32, OperandOfCodesIsTheirReals) {
     packed.multiply_rows(m, CodeOperand{codes.data(), m, 0.013F, 7}, found.data(), n);
     expect_same_bits(found, reals.naive(), reals.shape);
   }
+}
+
+TEST_P(GemmF32, ReadsThePackedCodesOfAKernelAsTheirReals) {
+  // Inputs and units off every block and panel, and more of either than one of them holds.
+  for (const auto& [m, inputs, units] :
+       {std::array<Index, 3>{1, 1, 1}, {3, 33, 7}, {15, 300, 37}, {2, 64, 600}, {13, 5, 130}}) {
+    for (const bool per_unit : {false, true}) {
+      const Forced forced(GetParam(), 2);
+      std::vector<std::int8_t> codes(static_cast<std::size_t>(units * inputs));
+      for (std::size_t i = 0; i < codes.size(); ++i) {
+        codes[i] = static_cast<std::int8_t>(Random(9).bits(i) & 0xFFU);
+      }
+      std::vector<float> scales(per_unit ? static_cast<std::size_t>(units) : 1);
+      for (std::size_t j = 0; j < scales.size(); ++j) {
+        scales[j] = 0.01F + 0.003F * static_cast<float>(j);
+      }
+      Operands reals({m, inputs, units});
+      for (std::size_t i = 0; i < codes.size(); ++i) {
+        const float scale = scales[per_unit ? i / static_cast<std::size_t>(inputs) : 0];
+        reals.b[i] = static_cast<float>(codes[i]) * scale;
+      }
+      std::vector<float> found(reals.result.size());
+      gemm_f32(m, {reals.a.data(), units}, PackedS8(codes.data(), units, inputs), scales,
+               found.data(), inputs);
+      expect_same_bits(found, reals.naive(), reals.shape);
+    }
+  }
+}
+
+TEST_P(GemmF32, OfAKernelWithoutUnitsIsZero) {
+  const Forced forced(GetParam());
+  std::vector<float> c = {1, 2, 3, 4};
+  gemm_f32(2, {nullptr, 0}, PackedS8(nullptr, 0, 2), std::array{1.0F}, c.data(), 2);
+  EXPECT_EQ(c, std::vector<float>(4, 0.0F));
 }
 
 TEST_P(GemmF32, LetsNanAndInfinityThrough) {
