@@ -106,13 +106,29 @@ TEST_F(FileFault, WithoutLinksOneOfTwoFilesIsThereAtEveryMoment) {
 }
 
 TEST_F(FileFault, MovingAFile) {
+  write_file_atomic(path("a"), counting(9));
   fs::create_directories(path("other"));
-  const FaultySave save{.folder = scratch_.path(),
-                        .before = [&] { write_file_atomic(path("a"), counting(9)); },
-                        .save = [&] { move_file(path("a"), path("b")); }};
-  save.start_anew();
-  save.save();
+  {
+    // Renamed, and the folder opened, flushed and closed.
+    const FaultyFileSystem counted(0);
+    move_file(path("a"), path("b"));
+    EXPECT_EQ(counted.calls(), 4U);
+  }
   EXPECT_EQ(contents_of(scratch_.path()), (FolderContents{{"b", counting(9)}}));
+  {
+    const FaultyFileSystem counted(0);
+    move_file(path("b"), path("other/b"));
+    EXPECT_EQ(counted.calls(), 7U) << "both folders are flushed";
+  }
+  EXPECT_EQ(contents_of(path("other")), (FolderContents{{"b", counting(9)}}));
+  for (const std::string call : {"rename", "open_folder", "flush"}) {
+    write_file_atomic(path("a"), counting(9));
+    const FaultyFileSystem faulty(call == "rename" ? 1 : call == "flush" ? 3 : 2);
+    EXPECT_THROW(move_file(path("a"), path("b")), IoError);
+    EXPECT_EQ(faulty.failed(), call);
+    EXPECT_EQ(fs::exists(path("a")), call == "rename");
+  }
+  fs::remove(path("a"));
   EXPECT_EQ(message_of<IoError>([&] { move_file(path("a"), path("c")); }),
             "cannot rename '" + path("a").string() + "' to '" + path("c").string() +
                 "': No such file or directory");
@@ -196,6 +212,20 @@ TEST_F(FileFault, OnlyTheTemporariesOfDeadProcessesAreRemoved) {
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(remove_temporaries_left_behind(scratch_.path()), 1U);
   EXPECT_EQ(remove_temporaries_left_behind(path("nowhere")), 0U);
+}
+
+TEST_F(FileFault, ALinkThatLeadsNowhereIsAnError) {
+  fs::create_symlink("loop", path("loop"));
+  EXPECT_EQ(previous_file(path("loop")), path("loop.1"));
+  expect_mentions(
+      message_of<IoError>([&] { write_file_atomic(path("loop"), std::string_view("x")); }),
+      "Too many levels of symbolic links");
+  EXPECT_TRUE(fs::is_symlink(path("loop")));
+  // To a file that is not there yet, it is followed.
+  fs::create_symlink("new", path("link"));
+  write_file_atomic(path("link"), std::string_view("x"));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read_file(path("new")).size(), 1U);
 }
 
 TEST_F(FileFault, NamesOfAnyLengthWork) {
