@@ -204,7 +204,8 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
   for (std::size_t i = 0; i < codes.size(); ++i) {
     codes[i] = static_cast<std::int8_t>(static_cast<int>(i) - 128);
   }
-  for (const std::size_t size : {std::size_t{256}, std::size_t{45}}) {
+  // Whole blocks, less than one, and a last one that overlaps the one before.
+  for (const std::size_t size : {std::size_t{256}, std::size_t{45}, std::size_t{150}}) {
     std::vector<std::uint8_t> shifted(size);
     std::vector<std::int16_t> wide(size);
     passes().shift_codes(codes.data(), size, 128, shifted.data());
