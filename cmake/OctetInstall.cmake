@@ -8,13 +8,16 @@ foreach(room core layers deploy train)
     FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES octet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet")
-install(TARGETS octet octet_runtime EXPORT octet
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# Two sets: who needs the runtime alone is not asked for what the rest depends on.
+install(TARGETS octet_runtime EXPORT octet_runtime ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS octet EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(OCTET_BUILD_TOOLS)
   install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
+install(EXPORT octet_runtime NAMESPACE octet:: DESTINATION "${package_dir}"
+  FILE octetRuntimeTargets.cmake)
 install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
 configure_package_config_file(cmake/octetConfig.cmake.in
   "${PROJECT_BINARY_DIR}/octetConfig.cmake" INSTALL_DESTINATION "${package_dir}")

@@ -53,10 +53,12 @@ class Descriptor {
 };
 
 /// The file that writing to `path` replaces: a symbolic link stays, and the file that it names is
-/// replaced.
+/// replaced. A link that names none, such as those of /proc to what has no path, is its own target.
 fs::path target_of(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path) : path;
+  std::error_code failure;
+  if (!fs::is_symlink(path, failure)) return path;
+  fs::path target = fs::weakly_canonical(path, failure);
+  return failure ? path : target;
 }
 
 void write_all(const Descriptor& file, std::span<const std::uint8_t> bytes, const fs::path& path) {
@@ -91,6 +93,7 @@ class StagedFile {
       : path_(path), target_(target_of(path)) {
     struct ::stat old {};
     exists_ = ::stat(target_.c_str(), &old) == 0;
+    if (!exists_ && errno != ENOENT) fail_to_write("cannot write", path, errno);
     if (exists_ && !S_ISREG(old.st_mode)) {
       throw IoError(
           fmt::format("cannot write '{}': it exists and is no regular file", path.string()));

@@ -31,7 +31,9 @@ class Lowering {
     result.description = "octet int8 model";
     result.metadata["octet.rounding"] = to_string(rounding_.value_or(Rounding::fp32));
     result.metadata["octet.accumulator_bound"] = std::to_string(bound_);
-    if (options_.per_channel_dense == DenseForm::conv_2d) result = per_channel_as_conv_2d(result);
+    if (options_.per_channel_dense == DenseForm::conv_2d) {
+      result = per_channel_as_conv_2d(std::move(result));
+    }
     result.validate();
     return std::move(result);
   }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/deploy/tflite_versions.h>
 #include <octet/deploy/tflite_writer.h>
@@ -185,11 +186,38 @@ class Writer {
   Offsets<tflite::OperatorCode> codes_;
 };
 
+/// No file is larger: what the parts of the model hold, and more than tables and padding add.
+std::uint64_t most_bytes(const IntegerModel& model) {
+  constexpr std::uint64_t kTables = 512;
+  std::uint64_t bytes = 4 * kTables + model.name.size() + model.description.size();
+  for (const ModelTensor& tensor : model.tensors) {
+    // A name may stand in the signature too, a channel has a scale and a zero point of 8 bytes.
+    bytes += kTables + tensor.data.size() + 2 * tensor.name.size() + 8 * tensor.shape.size() +
+             12 * tensor.quantization.scales.size();
+  }
+  for (const Operator& op : model.operators) {
+    bytes += kTables + 4 * (op.inputs.size() + op.outputs.size() + op.new_shape.size());
+  }
+  for (const auto& [name, value] : model.metadata) bytes += kTables + name.size() + value.size();
+  return bytes;
+}
+
 }  // namespace
 
-std::vector<std::uint8_t> to_tflite(const IntegerModel& model) {
+std::vector<std::uint8_t> detail::to_tflite_within(const IntegerModel& model,
+                                                   std::uint64_t max_bytes) {
   model.validate();
+  if (const std::uint64_t bytes = most_bytes(model); bytes > max_bytes) {
+    throw InvalidArgument(
+        fmt::format("to_tflite: expected a model of at most {} bytes, as the offsets of a .tflite "
+                    "file reach, found {}; make its layers smaller",
+                    max_bytes, bytes));
+  }
   return Writer(model).write();
+}
+
+std::vector<std::uint8_t> to_tflite(const IntegerModel& model) {
+  return detail::to_tflite_within(model, FLATBUFFERS_MAX_BUFFER_SIZE);
 }
 
 void write_tflite(const IntegerModel& model, const std::filesystem::path& path) {

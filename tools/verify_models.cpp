@@ -1,5 +1,6 @@
 #include "verify_models.h"
 
+#include <octet/core/archive.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite_reader.h>
 #include <octet/train/load_model.h>
@@ -16,7 +17,7 @@ namespace {
 /// A checkpoint's model, and what it simulates.
 class CheckpointCodes : public LayerCodes {
  public:
-  explicit CheckpointCodes(const std::string& file) : model_(load_model(file)), codes_(model_) {
+  explicit CheckpointCodes(const std::string& file) : model_(load(file)), codes_(model_) {
     layers_ = codes_.layers();
     rounding_ = codes_.rounding();
   }
@@ -28,6 +29,13 @@ class CheckpointCodes : public LayerCodes {
   void run_samples(const Tensor& samples) override { codes_.run(samples); }
 
  private:
+  static Sequential load(const std::string& file) {
+    // A damaged file is an error: load_model() would go on with the checkpoint before it, which is
+    // not what was to be compared.
+    Archive::read(file);
+    return load_model(file);
+  }
+
   Sequential model_;
   SimulatedCodes codes_;
 };

@@ -53,8 +53,8 @@ class BestCheckpoint : public Callback {
   double best_ = -std::numeric_limits<double>::infinity();
 };
 
-/// Saves a checkpoint after every epoch. At the begin of a fit the temporary files that dead
-/// processes left in its folder are removed.
+/// Saves a checkpoint after every epoch. When a fit begins, the temporary files that dead processes
+/// left in its folder are removed.
 class LastCheckpoint : public Callback {
  public:
   explicit LastCheckpoint(std::filesystem::path path, std::map<std::string, std::string> notes = {})

@@ -69,7 +69,7 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
   }
   result.add_text("notes", json(notes).dump());
   try {
-    json trainer = json::parse(checkpoint.text("trainer"));
+    json trainer = *detail::ParsedJson(checkpoint.text("trainer"));
     trainer.at("sums").at(kSecondsOfSums) = 0.0;
     result.add_text("trainer", trainer.dump());
   } catch (const json::exception& error) {
@@ -79,11 +79,12 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
 }
 
 Sequential load_model(const std::filesystem::path& path) {
-  const Archive archive = Archive::read(path);
+  const CheckpointFile file = read_checkpoint(path);
   try {
-    return model_from_archive(archive, archive.has_text("kind") ? kModelPrefix + "/" : "");
+    return model_from_archive(file.archive,
+                              file.archive.has_text("kind") ? kModelPrefix + "/" : "");
   } catch (const FormatError& error) {
-    throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
+    throw FormatError(fmt::format("{}: {}", file.path.string(), error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/file_system.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "hashes.h"
 #include "run.h"
@@ -106,16 +108,16 @@ std::optional<std::filesystem::path> keep_stopped_run(const Options& options) {
     return std::nullopt;
   }
   if (came_to_its_end(options)) return std::nullopt;
-  std::filesystem::path kept;
-  for (int number = 1;; ++number) {
-    kept = last.parent_path() / fmt::format("stopped-{}.ckpt", number);
-    if (!std::filesystem::exists(kept, ignored) &&
-        !std::filesystem::exists(previous_file(kept), ignored)) {
-      break;
+  std::filesystem::path kept = last.parent_path() / "stopped.ckpt";
+  // One of the two may be missing: what an earlier run left in its place does not go with the
+  // other.
+  for (const auto& [from, to] : {std::pair(previous, previous_file(kept)), std::pair(last, kept)}) {
+    if (std::filesystem::exists(from, ignored)) {
+      move_file(from, to);
+    } else {
+      file_system().remove(to.c_str());
     }
   }
-  if (std::filesystem::exists(previous, ignored)) move_file(previous, previous_file(kept));
-  if (std::filesystem::exists(last, ignored)) move_file(last, kept);
   return kept;
 }
 

@@ -34,13 +34,14 @@ constexpr std::size_t kMostOfMessage = 2000;
 
 std::atomic<bool> stop_requested{false};
 std::atomic<int> stop_signal{0};
-static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 /// The first signal ends the run after the current step, the second one ends it at once. A second
 /// SIGHUP does not: a terminal that closes may send one and its shell another.
 extern "C" void handle_stop(int signal) {
-  if (!stop_requested.exchange(true)) {
-    stop_signal = signal;
+  int none = 0;
+  if (stop_signal.compare_exchange_strong(none, signal)) {
+    stop_requested = true;
   } else if (signal != SIGHUP) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);

@@ -95,6 +95,7 @@ class Run {
     };
     for (const auto& [name, value] : defining_options(options_)) check(name, value);
     check("data", data_in_words());
+    if (resumes_qat()) take_float_results(file.path);
     show(screen_, fmt::format("resuming from {}\n", file.path.string()));
   }
 
@@ -104,7 +105,11 @@ class Run {
                        data_.test.size(), data_.train.example_shape().to_string());
   }
 
-  bool resumes_qat() const { return checkpoint_ && notes_.at("phase") == "qat"; }
+  bool resumes(const std::string& phase) const {
+    const auto found = notes_.find("phase");
+    return checkpoint_ && found != notes_.end() && found->second == phase;
+  }
+  bool resumes_qat() const { return resumes("qat"); }
 
   Notes notes(const std::string& phase) const {
     Notes result = defining_options(options_);
@@ -122,7 +127,7 @@ class Run {
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
     trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
     trainer.add_callback(std::make_shared<LastCheckpoint>(checkpoint_path(options_), notes));
-    if (checkpoint_ && notes_.at("phase") == notes.at("phase")) trainer.restore(*checkpoint_);
+    if (resumes(notes.at("phase"))) trainer.restore(*checkpoint_);
     trainer.fit(data_.train, data_.test, epochs);
     if (!trainer.stopped()) return true;
     trainer.save_checkpoint(checkpoint_path(options_), notes);
@@ -158,7 +163,6 @@ class Run {
   }
 
   bool train_quantized(Sequential& quantized) {
-    if (resumes_qat()) take_float_results();
     Trainer trainer(
         quantized, Adam(),
         trainer_options(qat_schedule(), options_.seed + kQatSeedOffset, results_.qat_profile));
@@ -191,10 +195,17 @@ class Run {
     results_.c_ram_bytes = source.ram_bytes;
   }
 
-  void take_float_results() {
-    results_.history = parse_history(notes_.at(kFloatHistoryNote));
-    results_.float_accuracy = nlohmann::json::parse(notes_.at("float_accuracy")).get<double>();
-    results_.float_bytes = std::stoull(notes_.at("float_bytes"));
+  void take_float_results(const std::filesystem::path& checkpoint) {
+    try {
+      results_.history = parse_history(notes_.at(kFloatHistoryNote));
+      results_.float_accuracy = nlohmann::json::parse(notes_.at("float_accuracy")).get<double>();
+      results_.float_bytes = std::stoull(notes_.at("float_bytes"));
+    } catch (const std::exception& error) {
+      throw FormatError(fmt::format(
+          "--resume: '{}' does not say what the training in float came to ({}); start anew without "
+          "--resume",
+          checkpoint.string(), error.what()));
+    }
   }
 
   const Options& options_;

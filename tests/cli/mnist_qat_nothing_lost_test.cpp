@@ -131,7 +131,7 @@ TEST_F(NothingLost, ANewRunKeepsTheCheckpointOfAStoppedOne) {
   // A finished run is replaced by the next, as before.
   ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
   ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--seed", "1"}).exit_code, 0);
-  EXPECT_FALSE(fs::exists(path("out/checkpoints/stopped-1.ckpt")));
+  EXPECT_FALSE(fs::exists(path("out/checkpoints/stopped.ckpt")));
   // Killed with two checkpoints saved.
   fs::remove_all(path("out"));
   for (int call = 20; !fs::exists(last + ".1"); ++call) {
@@ -141,18 +141,30 @@ TEST_F(NothingLost, ANewRunKeepsTheCheckpointOfAStoppedOne) {
   EXPECT_FALSE(fs::exists(path("out/metrics.json")));
   const Bytes stopped = read_file(last);
   const Bytes before = read_file(last + ".1");
-  for (const std::string name : {"stopped-1.ckpt", "stopped-2.ckpt"}) {
+  const std::string kept = path("out/checkpoints/stopped.ckpt");
+  const auto run_anew = [&] {
     const ProcessResult next = mnist_qat(small_run("out") + Arguments{"--seed", "2"});
     ASSERT_EQ(next.exit_code, 0) << next.err;
-    const std::string kept = path("out/checkpoints/" + name);
     expect_mentions(next.out, "is kept as " + kept + "; to go on with it, name it last.ckpt");
-    EXPECT_EQ(read_file(kept), stopped);
-    EXPECT_EQ(read_file(kept + ".1"), before);
-    // Named again, it goes on.
-    fs::copy_file(kept, last, fs::copy_options::overwrite_existing);
-    if (name == "stopped-1.ckpt")
-      fs::copy_file(kept + ".1", last + ".1", fs::copy_options::overwrite_existing);
-  }
+  };
+  run_anew();
+  EXPECT_EQ(read_file(kept), stopped);
+  EXPECT_EQ(read_file(kept + ".1"), before);
+  // Of a run that is stopped later and has one checkpoint, nothing of the earlier one is left.
+  fs::remove(last + ".1");
+  fs::remove(path("out/metrics.json"));
+  const Bytes later = read_file(last);
+  run_anew();
+  EXPECT_EQ(read_file(kept), later);
+  EXPECT_FALSE(fs::exists(kept + ".1"));
+  const Bytes latest = read_file(last);
+  fs::rename(last, last + ".1");
+  fs::remove(path("out/metrics.json"));
+  run_anew();
+  EXPECT_FALSE(fs::exists(kept));
+  EXPECT_EQ(read_file(kept + ".1"), latest);
+  // Named again, a kept one goes on.
+  write_file_atomic(last, stopped);
   ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--resume"}).exit_code, 0);
   const auto hashes = metrics("out").at("sha256");
   ASSERT_EQ(mnist_qat(small_run("fresh")).exit_code, 0);

@@ -229,6 +229,18 @@ TEST_F(MnistQat, ResumeWithoutACheckpointIsAnError) {
   expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1, "checksum");
 }
 
+TEST_F(MnistQat, ACheckpointWithoutItsNotesIsNamed) {
+  ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
+  const std::string last = path("out/checkpoints/last.ckpt");
+  Archive checkpoint = Archive::read(last);
+  auto notes = nlohmann::json::parse(checkpoint.text("notes"));
+  notes["float_bytes"] = "many";
+  checkpoint.add_text("notes", notes.dump());
+  write_file_atomic(last, checkpoint.to_bytes());
+  expect_failure(mnist_qat(small_run("out") + Arguments{"--resume"}), 1,
+                 "'" + last + "' does not say what the training in float came to");
+}
+
 TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
   ASSERT_EQ(mnist_qat(small_run("out")).exit_code, 0);
   const auto resume_with = [&](const std::string& option, const std::string& value) {

@@ -29,7 +29,7 @@ class SameBytes : public MnistQat {
     const ProcessResult result =
         run_process(Arguments{OCTET_MNIST_QAT} + small_run(out) + options, variables);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    const auto found = metrics(out).at("sha256").get<Hashes>();
+    auto found = metrics(out).at("sha256").get<Hashes>();
     EXPECT_EQ(found.size(), 3U);
     for (const auto& [name, hash] : found) {
       EXPECT_EQ(hash.size(), 64U) << name;

@@ -77,7 +77,7 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
     SCOPED_TRACE(arguments.front() + " " + arguments.back());
     const ProcessResult result = mnist_qat(arguments);
     // CLI11 names a flag without its dashes.
-    const std::string option = arguments.front();
+    const std::string& option = arguments.front();
     expect_failure(result, 2,
                    option.substr(option.rfind('-') + 1, option.find('=') - option.rfind('-') - 1));
     EXPECT_EQ(result.out, "");

@@ -169,7 +169,10 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
   write_file_atomic(path("in.bin"), raw);
   const std::string files = "--input '" + path("in.bin") + "' --output '" + path("out.bin") + "'";
   for (const std::string options : {"", " --threads 2", " --rounding double"}) {
-    const Result result = octet("run '" + path("m.tflite") + "' " + files + options);
+    std::string command = "run '" + path("m.tflite") + "' ";
+    command += files;
+    command += options;
+    const Result result = octet(command);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out + result.err, "");
     Interpreter interpreter(

@@ -236,6 +236,15 @@ TEST_F(OctetVerify, ExportedCSourceEqualsItsFileAndItsCheckpoint) {
   }
 }
 
+TEST_F(OctetVerify, ADamagedCheckpointIsNoOtherOne) {
+  train();
+  std::filesystem::copy_file(path("c.ckpt"), path("c.ckpt.1"));
+  Bytes damaged = read_file(path("c.ckpt"));
+  damaged[damaged.size() / 2] ^= 1U;
+  write_file_atomic(path("c.ckpt"), damaged);
+  expect_failure({path("c.ckpt"), path("m.tflite")}, 1, path("c.ckpt") + ": expected an octet");
+}
+
 TEST_F(OctetVerify, CSourceReadsThePicturesOfADataSet) {
   write_set(path("set"), 5, 50, 2, 2, 3);
   write_tflite(SmallModel().integers(), path("small.tflite"));

@@ -6,6 +6,7 @@
 #include <octet/core/file_system.h>
 #include <octet/core/temporary_name.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,13 @@ class FaultyFileSystem : public FileSystem {
   }
   ~FaultyFileSystem() override { replace_file_system(nullptr); }
 
-  std::size_t calls() const { return calls_; }
+  std::size_t calls() const { return names_.size(); }
+  /// All calls in order, one after the other of the same name told once.
+  std::vector<std::string> names() const {
+    std::vector<std::string> result = names_;
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
   /// The call that failed; "" where there was none.
   const std::string& failed() const { return failed_; }
 
@@ -64,7 +71,8 @@ class FaultyFileSystem : public FileSystem {
  private:
   template <class Result, class Call>
   Result call(const char* name, Result failure, Call system_call) {
-    const std::size_t number = ++calls_;
+    names_.emplace_back(name);
+    const std::size_t number = names_.size();
     if (number != fail_at_ && !(dies_ && number > fail_at_)) return system_call();
     if (number == fail_at_) failed_ = name;
     errno = error_;
@@ -74,7 +82,7 @@ class FaultyFileSystem : public FileSystem {
   std::size_t fail_at_;
   int error_;
   bool dies_;
-  std::size_t calls_ = 0;
+  std::vector<std::string> names_;
   std::string failed_;
 };
 

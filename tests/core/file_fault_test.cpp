@@ -105,14 +105,51 @@ TEST_F(FileFault, WithoutLinksOneOfTwoFilesIsThereAtEveryMoment) {
   }
 }
 
+using Names = std::vector<std::string>;
+Names operator+(Names a, const Names& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// The calls of `save` where none fails.
+Names calls_of(const std::function<void()>& save) {
+  const FaultyFileSystem counted(0);
+  save();
+  return counted.names();
+}
+
+TEST_F(FileFault, WhatIsRenamedIsOnTheDiskAndThenItsFolder) {
+  const Names staged = {"create", "write", "flush", "close"};
+  const Names committed = {"rename", "open_folder", "flush", "close"};
+  const auto one = calls_of([&] { write_file_atomic(path("a"), counting(9)); });
+  EXPECT_EQ(one, (staged + committed));
+  const auto two = calls_of([&] {
+    write_files_atomic({{path("a"), std::string_view("x")}, {path("b"), std::string_view("y")}});
+  });
+  EXPECT_EQ(two, staged + staged + committed + committed);
+  const auto kept = calls_of([&] { write_file_keeping_previous(path("a"), counting(8)); });
+  EXPECT_EQ(kept, (staged + Names{"link", "rename", "remove"} + committed));
+  EXPECT_EQ(calls_of([&] { move_file(path("a"), path("c")); }), committed);
+  fs::create_directory(path("other"));
+  const auto moved = calls_of([&] { move_file(path("c"), path("other/c")); });
+  EXPECT_EQ(moved, (committed + Names{"open_folder", "flush", "close"}));
+}
+
 TEST_F(FileFault, MovingAFile) {
+  write_file_atomic(path("a"), counting(9));
   fs::create_directories(path("other"));
-  const FaultySave save{.folder = scratch_.path(),
-                        .before = [&] { write_file_atomic(path("a"), counting(9)); },
-                        .save = [&] { move_file(path("a"), path("b")); }};
-  save.start_anew();
-  save.save();
+  move_file(path("a"), path("b"));
   EXPECT_EQ(contents_of(scratch_.path()), (FolderContents{{"b", counting(9)}}));
+  move_file(path("b"), path("other/b"));
+  EXPECT_EQ(contents_of(path("other")), (FolderContents{{"b", counting(9)}}));
+  for (const std::string call : {"rename", "open_folder", "flush"}) {
+    write_file_atomic(path("a"), counting(9));
+    const FaultyFileSystem faulty(call == "rename" ? 1 : call == "flush" ? 3 : 2);
+    EXPECT_THROW(move_file(path("a"), path("b")), IoError);
+    EXPECT_EQ(faulty.failed(), call);
+    EXPECT_EQ(fs::exists(path("a")), call == "rename");
+  }
+  fs::remove(path("a"));
   EXPECT_EQ(message_of<IoError>([&] { move_file(path("a"), path("c")); }),
             "cannot rename '" + path("a").string() + "' to '" + path("c").string() +
                 "': No such file or directory");
@@ -196,6 +233,20 @@ TEST_F(FileFault, OnlyTheTemporariesOfDeadProcessesAreRemoved) {
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(remove_temporaries_left_behind(scratch_.path()), 1U);
   EXPECT_EQ(remove_temporaries_left_behind(path("nowhere")), 0U);
+}
+
+TEST_F(FileFault, ALinkThatLeadsNowhereIsAnError) {
+  fs::create_symlink("loop", path("loop"));
+  EXPECT_EQ(previous_file(path("loop")), path("loop.1"));
+  expect_mentions(
+      message_of<IoError>([&] { write_file_atomic(path("loop"), std::string_view("x")); }),
+      "Too many levels of symbolic links");
+  EXPECT_TRUE(fs::is_symlink(path("loop")));
+  // One to a file that is not there makes room for the new file.
+  fs::create_symlink("nowhere", path("link"));
+  write_file_atomic(path("link"), std::string_view("x"));
+  EXPECT_EQ(fs::symlink_status(path("link")).type(), fs::file_type::regular);
+  EXPECT_FALSE(fs::exists(path("nowhere")));
 }
 
 TEST_F(FileFault, NamesOfAnyLengthWork) {

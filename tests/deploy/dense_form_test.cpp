@@ -173,7 +173,7 @@ TEST(DenseForm, AConvolutionOfOneScaleMakesItsFactorInDouble) {
   const IntegerModel conv = make_conv({1, 1, 1, 7}, {4, 1, 1, 7}, false);
   const auto numbers =
       detail::fully_connected_numbers({conv, conv.operators[0], Rounding::double_rounding});
-  const double scale = double{conv.tensors[1].quantization.scale()};
+  const auto scale = double{conv.tensors[1].quantization.scale()};
   ASSERT_EQ(numbers.requantizer.multipliers().size(), 1U);
   EXPECT_EQ(numbers.requantizer.multipliers()[0],
             quantize_multiplier(double{0.05F} * scale / double{0.1F}));

@@ -19,6 +19,7 @@ struct Fault {
   std::string message;
 };
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 
 class Validate : public ::testing::TestWithParam<Fault> {};

@@ -1,8 +1,6 @@
 set(OCTET_DEPLOY_TESTS
   cli/octet_export_test.cpp
   cli/octet_tool_test.cpp
-  core/file_fault_test.cpp
-  core/file_test.cpp
   core/quant/vectors.cpp
   deploy/c_source_arithmetic_test.cpp
   deploy/c_source_compile_test.cpp

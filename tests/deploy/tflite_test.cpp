@@ -256,5 +256,22 @@ TEST(Tflite, OperatorVersionsAreTheLowestThatSuffice) {
   EXPECT_EQ(unary(OpCode::relu, DType::float32, none, DType::float32, none), 1);
 }
 
+TEST(Tflite, AModelLargerThanAFileMayBeIsRefusedBeforeItIsWritten) {
+  for (const IntegerModel& model : {make_everything(), make_mlp(1, {300, 200, 10}, true, true),
+                                    make_mlp(2, {1, 1}, false, false)}) {
+    const std::vector<std::uint8_t> file = to_tflite(model);
+    // A limit below the file's size never lets it through, and one far above always does.
+    EXPECT_THROW(detail::to_tflite_within(model, file.size() - 1), InvalidArgument);
+    const std::size_t parts = model.tensors.size() + model.operators.size() + model.metadata.size();
+    EXPECT_EQ(detail::to_tflite_within(model, file.size() + 1024 * (parts + 4)), file);
+  }
+  try {
+    detail::to_tflite_within(make_mlp(1, {300, 200, 10}, true, true), 60000);
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("at most 60000 bytes"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -3,6 +3,7 @@
 #include <octet/layers/architecture.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/checkpoint.h>
 #include <octet/train/history.h>
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
@@ -52,12 +53,17 @@ void checkpoint(Data input) {
   static const MemoryFile file;
   const auto bytes = with_checksum(input);
   file.assign(bytes);
+  Archive archive;
   try {
-    const Archive archive = Archive::from_bytes(bytes, "fuzz");
+    archive = Archive::from_bytes(bytes, "fuzz");
     require(Archive::from_bytes(archive.to_bytes(), "again").to_bytes() == archive.to_bytes(),
             "an archive that was read can be written and read");
   } catch (const FormatError&) {
     return;
+  }
+  try {
+    without_times(archive);
+  } catch (const FormatError&) {
   }
   try {
     require(load_model(file.path()).built(), "a loaded model is built");

@@ -1,7 +1,8 @@
 // make_fuzz_corpus FOLDER: writes the seeds of every target to FOLDER/<target>/seed_*. Equal bytes
-// on every run; tests/fuzz/corpus was made by it.
+// on every run but for the times in checkpoints and histories; tests/fuzz/corpus was made by it.
 
 #include <octet/core/file.h>
+#include <octet/deploy/dense_form.h>
 #include <octet/deploy/tflite_writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/dense.h>
@@ -56,6 +57,7 @@ void write_models(const fs::path& root) {
   const Seeds seeds(root, "tflite");
   seeds.add("int8", to_tflite(test::make_mlp(1, {3, 2}, false, false)));
   seeds.add("per_channel", to_tflite(test::make_mlp(2, {5, 4, 2}, true, true)));
+  seeds.add("conv_2d", to_tflite(per_channel_as_conv_2d(test::make_mlp(2, {5, 4, 2}, true, true))));
   seeds.add("reshape", to_tflite(with_reshape()));
   const auto table = [&](const char* name, OpCode code, float scale, int zero_point) {
     const ModelTensor x{"x", DType::int8, {1, 4}, {}, test::quant(0.05F, 1), {}};

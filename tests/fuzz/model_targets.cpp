@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/deploy/dense_form.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/tflite_reader.h>
 #include <octet/deploy/tflite_writer.h>
@@ -26,7 +27,7 @@ bool is_small(const IntegerModel& model) {
   double work = 0.0;
   for (const ModelTensor& tensor : model.tensors) work += static_cast<double>(tensor.size());
   for (const Operator& op : model.operators) {
-    if (op.code != OpCode::fully_connected) continue;
+    if (op.code != OpCode::fully_connected && op.code != OpCode::conv_2d) continue;
     const auto& input = model.tensors[static_cast<std::size_t>(op.inputs[0])];
     const auto& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
     work += static_cast<double>(input.size()) * static_cast<double>(weights.shape[0]);
@@ -87,6 +88,8 @@ void run_every_way(const IntegerModel& model, DrawBytes& bytes) {
   force_kernels(nullptr);
   require(outputs(from_tflite(to_tflite(model)), samples, kSamples, 1, rounding) == expected,
           "the file computes what the model does");
+  require(outputs(per_channel_as_conv_2d(model), samples, kSamples, 1, rounding) == expected,
+          "dense layers as convolutions compute the same");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ using Data = std::span<const std::uint8_t>;
 
 /// A .tflite file: read, run where it is small, written and read again.
 void tflite(Data input);
-/// A valid model drawn from the bytes: every code path, batch size and the file give the same.
+/// A valid model drawn from the bytes: every code path, batch size, the file, and dense layers as
+/// convolutions give the same.
 void interpreter(Data input);
 /// An IDX file, plain or gzipped.
 void idx(Data input);

@@ -1,5 +1,5 @@
-# Installs the build into an empty folder, then builds and runs a project that knows nothing but
-# find_package(octet).
+# Installs the build into an empty folder, then builds and runs projects that know nothing but
+# find_package(octet): one that trains, and one that only runs models.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
@@ -14,10 +14,20 @@ set(flags "")
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
 endif()
-run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMER}" -B "${WORK}/build"
-  "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
-  -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${flags}")
-run("${CMAKE_COMMAND}" --build "${WORK}/build")
-run("${WORK}/build/train_tiny" "${WORK}/tiny.tflite")
-run("${WORK}/build/run_tiny" "${WORK}/tiny.tflite")
+function(build project)
+  run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMERS}/${project}" -B "${WORK}/${project}"
+    "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
+    -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${flags}" ${ARGN})
+  run("${CMAKE_COMMAND}" --build "${WORK}/${project}")
+endfunction()
+
+build(consumer)
+# As on a machine without what training needs.
+set(without "")
+foreach(package Eigen3 spdlog ZLIB nlohmann_json Protobuf)
+  list(APPEND without "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+endforeach()
+build(runtime_consumer ${without})
+run("${WORK}/consumer/train_tiny" "${WORK}/tiny.tflite")
+run("${WORK}/runtime_consumer/run_tiny" "${WORK}/tiny.tflite")
 run("${WORK}/prefix/bin/octet" inspect "${WORK}/tiny.tflite")

@@ -32,6 +32,7 @@ inline void fill(Tensor tensor, const std::vector<float>& values) {
 
 inline std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
   return names;
 }

@@ -62,8 +62,9 @@ TEST_P(Damage, EveryBitFlipped) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Damage,
                          testing::Values("tflite/seed_int8", "tflite/seed_reshape",
-                                         "idx/seed_images", "idx/seed_images_gz", "dataset/seed_gz",
-                                         "checkpoint/seed_quantized"),
+                                         "tflite/seed_conv_2d", "idx/seed_images",
+                                         "idx/seed_images_gz", "dataset/seed_gz",
+                                         "dataset/seed_plain", "checkpoint/seed_quantized"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::replace(name.begin(), name.end(), '/', '_');

@@ -45,6 +45,26 @@ TEST(LoadModel, FromSavedWeights) {
   EXPECT_EQ(bytes_of(other), bytes_of(model));
 }
 
+TEST(LoadModel, FromTheCheckpointBeforeADamagedOne) {
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "c";
+  const Dataset data = clouds(40);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Adam());
+  trainer.fit(data, 1);
+  trainer.save_checkpoint(path);
+  const Bytes first = bytes_of(model);
+  trainer.fit(data, 2);
+  trainer.save_checkpoint(path);
+  EXPECT_EQ(bytes_of(load_model(path)), bytes_of(model));
+  Bytes damaged = read_file(path);
+  damaged[damaged.size() / 2] ^= 1U;
+  write_file_atomic(path, damaged);
+  EXPECT_EQ(bytes_of(load_model(path)), first);
+  std::filesystem::remove(path);
+  EXPECT_EQ(bytes_of(load_model(path)), first);
+}
+
 TEST(LoadModel, SaysWhatItCannotLoad) {
   const ScratchDirectory scratch;
   const auto path = scratch.path() / "c";

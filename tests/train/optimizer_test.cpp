@@ -112,8 +112,10 @@ TEST(Optimizer, AdamMovesByTheRateAtFirstAndNotAtAllWithoutSlope) {
 TEST(Optimizer, AdamMakesNoSubnormals) {
   for (const float beta2 : {0.0F, 0.95F, 0.999F, 0.999999F}) {
     // From gradients whose squares are nothing to such as are certainly seen.
-    std::vector<float> slopes;
-    for (float g = 1e-22F; g < 1e-14F; g *= 1.07F) slopes.push_back(g);
+    std::vector<float> slopes(273);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      slopes[i] = 1e-22F * std::pow(1.07F, static_cast<float>(i));
+    }
     const auto size = static_cast<Index>(slopes.size());
     Tensor w = Tensor::zeros({size}).set_requires_grad(true);
     w.mutable_grad() = Tensor::from({size}, slopes);
@@ -140,6 +142,7 @@ std::vector<NamedTensor> two_parameters() {
 
 std::vector<std::string> names_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) names.push_back(name);
   return names;
 }

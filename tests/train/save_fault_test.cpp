@@ -68,6 +68,13 @@ TEST_F(SaveFault, Tflite) {
 
 TEST_F(SaveFault, CSource) {
   fail_every_call([&] { trainer_.export_c_source(path("m")); }, [] {});
+  // Where the second cannot be written, the first is not replaced.
+  const Bytes header = read_file(path("m.h"));
+  fs::remove(path("m.c"));
+  fs::create_directory(path("m.c"));
+  train();
+  EXPECT_THROW(trainer_.export_c_source(path("m")), IoError);
+  EXPECT_EQ(read_file(path("m.h")), header);
 }
 
 TEST_F(SaveFault, Onnx) {
@@ -144,6 +151,11 @@ TEST_F(SaveFault, WithoutTimesEqualRunsAreEqual) {
   EXPECT_EQ(parse_history(without_times(a).text("history")).at(0).train_loss,
             parse_history(a.text("history")).at(0).train_loss);
   EXPECT_THROW(without_times(Archive()), FormatError);
+  // Nested text would be deep recursion when it is written again.
+  Archive deep = a;
+  deep.add_text("trainer", R"({"sums":[0,0,0,0],"x":)" + std::string(1000000, '[') +
+                               std::string(1000000, ']') + "}");
+  expect_mentions(message_of<FormatError>([&] { without_times(deep); }), "32 levels");
 }
 
 TEST_F(SaveFault, TemporariesOfDeadRunsGoAtTheStart) {
