@@ -11,8 +11,7 @@
 namespace octet {
 namespace {
 
-/// Values that one chunk of a parallel gather converts: a batch of training is done by one thread,
-/// sooner than two could be woken.
+/// Values that one chunk of a parallel gather copies.
 constexpr std::size_t kGrainValues = 1U << 15;
 
 constexpr std::size_t kRowsAhead = 2;

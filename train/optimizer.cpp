@@ -27,6 +27,21 @@ struct Piece {
   MinMax limits;
 };
 
+/// Where each task begins among the pieces, and the end of the last: tasks of about the same size,
+/// so that each thread's share is the same in every step and stays in its caches.
+std::vector<std::size_t> tasks_of(const std::vector<Piece>& pieces) {
+  constexpr std::size_t kLeastSize = 3U << 12;
+  std::vector<std::size_t> begins = {0};
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    size += pieces[i].size;
+    if (size < kLeastSize && i + 1 < pieces.size()) continue;
+    begins.push_back(i + 1);
+    size = 0;
+  }
+  return begins;
+}
+
 bool is_pending(const Tensor& gradient) {
   return gradient.defined() && gradient.pending() != nullptr;
 }
@@ -139,8 +154,13 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
            step);
     if (target.limits_wanted) piece.limits = min_max(values);
   };
+  const std::vector<std::size_t> begins = tasks_of(pieces);
   parallel_tasks(
-      pieces.size(), [&](std::size_t i) { run_piece(pieces[i]); }, order);
+      begins.size() - 1,
+      [&](std::size_t task) {
+        for (std::size_t i = begins[task]; i < begins[task + 1]; ++i) run_piece(pieces[i]);
+      },
+      order);
   finish(targets, pieces);
 }
 
