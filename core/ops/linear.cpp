@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
@@ -56,10 +57,7 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
     Tensor passed = g;
     if (clamps) {
       constexpr float kInfinity = std::numeric_limits<float>::infinity();
-      passed = Tensor(g.shape());
-      kernels().passes.window_gradient(result.data(), g.data(), g.span().size(),
-                                       {-kInfinity, kInfinity, limits.lo, limits.hi},
-                                       passed.data());
+      passed = inside_window(result, g, {-kInfinity, kInfinity, limits.lo, limits.hi});
     }
     std::vector<Tensor> gradients(3);
     if (x.requires_grad()) gradients[0] = matmul(passed, kernel, Transpose::no, Transpose::yes);

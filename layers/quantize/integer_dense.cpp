@@ -2,6 +2,7 @@
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
@@ -129,9 +130,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
   const float hi = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
   const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {
-    Tensor d_sum(real.shape());
-    kernels().passes.window_gradient(real.data(), g.data(), real.span().size(),
-                                     {lo, hi, activation.lo, activation.hi}, d_sum.data());
+    const Tensor d_sum = inside_window(real, g, {lo, hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
     if (operands->to_input) gradients[0] = operands->input_gradient(d_sum);
     gradients[1] = kernel_gradient(operands->x, d_sum, operands->kernel_mask());
