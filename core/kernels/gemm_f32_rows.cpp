@@ -1,9 +1,13 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
+#include <octet/core/parallel.h>
 
 namespace octet {
 namespace {
+
+/// What a thread packs at the least.
+constexpr Index kParallelFloats = Index{1} << 17;
 
 /// The tiles of a' over a block of k, and how far apart they lie.
 struct Tiles {
@@ -32,12 +36,17 @@ PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels
   padded_n_ = (n + cols - 1) / cols * cols;
   const std::shared_ptr<float[]> data = allocate_floats(static_cast<std::size_t>(k * padded_n_));
   const Index block = detail::depth_of_blocks(k);
-  for (Index k0 = 0; k0 < k; k0 += block) {
-    const Index depth = std::min(block, k - k0);
-    for (Index j0 = 0; j0 < n; j0 += cols) {
-      detail::pack_panel(*kernels_, b, n, k0, depth, j0, data.get() + place(k0, depth, j0));
+  const auto pack_columns = [&](std::size_t begin, std::size_t end) {
+    for (Index k0 = 0; k0 < k; k0 += block) {
+      const Index depth = std::min(block, k - k0);
+      for (auto j0 = static_cast<Index>(begin); j0 < static_cast<Index>(end); j0 += cols) {
+        detail::pack_panel(*kernels_, b, n, k0, depth, j0, data.get() + place(k0, depth, j0));
+      }
     }
-  }
+  };
+  // Whole panels, and enough of them to pay for a thread.
+  const Index grain = (kParallelFloats / std::max<Index>(k, 1) / cols + 1) * cols;
+  parallel_for(static_cast<std::size_t>(n), static_cast<std::size_t>(grain), pack_columns);
   data_ = data;
 }
 

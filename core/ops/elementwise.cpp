@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/reduction.h>
@@ -144,6 +145,17 @@ Tensor clamp(const Tensor& x, float lo, float hi) {
   return unary(
       "clamp", Grain::cheap, x, [lo, hi](float v) { return v < lo ? lo : (v > hi ? hi : v); },
       [lo, hi](float g, float v, float) { return lo <= v && v <= hi ? g : 0.0F; });
+}
+
+Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window) {
+  Tensor result(x.shape());
+  float* out = result.data();
+  parallel_for(g.span().size(), static_cast<std::size_t>(Grain::cheap),
+               [&, in = x.data(), gradient = g.data()](std::size_t begin, std::size_t end) {
+                 kernels().passes.window_gradient(in + begin, gradient + begin, end - begin, window,
+                                                  out + begin);
+               });
+  return result;
 }
 
 }  // namespace octet

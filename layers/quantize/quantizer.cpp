@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/min_max.h>
+#include <octet/core/kernels/passes.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/fake_quant.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/tensor_codes.h>
@@ -149,10 +150,7 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
     const float scale = grid->scale();
     const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * scale;
     const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * scale;
-    Tensor d_x(x.shape());
-    kernels().passes.window_gradient(x.data(), g.data(), x.span().size(),
-                                     {lo, hi, -kInfinity, kInfinity}, d_x.data());
-    return std::vector<Tensor>{d_x};
+    return std::vector<Tensor>{inside_window(x, g, {lo, hi, -kInfinity, kInfinity})};
   });
 }
 

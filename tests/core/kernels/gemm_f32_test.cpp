@@ -197,6 +197,16 @@ TEST_P(GemmF32, PackedOperandGivesTheSameBitsInAnyBlocks) {
   }
 }
 
+TEST_P(GemmF32, WideOperandsArePackedByAnyNumberOfThreads) {
+  const Case c{15, 1100, 300, Transpose::yes};
+  const Operands operands(c);
+  const std::vector<float> expected = operands.naive();
+  for (const int threads : {1, 3}) {
+    const Forced forced(GetParam(), threads);
+    expect_same_bits(in_blocks(operands, 14), expected, c);
+  }
+}
+
 TEST_P(GemmF32, PackedOperandWithoutDepthGivesZeros) {
   const Forced forced(GetParam());
   std::vector<float> c = {1, 2, 3, 4};

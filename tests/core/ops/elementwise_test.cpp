@@ -1,3 +1,4 @@
+#include <octet/core/kernels/passes.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/tests/core/ops/op_testing.h>
 
@@ -132,6 +133,19 @@ TEST(Elementwise, EmptyTensors) {
 TEST(Elementwise, UndefinedTensorIsAnError) {
   expect_error([] { add(Tensor(), Tensor::ones({1})); }, "default-made");
   expect_error([] { exp(Tensor()); }, "default-made");
+}
+
+TEST(Elementwise, GradientsPassInsideAWindowInPiecesOfAnySize) {
+  const Tensor x = random_tensor({257, 301}, 8, -2.0F, 2.0F);
+  const Tensor g = random_tensor({257, 301}, 9);
+  expect_same_on_any_threads([&] {
+    const Tensor passed = inside_window(x, g, {-1.0F, 1.0F, -0.5F, 5.0F});
+    for (Index i = 0; i < x.size(); ++i) {
+      const float v = x.data()[i];
+      EXPECT_EQ(passed.data()[i], v > -0.5F && v <= 1.0F ? g.data()[i] : 0.0F);
+    }
+    return std::vector<Tensor>{passed};
+  });
 }
 
 TEST(Elementwise, SameBytesOnAnyNumberOfThreads) {
