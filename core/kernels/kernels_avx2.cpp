@@ -1,6 +1,7 @@
 #include <immintrin.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/tile_rows.h>
 
 // Compiled for AVX2 and FMA, and once more with AVX-VNNI (OCTET_VNNI). No function of the standard
 // library is called here: an inline one compiled for AVX2 could be the copy that the linker keeps
@@ -9,48 +10,21 @@
 namespace octet {
 namespace {
 
+struct Floats {
+  using Vector = __m256;
+  static constexpr int kWidth = 8;
+  static constexpr int kVectors = 2;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector load(const float* p) { return _mm256_loadu_ps(p); }
+  static Vector load_panel(const float* p) { return _mm256_load_ps(p); }
+  static Vector repeat(const float* p) { return _mm256_broadcast_ss(p); }
+  static Vector fma(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
+  static void store(float* p, Vector x) { _mm256_storeu_ps(p, x); }
+};
+
 constexpr int kRows = 6;
 constexpr int kPackedRows = 8;
-constexpr int kCols = 16;
-
-template <int R>
-void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              const TileSums& sums) {
-  const auto [from, from_stride, to, to_stride] = sums;
-  __m256 acc[R][2];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      acc[r][v] =
-          from != nullptr ? _mm256_loadu_ps(from + r * from_stride + v * 8) : _mm256_setzero_ps();
-    }
-  }
-  for (Index kk = 0; kk < k; ++kk) {
-    const __m256 b0 = _mm256_load_ps(panel + kk * kCols);
-    const __m256 b1 = _mm256_load_ps(panel + kk * kCols + 8);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const __m256 x = _mm256_broadcast_ss(a + r * a_row + kk * a_step);
-      acc[r][0] = _mm256_fmadd_ps(x, b0, acc[r][0]);
-      acc[r][1] = _mm256_fmadd_ps(x, b1, acc[r][1]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) _mm256_storeu_ps(to + r * to_stride + v * 8, acc[r][v]);
-  }
-}
-
-template <int R>
-void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-               const TileSums& sums) {
-  if constexpr (R > 1) {
-    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, sums);
-  }
-  f32_rows<R>(k, a, a_row, a_step, panel, sums);
-}
+constexpr int kCols = Floats::kVectors * Floats::kWidth;
 
 // 12 sums, the weights, a code of x and a product fill the registers.
 constexpr int kS8Rows = 6;
@@ -155,7 +129,7 @@ const KernelTable kAvx2Kernels
        kRows,
        kCols,
        kPackedRows,
-       f32_up_to<kRows>,
+       tiles::up_to<tiles::FloatRows<Floats>, kRows>,
        kS8Rows,
        kS8Cols,
        kS8Group,

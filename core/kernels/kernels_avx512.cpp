@@ -1,6 +1,7 @@
 #include <octet/core/kernels/avx512_intrinsics.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/tile_rows.h>
 
 #if defined(OCTET_VNNI)
 #include <octet/core/kernels/pack_avx512_vnni.h>
@@ -23,59 +24,52 @@ constexpr int kCols = 32;
 /// are registers, and GCC 12 then keeps some in those of vectors.
 constexpr int kGroup = 5;
 
-template <int R>
-void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              const TileSums& sums) {
-  const auto [from, from_stride, to, to_stride] = sums;
-  __m512 acc[R][2];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      acc[r][v] =
-          from != nullptr ? _mm512_loadu_ps(from + r * from_stride + v * 16) : _mm512_setzero_ps();
-    }
-  }
-  constexpr int kGroups = (R + kGroup - 1) / kGroup;
-  const char* groups[kGroups];
-  const Index stride = a_row * static_cast<Index>(sizeof(float));
-  const Index step = a_step * static_cast<Index>(sizeof(float));
-#pragma GCC unroll 4
-  for (int g = 0; g < kGroups; ++g) {
-    groups[g] = reinterpret_cast<const char*>(a) + g * kGroup * stride;
-  }
-  for (Index kk = 0; kk < k; ++kk) {
-    const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
-    const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
+struct FloatRows {
+  template <int R>
+  static void run(Index k, const float* a, Index a_row, Index a_step, const float* panel,
+                  const TileSums& sums) {
+    const auto [from, from_stride, to, to_stride] = sums;
+    __m512 acc[R][2];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const char* row = groups[r / kGroup] + r % kGroup * stride;
-      const __m512 x = _mm512_set1_ps(*reinterpret_cast<const float*>(row));
-      acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
-      acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) {
+        acc[r][v] = from != nullptr ? _mm512_loadu_ps(from + r * from_stride + v * 16)
+                                    : _mm512_setzero_ps();
+      }
     }
+    constexpr int kGroups = (R + kGroup - 1) / kGroup;
+    const char* groups[kGroups];
+    const Index stride = a_row * static_cast<Index>(sizeof(float));
+    const Index step = a_step * static_cast<Index>(sizeof(float));
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
-      groups[g] += step;
-      // So that no other pointers are made of these.
-      asm("" : "+r"(groups[g]));
+      groups[g] = reinterpret_cast<const char*>(a) + g * kGroup * stride;
+    }
+    for (Index kk = 0; kk < k; ++kk) {
+      const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
+      const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const char* row = groups[r / kGroup] + r % kGroup * stride;
+        const __m512 x = _mm512_set1_ps(*reinterpret_cast<const float*>(row));
+        acc[r][0] = _mm512_fmadd_ps(x, b0, acc[r][0]);
+        acc[r][1] = _mm512_fmadd_ps(x, b1, acc[r][1]);
+      }
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroups; ++g) {
+        groups[g] += step;
+        // So that no other pointers are made of these.
+        asm("" : "+r"(groups[g]));
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) _mm512_storeu_ps(to + r * to_stride + v * 16, acc[r][v]);
     }
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) _mm512_storeu_ps(to + r * to_stride + v * 16, acc[r][v]);
-  }
-}
-
-template <int R>
-void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-               const TileSums& sums) {
-  if constexpr (R > 1) {
-    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, sums);
-  }
-  f32_rows<R>(k, a, a_row, a_step, panel, sums);
-}
+};
 
 /// As passes::pack_code_rows, of which GCC makes short vectors.
 void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
@@ -215,7 +209,7 @@ const KernelTable kAvx512Kernels
        kRows,
        kCols,
        kPackedRows,
-       f32_up_to<kRows>,
+       tiles::up_to<FloatRows, kRows>,
        kS8Rows,
        kS8Cols,
        kS8Group,
@@ -232,7 +226,7 @@ const KernelTable kAmxKernels = {
     kRows,
     kCols,
     kPackedRows,
-    f32_up_to<kRows>,
+    tiles::up_to<FloatRows, kRows>,
     amx::kRows,
     kS8Cols,
     kS8Group,

@@ -1,6 +1,7 @@
 #include <arm_neon.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/tile_rows.h>
 
 #include <utility>
 
@@ -11,50 +12,22 @@
 namespace octet {
 namespace {
 
+struct Floats {
+  using Vector = float32x4_t;
+  static constexpr int kWidth = 4;
+  static constexpr int kVectors = 4;
+  static Vector zero() { return vdupq_n_f32(0.0F); }
+  static Vector load(const float* p) { return vld1q_f32(p); }
+  static Vector load_panel(const float* p) { return vld1q_f32(p); }
+  static Vector repeat(const float* p) { return vld1q_dup_f32(p); }
+  static Vector fma(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
+  static void store(float* p, Vector x) { vst1q_f32(p, x); }
+};
+
 // 20 sums, a row of the panel and elements of the other operand; of 24 sums compilers spill some.
 constexpr int kRows = 5;
 constexpr int kPackedRows = 8;
-constexpr int kCols = 16;
-constexpr int kVectors = kCols / 4;
-
-template <int R>
-void f32_rows(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              const TileSums& sums) {
-  const auto [from, from_stride, to, to_stride] = sums;
-  float32x4_t acc[R][kVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = from != nullptr ? vld1q_f32(from + r * from_stride + v * 4) : vdupq_n_f32(0.0F);
-    }
-  }
-  for (Index kk = 0; kk < k; ++kk) {
-    float32x4_t b[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) b[v] = vld1q_f32(panel + kk * kCols + v * 4);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const float32x4_t x = vld1q_dup_f32(a + r * a_row + kk * a_step);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[r][v] = vfmaq_f32(acc[r][v], x, b[v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) vst1q_f32(to + r * to_stride + v * 4, acc[r][v]);
-  }
-}
-
-template <int R>
-void f32_up_to(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-               const TileSums& sums) {
-  if constexpr (R > 1) {
-    if (rows < R) return f32_up_to<R - 1>(rows, k, a, a_row, a_step, panel, sums);
-  }
-  f32_rows<R>(k, a, a_row, a_step, panel, sums);
-}
+constexpr int kCols = Floats::kVectors * Floats::kWidth;
 
 constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
@@ -180,7 +153,7 @@ const KernelTable kNeonKernels
        kRows,
        kCols,
        kPackedRows,
-       f32_up_to<kRows>,
+       tiles::up_to<tiles::FloatRows<Floats>, kRows>,
        kS8Rows,
        kS8Cols,
        kS8Group,
