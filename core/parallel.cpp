@@ -34,6 +34,18 @@ std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
   return failure;
 }
 
+/// A loop by itself: each thread does its own tasks, whose number and place depend on the number of
+/// threads alone, so that what a thread keeps for the next loop is there after the first.
+void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
+  detail::GuardedTask guarded(task);
+  const auto threads = static_cast<int>(std::min(static_cast<std::size_t>(num_threads()), count));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (std::size_t i = 0; i < count; ++i) {
+    guarded.run(order == TaskOrder::ascending ? i : count - 1 - i);
+  }
+  guarded.rethrow();
+}
+
 void run_region(int threads, FunctionRef<void()> body) {
   detail::ThreadTeam team(threads);
   std::exception_ptr failure;
@@ -79,8 +91,7 @@ void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task, Ta
     return;
   }
   if (leads) return own_team->run(count, task, order);
-  const auto threads = std::min(static_cast<std::size_t>(num_threads()), count);
-  run_region(static_cast<int>(threads), [&] { own_team->run(count, task, order); });
+  run_loop(count, task, order);
 }
 
 void parallel_for(std::size_t count, std::size_t grain,

@@ -23,8 +23,8 @@ void parallel_for(std::size_t count, std::size_t grain,
 enum class TaskOrder { ascending, descending };
 
 /// Calls task(i) for every i in [0, count), count below 2^32. Each thread has a share of
-/// neighbours, the same one for the same count, that it goes through in `order`; one that is done
-/// helps the others. Otherwise as parallel_for.
+/// neighbours, the same one for the same count, that it goes through in `order`; inside a
+/// parallel_region() one that is done helps the others. Otherwise as parallel_for.
 void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task,
                     TaskOrder order = TaskOrder::ascending);
 

@@ -1,6 +1,7 @@
 #include <octet/core/thread_team.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 
@@ -45,20 +46,29 @@ void wait_a_moment(int times) {
 
 }  // namespace
 
+void GuardedTask::run(std::size_t i) {
+  try {
+    task_(i);
+  } catch (...) {
+    const std::lock_guard guard(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
 TaskShares::TaskShares(std::size_t count, std::size_t threads, TaskOrder order)
-    : shares_(threads), order_(order) {
+    : size_(std::min(threads, kMostShares)), order_(order) {
   assert(count <= std::numeric_limits<std::uint32_t>::max());
-  for (std::size_t t = 0; t < threads; ++t) {
-    shares_[t].left = {static_cast<std::uint32_t>(count * t / threads),
-                       static_cast<std::uint32_t>(count * (t + 1) / threads)};
+  for (std::size_t t = 0; t < size_; ++t) {
+    shares_[t].left = {static_cast<std::uint32_t>(count * t / size_),
+                       static_cast<std::uint32_t>(count * (t + 1) / size_)};
   }
 }
 
 std::optional<std::size_t> TaskShares::next(std::size_t thread) {
-  for (std::size_t t = 0; t < shares_.size(); ++t) {
+  for (std::size_t t = 0; t < size_; ++t) {
     const bool own = t == 0;
     const bool first = own == (order_ == TaskOrder::ascending);
-    if (const auto task = take(shares_[(thread + t) % shares_.size()], first)) return task;
+    if (const auto task = take(shares_[(thread + t) % size_], first)) return task;
   }
   return {};
 }
@@ -76,24 +86,15 @@ std::optional<std::size_t> TaskShares::take(Share& share, bool first) {
 
 struct ThreadTeam::Loop {
   TaskShares shares;
-  FunctionRef<void(std::size_t i)> task;
-  std::mutex mutex;
-  std::exception_ptr failure;
+  GuardedTask task;
 
   void work(std::size_t thread) {
-    while (const auto i = shares.next(thread)) {
-      try {
-        task(*i);
-      } catch (...) {
-        const std::lock_guard guard(mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    }
+    while (const auto i = shares.next(thread)) task.run(*i);
   }
 };
 
 void ThreadTeam::run(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
-  Loop loop{TaskShares(count, threads_, order), task, {}, {}};
+  Loop loop{TaskShares(count, threads_, order), GuardedTask(task)};
   loop_ = &loop;
   const std::uint64_t number = number_of(state_.load(std::memory_order_relaxed)) + 1;
   announce(number << kNumberBits | kOpen);
@@ -101,12 +102,10 @@ void ThreadTeam::run(std::size_t count, FunctionRef<void(std::size_t i)> task, T
   state_.fetch_and(~kOpen, std::memory_order_relaxed);
   wait_for_others();
   loop_ = nullptr;
-  if (loop.failure) std::rethrow_exception(loop.failure);
+  loop.task.rethrow();
 }
 
-void ThreadTeam::dismiss() {
-  announce(state_.load(std::memory_order_relaxed) | kDismissed);
-}
+void ThreadTeam::dismiss() { announce(state_.load(std::memory_order_relaxed) | kDismissed); }
 
 void ThreadTeam::serve(int thread) {
   std::uint64_t state = 0;

@@ -2,6 +2,7 @@
 
 #include <octet/core/parallel.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -9,13 +10,29 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 namespace octet::detail {
 
+/// A loop's task. Its exceptions must not leave the threads of a region: the first one is carried
+/// out by hand.
+class GuardedTask {
+ public:
+  explicit GuardedTask(FunctionRef<void(std::size_t i)> task) : task_(task) {}
+  void run(std::size_t i);
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  FunctionRef<void(std::size_t i)> task_;
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
 /// Tasks that threads share out. Each thread has neighbours of its own, the same ones in every loop
 /// of as many tasks, so that what they touch stays in its caches; who is done takes from the
-/// others' far ends.
+/// others' far ends. Nothing is allocated: where there are more threads than shares, some have one
+/// together.
 class TaskShares {
  public:
   TaskShares(std::size_t count, std::size_t threads, TaskOrder order);
@@ -31,9 +48,12 @@ class TaskShares {
     std::atomic<Range> left;
   };
 
+  static constexpr std::size_t kMostShares = 32;
+
   static std::optional<std::size_t> take(Share& share, bool first);
 
-  std::vector<Share> shares_;
+  std::array<Share, kMostShares> shares_;
+  std::size_t size_;
   TaskOrder order_;
 };
 
