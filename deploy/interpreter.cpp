@@ -34,10 +34,10 @@ std::size_t kept_bytes(const IntegerModel& model, const Operator& op) {
   constexpr std::size_t kPanel = 32;
   constexpr std::size_t kGroup = 4;
   constexpr std::size_t kBytesPerUnit = 32;
-  if (op.code != OpCode::fully_connected) return 0;
+  if (op.code != OpCode::fully_connected && op.code != OpCode::conv_2d) return 0;
   const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
   const auto units = static_cast<std::size_t>(weights.shape[0]);
-  const auto depth = static_cast<std::size_t>(weights.shape[1]);
+  const auto depth = static_cast<std::size_t>(weights.shape.back());
   return size_of(weights.dtype) * (units + kPanel) * (depth + kGroup) + kBytesPerUnit * units;
 }
 

@@ -92,27 +92,36 @@ TEST(MemoryBound, AModelRunsInWhatItMayTake) {
   interpreter.invoke();
 }
 
-TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
+/// A chain of 3000 dense operators of this kind, all on the same weights [1000, 1000].
+IntegerModel with_shared_weights(OpCode code) {
+  const bool conv = code == OpCode::conv_2d;
+  const std::vector<std::int32_t> shape =
+      conv ? std::vector<std::int32_t>{1, 1, 1, 1000} : std::vector<std::int32_t>{1, 1000};
   ModelBuilder b;
-  Draw draw(1);
-  std::int32_t x = b.activation("x", {1, 1000}, DType::int8, quant(0.01F, 0));
+  std::int32_t x = b.activation("x", shape, DType::int8, quant(0.01F, 0));
   b.model.inputs = {x};
-  DenseSpec spec;
-  spec.units = 1000;
-  const std::int32_t first = add_dense(b, x, spec, draw);
-  const Operator dense = b.model.operators[0];
-  x = first;
+  const std::int32_t weights = b.constant(
+      "w",
+      conv ? std::vector<std::int32_t>{1000, 1, 1, 1000} : std::vector<std::int32_t>{1000, 1000},
+      DType::int8, std::vector<std::int8_t>(1000000, 3), quant(0.01F, 0));
   for (int i = 0; i < 3000; ++i) {
-    const std::int32_t y = b.activation("y", {1, 1000}, DType::int8, quant(0.01F, 0));
-    b.op(OpCode::fully_connected, {x, dense.inputs[1]}, y);
+    const std::int32_t y = b.activation("y", shape, DType::int8, quant(0.01F, 0));
+    b.op(code, {x, weights}, y);
     x = y;
   }
   b.model.outputs = {x};
-  const std::size_t peak = peak_of([&] {
-    expect_mentions(message_of<InvalidArgument>([&] { Interpreter{b.model}; }),
-                    "the weights of 3001 operators");
-  });
-  EXPECT_LT(peak, 20 * kMiB);
+  return b.model;
+}
+
+TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
+  for (const OpCode code : {OpCode::fully_connected, OpCode::conv_2d}) {
+    const IntegerModel model = with_shared_weights(code);
+    const std::size_t peak = peak_of([&] {
+      expect_mentions(message_of<InvalidArgument>([&] { Interpreter{model}; }),
+                      "the weights of 3000 operators");
+    });
+    EXPECT_LT(peak, 20 * kMiB) << to_string(code);
+  }
 }
 
 TEST(MemoryBound, AModelOfTooManyOperatorsIsRefused) {
