@@ -164,11 +164,21 @@ void Interpreter::Impl::check_memory(Index new_batch) const {
   }
 }
 
+std::size_t Interpreter::Impl::thread_bytes() const {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const bool on_samples = batched[at(model->operators[i].inputs[0])];
+    most = std::max(most, kernels[i]->thread_bytes(on_samples ? block : 1));
+  }
+  return most * static_cast<std::size_t>(num_threads());
+}
+
 void Interpreter::Impl::check_total(std::size_t planned) const {
-  if (planned <= max_bytes - kernel_bytes) return;
+  const std::size_t needed = planned + thread_bytes() + kernel_bytes;
+  if (needed <= max_bytes) return;
   throw InvalidArgument(
       fmt::format("Interpreter: a batch of {} needs {} bytes, more than the {} that are allowed",
-                  batch, planned + kernel_bytes, max_bytes));
+                  batch, needed, max_bytes));
 }
 
 void Interpreter::Impl::plan(Index new_batch) {

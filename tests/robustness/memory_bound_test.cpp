@@ -124,6 +124,34 @@ TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
   }
 }
 
+TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
+  // 40 rows of one value each, and a million units: the sums of a tile are 4 bytes a code.
+  constexpr std::int32_t kRows = 40;
+  constexpr std::int32_t kUnits = 1000000;
+  ModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, kRows}, DType::int8, quant(0.01F, 0));
+  b.model.inputs = {x};
+  const std::int32_t rows = b.activation("rows", {kRows, 1}, DType::int8, quant(0.01F, 0));
+  b.op(OpCode::reshape, {x}, rows).new_shape = {-1, 1};
+  const std::int32_t w = b.constant("w", {kUnits, 1}, DType::int8,
+                                    std::vector<std::int8_t>(kUnits, 3), quant(0.01F, 0));
+  const std::int32_t y = b.activation("y", {kRows, kUnits}, DType::int8, quant(0.01F, 0));
+  b.op(OpCode::fully_connected, {rows, w}, y);
+  b.model.outputs = {y};
+  int ran = 0;
+  for (const std::size_t limit : {100 * kMiB, 2000 * kMiB}) {
+    const std::size_t peak = peak_of([&] {
+      try {
+        Interpreter(b.model, {.max_bytes = limit}).invoke();
+        ++ran;
+      } catch (const InvalidArgument&) {
+      }
+    });
+    EXPECT_LT(peak, limit + kMiB);
+  }
+  EXPECT_EQ(ran, 1);
+}
+
 TEST(MemoryBound, AModelOfTooManyOperatorsIsRefused) {
   ModelBuilder b;
   const QuantParams q = quant(0.1F, 0);
