@@ -34,10 +34,10 @@ std::size_t kept_bytes(const IntegerModel& model, const Operator& op) {
   constexpr std::size_t kPanel = 32;
   constexpr std::size_t kGroup = 4;
   constexpr std::size_t kBytesPerUnit = 32;
-  if (op.code != OpCode::fully_connected) return 0;
+  if (op.code != OpCode::fully_connected && op.code != OpCode::conv_2d) return 0;
   const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
   const auto units = static_cast<std::size_t>(weights.shape[0]);
-  const auto depth = static_cast<std::size_t>(weights.shape[1]);
+  const auto depth = static_cast<std::size_t>(weights.shape.back());
   return size_of(weights.dtype) * (units + kPanel) * (depth + kGroup) + kBytesPerUnit * units;
 }
 
@@ -164,11 +164,21 @@ void Interpreter::Impl::check_memory(Index new_batch) const {
   }
 }
 
+std::size_t Interpreter::Impl::thread_bytes() const {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const bool on_samples = batched[at(model->operators[i].inputs[0])];
+    most = std::max(most, kernels[i]->thread_bytes(on_samples ? block : 1));
+  }
+  return most * static_cast<std::size_t>(num_threads());
+}
+
 void Interpreter::Impl::check_total(std::size_t planned) const {
-  if (planned <= max_bytes - kernel_bytes) return;
+  const std::size_t needed = planned + thread_bytes() + kernel_bytes;
+  if (needed <= max_bytes) return;
   throw InvalidArgument(
       fmt::format("Interpreter: a batch of {} needs {} bytes, more than the {} that are allowed",
-                  batch, planned + kernel_bytes, max_bytes));
+                  batch, needed, max_bytes));
 }
 
 void Interpreter::Impl::plan(Index new_batch) {

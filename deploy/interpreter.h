@@ -23,8 +23,9 @@ struct InterpreterOptions {
   Index batch = 1;
   /// Gives every tensor memory of its own, so that all of them can be read after invoke().
   bool keep_tensors = false;
-  /// The most memory that the model may ask for beside its own constants: tensors, scratch and
-  /// packed weights. Where not given: 1 GiB, or 16 times the constants where that is more.
+  /// The most memory that the model may ask for beside its own constants: tensors, packed weights,
+  /// and the sums that each thread keeps. Where not given: 1 GiB, or 16 times the constants where
+  /// that is more.
   std::optional<std::size_t> max_bytes{};
 };
 
@@ -71,7 +72,7 @@ class Interpreter {
   /// Plans memory anew for `batch` samples; tensors lose their values. Throws InvalidArgument as
   /// the constructor does, and nothing has changed then.
   void resize_batch(Index batch);
-  /// Bytes of the memory plan: tensors and scratch, without constants.
+  /// Bytes of the memory plan: tensors, without constants.
   std::size_t arena_bytes() const;
 
   /// The elements of the i-th input or output, all samples end to end. Throws InvalidArgument where

@@ -29,6 +29,8 @@ struct Interpreter::Impl {
   void plan(Index new_batch);
   void check_memory(Index new_batch) const;
   void check_total(std::size_t planned) const;
+  /// What the threads keep beside tensors and weights.
+  std::size_t thread_bytes() const;
   void cut(Index new_batch);
   std::vector<detail::MemoryUse> memory_uses(bool of_lane) const;
   void place_tensors(const detail::MemoryPlan& shared, const detail::MemoryPlan& of_lane);

@@ -21,6 +21,9 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
+  /// Bytes that each thread keeps at most for run() of so many samples.
+  virtual std::size_t thread_bytes(Index /*samples*/) const { return 0; }
+
   /// Computes `samples` samples of the model's own shapes, laid end to end. Does not throw, and
   /// allocates only what a thread keeps for the next call.
   virtual void run(Index samples, const std::byte* in, std::byte* out) const = 0;

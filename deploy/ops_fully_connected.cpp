@@ -54,6 +54,10 @@ class FullyConnected final : public Kernel {
     n_.weights = {};
   }
 
+  std::size_t thread_bytes(Index samples) const override {
+    return gemm_s8_thread_bytes(samples * n_.rows, weights_);
+  }
+
   void run(Index samples, const std::byte* in, std::byte* out) const override {
     const auto* x = reinterpret_cast<const std::int8_t*>(in);
     auto* y = reinterpret_cast<std::int8_t*>(out);

@@ -56,7 +56,10 @@ template <class T, class Tag>
 class Lent {
  public:
   explicit Lent(std::size_t size) : memory_(std::move(spare())) {
-    if (memory_.size() < size) memory_.resize(size);
+    if (memory_.size() >= size) return;
+    // Nobody wants the old bytes: the new ones are neither beside them nor twice as many.
+    memory_ = {};
+    memory_.resize(size);
   }
   ~Lent() { spare() = std::move(memory_); }
   Lent(const Lent&) = delete;
@@ -250,6 +253,15 @@ void multiply_rows(const PackedS8& w, Index count, const std::uint8_t* x, Index 
   }
 }
 
+Index row_bytes(const PackedS8& w) {
+  return depth_of(w.kernel_table(), w.depth()) * w.kernel_table().s8_x_bytes;
+}
+
+Index chunk_rows(const PackedS8& w) {
+  const bool cached = w.rows() * w.depth() * w.kernel_table().s8_w_bytes <= kCachedBytes;
+  return w.kernel_table().s8_rows * (cached ? 1 : kTilesPerPanel);
+}
+
 /// The product by chunks of rows: their sums go to `acc`, or where that is null to memory that the
 /// next chunk overwrites; then to `take`.
 void run(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
@@ -259,7 +271,7 @@ void run(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
   assert(start.empty() || static_cast<Index>(start.size()) == w.rows());
   const KernelTable& table = w.kernel_table();
   const Index n = w.rows();
-  const Index x_bytes = depth_of(table, w.depth()) * table.s8_x_bytes;
+  const Index x_bytes = row_bytes(w);
   Lent<std::int32_t, struct StartsTag> starts(static_cast<std::size_t>(n + kMaxCols));
   fill_starts(w, start, starts.data());
   const auto run_rows = [&](std::size_t begin, std::size_t end) {
@@ -276,8 +288,7 @@ void run(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
     }
     if (take) take(first, first + count, sums);
   };
-  const bool cached = n * w.depth() * table.s8_w_bytes <= kCachedBytes;
-  const Index rows_per_chunk = table.s8_rows * (cached ? 1 : kTilesPerPanel);
+  const Index rows_per_chunk = chunk_rows(w);
   const bool parallel = m * n * w.depth() >= kParallelWork;
   const auto run_chunks = [&](std::size_t begin, std::size_t end) {
     const auto step = static_cast<std::size_t>(rows_per_chunk);
@@ -301,6 +312,14 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
              std::span<const std::int32_t> start,
              FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take) {
   run(m, x, x_stride, w, start, nullptr, take);
+}
+
+std::size_t gemm_s8_thread_bytes(Index m, const PackedS8& w) {
+  const Index rows = std::min(m, chunk_rows(w));
+  const Index numbers = rows * w.rows() + w.rows() + kMaxCols;
+  const Index lines = rows * row_bytes(w) / static_cast<Index>(sizeof(CacheLine)) + 1;
+  return static_cast<std::size_t>(numbers) * sizeof(std::int32_t) +
+         static_cast<std::size_t>(lines) * sizeof(CacheLine);
 }
 
 }  // namespace octet

@@ -71,4 +71,8 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
              std::span<const std::int32_t> start,
              FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take);
 
+/// Bytes that each thread keeps at most, for products to come, once it has worked on one of m rows
+/// whose sums are given to `take`.
+std::size_t gemm_s8_thread_bytes(Index m, const PackedS8& w);
+
 }  // namespace octet

@@ -92,27 +92,64 @@ TEST(MemoryBound, AModelRunsInWhatItMayTake) {
   interpreter.invoke();
 }
 
-TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
+/// A chain of 3000 dense operators of this kind, all on the same weights [1000, 1000].
+IntegerModel with_shared_weights(OpCode code) {
+  const bool conv = code == OpCode::conv_2d;
+  const std::vector<std::int32_t> shape =
+      conv ? std::vector<std::int32_t>{1, 1, 1, 1000} : std::vector<std::int32_t>{1, 1000};
   ModelBuilder b;
-  Draw draw(1);
-  std::int32_t x = b.activation("x", {1, 1000}, DType::int8, quant(0.01F, 0));
+  std::int32_t x = b.activation("x", shape, DType::int8, quant(0.01F, 0));
   b.model.inputs = {x};
-  DenseSpec spec;
-  spec.units = 1000;
-  const std::int32_t first = add_dense(b, x, spec, draw);
-  const Operator dense = b.model.operators[0];
-  x = first;
+  const std::int32_t weights = b.constant(
+      "w",
+      conv ? std::vector<std::int32_t>{1000, 1, 1, 1000} : std::vector<std::int32_t>{1000, 1000},
+      DType::int8, std::vector<std::int8_t>(1000000, 3), quant(0.01F, 0));
   for (int i = 0; i < 3000; ++i) {
-    const std::int32_t y = b.activation("y", {1, 1000}, DType::int8, quant(0.01F, 0));
-    b.op(OpCode::fully_connected, {x, dense.inputs[1]}, y);
+    const std::int32_t y = b.activation("y", shape, DType::int8, quant(0.01F, 0));
+    b.op(code, {x, weights}, y);
     x = y;
   }
   b.model.outputs = {x};
-  const std::size_t peak = peak_of([&] {
-    expect_mentions(message_of<InvalidArgument>([&] { Interpreter{b.model}; }),
-                    "the weights of 3001 operators");
-  });
-  EXPECT_LT(peak, 20 * kMiB);
+  return b.model;
+}
+
+TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
+  for (const OpCode code : {OpCode::fully_connected, OpCode::conv_2d}) {
+    const IntegerModel model = with_shared_weights(code);
+    const std::size_t peak = peak_of([&] {
+      expect_mentions(message_of<InvalidArgument>([&] { Interpreter{model}; }),
+                      "the weights of 3000 operators");
+    });
+    EXPECT_LT(peak, 20 * kMiB) << to_string(code);
+  }
+}
+
+TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
+  // 40 rows of one value each, and a million units: the sums of a tile are 4 bytes a code.
+  constexpr std::int32_t kRows = 40;
+  constexpr std::int32_t kUnits = 1000000;
+  ModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, kRows}, DType::int8, quant(0.01F, 0));
+  b.model.inputs = {x};
+  const std::int32_t rows = b.activation("rows", {kRows, 1}, DType::int8, quant(0.01F, 0));
+  b.op(OpCode::reshape, {x}, rows).new_shape = {-1, 1};
+  const std::int32_t w = b.constant("w", {kUnits, 1}, DType::int8,
+                                    std::vector<std::int8_t>(kUnits, 3), quant(0.01F, 0));
+  const std::int32_t y = b.activation("y", {kRows, kUnits}, DType::int8, quant(0.01F, 0));
+  b.op(OpCode::fully_connected, {rows, w}, y);
+  b.model.outputs = {y};
+  int ran = 0;
+  for (const std::size_t limit : {100 * kMiB, 2000 * kMiB}) {
+    const std::size_t peak = peak_of([&] {
+      try {
+        Interpreter(b.model, {.max_bytes = limit}).invoke();
+        ++ran;
+      } catch (const InvalidArgument&) {
+      }
+    });
+    EXPECT_LT(peak, limit + kMiB);
+  }
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(MemoryBound, AModelOfTooManyOperatorsIsRefused) {
