@@ -2,6 +2,7 @@
 
 #include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/passes.h>
+#include <octet/core/kernels/reals_loops.h>
 
 // The loops of Passes, for the source of each code path to include: plain enough for the compiler
 // to make vectors of. Everything here is static or always inlined, and nothing of the standard

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <octet/core/kernels/passes.h>
+
+#include <cstddef>
+
+// The loop that makes a float panel of packed codes. As plain as those of passes_loops.h.
+
+namespace octet::passes {
+
+/// `valid` codes of one column of a panel, from row k0 on, as lay_out has laid them.
+template <int Columns, int Group, class Code>
+[[gnu::always_inline]] static inline void gather_codes(const PanelPart& part, int column, int valid,
+                                                       Code* __restrict out) {
+  const auto* panel = reinterpret_cast<const Code*>(part.codes);
+  if constexpr (Group == 0) {
+    __builtin_memcpy(out, panel + column * part.depth + part.k0,
+                     static_cast<std::size_t>(valid) * sizeof(Code));
+  } else {
+    const Code* from = panel + part.k0 * Columns + column * Group;
+#pragma GCC unroll 8
+    for (int i = 0; i < valid; i += Group) {
+      __builtin_memcpy(out + i, from + i * Columns, Group * sizeof(Code));
+    }
+  }
+}
+
+template <int FloatColumns, int Columns, int Group, class Code>
+static void pack_reals(const PanelPart& part, float* __restrict panel) {
+  // All columns before any becomes floats: what is read at once after it was written in parts
+  // waits for that.
+  Code codes[Columns * FloatColumns];
+  for (int r = 0; r < part.rows; ++r) {
+    Code* row = codes + r * FloatColumns;
+    if (part.valid == FloatColumns) {
+      gather_codes<Columns, Group>(part, part.first + r, FloatColumns, row);
+    } else {
+      __builtin_memset(row, 0, FloatColumns * sizeof(Code));
+      gather_codes<Columns, Group>(part, part.first + r, part.valid, row);
+    }
+  }
+  for (int r = 0; r < part.rows; ++r) {
+    const float scale = part.scales[r];
+#pragma GCC unroll 1
+    for (int i = 0; i < FloatColumns; ++i) {
+      panel[r * FloatColumns + i] = static_cast<float>(codes[r * FloatColumns + i]) * scale;
+    }
+  }
+}
+
+}  // namespace octet::passes
