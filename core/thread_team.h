@@ -41,7 +41,8 @@ class TaskShares {
   std::optional<std::size_t> next(std::size_t thread);
 
  private:
-  struct Range {
+  // Aligned as a whole, so that its atomic needs no lock.
+  struct alignas(8) Range {
     std::uint32_t begin, end;
   };
   struct alignas(64) Share {
