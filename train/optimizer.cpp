@@ -146,13 +146,23 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
       std::fmod(step, 2.0) == 0.0 ? TaskOrder::ascending : TaskOrder::descending;
   const auto run_piece = [&](Piece& piece) {
     const Target& target = targets[piece.target];
-    std::vector<std::span<float>> slots;
-    for (const auto& slot : target.slots) slots.push_back(slot.subspan(piece.begin, piece.size));
-    const std::span<float> values = target.values.subspan(piece.begin, piece.size);
     std::shared_ptr<float[]> computed;
-    update(values, gradient_piece(target.tensor.grad(), piece, computed), slots, learning_rate,
-           step);
-    if (target.limits_wanted) piece.limits = min_max(values);
+    const std::span<const float> gradient = gradient_piece(target.tensor.grad(), piece, computed);
+    std::vector<std::span<float>> slots(target.slots.size());
+    // A part at a time: limits are measured of what is still in the cache.
+    for (std::size_t at = 0; at < piece.size; at += kGrain) {
+      const std::size_t begin = piece.begin + at;
+      const std::size_t size = std::min(kGrain, piece.size - at);
+      for (std::size_t s = 0; s < slots.size(); ++s) {
+        slots[s] = target.slots[s].subspan(begin, size);
+      }
+      const std::span<float> values = target.values.subspan(begin, size);
+      update(values, gradient.subspan(at, size), slots, learning_rate, step);
+      if (!target.limits_wanted) continue;
+      const MinMax limits = min_max(values);
+      if (at == 0) piece.limits = limits;
+      piece.limits.include(limits);
+    }
   };
   const std::vector<std::size_t> begins = tasks_of(pieces);
   parallel_tasks(

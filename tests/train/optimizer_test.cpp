@@ -294,25 +294,32 @@ TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {
 }
 
 TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
-  Tensor w = Tensor::normal({300, 70}, Random(4)).set_requires_grad(true);
-  Sgd sgd;
-  const auto step = [&] {
-    Tensor gradient = Tensor::normal(w.shape(), Random(6));
-    // The limits lie in different pieces.
-    gradient.span().front() = 100.0F;
-    gradient.span().back() = -100.0F;
-    w.mutable_grad() = gradient;
-    sgd.step({{"w", w}}, 0.5F);
-  };
-  step();
-  EXPECT_FALSE(w.has_limits());
-  EXPECT_GT(w.limits().max, 1.0F);
-  step();
-  ASSERT_TRUE(w.has_limits());
-  const MinMax kept = w.limits();
-  const MinMax measured = min_max(std::as_const(w).span());
-  EXPECT_EQ(kept.min, measured.min);
-  EXPECT_EQ(kept.max, measured.max);
+  // In several pieces, or in one of which a part at a time is moved and measured.
+  for (const bool pending : {false, true}) {
+    Tensor w = Tensor::normal({300, 170}, Random(4)).set_requires_grad(true);
+    Tensor expected = w.clone();
+    Sgd sgd;
+    const auto step = [&] {
+      Tensor gradient = Tensor::normal(w.shape(), Random(6));
+      // The limits lie in different pieces.
+      gradient.span().front() = 100.0F;
+      gradient.span().back() = -100.0F;
+      for (Index i = 0; i < w.size(); ++i) expected.data()[i] -= 0.5F * gradient.data()[i];
+      w.mutable_grad() =
+          pending ? pending_gradient(gradient, static_cast<std::size_t>(w.size())) : gradient;
+      sgd.step({{"w", w}}, 0.5F);
+    };
+    step();
+    EXPECT_FALSE(w.has_limits());
+    EXPECT_GT(w.limits().max, 1.0F);
+    step();
+    ASSERT_TRUE(w.has_limits());
+    const MinMax kept = w.limits();
+    const MinMax measured = min_max(std::as_const(expected).span());
+    EXPECT_EQ(kept.min, measured.min);
+    EXPECT_EQ(kept.max, measured.max);
+    EXPECT_TRUE(std::ranges::equal(std::as_const(w).span(), std::as_const(expected).span()));
+  }
 }
 
 TEST(ClipGradients, ScalesToTheNormAndNoFurther) {
