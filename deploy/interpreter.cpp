@@ -17,7 +17,9 @@ constexpr std::size_t kMaxTensorBytes = (std::size_t{1} << 31U) - 1;
 constexpr std::size_t kUsualMaxBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxBytesPerConstant = 16;
 constexpr Index kLeastBlock = 32;
-constexpr Index kMostBlock = 128;
+constexpr Index kMostBlock = 384;
+/// A tensor of a block takes no more than that, where it is not of fewer than kLeastBlock samples.
+constexpr std::size_t kBlockBytes = std::size_t{400} << 10U;
 
 Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
@@ -91,8 +93,13 @@ void Interpreter::Impl::count_constants() {
 }
 
 void Interpreter::Impl::make_kernels() {
+  std::size_t most = 0;
   for (std::size_t i = 0; i < model->operators.size(); ++i) {
     const Operator& op = model->operators[i];
+    if (const std::size_t kept = kept_bytes(*model, op); kept > most) {
+      most = kept;
+      longest = i;
+    }
     try {
       kernels.push_back(detail::make_kernel({*model, op, rounding}));
     } catch (const Error& error) {
@@ -113,7 +120,13 @@ void Interpreter::Impl::cut(Index new_batch) {
   const auto threads = static_cast<Index>(num_threads());
   lanes = static_cast<std::size_t>(std::clamp<Index>(batch / kLeastBlock, 1, threads));
   const Index of_lane = divided_up(batch, static_cast<Index>(lanes));
-  const Index of_block = divided_up(of_lane, divided_up(of_lane, kMostBlock));
+  std::size_t largest = 1;
+  for (std::size_t i = 0; i < batched.size(); ++i) {
+    if (batched[i]) largest = std::max(largest, sample_bytes(static_cast<std::int32_t>(i)));
+  }
+  const auto fitting = static_cast<Index>(kBlockBytes / largest) / kLeastBlock * kLeastBlock;
+  const Index most = std::clamp(fitting, kLeastBlock, kMostBlock);
+  const Index of_block = divided_up(of_lane, divided_up(of_lane, most));
   block = std::min(batch, divided_up(of_block, kLeastBlock) * kLeastBlock);
   lanes = std::min(lanes, static_cast<std::size_t>(divided_up(batch, block)));
   per_lane.assign(model->tensors.size(), false);
@@ -233,14 +246,28 @@ std::size_t Interpreter::Impl::offset(std::int32_t tensor, Index first, std::siz
   return batched[at(tensor)] ? static_cast<std::size_t>(first) * sample_bytes(tensor) : 0;
 }
 
+std::span<const std::byte> Interpreter::Impl::read_after(Index first) const {
+  const std::int32_t input = model->inputs.empty() ? -1 : model->inputs[0];
+  const Index next = first + static_cast<Index>(lanes) * block;
+  static const bool nopf = getenv("NOPF") != nullptr;
+  if (nopf || input < 0 || next >= batch) return {};
+  const auto samples = static_cast<std::size_t>(std::min(block, batch - next));
+  return {readable[at(input)] + offset(input, next, 0), samples * sample_bytes(input)};
+}
+
 void Interpreter::Impl::run_operators(bool on_samples, Index first, Index count, std::size_t lane) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
     const std::int32_t in = op.inputs[0];
     const std::int32_t out = op.outputs[0];
     if (batched[at(in)] != on_samples) continue;
-    kernels[i]->run(count, readable[at(in)] + offset(in, first, lane),
-                    writable[at(out)] + offset(out, first, lane));
+    const std::byte* from = readable[at(in)] + offset(in, first, lane);
+    std::byte* to = writable[at(out)] + offset(out, first, lane);
+    if (on_samples && i == longest) {
+      kernels[i]->run_fetching(count, from, to, read_after(first));
+    } else {
+      kernels[i]->run(count, from, to);
+    }
   }
 }
 

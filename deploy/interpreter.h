@@ -107,6 +107,8 @@ class Interpreter {
   /// of the first output, the first where several are equal. Throws InvalidArgument where `values`
   /// is no whole number of samples or the model has several inputs.
   std::vector<std::int32_t> predict(std::span<const float> values);
+  /// The same of x = byte / 255, mostly without making floats.
+  std::vector<std::int32_t> predict_bytes(std::span<const std::uint8_t> bytes);
 
  private:
   struct Impl;

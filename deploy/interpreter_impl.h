@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/deploy/kernel.h>
 #include <octet/deploy/memory_plan.h>
@@ -35,6 +36,8 @@ struct Interpreter::Impl {
   std::vector<detail::MemoryUse> memory_uses(bool of_lane) const;
   void place_tensors(const detail::MemoryPlan& shared, const detail::MemoryPlan& of_lane);
   void invoke();
+  /// What the lane reads after its block from sample `first` on; nothing where that was its last.
+  std::span<const std::byte> read_after(Index first) const;
   /// Runs the operators that work on samples, or those on constants, for samples from `first` on.
   void run_operators(bool on_samples, Index first, Index count, std::size_t lane);
   /// Bytes from the tensor's start to its sample `first`, or to its block of this lane.
@@ -48,7 +51,10 @@ struct Interpreter::Impl {
   TensorDetails details(std::int32_t index) const;
   std::vector<TensorDetails> details(const std::vector<std::int32_t>& indices) const;
 
-  /// Puts whole samples into the first input.
+  /// The class of each sample of `size` values: `set(begin, end)` puts values of whole samples into
+  /// the first input.
+  std::vector<std::int32_t> labels_of(std::size_t size,
+                                      FunctionRef<void(std::size_t begin, std::size_t end)> set);
   void set_input(std::span<const float> values);
   template <class Code>
   void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
@@ -70,6 +76,8 @@ struct Interpreter::Impl {
   std::vector<bool> computed;
   std::vector<bool> batched;
   std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  /// The operator with the most weights: the longest to run.
+  std::size_t longest = 0;
   /// What the kernels keep of their constants, and what that and the arena may come to.
   std::size_t kernel_bytes = 0;
   std::size_t max_bytes = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/interpreter_impl.h>
 
@@ -176,26 +178,52 @@ std::int32_t Interpreter::Impl::label(Index sample) const {
   }
 }
 
-std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
-  const auto size = static_cast<std::size_t>(model().tensors[Impl::at(model().inputs[0])].size());
-  if (model().inputs.size() != 1 || values.size() % size != 0) {
+std::vector<std::int32_t> Interpreter::Impl::labels_of(
+    std::size_t size, FunctionRef<void(std::size_t begin, std::size_t end)> set) {
+  const auto of_sample = static_cast<std::size_t>(model->tensors[at(model->inputs[0])].size());
+  if (model->inputs.size() != 1 || size % of_sample != 0) {
     throw InvalidArgument(
         fmt::format("predict: expected one input and samples of {} values, found {} inputs and {} "
                     "values",
-                    size, model().inputs.size(), values.size()));
+                    of_sample, model->inputs.size(), size));
   }
-  const auto per_batch = static_cast<std::size_t>(batch()) * size;
   std::vector<std::int32_t> labels;
-  labels.reserve(values.size() / size);
-  for (std::size_t begin = 0; begin < values.size(); begin += per_batch) {
-    const auto rows = values.subspan(begin, std::min(per_batch, values.size() - begin));
-    impl_->set_input(rows);
-    impl_->invoke();
-    for (std::size_t i = 0; i < rows.size() / size; ++i) {
-      labels.push_back(impl_->label(static_cast<Index>(i)));
+  labels.reserve(size / of_sample);
+  const std::size_t per_batch = static_cast<std::size_t>(batch) * of_sample;
+  for (std::size_t begin = 0; begin < size; begin += per_batch) {
+    const std::size_t end = std::min(begin + per_batch, size);
+    set(begin, end);
+    invoke();
+    for (std::size_t i = 0; i < (end - begin) / of_sample; ++i) {
+      labels.push_back(label(static_cast<Index>(i)));
     }
   }
   return labels;
+}
+
+std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
+  return impl_->labels_of(values.size(), [&](std::size_t begin, std::size_t end) {
+    impl_->set_input(values.subspan(begin, end - begin));
+  });
+}
+
+std::vector<std::int32_t> Interpreter::predict_bytes(std::span<const std::uint8_t> bytes) {
+  const std::int32_t index = checked(model().inputs, 0, "input");
+  const ModelTensor& tensor = model().tensors[Impl::at(index)];
+  if (tensor.dtype == DType::int8 && tensor.is_quantized() && !tensor.quantization.per_channel()) {
+    const ByteCodes codes(detail::stored_params(tensor), quantize_mode(rounding()));
+    auto* to = reinterpret_cast<std::int8_t*>(impl_->writable[Impl::at(index)]);
+    return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+      const auto rows = bytes.subspan(begin, end - begin);
+      codes.run(rows, std::span(to, rows.size()));
+    });
+  }
+  std::vector<float> reals;
+  return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+    reals.resize(end - begin);
+    octet::kernels().passes.bytes_to_unit(bytes.data() + begin, reals.size(), reals.data());
+    impl_->set_input(reals);
+  });
 }
 
 }  // namespace octet

@@ -27,6 +27,12 @@ class Kernel {
   /// Computes `samples` samples of the model's own shapes, laid end to end. Does not throw, and
   /// allocates only what a thread keeps for the next call.
   virtual void run(Index samples, const std::byte* in, std::byte* out) const = 0;
+  /// The same, while it fetches `soon`, which will be read next, into a cache where it can.
+  virtual void run_fetching(Index samples, const std::byte* in, std::byte* out,
+                            std::span<const std::byte> soon) const {
+    static_cast<void>(soon);
+    run(samples, in, out);
+  }
 };
 
 /// An operator of a validated model and its operands.

@@ -59,17 +59,22 @@ class FullyConnected final : public Kernel {
   }
 
   void run(Index samples, const std::byte* in, std::byte* out) const override {
+    run_fetching(samples, in, out, {});
+  }
+
+  void run_fetching(Index samples, const std::byte* in, std::byte* out,
+                    std::span<const std::byte> soon) const override {
     const auto* x = reinterpret_cast<const std::int8_t*>(in);
     auto* y = reinterpret_cast<std::int8_t*>(out);
     const auto units = static_cast<std::size_t>(n_.units);
-    gemm_s8(samples * n_.rows, x, n_.depth, weights_, start_,
-            [&](Index begin, Index end, std::int32_t* acc) {
-              const std::span sums(acc, static_cast<std::size_t>(end - begin) * units);
-              if (n_.weight_zero_point != 0) subtract_rows(x + begin * n_.depth, sums);
-              std::int8_t* codes = y + static_cast<std::size_t>(begin) * units;
-              n_.requantizer.requantize(sums, std::span(codes, sums.size()), n_.output_zero_point,
-                                        n_.range.lo, n_.range.hi);
-            });
+    const auto take = [&](Index begin, Index end, std::int32_t* acc) {
+      const std::span sums(acc, static_cast<std::size_t>(end - begin) * units);
+      if (n_.weight_zero_point != 0) subtract_rows(x + begin * n_.depth, sums);
+      std::int8_t* codes = y + static_cast<std::size_t>(begin) * units;
+      n_.requantizer.requantize(sums, std::span(codes, sums.size()), n_.output_zero_point,
+                                n_.range.lo, n_.range.hi);
+    };
+    gemm_s8(samples * n_.rows, x, n_.depth, weights_, start_, take, soon);
   }
 
  private:

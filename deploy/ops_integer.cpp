@@ -64,9 +64,9 @@ class Softmax final : public Kernel {
     auto* y = reinterpret_cast<std::int8_t*>(out);
     parallel_for(static_cast<std::size_t>(samples) * rows_, kRowsPerChunk,
                  [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t i = begin; i < end; ++i) {
-                     softmax_.run(std::span(x + i * row_, row_), std::span(y + i * row_, row_));
-                   }
+                   const std::size_t size = (end - begin) * row_;
+                   softmax_.run_rows(std::span(x + begin * row_, size),
+                                     std::span(y + begin * row_, size), row_);
                  });
   }
 

@@ -4,13 +4,14 @@
 #   coverage  lines and branches of core/quant and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads
 #   tidy      clang-tidy over files that are new or changed
+#   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 # Each prints one line. One that fails fails the script, and the end of its log is shown.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy)
+[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64)
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_requirements octet_test_requirements octet_clang_requirements || exit 1
@@ -89,6 +90,10 @@ job_tidy() {
   [ ${#files[@]} -eq 0 ] ||
     printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet \
       --warnings-as-errors='*'
+}
+
+job_aarch64() {
+  scripts/aarch64.sh && summary="kernels and interpreter on portable, neon, neon_dotprod"
 }
 
 status=0

@@ -31,4 +31,7 @@ struct RunOptions {
   Interpreter open(Index batch) const;
 };
 
+/// Batches for `samples` samples: as many at a time as are quick to run and no burden to hold.
+void resize_for(Interpreter& interpreter, std::size_t samples);
+
 }  // namespace octet::tools

@@ -2,9 +2,11 @@
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/evaluate.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,6 @@
 namespace octet::tools {
 namespace {
 
-constexpr std::size_t kBatch = 256;
 constexpr std::size_t kMostImages = 1000000000;
 
 struct EvalOptions {
@@ -22,18 +23,6 @@ struct EvalOptions {
   std::size_t limit = 0;
   bool json = false;
 };
-
-std::size_t count_correct(Interpreter& interpreter, const Dataset& images) {
-  std::size_t correct = 0;
-  for (std::size_t begin = 0; begin < images.size(); begin += kBatch) {
-    const std::size_t end = std::min(images.size(), begin + kBatch);
-    const auto labels = interpreter.predict(images.features(begin, end).span());
-    for (std::size_t i = begin; i < end; ++i) {
-      if (labels[i - begin] == images.labels()[i]) ++correct;
-    }
-  }
-  return correct;
-}
 
 void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   const ModelTensor& input =
@@ -51,12 +40,12 @@ void eval(const EvalOptions& options) {
   Dataset images = load_idx_test(options.data);
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
-  interpreter.resize_batch(static_cast<Index>(std::min(kBatch, images.size())));
+  resize_for(interpreter, images.size());
 
   const auto start = std::chrono::steady_clock::now();
-  const std::size_t correct = count_correct(interpreter, images);
+  const double accuracy = evaluate(interpreter, images).accuracy;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const double accuracy = static_cast<double>(correct) / static_cast<double>(images.size());
+  const auto correct = std::llround(accuracy * static_cast<double>(images.size()));
   if (options.json) {
     const nlohmann::ordered_json json{
         {"file", options.run.file}, {"data", images.name()},
@@ -66,7 +55,7 @@ void eval(const EvalOptions& options) {
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.2f} s\n", 100 * accuracy,
+  fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy,
              correct, images.size(), to_string(interpreter.rounding()), seconds.count());
 }
 

@@ -14,7 +14,8 @@
 namespace octet::tools {
 namespace {
 
-constexpr Index kBatch = 64;
+constexpr std::size_t kMostSamples = 1000;
+constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 
 struct RunFiles {
   RunOptions options;
@@ -59,7 +60,7 @@ void run(const RunFiles& files) {
         raw.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
   }
   const std::size_t samples = raw.size() / sample_bytes;
-  interpreter.resize_batch(std::min(kBatch, static_cast<Index>(samples)));
+  resize_for(interpreter, samples);
   write_file_atomic(files.output, run_samples(interpreter, raw, samples));
 }
 
@@ -86,6 +87,15 @@ Interpreter RunOptions::open(Index batch) const {
   options.batch = batch;
   if (!rounding.empty()) options.rounding = parse_rounding(rounding);
   return Interpreter(read_tflite(file), options);
+}
+
+void resize_for(Interpreter& interpreter, std::size_t samples) {
+  const auto batch = static_cast<std::size_t>(interpreter.batch());
+  const std::size_t of_sample =
+      (interpreter.input_bytes().size() + interpreter.output_bytes().size()) / batch;
+  const std::size_t fitting =
+      std::max<std::size_t>(kMostBytes / std::max<std::size_t>(of_sample, 1), 1);
+  interpreter.resize_batch(static_cast<Index>(std::min({samples, fitting, kMostSamples})));
 }
 
 void add_run(CLI::App& app) {

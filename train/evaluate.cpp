@@ -13,7 +13,7 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kRowsPerPass = 1000;
-constexpr Index kInterpreterBatch = 250;
+constexpr Index kInterpreterBatch = kRowsPerPass;
 
 /// Runs `predict_rows` on pieces of the data set and scores the result.
 template <class Predict>
@@ -23,7 +23,7 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
   std::size_t right = 0;
   const auto add_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
-    const Labels predicted = predict_rows(data.features(begin, end));
+    const Labels predicted = predict_rows(begin, end);
     // Examples of another size can be a whole number of an interpreter's samples all the same.
     if (predicted.size() != end - begin) {
       throw InvalidArgument(fmt::format(
@@ -74,14 +74,22 @@ Labels predict(const Sequential& model, const Tensor& features) {
 
 Evaluation evaluate(const Sequential& model, const Dataset& data) {
   refresh_kernel_ranges(model);
-  return evaluate_in_pieces(data,
-                            [&](const Tensor& features) { return predict_rows(model, features); });
+  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
+    return predict_rows(model, data.features(begin, end));
+  });
 }
 
 Evaluation evaluate(const IntegerModel& model, const Dataset& data) {
   Interpreter interpreter(model, {.batch = kInterpreterBatch});
-  return evaluate_in_pieces(
-      data, [&](const Tensor& features) { return interpreter.predict(features.span()); });
+  return evaluate(interpreter, data);
+}
+
+Evaluation evaluate(Interpreter& interpreter, const Dataset& data) {
+  const auto size = static_cast<std::size_t>(data.example_shape().size());
+  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
+    if (data.bytes().empty()) return interpreter.predict(data.features(begin, end).span());
+    return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
+  });
 }
 
 std::size_t count_differing(const Evaluation& a, const Evaluation& b) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/deploy/integer_model.h>
+#include <octet/deploy/interpreter.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/dataset.h>
 
@@ -25,6 +26,7 @@ Evaluation evaluate(const Sequential& model, const Dataset& data);
 /// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
 /// examples and of the model's input differ.
 Evaluation evaluate(const IntegerModel& model, const Dataset& data);
+Evaluation evaluate(Interpreter& interpreter, const Dataset& data);
 
 /// In how many rows two evaluations of one data set differ.
 std::size_t count_differing(const Evaluation& a, const Evaluation& b);

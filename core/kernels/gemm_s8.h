@@ -3,6 +3,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,6 +40,8 @@ class PackedS8 {
   /// For the kernels: the panels, and the code path that they are laid out for.
   const std::int8_t* data() const { return data_.get(); }
   const KernelTable& kernel_table() const { return *kernels_; }
+  /// depth(), filled up as the tiles want it; never 0.
+  Index padded_depth() const;
 
  private:
   Index n_ = 0;
@@ -66,10 +69,12 @@ void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, s
              FunctionRef<void(Index begin, Index end)> rows_done = {});
 
 /// The same where no one needs all sums at once: those of rows [begin, end) are given to `take`,
-/// which may change them, and their memory is then used again.
+/// which may change them, and their memory is then used again. `soon` is memory that will be read
+/// next: it is fetched into the second-level cache meanwhile.
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w,
              std::span<const std::int32_t> start,
-             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take);
+             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take,
+             std::span<const std::byte> soon = {});
 
 /// Bytes that each thread keeps at most, for products to come, once it has worked on one of m rows
 /// whose sums are given to `take`.

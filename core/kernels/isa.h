@@ -3,6 +3,7 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/core/shape.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,42 @@ struct TileSums {
   Index from_stride;
   float* to;
   Index to_stride;
+};
+
+/// One tile of an int8 product: sums[r, j] = start[j] + sum over k of x[r, k] * panel[k, j], modulo
+/// 2^32, for r < rows <= s8_rows and the columns of a panel.
+struct S8Tile {
+  int rows = 0;
+  int cols = 0;
+  /// A multiple of s8_depth_step.
+  Index depth = 0;
+  /// Prepared rows, bytes apart.
+  const std::uint8_t* x = nullptr;
+  Index x_stride = 0;
+  const std::int8_t* panel = nullptr;
+  const std::int32_t* start = nullptr;
+  std::int32_t* sums = nullptr;
+  Index sums_stride = 0;
+  /// Memory to be fetched meanwhile, as far as there is time: at every s8_depth_step of depth the
+  /// next `soon_step` bytes.
+  const std::byte* soon = nullptr;
+  Index soon_step = 0;
+};
+
+/// How the tiles of an int8 product are made.
+struct S8Tiles {
+  /// What is added to a code of x to fit the instruction's operand (128 where it is unsigned);
+  /// the driver takes 128 times the sum of the weights off again.
+  int offset = 0;
+  /// All s8_cols columns.
+  void (*whole)(const S8Tile& tile) = nullptr;
+  /// The first `cols` alone; or null, and the driver copies them.
+  void (*part)(const S8Tile& tile) = nullptr;
+  /// Called by the thread that is about to make tiles, and when it has made them; or null.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
+  /// Lines of `soon` that are fetched at every step.
+  int soon_lines = 0;
 };
 
 /// The inner loops of one code path. The drivers in gemm_f32.cpp and gemm_s8.cpp do the blocking.
@@ -43,21 +80,17 @@ struct KernelTable {
   int s8_group;
   /// Panels and prepared rows are filled up to a multiple of this many codes of k.
   int s8_depth_step;
-  /// What is added to a code of x to fit the instruction's operand (128 where it is unsigned);
-  /// the driver takes 128 times the sum of the weights off again.
-  int s8_offset;
   /// Bytes of one prepared code of x, and of one packed weight: 1, or 2 where they are widened.
   int s8_x_bytes;
   int s8_w_bytes;
-  /// acc[r, j] = start[j] + sum over k of x[r, k] * panel[k, j] for r < rows <= s8_rows prepared
-  /// rows of x `x_stride` bytes apart, s8_cols columns, k < depth (a multiple of s8_depth_step).
-  /// Modulo 2^32.
-  void (*s8_tile)(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-                  const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-                  Index acc_stride);
+  S8Tiles s8;
 
   /// The loops that are no products.
   Passes passes;
+
+  /// Products of at most so many rows are made by tiles of their own.
+  int s8_few_rows = 0;
+  S8Tiles s8_few = {};
 };
 
 /// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA

@@ -59,12 +59,11 @@ constexpr int kS8DepthStep = 4;
 /// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
 /// before.
 template <int R>
-void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+void s8_rows(const S8Tile& tile) {
   constexpr int kApart = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
-  const Index groups = depth / kS8Group;
+  const Index groups = tile.depth / kS8Group;
   __m256i sum[kApart][R][2];
-  const auto* first = reinterpret_cast<const __m256i*>(start);
+  const auto* first = reinterpret_cast<const __m256i*>(tile.start);
 #pragma GCC unroll 8
   for (int u = 0; u < kApart; ++u) {
 #pragma GCC unroll 8
@@ -74,13 +73,13 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     }
   }
   const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
-    const auto* p = reinterpret_cast<const __m256i*>(panel) + g * 2;
+    const auto* p = reinterpret_cast<const __m256i*>(tile.panel) + g * 2;
     const __m256i w0 = _mm256_load_si256(p);
     const __m256i w1 = _mm256_load_si256(p + 1);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       std::int32_t codes;
-      __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
+      __builtin_memcpy(&codes, tile.x + r * tile.x_stride + g * 4, 4);
       const __m256i broadcast = _mm256_set1_epi32(codes);
       sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
       sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
@@ -99,22 +98,18 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
       sum[0][r][0] = _mm256_add_epi32(sum[0][r][0], sum[u][r][0]);
       sum[0][r][1] = _mm256_add_epi32(sum[0][r][1], sum[u][r][1]);
     }
-    auto* out = reinterpret_cast<__m256i*>(acc + r * acc_stride);
+    auto* out = reinterpret_cast<__m256i*>(tile.sums + r * tile.sums_stride);
     _mm256_storeu_si256(out, sum[0][r][0]);
     _mm256_storeu_si256(out + 1, sum[0][r][1]);
   }
 }
 
 template <int R>
-void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-              Index acc_stride) {
+void s8_up_to(const S8Tile& tile) {
   if constexpr (R > 1) {
-    if (rows < R) {
-      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
-    }
+    if (tile.rows < R) return s8_up_to<R - 1>(tile);
   }
-  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
+  s8_rows<R>(tile);
 }
 
 }  // namespace
@@ -134,10 +129,9 @@ const KernelTable kAvx2Kernels
        kS8Cols,
        kS8Group,
        kS8DepthStep,
-       kS8Offset,
        kS8XBytes,
        sizeof(Weight),
-       s8_up_to<kS8Rows>,
+       {kS8Offset, s8_up_to<kS8Rows>},
        passes::all<kCols, kPackedRows, kS8Cols, kS8Group, Weight>()};
 }  // namespace detail
 

@@ -1,4 +1,5 @@
 #include <octet/core/kernels/avx512_intrinsics.h>
+#include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 #include <octet/core/kernels/tile_rows.h>
@@ -88,11 +89,21 @@ void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, f
 
 constexpr Passes passes_of_this_path(Passes passes) {
   passes.pack_code_rows = pack_code_rows;
+  passes.quantize_even = avx512::quantize<RoundMode::half_to_even>;
+  passes.quantize_away = avx512::quantize<RoundMode::half_away>;
+  passes.softmax_codes = avx512::softmax_codes;
+  passes.requantize = avx512::requantize;
+  passes.requantize_each = avx512::requantize_each;
 #if defined(OCTET_VNNI)
   passes.pack_kernel = vnni::pack_kernel;
 #endif
   return passes;
 }
+
+#if defined(OCTET_VNNI)
+/// Few rows are quicker without the tiles of AMX.
+constexpr int kFewRows = 4;
+#endif
 
 // 16 sums are enough to hide the latency of the instruction.
 constexpr int kS8Rows = 12;
@@ -102,100 +113,142 @@ constexpr Isa kIsa = Isa::avx512_vnni;
 constexpr int kS8Group = 4;
 constexpr int kS8Offset = 128;
 constexpr int kS8XBytes = 1;
+/// Groups that one turn of the loop adds to the same sums.
+constexpr int kS8Turn = 2;
+constexpr int kS8DepthStep = kS8Turn * kS8Group;
+constexpr int kSoonLines = 1;
 
 __m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
-__m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
+[[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
   // By hand: GCC 12 copies the registers of the intrinsic around, which costs a third of the speed.
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  return sum;
 }
 #else
 constexpr Isa kIsa = Isa::avx512;
 constexpr int kS8Group = 2;
 constexpr int kS8Offset = 0;
 constexpr int kS8XBytes = 2;
+constexpr int kS8Turn = 1;
+/// The rows of a kernel that are packed at a time.
+constexpr int kS8DepthStep = 4;
+constexpr int kSoonLines = 0;
 
 __m512i load_weights(const std::int8_t* p) {
   return _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
 }
-__m512i multiply_add(__m512i sum, __m512i x, __m512i w) {
-  return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w));
+[[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
+  // By hand: GCC 12 makes products ahead of their sums, for which there are not the registers.
+  __m512i product;
+  asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(sum), "=&v"(product) : "v"(x), "v"(w));
 }
 #endif
 
-/// Whole groups, and the rows of a kernel that are packed at a time.
-constexpr int kS8DepthStep = 4;
+/// One register points at so many rows, whose addresses an instruction can add up by itself: a
+/// pointer for each would be more than there are registers.
+constexpr int kRowsPerBase = 4;
 
-/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
-/// before.
-template <int R>
-void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
-  constexpr int kApart = R == 1 ? 6 : R == 2 ? 3 : R == 3 ? 2 : 1;
-  const Index groups = depth / kS8Group;
-  __m512i sum[kApart][R][2];
+/// Sums of R rows and `Vectors` vectors of columns, of which the last is stored as `stored` says.
+/// Of few, several groups at a time are summed apart: otherwise every sum waits for the one before.
+/// Of more, those of a turn go into the same sums.
+template <int R, int Vectors>
+[[gnu::always_inline]] inline void s8_rows(const S8Tile& tile, __mmask16 stored) {
+  constexpr int kChains = R * Vectors;
+  constexpr int kApart = kChains < 8 ? 12 / kChains : 1;
+  constexpr int kAtOnce = kApart == 1 ? kS8Turn : kApart;
+  constexpr int kBases = (R + kRowsPerBase - 1) / kRowsPerBase;
+  const std::uint8_t* bases[kBases];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBases; ++b) bases[b] = tile.x + b * kRowsPerBase * tile.x_stride;
+  const Index x_stride = tile.x_stride;
+  const std::int8_t* panel = tile.panel;
+  const std::byte* soon = tile.soon;
+  const Index soon_step = tile.soon_step;
+  // Copies: for all that the compiler knows, what is stored below changes the tile.
+  const std::int32_t* start = tile.start;
+  std::int32_t* sums = tile.sums;
+  const Index sums_stride = tile.sums_stride;
+  __m512i sum[kApart][R][Vectors];
 #pragma GCC unroll 16
   for (int u = 0; u < kApart; ++u) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      sum[u][r][0] = u == 0 ? _mm512_loadu_si512(start) : _mm512_setzero_si512();
-      sum[u][r][1] = u == 0 ? _mm512_loadu_si512(start + 16) : _mm512_setzero_si512();
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) sum[u][r][v] = _mm512_setzero_si512();
     }
   }
-  const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
-    const std::int8_t* p = panel + g * kS8Cols * kS8Group;
-    const __m512i w0 = load_weights(p);
-    const __m512i w1 = load_weights(p + kS8Cols / 2 * kS8Group);
+  const auto add_group = [&](int ahead, int u) __attribute__((always_inline)) {
+    const std::int8_t* p = panel + ahead * kS8Cols * kS8Group;
+    __m512i w[Vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) w[v] = load_weights(p + v * 16 * kS8Group);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       std::int32_t codes;
-      __builtin_memcpy(&codes, x + r * x_stride + g * 4, 4);
+      const std::uint8_t* row = bases[r / kRowsPerBase] + r % kRowsPerBase * x_stride;
+      __builtin_memcpy(&codes, row + ahead * 4, 4);
       const __m512i broadcast = _mm512_set1_epi32(codes);
-      sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
-      sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) multiply_add(sum[u][r][v], broadcast, w[v]);
     }
   };
-  Index g = 0;
-  for (; g + kApart <= groups; g += kApart) {
+  const auto advance = [&](int by) __attribute__((always_inline)) {
+    panel += by * kS8Cols * kS8Group;
+#pragma GCC unroll 4
+    for (int b = 0; b < kBases; ++b) {
+      bases[b] += by * 4;
+      // So that no other pointers are made of these.
+      asm("" : "+r"(bases[b]));
+    }
+  };
+  Index left = tile.depth / kS8Group;
+  for (; left >= kAtOnce; left -= kAtOnce, advance(kAtOnce)) {
+    if constexpr (kApart == 1 && kSoonLines > 0) {
+      _mm_prefetch(soon, _MM_HINT_T1);
+      soon += soon_step;
+    }
 #pragma GCC unroll 16
-    for (int u = 0; u < kApart; ++u) add_group(g + u, u);
+    for (int u = 0; u < kAtOnce; ++u) add_group(u, u % kApart);
   }
-  for (; g < groups; ++g) add_group(g, 0);
+  for (; kApart > 1 && left > 0; --left, advance(1)) add_group(0, 0);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) {
 #pragma GCC unroll 16
-    for (int u = 1; u < kApart; ++u) {
-      sum[0][r][0] = _mm512_add_epi32(sum[0][r][0], sum[u][r][0]);
-      sum[0][r][1] = _mm512_add_epi32(sum[0][r][1], sum[u][r][1]);
+      for (int u = 1; u < kApart; ++u) sum[0][r][v] = _mm512_add_epi32(sum[0][r][v], sum[u][r][v]);
+      // Added at the end, which is quicker than to start from it.
+      const __m512i total = _mm512_add_epi32(sum[0][r][v], _mm512_loadu_si512(start + v * 16));
+      std::int32_t* to = sums + r * sums_stride + v * 16;
+      if (v + 1 < Vectors) {
+        _mm512_storeu_si512(to, total);
+      } else {
+        _mm512_mask_storeu_epi32(to, stored, total);
+      }
     }
-    _mm512_storeu_si512(acc + r * acc_stride, sum[0][r][0]);
-    _mm512_storeu_si512(acc + r * acc_stride + 16, sum[0][r][1]);
   }
 }
 
 template <int R>
-void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-              Index acc_stride) {
+void s8_whole(const S8Tile& tile) {
   if constexpr (R > 1) {
-    if (rows < R) {
-      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
-    }
+    if (tile.rows < R) return s8_whole<R - 1>(tile);
   }
-  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
+  s8_rows<R, 2>(tile, 0xFFFF);
 }
 
-#if defined(OCTET_VNNI)
-/// Few rows are quicker without the tiles of AMX.
-void s8_amx(int rows, Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-            const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
-  constexpr int kFew = 4;
-  if (rows <= kFew) {
-    return s8_up_to<kFew>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+template <int R>
+void s8_part(const S8Tile& tile) {
+  if constexpr (R > 1) {
+    if (tile.rows < R) return s8_part<R - 1>(tile);
   }
-  amx::s8_tile(rows, depth, x, x_stride, panel, start, acc, acc_stride);
+  const auto unused = static_cast<unsigned>((kS8Cols - tile.cols) % 16);
+  const auto stored = static_cast<__mmask16>(0xFFFFU >> unused);
+  if (tile.cols <= 16) {
+    s8_rows<R, 1>(tile, stored);
+  } else {
+    s8_rows<R, 2>(tile, stored);
+  }
 }
-#endif
 
 }  // namespace
 
@@ -214,10 +267,12 @@ const KernelTable kAvx512Kernels
        kS8Cols,
        kS8Group,
        kS8DepthStep,
-       kS8Offset,
        kS8XBytes,
        1,
-       s8_up_to<kS8Rows>,
+       {.offset = kS8Offset,
+        .whole = s8_whole<kS8Rows>,
+        .part = s8_part<kS8Rows>,
+        .soon_lines = kSoonLines},
        passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
 
 #if defined(OCTET_VNNI)
@@ -231,11 +286,12 @@ const KernelTable kAmxKernels = {
     kS8Cols,
     kS8Group,
     amx::kDepthStep,
-    kS8Offset,
     kS8XBytes,
     1,
-    s8_amx,
-    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
+    {0, amx::whole, amx::part, amx::begin, amx::end, amx::kSoonLines},
+    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()),
+    kFewRows,
+    {.offset = kS8Offset, .whole = s8_whole<kFewRows>, .part = s8_part<kFewRows>}};
 #endif
 }  // namespace detail
 

@@ -98,8 +98,7 @@ template <int R, int... groups>
 }
 
 template <int R>
-void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+void s8_rows(const S8Tile& tile) {
   int32x4_t sum[kApart<R>][R][kS8Vectors];
 #pragma GCC unroll 4
   for (int u = 0; u < kApart<R>; ++u) {
@@ -107,15 +106,15 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < kS8Vectors; ++v) {
-        sum[u][r][v] = u == 0 ? vld1q_s32(start + v * 4) : vdupq_n_s32(0);
+        sum[u][r][v] = u == 0 ? vld1q_s32(tile.start + v * 4) : vdupq_n_s32(0);
       }
     }
   }
-  for (Index k = 0; k < depth; k += kS8DepthStep) {
+  for (Index k = 0; k < tile.depth; k += kS8DepthStep) {
     Codes codes[R];
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) codes[r] = load_codes(x + r * x_stride + k);
-    add_step<R>(sum, codes, panel + k * kS8Cols,
+    for (int r = 0; r < R; ++r) codes[r] = load_codes(tile.x + r * tile.x_stride + k);
+    add_step<R>(sum, codes, tile.panel + k * kS8Cols,
                 std::make_integer_sequence<int, kS8DepthStep / kS8Group>());
   }
 #pragma GCC unroll 4
@@ -124,21 +123,17 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     for (int v = 0; v < kS8Vectors; ++v) {
 #pragma GCC unroll 4
       for (int u = 1; u < kApart<R>; ++u) sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
-      vst1q_s32(acc + r * acc_stride + v * 4, sum[0][r][v]);
+      vst1q_s32(tile.sums + r * tile.sums_stride + v * 4, sum[0][r][v]);
     }
   }
 }
 
 template <int R>
-void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-              Index acc_stride) {
+void s8_up_to(const S8Tile& tile) {
   if constexpr (R > 1) {
-    if (rows < R) {
-      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
-    }
+    if (tile.rows < R) return s8_up_to<R - 1>(tile);
   }
-  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
+  s8_rows<R>(tile);
 }
 
 }  // namespace
@@ -158,10 +153,9 @@ const KernelTable kNeonKernels
        kS8Cols,
        kS8Group,
        kS8DepthStep,
-       0,
        1,
        1,
-       s8_up_to<kS8Rows>,
+       {0, s8_up_to<kS8Rows>},
        passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
 }  // namespace detail
 

@@ -36,12 +36,14 @@ constexpr int kS8Step = 8;
 // Rows and columns both lie along k as int16, so that compilers make vectors of pairs of products
 // (SSE2: pmaddwd), which no 16 by 16 bit product and sum of two can leave.
 template <int R>
-void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8_t* panel,
-             const std::int32_t* start, std::int32_t* acc, Index acc_stride) {
+void s8_rows(const S8Tile& tile) {
+  const Index depth = tile.depth;
   const std::int16_t* codes[R];
-  for (int r = 0; r < R; ++r) codes[r] = reinterpret_cast<const std::int16_t*>(x + r * x_stride);
+  for (int r = 0; r < R; ++r) {
+    codes[r] = reinterpret_cast<const std::int16_t*>(tile.x + r * tile.x_stride);
+  }
   for (int j = 0; j < kS8Cols; j += kS8Side) {
-    const auto* left = reinterpret_cast<const std::int16_t*>(panel) + j * depth;
+    const auto* left = reinterpret_cast<const std::int16_t*>(tile.panel) + j * depth;
     const std::int16_t* right = left + depth;
     std::int32_t sums[R][kS8Side] = {};
     // Not in debug and sanitized builds, where Clang makes no vectors and would warn.
@@ -57,23 +59,19 @@ void s8_rows(Index depth, const std::uint8_t* x, Index x_stride, const std::int8
     }
     for (int r = 0; r < R; ++r) {
       for (int c = 0; c < kS8Side; ++c) {
-        acc[r * acc_stride + j + c] = static_cast<std::int32_t>(
-            static_cast<std::uint32_t>(start[j + c]) + static_cast<std::uint32_t>(sums[r][c]));
+        tile.sums[r * tile.sums_stride + j + c] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(tile.start[j + c]) + static_cast<std::uint32_t>(sums[r][c]));
       }
     }
   }
 }
 
 template <int R>
-void s8_up_to(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-              const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-              Index acc_stride) {
+void s8_up_to(const S8Tile& tile) {
   if constexpr (R > 1) {
-    if (rows < R) {
-      return s8_up_to<R - 1>(rows, depth, x, x_stride, panel, start, acc, acc_stride);
-    }
+    if (tile.rows < R) return s8_up_to<R - 1>(tile);
   }
-  s8_rows<R>(depth, x, x_stride, panel, start, acc, acc_stride);
+  s8_rows<R>(tile);
 }
 
 }  // namespace
@@ -88,10 +86,9 @@ const KernelTable kPortableKernels = {Isa::portable,
                                       kS8Cols,
                                       0,
                                       kS8Step,
-                                      0,
                                       2,
                                       2,
-                                      s8_up_to<kS8Rows>,
+                                      {0, s8_up_to<kS8Rows>},
                                       passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
 }  // namespace detail
 

@@ -115,6 +115,11 @@ struct Passes {
   void (*requantize_double)(const std::int32_t* in, std::size_t size,
                             const QuantizedMultiplier& factor, const CodeGrid& grid,
                             std::int8_t* out);
+  /// Rows of `row` codes end to end through the softmax of contract fp32; exps[d] is the
+  /// exponential of a code that is d below the largest of its row: see SoftmaxInt8. `out` may be
+  /// `in` itself.
+  void (*softmax_codes)(const std::int8_t* in, std::size_t rows, std::size_t row, const float* exps,
+                        std::int8_t* out);
   /// y[j] = clamp(y[j] + bias[j], lo, hi); NaN stays.
   void (*add_bias)(float* y, std::size_t size, const float* bias, float lo, float hi);
   /// real[j] = clamp(sums[j] * worth[j], lo, hi).

@@ -3,6 +3,7 @@
 #include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/kernels/reals_loops.h>
+#include <octet/core/kernels/softmax_loops.h>
 
 // The loops of Passes, for the source of each code path to include: plain enough for the compiler
 // to make vectors of. Everything here is static or always inlined, and nothing of the standard
@@ -26,6 +27,7 @@ static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
 template <std::size_t block, class Run>
 [[gnu::always_inline]] static inline bool in_blocks(std::size_t size, Run run) {
   if (size < block) return false;
+#pragma GCC unroll 4
   for (std::size_t i = 0; i + block <= size; i += block) run(i);
   if (size % block != 0) run(size - block);
   return true;
@@ -280,6 +282,7 @@ static constexpr Passes all() {
           requantize_each,
           requantize_fixed<false>,
           requantize_fixed<true>,
+          softmax_codes,
           add_bias,
           real_sums,
           window_gradient,

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <immintrin.h>
-#include <octet/core/shape.h>
+#include <octet/core/kernels/avx512_intrinsics.h>
+#include <octet/core/kernels/isa.h>
 
 #include <cstdint>
 
@@ -14,6 +14,7 @@ namespace octet::amx {
 inline constexpr int kRows = 32;
 inline constexpr int kDepthStep = 64;
 inline constexpr int kTileRows = 16;
+inline constexpr int kSoonLines = 8;
 /// A row of a panel of 32 columns: 4 codes of each.
 inline constexpr Index kPanelRow = 128;
 
@@ -26,7 +27,7 @@ struct alignas(64) Shape {
   std::uint8_t rows[16] = {};
 };
 
-static void set_shape(int rows) {
+static inline void set_shape(int rows) {
   Shape shape;
   const auto upper = static_cast<std::uint8_t>(rows < kTileRows ? rows : kTileRows);
   const auto lower = static_cast<std::uint8_t>(rows - upper);
@@ -40,54 +41,83 @@ static void set_shape(int rows) {
   _tile_loadconfig(&shape);
 }
 
-template <bool two>
-[[gnu::always_inline]] static inline void multiply(Index depth, const std::uint8_t* x,
-                                                   Index x_stride, const std::int8_t* panel,
-                                                   const std::int32_t* start, std::int32_t* acc,
-                                                   Index acc_stride) {
-  const std::uint8_t* x_lower = x + kTileRows * x_stride;
-  std::int32_t* acc_lower = acc + kTileRows * acc_stride;
-  const Index acc_bytes = acc_stride * static_cast<Index>(sizeof(std::int32_t));
+/// 16 rows, or 32 of which `two` says, and 16 or 32 columns.
+template <bool two, bool wide>
+[[gnu::always_inline]] static inline void multiply(const S8Tile& tile) {
+  const std::uint8_t* x = tile.x;
+  const std::uint8_t* x_lower = x + kTileRows * tile.x_stride;
+  std::int32_t* sums = tile.sums;
+  std::int32_t* sums_lower = sums + kTileRows * tile.sums_stride;
+  const Index sums_bytes = tile.sums_stride * static_cast<Index>(sizeof(std::int32_t));
+  const std::byte* soon = tile.soon;
+  const Index line_step = tile.soon_step / kSoonLines;
   // Rows 0 bytes apart: all sums start alike.
-  _tile_loadd(0, start, 0);
-  _tile_loadd(1, start + kTileRows, 0);
-  if constexpr (two) {
-    _tile_loadd(2, start, 0);
-    _tile_loadd(3, start + kTileRows, 0);
-  }
-  for (Index k = 0; k < depth; k += kDepthStep) {
-    const std::int8_t* weights = panel + k * (kPanelRow / 4);
-    _tile_loadd(4, x + k, x_stride);
+  _tile_loadd(0, tile.start, 0);
+  if constexpr (wide) _tile_loadd(1, tile.start + kTileRows, 0);
+  if constexpr (two) _tile_loadd(2, tile.start, 0);
+  if constexpr (two && wide) _tile_loadd(3, tile.start + kTileRows, 0);
+  for (Index k = 0; k < tile.depth; k += kDepthStep) {
+    const std::int8_t* weights = tile.panel + k * (kPanelRow / 4);
+    _tile_loadd(4, x + k, tile.x_stride);
     _tile_loadd(6, weights, kPanelRow);
-    _tile_dpbusd(0, 4, 6);
-    _tile_loadd(7, weights + kPanelRow / 2, kPanelRow);
-    _tile_dpbusd(1, 4, 7);
+    _tile_dpbssd(0, 4, 6);
+#pragma GCC unroll 8
+    for (int i = 0; i < kSoonLines; ++i, soon += line_step) _mm_prefetch(soon, _MM_HINT_T1);
+    if constexpr (wide) {
+      _tile_loadd(7, weights + kPanelRow / 2, kPanelRow);
+      _tile_dpbssd(1, 4, 7);
+    }
     if constexpr (two) {
-      _tile_loadd(5, x_lower + k, x_stride);
-      _tile_dpbusd(2, 5, 6);
-      _tile_dpbusd(3, 5, 7);
+      _tile_loadd(5, x_lower + k, tile.x_stride);
+      _tile_dpbssd(2, 5, 6);
+      if constexpr (wide) _tile_dpbssd(3, 5, 7);
     }
   }
-  _tile_stored(0, acc, acc_bytes);
-  _tile_stored(1, acc + kTileRows, acc_bytes);
-  if constexpr (two) {
-    _tile_stored(2, acc_lower, acc_bytes);
-    _tile_stored(3, acc_lower + kTileRows, acc_bytes);
-  }
+  _tile_stored(0, sums, sums_bytes);
+  if constexpr (wide) _tile_stored(1, sums + kTileRows, sums_bytes);
+  if constexpr (two) _tile_stored(2, sums_lower, sums_bytes);
+  if constexpr (two && wide) _tile_stored(3, sums_lower + kTileRows, sums_bytes);
 }
 
-/// s8_tile of KernelTable, for any rows up to kRows.
-static void s8_tile(int rows, Index depth, const std::uint8_t* x, Index x_stride,
-                    const std::int8_t* panel, const std::int32_t* start, std::int32_t* acc,
-                    Index acc_stride) {
-  set_shape(rows);
-  if (rows > kTileRows) {
-    multiply<true>(depth, x, x_stride, panel, start, acc, acc_stride);
+static void begin() { set_shape(kRows); }
+
+/// The state of other users of the tiles is theirs to set, and a thread switch costs less without.
+static void end() { _tile_release(); }
+
+template <bool wide>
+[[gnu::always_inline]] static inline void multiply_rows(const S8Tile& tile) {
+  if (tile.rows == kRows) return multiply<true, wide>(tile);
+  set_shape(tile.rows);
+  if (tile.rows > kTileRows) {
+    multiply<true, wide>(tile);
   } else {
-    multiply<false>(depth, x, x_stride, panel, start, acc, acc_stride);
+    multiply<false, wide>(tile);
   }
-  // The state of other users of the tiles is theirs to set, and a thread switch costs less without.
-  _tile_release();
+  begin();
+}
+
+static void whole(const S8Tile& tile) { multiply_rows<true>(tile); }
+
+/// Instructions store 16 columns or none.
+static void part(const S8Tile& tile) {
+  alignas(64) std::int32_t all[kRows * 2 * kTileRows];
+  const bool wide = tile.cols > kTileRows;
+  S8Tile padded = tile;
+  padded.sums = all;
+  padded.sums_stride = wide ? 2 * kTileRows : kTileRows;
+  if (wide) {
+    multiply_rows<true>(padded);
+  } else {
+    multiply_rows<false>(padded);
+  }
+  const auto existing = (std::uint32_t{1} << static_cast<unsigned>(tile.cols)) - 1U;
+  for (int r = 0; r < tile.rows; ++r) {
+    for (Index j = 0; j < padded.sums_stride; j += kTileRows) {
+      _mm512_mask_storeu_epi32(tile.sums + r * tile.sums_stride + j,
+                               static_cast<__mmask16>(existing >> j),
+                               _mm512_load_si512(all + r * padded.sums_stride + j));
+    }
+  }
 }
 
 }  // namespace octet::amx

@@ -75,7 +75,7 @@ std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noe
 
 void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
                              std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const {
-  if (acc.size() != out.size() || acc.size() % channels_ != 0) {
+  if (acc.size() != out.size() || (channels_ > 1 && acc.size() % channels_ != 0)) {
     throw InvalidArgument(
         fmt::format("requantize: {} accumulators to {} codes in rows of {} channels", acc.size(),
                     out.size(), channels_));

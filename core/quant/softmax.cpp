@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/core/quant/round.h>
 
@@ -83,36 +84,25 @@ SoftmaxInt8 SoftmaxInt8::make(float input_scale, float beta, Rounding rounding) 
 }
 
 void SoftmaxInt8::run(std::span<const std::int8_t> in, std::span<std::int8_t> out) const {
-  if (in.size() != out.size()) {
-    throw InvalidArgument(fmt::format("softmax: {} codes in, {} out", in.size(), out.size()));
-  }
-  if (in.empty()) {
-    return;
-  }
-  if (rounding_ == Rounding::fp32) {
-    run_float(in, out);
-    return;
-  }
-  if (in.size() > kMaxFixedPointRow) {
-    throw InvalidArgument(
-        fmt::format("softmax: a row of {} is too long for fixed point, at most {}", in.size(),
-                    kMaxFixedPointRow));
-  }
-  run_fixed(in, out);
+  run_rows(in, out, std::max<std::size_t>(in.size(), 1));
 }
 
-void SoftmaxInt8::run_float(std::span<const std::int8_t> in,
-                            std::span<std::int8_t> out) const noexcept {
-  const int max = *std::max_element(in.begin(), in.end());
-  float sum = 0.0F;
-  for (const int code : in) {
-    sum += exp_float_[static_cast<std::size_t>(max - code)];
+void SoftmaxInt8::run_rows(std::span<const std::int8_t> in, std::span<std::int8_t> out,
+                           std::size_t row) const {
+  if (in.size() != out.size() || row == 0 || in.size() % row != 0) {
+    throw InvalidArgument(
+        fmt::format("softmax: {} codes in, {} out, in rows of {}", in.size(), out.size(), row));
   }
-  const float inverse = 1.0F / (sum * kOutputScale);
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const float scaled = exp_float_[static_cast<std::size_t>(max - in[i])] * inverse;
-    const auto steps = static_cast<std::int32_t>(round_half_away(scaled));  // 0..256
-    out[i] = static_cast<std::int8_t>(std::min(steps + kOutputZeroPoint, 127));
+  if (rounding_ == Rounding::fp32) {
+    kernels().passes.softmax_codes(in.data(), in.size() / row, row, exp_float_.data(), out.data());
+    return;
+  }
+  if (row > kMaxFixedPointRow) {
+    throw InvalidArgument(fmt::format(
+        "softmax: a row of {} is too long for fixed point, at most {}", row, kMaxFixedPointRow));
+  }
+  for (std::size_t i = 0; i < in.size(); i += row) {
+    run_fixed(in.subspan(i, row), out.subspan(i, row));
   }
 }
 

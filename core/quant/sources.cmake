@@ -2,6 +2,7 @@ target_sources(octet_runtime PRIVATE
   quant/activation_range.cpp
   quant/axis.cpp
   quant/bias.cpp
+  quant/byte_codes.cpp
   quant/code_requantize.cpp
   quant/fake_quant.cpp
   quant/fake_quant_grad.cpp

@@ -120,13 +120,9 @@ Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& ow
   const auto softmax_codes = SoftmaxInt8::make(input.scale(), 1.0F, rounding);
   const QuantParams output =
       QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
-  const Tensor y =
-      map_codes(x, input, output,
-                [&](std::span<const std::int8_t> in, std::span<std::int8_t> out, std::size_t row) {
-                  for (std::size_t i = 0; i < in.size(); i += row) {
-                    softmax_codes.run(in.subspan(i, row), out.subspan(i, row));
-                  }
-                });
+  const Tensor y = map_codes(x, input, output,
+                             [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
+                                 std::size_t row) { softmax_codes.run_rows(in, out, row); });
   return record("integer_softmax", y, {x}, [x](const Tensor& g) {
     // d_x = p (g - sum over the row of g p), p the real softmax.
     const Tensor p = softmax(x);

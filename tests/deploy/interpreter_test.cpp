@@ -133,6 +133,35 @@ TEST(Predict, TakesTheFirstOfTheLargestAndFillsTheLastBatch) {
   EXPECT_THROW(interpreter.predict(std::vector<float>(3)), InvalidArgument);
 }
 
+TEST(Predict, OfBytesIsThatOfTheirFloats) {
+  const std::size_t samples = 7;
+  std::vector<std::uint8_t> bytes(samples * 256);
+  std::vector<float> reals;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+    reals.push_back(static_cast<float>(bytes[i]) / 255.0F);
+  }
+  // Steps of 1 / 255 and others, and inputs that take no codes of int8.
+  for (const float scale : {1.0F / 255.0F, 0.007F}) {
+    for (const DType dtype : {DType::int8, DType::uint8, DType::float32}) {
+      ModelBuilder b;
+      const bool floats = dtype == DType::float32;
+      const std::int32_t zero_point = dtype == DType::int8 ? -128 : 0;
+      b.model.inputs = {floats
+                            ? b.activation("x", {1, 256}, dtype)
+                            : b.activation("x", {1, 256}, dtype, quant(scale, zero_point, dtype))};
+      b.model.outputs = b.model.inputs;
+      Interpreter from_reals(b.model, {.batch = 3});
+      Interpreter from_bytes(b.model, {.batch = 3});
+      EXPECT_EQ(from_bytes.predict_bytes(bytes), from_reals.predict(reals));
+      const auto expected = from_reals.input_bytes();
+      EXPECT_TRUE(std::ranges::equal(from_bytes.input_bytes(), expected)) << scale;
+      EXPECT_TRUE(from_bytes.predict_bytes({}).empty());
+      EXPECT_THROW(from_bytes.predict_bytes(std::span(bytes).first(255)), InvalidArgument);
+    }
+  }
+}
+
 TEST(Predict, QuantizesAsTheInputAsks) {
   for (const DType dtype : {DType::int8, DType::uint8}) {
     ModelBuilder b;

@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/random.h>
 #include <octet/deploy/interpreter.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/evaluate.h>
@@ -34,6 +35,23 @@ TEST(Evaluate, IntegersAreRunSampleBySample) {
     EXPECT_EQ(one_by_one.predict(data.features(i, i + 1).span())[0], result.predictions[i]);
   }
   EXPECT_EQ(result.predictions.size(), kRows);
+  EXPECT_EQ(count_differing(evaluate(model, data), result), 0U);
+}
+
+TEST(Evaluate, PixelsAreScoredAsTheirFloats) {
+  std::vector<std::uint8_t> pixels(kRows * 6);
+  std::vector<std::int32_t> labels(kRows);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<std::uint8_t>(Random(3).bits(i));
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = pixels[6 * i] % 3;
+  const Dataset data = Dataset::from_bytes("pixels", {6}, pixels, labels, 3);
+  Sequential model = quantize_model(small_mlp());
+  calibrate(model, data.features(0, 100));
+  refresh_kernel_ranges(model);
+  const Evaluation result = evaluate(lower(model), data);
+  Interpreter interpreter(lower(model));
+  EXPECT_EQ(result.predictions, interpreter.predict(data.features(0, kRows).span()));
   EXPECT_EQ(count_differing(evaluate(model, data), result), 0U);
 }
 

@@ -3,9 +3,15 @@
 #include <octet/core/random.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -77,6 +83,66 @@ TEST_P(GemmS8, HonoursTheStrideOfItsRows) {
   for (const Index gap : {1, 7}) {
     const Product product(37, 21, 19, gap);
     EXPECT_EQ(product.computed(), product.naive());
+  }
+}
+
+#if defined(__linux__)
+/// Bytes whose end is the end of what this process may read.
+class UpToTheEdge {
+ public:
+  explicit UpToTheEdge(const std::vector<std::int8_t>& bytes) : size_(bytes.size()) {
+    void* memory =
+        ::mmap(nullptr, kPages + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || size_ > kPages) throw std::bad_alloc();
+    memory_ = static_cast<std::int8_t*>(memory);
+    if (::mprotect(memory_ + kPages, kPage, PROT_NONE) != 0) throw std::bad_alloc();
+    std::ranges::copy(bytes, memory_ + kPages - size_);
+  }
+  ~UpToTheEdge() { ::munmap(memory_, kPages + kPage); }
+  UpToTheEdge(const UpToTheEdge&) = delete;
+  UpToTheEdge& operator=(const UpToTheEdge&) = delete;
+
+  const std::int8_t* data() const { return memory_ + kPages - size_; }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  static constexpr std::size_t kPages = 16 * kPage;
+  std::size_t size_;
+  std::int8_t* memory_ = nullptr;
+};
+
+TEST_P(GemmS8, ReadsNothingBehindItsLastRow) {
+  const Forced forced(GetParam());
+  // Tiles may read on from one row into the next, but not from the last.
+  for (const Index k : {1, 17, 65, 130}) {
+    for (const Index m : {1, 5, 32, 64, 70}) {
+      const Product product(m, 33, k);
+      const UpToTheEdge x(product.x);
+      std::vector<std::int32_t> acc(product.naive().size());
+      gemm_s8(m, x.data(), k, PackedS8(product.w.data(), 33, k), acc.data());
+      ASSERT_EQ(acc, product.naive()) << m << "x33x" << k;
+    }
+  }
+}
+#endif
+
+TEST_P(GemmS8, WhatItFetchesMeanwhileChangesNothing) {
+  const Product product(77, 41, 150);
+  const std::vector<std::int32_t> expected = product.naive();
+  for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{100'000}}) {
+    const std::vector<std::byte> soon(size);
+    for (const int threads : {1, 2}) {
+      const Forced forced(GetParam(), threads);
+      std::vector<std::int32_t> taken(expected.size());
+      gemm_s8(
+          product.m, product.x.data(), product.x_stride,
+          PackedS8(product.w.data(), product.n, product.k), {},
+          [&](Index begin, Index end, const std::int32_t* sums) {
+            std::copy_n(sums, (end - begin) * product.n, taken.begin() + begin * product.n);
+          },
+          soon);
+      EXPECT_EQ(taken, expected) << size;
+    }
   }
 }
 

@@ -187,6 +187,82 @@ TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
   }
 }
 
+TEST_P(PassesTest, RequantizeSaturatesSumsFarBeyondTheCodes) {
+  // Factors up to, at and above 1, with which a scaled sum leaves int32.
+  for (const float factor : {1e-9F, 0.99999994F, 1.0F, 3.5F, 1e30F}) {
+    for (const CodeGrid grid : {CodeGrid{1.0F, -128, -128, 127}, CodeGrid{1.0F, 127, -90, 91}}) {
+      std::vector<std::int32_t> acc(77);
+      for (std::size_t i = 0; i < acc.size(); ++i) {
+        acc[i] = i % 4 == 0   ? std::numeric_limits<std::int32_t>::max()
+                 : i % 4 == 1 ? std::numeric_limits<std::int32_t>::min()
+                              : static_cast<std::int32_t>(i) - 40;
+      }
+      const std::vector<float> factors(acc.size(), factor);
+      std::vector<std::int8_t> one(acc.size());
+      std::vector<std::int8_t> each(acc.size());
+      passes().requantize(acc.data(), acc.size(), factor, grid, one.data());
+      passes().requantize_each(acc.data(), acc.size(), factors.data(), grid, each.data());
+      for (std::size_t i = 0; i < acc.size(); ++i) {
+        const float scaled = static_cast<float>(acc[i]) * factor;
+        EXPECT_EQ(one[i], naive_code(static_cast<double>(scaled), grid, true)) << scaled;
+      }
+      EXPECT_EQ(each, one);
+    }
+  }
+}
+
+/// Contract fp32, row by row as SoftmaxInt8 states it.
+std::vector<std::int8_t> naive_softmax(const std::vector<std::int8_t>& codes, std::size_t row,
+                                       const std::vector<float>& exps) {
+  std::vector<std::int8_t> result;
+  for (auto begin = codes.begin(); begin != codes.end();
+       begin += static_cast<std::ptrdiff_t>(row)) {
+    const auto end = begin + static_cast<std::ptrdiff_t>(row);
+    const int largest = *std::max_element(begin, end);
+    const auto exp = [&](int code) { return exps[static_cast<std::size_t>(largest - code)]; };
+    float sum = 0.0F;
+    for (auto code = begin; code != end; ++code) sum += exp(*code);
+    const float inverse = 1.0F / (sum / 256.0F);
+    for (auto code = begin; code != end; ++code) {
+      result.push_back(
+          static_cast<std::int8_t>(std::min(std::round(exp(*code) * inverse) - 128.0F, 127.0F)));
+    }
+  }
+  return result;
+}
+
+TEST_P(PassesTest, SoftmaxOfRowsIsThatOfEach) {
+  const Random random(8);
+  // Whole vectors of codes, single ones, and more than what is kept at a time; and rows that leave
+  // half a code.
+  for (const std::size_t row : {1, 2, 9, 10, 16, 17, 100, 512, 513, 1300}) {
+    for (const bool halves : {false, true}) {
+      std::vector<float> exps(256);
+      for (std::size_t d = 0; d < exps.size(); ++d) {
+        exps[d] = halves ? 0.0F : std::exp(-0.07F * static_cast<float>(d));
+      }
+      std::vector<std::int8_t> codes(row * (row < 50 ? 61 : 3));
+      for (std::size_t i = 0; i < codes.size(); ++i) {
+        codes[i] = static_cast<std::int8_t>(random.bits(i) % (halves ? 40 : 256));
+      }
+      if (halves) {
+        exps[0] = 511.0F / 512.0F;
+        exps[1] = 1.0F / 512.0F;
+        for (std::size_t i = 0; i < codes.size(); i += row) {
+          codes[i + row / 2] = 50;
+          if (row > 1) codes[i] = 49;
+        }
+      }
+      const std::vector<std::int8_t> expected = naive_softmax(codes, row, exps);
+      std::vector<std::int8_t> out(codes.size());
+      passes().softmax_codes(codes.data(), codes.size() / row, row, exps.data(), out.data());
+      EXPECT_EQ(out, expected) << row;
+      passes().softmax_codes(codes.data(), codes.size() / row, row, exps.data(), codes.data());
+      EXPECT_EQ(codes, expected) << row << " in place";
+    }
+  }
+}
+
 TEST_P(PassesTest, SumsBecomeClampedReals) {
   for (const std::size_t size : kSizes) {
     const std::vector<std::int32_t> acc = sums(size);

@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+#include <octet/core/buffer.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+namespace octet {
+namespace {
+
+constexpr Index kMaxDepth = 131071;
+constexpr int kMaxCols = 32;
+/// Kernels of fewer weights are packed by one thread.
+constexpr Index kParallelWeights = Index{1} << 14;
+
+/// From the pool of floats: kernels are packed anew every step.
+std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
+  const std::shared_ptr<float[]> memory =
+      allocate_floats(static_cast<std::size_t>(count) / sizeof(float) + 1);
+  return {memory, reinterpret_cast<std::int8_t*>(memory.get())};
+}
+
+/// Codes of a column that lie side by side.
+Index group_of(const KernelTable& table, Index padded) {
+  return table.s8_group == 0 ? padded : table.s8_group;
+}
+
+}  // namespace
+
+Index PackedS8::padded_depth() const {
+  const Index step = kernels_->s8_depth_step;
+  return (std::max<Index>(k_, 1) + step - 1) / step * step;
+}
+
+PackedS8::PackedS8(Index n, Index k)
+    : n_(n),
+      k_(k),
+      kernels_(&kernels()),
+      row_sums_(static_cast<std::size_t>(n)),
+      row_magnitudes_(static_cast<std::size_t>(n)) {
+  if (k > kMaxDepth) {
+    throw InvalidArgument(fmt::format(
+        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
+        k));
+  }
+  data_ = allocate_codes((n + kernels_->s8_cols - 1) / kernels_->s8_cols * panel_bytes());
+}
+
+Index PackedS8::panel_bytes() const {
+  return padded_depth() * kernels_->s8_cols * kernels_->s8_w_bytes;
+}
+
+std::int8_t* PackedS8::place(Index j, Index i) const {
+  const Index cols = kernels_->s8_cols;
+  const Index group = group_of(*kernels_, padded_depth());
+  const Index code = i / group * cols * group + j % cols * group + i % group;
+  return data_.get() + j / cols * panel_bytes() + code * kernels_->s8_w_bytes;
+}
+
+PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
+  const Index cols = kernels_->s8_cols;
+  std::fill_n(data_.get(), (n + cols - 1) / cols * panel_bytes(), std::int8_t{0});
+  const Index group = group_of(*kernels_, padded_depth());
+  for (Index j = 0; j < n; ++j) {
+    const std::int8_t* row = rows + j * k;
+    std::int32_t sum = 0;
+    std::int32_t magnitude = 0;
+    for (Index i = 0; i < k; ++i) {
+      sum += row[i];
+      magnitude += std::abs(std::int32_t{row[i]});
+    }
+    std::int8_t* to = place(j, 0);
+    for (Index i = 0; i < k; i += group, to += cols * group * kernels_->s8_w_bytes) {
+      const auto count = static_cast<std::size_t>(std::min(group, k - i));
+      if (kernels_->s8_w_bytes == 1) {
+        std::memcpy(to, row + i, count);
+      } else {
+        kernels_->passes.widen_codes(row + i, count, reinterpret_cast<std::int16_t*>(to));
+      }
+    }
+    row_sums_[static_cast<std::size_t>(j)] = sum;
+    row_magnitudes_[static_cast<std::size_t>(j)] = magnitude;
+  }
+}
+
+PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<const float> scales,
+                            std::int32_t qmin, std::int32_t qmax) {
+  assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
+  PackedS8 result(n, k);
+  const Index cols = result.kernels_->s8_cols;
+  const auto panels = static_cast<std::size_t>((n + cols - 1) / cols);
+  const std::size_t grain = n * k < kParallelWeights ? panels : 1;
+  parallel_for(panels, grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t panel = begin; panel < end; ++panel) {
+      const Index j0 = static_cast<Index>(panel) * cols;
+      std::array<float, kMaxCols> same;
+      if (scales.size() == 1) same.fill(scales[0]);
+      result.kernels_->passes.pack_kernel(
+          {.data = columns + j0,
+           .stride = n,
+           .k = k,
+           .depth = result.padded_depth(),
+           .valid = static_cast<int>(std::min(cols, n - j0)),
+           .scales = scales.size() == 1 ? same.data() : scales.data() + j0,
+           .qmin = qmin,
+           .qmax = qmax},
+          {.codes = result.data_.get() + static_cast<Index>(panel) * result.panel_bytes(),
+           .sums = result.row_sums_.data() + j0,
+           .magnitudes = result.row_magnitudes_.data() + j0});
+    }
+  });
+  return result;
+}
+
+void PackedS8::pack_reals(Index first, Index count, Index k0, std::span<const float> scales,
+                          float* panel) const {
+  const Index cols = kernels_->s8_cols;
+  std::array<float, kMaxCols> same;
+  if (scales.size() == 1) same.fill(scales[0]);
+  for (Index j = first; j < first + count;) {
+    const Index column = j % cols;
+    const Index rows = std::min(cols - column, first + count - j);
+    kernels_->passes.pack_reals(
+        {.codes = data_.get() + j / cols * panel_bytes(),
+         .depth = padded_depth(),
+         .first = static_cast<int>(column),
+         .rows = static_cast<int>(rows),
+         .k0 = k0,
+         .valid = static_cast<int>(std::min<Index>(kernels_->f32_cols, k_ - k0)),
+         .scales = scales.size() == 1 ? same.data() : scales.data() + j},
+        panel + (j - first) * kernels_->f32_cols);
+    j += rows;
+  }
+}
+
+std::vector<std::int8_t> PackedS8::unpack() const {
+  std::vector<std::int8_t> rows(static_cast<std::size_t>(n_ * k_));
+  for (Index j = 0; j < n_; ++j) {
+    for (Index i = 0; i < k_; ++i) {
+      std::int16_t wide = 0;
+      if (kernels_->s8_w_bytes == 2) std::memcpy(&wide, place(j, i), sizeof(wide));
+      rows[static_cast<std::size_t>(j * k_ + i)] =
+          kernels_->s8_w_bytes == 2 ? static_cast<std::int8_t>(wide) : *place(j, i);
+    }
+  }
+  return rows;
+}
+
+}  // namespace octet

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/round.h>
+
+namespace octet {
+
+/// The int8 codes of pixels without their floats: what quantize() makes of x = byte / 255, as a
+/// table of 256.
+class ByteCodes {
+ public:
+  /// Throws InvalidArgument as quantize() does: unless `grid` is sound and has one scale.
+  explicit ByteCodes(const QuantParams& grid, RoundMode mode = RoundMode::half_away);
+
+  /// Throws InvalidArgument if sizes differ.
+  void run(std::span<const std::uint8_t> bytes, std::span<std::int8_t> out) const;
+
+ private:
+  std::array<std::int8_t, 256> table_{};
+  /// Whether code(b) = b + code(0) for all b, as it is on a grid of steps of 1 / 255.
+  bool shift_ = false;
+};
+
+}  // namespace octet
