@@ -235,7 +235,7 @@ TEST_P(PassesTest, SoftmaxOfRowsIsThatOfEach) {
   const Random random(8);
   // Whole vectors of codes, single ones, and more than what is kept at a time; and rows that leave
   // half a code.
-  for (const std::size_t row : {1, 2, 9, 10, 16, 17, 100, 512, 513, 1300}) {
+  for (const std::size_t row : {1U, 2U, 9U, 10U, 16U, 17U, 100U, 512U, 513U, 1300U}) {
     for (const bool halves : {false, true}) {
       std::vector<float> exps(256);
       for (std::size_t d = 0; d < exps.size(); ++d) {
