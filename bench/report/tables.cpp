@@ -232,11 +232,12 @@ std::string ratio_table(const Results& results, bool with_goals) {
     }
     table.add(std::move(cells));
   }
-  return table.text() + fmt::format(
-                            "\nMedians over rounds; between rounds a ratio differs by up "
-                            "to {:.0f} %. The peer is the quicker of PyTorch and "
-                            "libtorch.\n",
-                            100.0 * widest);
+  const std::string rounds =
+      widest > 0.0
+          ? fmt::format("Medians over rounds; between rounds a ratio differs by up to {:.0f} %.",
+                        100.0 * widest)
+          : "One round.";
+  return table.text() + "\n" + rounds + " The peer is the quicker of PyTorch and libtorch.\n";
 }
 
 std::string report(const Results& results, bool with_goals) {
