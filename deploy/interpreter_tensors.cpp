@@ -67,6 +67,7 @@ TensorDetails Interpreter::Impl::details(std::int32_t index) const {
 std::vector<TensorDetails> Interpreter::Impl::details(
     const std::vector<std::int32_t>& indices) const {
   std::vector<TensorDetails> result;
+  result.reserve(indices.size());
   for (const std::int32_t index : indices) result.push_back(details(index));
   return result;
 }

@@ -230,7 +230,7 @@ std::string ratio_table(const Results& results, bool with_goals) {
       if (with_goals) cell += fmt::format(" ({} {:g})", row.bound, row.goals[i]);
       cells.push_back(cell);
     }
-    table.add(std::move(cells));
+    table.add(cells);
   }
   const std::string rounds =
       widest > 0.0

@@ -47,7 +47,7 @@ std::array<std::int32_t, 256> fixed_table(float input_scale, float beta, Roundin
 
 QuantizedMultiplier preprocess_softmax_scaling(double beta, double input_scale, int integer_bits,
                                                Rounding rounding) {
-  const double limit = static_cast<double>(
+  const auto limit = static_cast<double>(
       (std::int64_t{1} << (rounding == Rounding::single_rounding ? 30 : 31)) - 1);
   const double factor = std::min(std::ldexp(beta * input_scale, 31 - integer_bits), limit);
   if (!(factor > 1.0)) {
