@@ -58,59 +58,53 @@ constexpr int kS8DepthStep = 4;
 
 /// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
 /// before.
-template <int R>
-void s8_rows(const S8Tile& tile) {
-  constexpr int kApart = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
-  const Index groups = tile.depth / kS8Group;
-  __m256i sum[kApart][R][2];
-  const auto* first = reinterpret_cast<const __m256i*>(tile.start);
+struct S8Rows {
+  template <int R>
+  static void run(const S8Tile& tile) {
+    constexpr int kApart = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
+    const Index groups = tile.depth / kS8Group;
+    __m256i sum[kApart][R][2];
+    const auto* first = reinterpret_cast<const __m256i*>(tile.start);
 #pragma GCC unroll 8
-  for (int u = 0; u < kApart; ++u) {
+    for (int u = 0; u < kApart; ++u) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        sum[u][r][0] = u == 0 ? _mm256_loadu_si256(first) : _mm256_setzero_si256();
+        sum[u][r][1] = u == 0 ? _mm256_loadu_si256(first + 1) : _mm256_setzero_si256();
+      }
+    }
+    const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
+      const auto* p = reinterpret_cast<const __m256i*>(tile.panel) + g * 2;
+      const __m256i w0 = _mm256_load_si256(p);
+      const __m256i w1 = _mm256_load_si256(p + 1);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        std::int32_t codes;
+        __builtin_memcpy(&codes, tile.x + r * tile.x_stride + g * 4, 4);
+        const __m256i broadcast = _mm256_set1_epi32(codes);
+        sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
+        sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
+      }
+    };
+    Index g = 0;
+    for (; g + kApart <= groups; g += kApart) {
+#pragma GCC unroll 8
+      for (int u = 0; u < kApart; ++u) add_group(g + u, u);
+    }
+    for (; g < groups; ++g) add_group(g, 0);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      sum[u][r][0] = u == 0 ? _mm256_loadu_si256(first) : _mm256_setzero_si256();
-      sum[u][r][1] = u == 0 ? _mm256_loadu_si256(first + 1) : _mm256_setzero_si256();
+#pragma GCC unroll 8
+      for (int u = 1; u < kApart; ++u) {
+        sum[0][r][0] = _mm256_add_epi32(sum[0][r][0], sum[u][r][0]);
+        sum[0][r][1] = _mm256_add_epi32(sum[0][r][1], sum[u][r][1]);
+      }
+      auto* out = reinterpret_cast<__m256i*>(tile.sums + r * tile.sums_stride);
+      _mm256_storeu_si256(out, sum[0][r][0]);
+      _mm256_storeu_si256(out + 1, sum[0][r][1]);
     }
   }
-  const auto add_group = [&](Index g, int u) __attribute__((always_inline)) {
-    const auto* p = reinterpret_cast<const __m256i*>(tile.panel) + g * 2;
-    const __m256i w0 = _mm256_load_si256(p);
-    const __m256i w1 = _mm256_load_si256(p + 1);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      std::int32_t codes;
-      __builtin_memcpy(&codes, tile.x + r * tile.x_stride + g * 4, 4);
-      const __m256i broadcast = _mm256_set1_epi32(codes);
-      sum[u][r][0] = multiply_add(sum[u][r][0], broadcast, w0);
-      sum[u][r][1] = multiply_add(sum[u][r][1], broadcast, w1);
-    }
-  };
-  Index g = 0;
-  for (; g + kApart <= groups; g += kApart) {
-#pragma GCC unroll 8
-    for (int u = 0; u < kApart; ++u) add_group(g + u, u);
-  }
-  for (; g < groups; ++g) add_group(g, 0);
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int u = 1; u < kApart; ++u) {
-      sum[0][r][0] = _mm256_add_epi32(sum[0][r][0], sum[u][r][0]);
-      sum[0][r][1] = _mm256_add_epi32(sum[0][r][1], sum[u][r][1]);
-    }
-    auto* out = reinterpret_cast<__m256i*>(tile.sums + r * tile.sums_stride);
-    _mm256_storeu_si256(out, sum[0][r][0]);
-    _mm256_storeu_si256(out + 1, sum[0][r][1]);
-  }
-}
-
-template <int R>
-void s8_up_to(const S8Tile& tile) {
-  if constexpr (R > 1) {
-    if (tile.rows < R) return s8_up_to<R - 1>(tile);
-  }
-  s8_rows<R>(tile);
-}
+};
 
 }  // namespace
 
@@ -131,7 +125,7 @@ const KernelTable kAvx2Kernels
        kS8DepthStep,
        kS8XBytes,
        sizeof(Weight),
-       {kS8Offset, s8_up_to<kS8Rows>},
+       {kS8Offset, tiles::s8_up_to<S8Rows, kS8Rows>},
        passes::all<kCols, kPackedRows, kS8Cols, kS8Group, Weight>()};
 }  // namespace detail
 

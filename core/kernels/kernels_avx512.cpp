@@ -119,10 +119,7 @@ constexpr int kS8DepthStep = kS8Turn * kS8Group;
 constexpr int kSoonLines = 1;
 
 __m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
-[[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
-  // By hand: GCC 12 copies the registers of the intrinsic around, which costs a third of the speed.
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-}
+using vnni::multiply_add;
 #else
 constexpr Isa kIsa = Isa::avx512;
 constexpr int kS8Group = 2;
@@ -228,27 +225,25 @@ template <int R, int Vectors>
   }
 }
 
-template <int R>
-void s8_whole(const S8Tile& tile) {
-  if constexpr (R > 1) {
-    if (tile.rows < R) return s8_whole<R - 1>(tile);
+struct S8Whole {
+  template <int R>
+  static void run(const S8Tile& tile) {
+    s8_rows<R, 2>(tile, 0xFFFF);
   }
-  s8_rows<R, 2>(tile, 0xFFFF);
-}
+};
 
-template <int R>
-void s8_part(const S8Tile& tile) {
-  if constexpr (R > 1) {
-    if (tile.rows < R) return s8_part<R - 1>(tile);
+struct S8Part {
+  template <int R>
+  static void run(const S8Tile& tile) {
+    const auto unused = static_cast<unsigned>((kS8Cols - tile.cols) % 16);
+    const auto stored = static_cast<__mmask16>(0xFFFFU >> unused);
+    if (tile.cols <= 16) {
+      s8_rows<R, 1>(tile, stored);
+    } else {
+      s8_rows<R, 2>(tile, stored);
+    }
   }
-  const auto unused = static_cast<unsigned>((kS8Cols - tile.cols) % 16);
-  const auto stored = static_cast<__mmask16>(0xFFFFU >> unused);
-  if (tile.cols <= 16) {
-    s8_rows<R, 1>(tile, stored);
-  } else {
-    s8_rows<R, 2>(tile, stored);
-  }
-}
+};
 
 }  // namespace
 
@@ -270,8 +265,8 @@ const KernelTable kAvx512Kernels
        kS8XBytes,
        1,
        {.offset = kS8Offset,
-        .whole = s8_whole<kS8Rows>,
-        .part = s8_part<kS8Rows>,
+        .whole = tiles::s8_up_to<S8Whole, kS8Rows>,
+        .part = tiles::s8_up_to<S8Part, kS8Rows>,
         .soon_lines = kSoonLines},
        passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
 
@@ -291,7 +286,9 @@ const KernelTable kAmxKernels = {
     {0, amx::whole, amx::part, amx::begin, amx::end, amx::kSoonLines},
     passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()),
     kFewRows,
-    {.offset = kS8Offset, .whole = s8_whole<kFewRows>, .part = s8_part<kFewRows>}};
+    {.offset = kS8Offset,
+     .whole = tiles::s8_up_to<S8Whole, kFewRows>,
+     .part = tiles::s8_up_to<S8Part, kFewRows>}};
 #endif
 }  // namespace detail
 

@@ -97,44 +97,38 @@ template <int R, int... groups>
   (add_rows(std::integral_constant<int, groups>()), ...);
 }
 
-template <int R>
-void s8_rows(const S8Tile& tile) {
-  int32x4_t sum[kApart<R>][R][kS8Vectors];
+struct S8Rows {
+  template <int R>
+  static void run(const S8Tile& tile) {
+    int32x4_t sum[kApart<R>][R][kS8Vectors];
 #pragma GCC unroll 4
-  for (int u = 0; u < kApart<R>; ++u) {
+    for (int u = 0; u < kApart<R>; ++u) {
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kS8Vectors; ++v) {
+          sum[u][r][v] = u == 0 ? vld1q_s32(tile.start + v * 4) : vdupq_n_s32(0);
+        }
+      }
+    }
+    for (Index k = 0; k < tile.depth; k += kS8DepthStep) {
+      Codes codes[R];
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) codes[r] = load_codes(tile.x + r * tile.x_stride + k);
+      add_step<R>(sum, codes, tile.panel + k * kS8Cols,
+                  std::make_integer_sequence<int, kS8DepthStep / kS8Group>());
+    }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < kS8Vectors; ++v) {
-        sum[u][r][v] = u == 0 ? vld1q_s32(tile.start + v * 4) : vdupq_n_s32(0);
+#pragma GCC unroll 4
+        for (int u = 1; u < kApart<R>; ++u) sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
+        vst1q_s32(tile.sums + r * tile.sums_stride + v * 4, sum[0][r][v]);
       }
     }
   }
-  for (Index k = 0; k < tile.depth; k += kS8DepthStep) {
-    Codes codes[R];
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) codes[r] = load_codes(tile.x + r * tile.x_stride + k);
-    add_step<R>(sum, codes, tile.panel + k * kS8Cols,
-                std::make_integer_sequence<int, kS8DepthStep / kS8Group>());
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kS8Vectors; ++v) {
-#pragma GCC unroll 4
-      for (int u = 1; u < kApart<R>; ++u) sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
-      vst1q_s32(tile.sums + r * tile.sums_stride + v * 4, sum[0][r][v]);
-    }
-  }
-}
-
-template <int R>
-void s8_up_to(const S8Tile& tile) {
-  if constexpr (R > 1) {
-    if (tile.rows < R) return s8_up_to<R - 1>(tile);
-  }
-  s8_rows<R>(tile);
-}
+};
 
 }  // namespace
 
@@ -155,7 +149,7 @@ const KernelTable kNeonKernels
        kS8DepthStep,
        1,
        1,
-       {0, s8_up_to<kS8Rows>},
+       {0, tiles::s8_up_to<S8Rows, kS8Rows>},
        passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
 }  // namespace detail
 

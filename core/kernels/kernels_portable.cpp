@@ -1,5 +1,6 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/tile_rows.h>
 
 #include <cmath>
 
@@ -35,44 +36,39 @@ constexpr int kS8Step = 8;
 
 // Rows and columns both lie along k as int16, so that compilers make vectors of pairs of products
 // (SSE2: pmaddwd), which no 16 by 16 bit product and sum of two can leave.
-template <int R>
-void s8_rows(const S8Tile& tile) {
-  const Index depth = tile.depth;
-  const std::int16_t* codes[R];
-  for (int r = 0; r < R; ++r) {
-    codes[r] = reinterpret_cast<const std::int16_t*>(tile.x + r * tile.x_stride);
-  }
-  for (int j = 0; j < kS8Cols; j += kS8Side) {
-    const auto* left = reinterpret_cast<const std::int16_t*>(tile.panel) + j * depth;
-    const std::int16_t* right = left + depth;
-    std::int32_t sums[R][kS8Side] = {};
-    // Not in debug and sanitized builds, where Clang makes no vectors and would warn.
+struct S8Rows {
+  template <int R>
+  static void run(const S8Tile& tile) {
+    const Index depth = tile.depth;
+    const std::int16_t* codes[R];
+    for (int r = 0; r < R; ++r) {
+      codes[r] = reinterpret_cast<const std::int16_t*>(tile.x + r * tile.x_stride);
+    }
+    for (int j = 0; j < kS8Cols; j += kS8Side) {
+      const auto* left = reinterpret_cast<const std::int16_t*>(tile.panel) + j * depth;
+      const std::int16_t* right = left + depth;
+      std::int32_t sums[R][kS8Side] = {};
+      // Not in debug and sanitized builds, where Clang makes no vectors and would warn.
 #if defined(__clang__) && defined(NDEBUG)
 #pragma clang loop vectorize_width(8) interleave_count(1)
 #endif
-    for (Index k = 0; k < depth; ++k) {
+      for (Index k = 0; k < depth; ++k) {
 #pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+          sums[r][0] += codes[r][k] * left[k];
+          sums[r][1] += codes[r][k] * right[k];
+        }
+      }
       for (int r = 0; r < R; ++r) {
-        sums[r][0] += codes[r][k] * left[k];
-        sums[r][1] += codes[r][k] * right[k];
-      }
-    }
-    for (int r = 0; r < R; ++r) {
-      for (int c = 0; c < kS8Side; ++c) {
-        tile.sums[r * tile.sums_stride + j + c] = static_cast<std::int32_t>(
-            static_cast<std::uint32_t>(tile.start[j + c]) + static_cast<std::uint32_t>(sums[r][c]));
+        for (int c = 0; c < kS8Side; ++c) {
+          tile.sums[r * tile.sums_stride + j + c] =
+              static_cast<std::int32_t>(static_cast<std::uint32_t>(tile.start[j + c]) +
+                                        static_cast<std::uint32_t>(sums[r][c]));
+        }
       }
     }
   }
-}
-
-template <int R>
-void s8_up_to(const S8Tile& tile) {
-  if constexpr (R > 1) {
-    if (tile.rows < R) return s8_up_to<R - 1>(tile);
-  }
-  s8_rows<R>(tile);
-}
+};
 
 }  // namespace
 
@@ -88,7 +84,7 @@ const KernelTable kPortableKernels = {Isa::portable,
                                       kS8Step,
                                       2,
                                       2,
-                                      {0, s8_up_to<kS8Rows>},
+                                      {0, tiles::s8_up_to<S8Rows, kS8Rows>},
                                       passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
 }  // namespace detail
 

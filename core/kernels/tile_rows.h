@@ -20,6 +20,12 @@ static void up_to(int rows, Arguments... arguments) {
   Rows::template run<most>(arguments...);
 }
 
+/// The same for a tile of S8Tiles, which says itself how many rows it has.
+template <class Rows, int most>
+static void s8_up_to(const S8Tile& tile) {
+  up_to<Rows, most, const S8Tile&>(tile.rows, tile);
+}
+
 /// Rows of KernelTable::f32_tile, of V::kVectors vectors of V::kWidth columns. V::load_panel reads
 /// aligned memory; V::fma is a fused a * b + sum.
 template <class V>
