@@ -97,13 +97,13 @@ static void window_gradient_sums(const float* x, const float* g, std::size_t row
   }
 }
 
-static void mask_columns(const float* __restrict x, std::size_t rows, std::size_t columns,
-                         const float* __restrict lo, const float* __restrict hi,
-                         float* __restrict g) {
-  for (std::size_t i = 0; i < rows; ++i) {
+static void mask_columns(const float* __restrict x, std::size_t x_stride, std::size_t rows,
+                         std::size_t columns, const float* __restrict lo,
+                         const float* __restrict hi, float* __restrict g, std::size_t g_stride) {
+  for (std::size_t i = 0; i < rows; ++i, x += x_stride, g += g_stride) {
     for (std::size_t j = 0; j < columns; ++j) {
-      const bool passes = (x[i * columns + j] >= lo[j]) & (x[i * columns + j] <= hi[j]);
-      g[i * columns + j] = passes ? g[i * columns + j] : 0.0F;
+      const bool passes = (x[j] >= lo[j]) & (x[j] <= hi[j]);
+      g[j] = passes ? g[j] : 0.0F;
     }
   }
 }
@@ -167,8 +167,9 @@ static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t*
 // Subnormal numbers cost the processor a hundred cycles each, and Adam is full of them: the means
 // of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
 // squares of small gradients are some. They become 0, and nothing is computed of them.
-static void adam(float* __restrict w, float* __restrict m, float* __restrict v,
-                 const float* __restrict g, std::size_t size, const AdamStep& step) {
+[[gnu::always_inline]] static inline void adam_row(float* __restrict w, float* __restrict m,
+                                                   float* __restrict v, const float* __restrict g,
+                                                   std::size_t size, const AdamStep& step) {
   constexpr float kLeastNormal = 0x1p-126F;
   const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon, least_slope, least_mean] = step;
   for (std::size_t i = 0; i < size; ++i) {
@@ -180,6 +181,14 @@ static void adam(float* __restrict w, float* __restrict m, float* __restrict v,
     m[i] = mean;
     v[i] = square;
     w[i] -= shrink * w[i] + rate * moved / (__builtin_sqrtf(square) * spread + epsilon);
+  }
+}
+
+static void adam(const AdamBlock& block, const AdamStep& step) {
+  for (std::size_t i = 0; i < block.rows; ++i) {
+    const std::size_t at = i * block.stride;
+    adam_row(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride, block.columns,
+             step);
   }
 }
 

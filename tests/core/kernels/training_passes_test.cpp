@@ -8,6 +8,17 @@ namespace {
 /// Gradients and optimizers.
 class TrainingPassesTest : public PathPassesTest {};
 
+/// A parameter with its means and its gradient.
+struct AdamState {
+  std::vector<float> w, m, v, g;
+
+  /// All of it as one row.
+  void step(const Passes& passes, const AdamStep& step) {
+    const std::size_t size = w.size();
+    passes.adam({w.data(), m.data(), v.data(), g.data(), 1, size, size, size}, step);
+  }
+};
+
 TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
   for (const std::size_t size : kSizes) {
     std::vector<float> x = awkward(size, 1.0F);
@@ -23,16 +34,21 @@ TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
 
 TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnLimits) {
   for (const std::size_t columns : kSizes) {
-    const std::vector<float> x = awkward(3 * columns, 1.0F);
+    // Of blocks that leave out some columns.
+    const std::size_t stride = columns + 2;
+    const std::size_t g_stride = columns + 1;
+    const std::vector<float> x = awkward(3 * stride, 1.0F);
     std::vector<float> lo = values(columns, 5);
     std::vector<float> hi(columns, 1.5F);
     lo[0] = -0.5F;
-    std::vector<float> g = values(x.size(), 6);
+    std::vector<float> g = values(3 * g_stride, 6);
     const std::vector<float> before = g;
-    passes().mask_columns(x.data(), 3, columns, lo.data(), hi.data(), g.data());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t j = i % columns;
-      EXPECT_EQ(g[i], x[i] >= lo[j] && x[i] <= hi[j] ? before[i] : 0.0F);
+    passes().mask_columns(x.data(), stride, 3, columns, lo.data(), hi.data(), g.data(), g_stride);
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      const std::size_t j = i % g_stride;
+      const float at = x[i / g_stride * stride + j];
+      const bool passes = j == columns || (at >= lo[j] && at <= hi[j]);
+      EXPECT_EQ(g[i], passes ? before[i] : 0.0F);
     }
   }
 }
@@ -52,13 +68,30 @@ TEST_P(TrainingPassesTest, AllPathsComputeTheSameBits) {
   const Passes& plain = detail::kPortableKernels.passes;
   const AdamStep step{0.9F, 0.999F, 0.01F, 1e-5F, 1e-3F, 31.6F, 1e-7F};
   for (const std::size_t size : kSizes) {
-    const std::vector<float> g = values(size, 1);
-    std::vector<float> w[2] = {values(size, 2), values(size, 2)};
-    std::vector<float> m[2] = {values(size, 3), values(size, 3)};
-    std::vector<float> v[2] = {std::vector<float>(size, 0.3F), std::vector<float>(size, 0.3F)};
-    plain.adam(w[0].data(), m[0].data(), v[0].data(), g.data(), size, step);
-    passes().adam(w[1].data(), m[1].data(), v[1].data(), g.data(), size, step);
-    EXPECT_TRUE(same_bytes(w[0], w[1]) && same_bytes(m[0], m[1]) && same_bytes(v[0], v[1]));
+    // Three rows of blocks that leave out some columns.
+    const std::size_t stride = size + 5;
+    const std::size_t g_stride = size + 3;
+    const AdamState start{values(3 * stride, 2), values(3 * stride, 3),
+                          std::vector<float>(3 * stride, 0.3F), values(3 * g_stride, 1)};
+    AdamState states[2] = {start, start};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::size_t at = i * stride;
+      plain.adam({states[0].w.data() + at, states[0].m.data() + at, states[0].v.data() + at,
+                  start.g.data() + i * g_stride, 1, size, size, size},
+                 step);
+    }
+    AdamState& all = states[1];
+    passes().adam(
+        {all.w.data(), all.m.data(), all.v.data(), start.g.data(), 3, size, stride, g_stride},
+        step);
+    EXPECT_TRUE(same_bytes(states[0].w, states[1].w) && same_bytes(states[0].m, states[1].m) &&
+                same_bytes(states[0].v, states[1].v));
+    for (std::size_t i = 0; i < 3 * stride; ++i) {
+      const bool inside = i % stride < size;
+      EXPECT_EQ(states[1].w[i] != start.w[i], inside);
+      EXPECT_EQ(states[1].m[i] != start.m[i], inside);
+      EXPECT_EQ(states[1].v[i] != start.v[i], inside);
+    }
 
     // Both zeros are least, and which of them is told must not depend on the path.
     std::vector<float> zeros(size, 0.0F);
@@ -78,27 +111,23 @@ TEST_P(TrainingPassesTest, AllPathsComputeTheSameBits) {
 
 TEST_P(TrainingPassesTest, AdamFollowsItsFormula) {
   const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 2.0F, 1e-7F};
-  std::vector<float> w = {1.0F};
-  std::vector<float> m = {0.5F};
-  std::vector<float> v = {0.04F};
-  const std::vector<float> g = {-2.0F};
-  passes().adam(w.data(), m.data(), v.data(), g.data(), 1, step);
+  AdamState state{{1.0F}, {0.5F}, {0.04F}, {-2.0F}};
+  state.step(passes(), step);
   const double mean = 0.9 * 0.5 - 0.1 * 2.0;
   const double square = 0.999 * 0.04 + 0.001 * 4.0;
-  EXPECT_NEAR(m[0], mean, 1e-6);
-  EXPECT_NEAR(v[0], square, 1e-6);
-  EXPECT_NEAR(w[0], 1.0 - 1e-3 * mean / (std::sqrt(square) * 2.0 + 1e-7), 1e-6);
+  EXPECT_NEAR(state.m[0], mean, 1e-6);
+  EXPECT_NEAR(state.v[0], square, 1e-6);
+  EXPECT_NEAR(state.w[0], 1.0 - 1e-3 * mean / (std::sqrt(square) * 2.0 + 1e-7), 1e-6);
 }
 
 TEST_P(TrainingPassesTest, AdamsMeansDecayToZeroAndNoSubnormal) {
   const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 1.0F, 1e-7F};
-  std::vector<float> w(33, 1.0F);
-  std::vector<float> m(33, 1.3e-38F);
-  std::vector<float> v(33, 1.176e-38F);
-  const std::vector<float> g(33, 0.0F);
-  for (int i = 0; i < 3; ++i) passes().adam(w.data(), m.data(), v.data(), g.data(), 33, step);
-  EXPECT_EQ(m, g);
-  EXPECT_EQ(v, g);
+  const std::vector<float> zeros(33, 0.0F);
+  AdamState state{std::vector<float>(33, 1.0F), std::vector<float>(33, 1.3e-38F),
+                  std::vector<float>(33, 1.176e-38F), zeros};
+  for (int i = 0; i < 3; ++i) state.step(passes(), step);
+  EXPECT_EQ(state.m, zeros);
+  EXPECT_EQ(state.v, zeros);
 }
 
 TEST_P(TrainingPassesTest, AdamLeavesOutWhatWouldBeSubnormal) {
@@ -106,13 +135,12 @@ TEST_P(TrainingPassesTest, AdamLeavesOutWhatWouldBeSubnormal) {
   step.least_slope = 1e-10F;
   step.least_mean = 1e-30F;
   // Off every vector's width; slopes below and above the bound in turn, then means.
-  std::vector<float> g(35, 0.0F);
-  std::vector<float> m(35, 0.0F);
-  std::vector<float> v(35, 1e-22F);
-  std::vector<float> w(35, 0.0F);
+  const std::vector<float> zeros(35, 0.0F);
+  AdamState state{zeros, zeros, std::vector<float>(35, 1e-22F), zeros};
+  auto& [w, m, v, g] = state;
   for (std::size_t i = 0; i < 16; ++i) g[i] = i % 2 == 0 ? -0.9e-10F : -1.1e-10F;
   for (std::size_t i = 16; i < 35; ++i) m[i] = i % 2 == 0 ? 1e-30F : 1.2e-30F;
-  passes().adam(w.data(), m.data(), v.data(), g.data(), 35, step);
+  state.step(passes(), step);
   for (std::size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(v[i] > 0.999F * 1e-22F, i % 2 == 1) << i;
     EXPECT_GT(w[i], 0.0F) << i;
