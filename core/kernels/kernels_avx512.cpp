@@ -1,3 +1,4 @@
+#include <octet/core/kernels/adam_avx512.h>
 #include <octet/core/kernels/avx512_intrinsics.h>
 #include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/isa.h>
@@ -94,6 +95,7 @@ constexpr Passes passes_of_this_path(Passes passes) {
   passes.softmax_codes = avx512::softmax_codes;
   passes.requantize = avx512::requantize;
   passes.requantize_each = avx512::requantize_each;
+  passes.adam = avx512::adam;
 #if defined(OCTET_VNNI)
   passes.pack_kernel = vnni::pack_kernel;
 #endif

@@ -167,29 +167,41 @@ static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t*
 // Subnormal numbers cost the processor a hundred cycles each, and Adam is full of them: the means
 // of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
 // squares of small gradients are some. They become 0, and nothing is computed of them.
-[[gnu::always_inline]] static inline void adam_row(float* __restrict w, float* __restrict m,
-                                                   float* __restrict v, const float* __restrict g,
-                                                   std::size_t size, const AdamStep& step) {
+// `decays` where step.coupled or step.shrink is not 0.
+template <bool decays>
+static void adam_row(float* __restrict w, float* __restrict m, float* __restrict v,
+                     const float* __restrict g, std::size_t size, const AdamStep& step) {
   constexpr float kLeastNormal = 0x1p-126F;
   const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon, least_slope, least_mean] = step;
   for (std::size_t i = 0; i < size; ++i) {
-    const float slope = g[i] + coupled * w[i];
+    const float slope = decays ? g[i] + coupled * w[i] : g[i];
     const float seen = zero_below(slope, least_slope);
     const float mean = zero_below(beta1 * m[i] + (1.0F - beta1) * slope, kLeastNormal);
     const float square = zero_below(beta2 * v[i] + (1.0F - beta2) * seen * seen, kLeastNormal);
     const float moved = zero_below(mean, least_mean);
     m[i] = mean;
     v[i] = square;
-    w[i] -= shrink * w[i] + rate * moved / (__builtin_sqrtf(square) * spread + epsilon);
+    const float change = rate * moved / (__builtin_sqrtf(square) * spread + epsilon);
+    w[i] -= decays ? shrink * w[i] + change : change;
+  }
+}
+
+using AdamRow = void(float*, float*, float*, const float*, std::size_t, const AdamStep&);
+
+/// Row after row, with `decaying` where weights decay. Else nothing is added: that changes no bit
+/// of finite numbers, and an infinite weight stays what it is, which 0 * w would make NaN.
+[[gnu::always_inline]] static inline void adam_rows(AdamRow* decaying, AdamRow* plain,
+                                                    const AdamBlock& block, const AdamStep& step) {
+  AdamRow* row = step.coupled != 0.0F || step.shrink != 0.0F ? decaying : plain;
+  for (std::size_t i = 0; i < block.rows; ++i) {
+    const std::size_t at = i * block.stride;
+    row(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride, block.columns,
+        step);
   }
 }
 
 static void adam(const AdamBlock& block, const AdamStep& step) {
-  for (std::size_t i = 0; i < block.rows; ++i) {
-    const std::size_t at = i * block.stride;
-    adam_row(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride, block.columns,
-             step);
-  }
+  adam_rows(adam_row<true>, adam_row<false>, block, step);
 }
 
 inline constexpr int kSquare = 4;

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <octet/core/kernels/codes_avx512.h>
+#include <octet/core/kernels/passes_loops.h>
+
+// passes::adam for the AVX-512 paths to include, the same bits for a finite rate. The loop that
+// the compiler makes waits for the divider, which takes 22 cycles for 16 square roots and
+// quotients: here every other root is made of products.
+
+namespace octet::avx512 {
+
+/// The correctly rounded square root of x, 0 where x is not `normal`: of two vectors one is left to
+/// the divider, the others keep the units for products busy.
+[[gnu::always_inline]] static inline __m512 root_of_products(__m512 x, __mmask16 normal) {
+  // Below, the remainder would be subnormal and no longer exact. NaN is not above either.
+  const __mmask16 tiny = _mm512_mask_cmp_ps_mask(normal, x, _mm512_set1_ps(0x1p-100F), _CMP_NGE_UQ);
+  const __mmask16 infinite = _mm512_fpclass_ps_mask(x, 0x08);
+  if (__builtin_expect(_mm512_kortestz(tiny, infinite) == 0, 0)) {
+    return _mm512_maskz_sqrt_ps(normal, x);
+  }
+  // Goldschmidt's step from 14 bits of 1 / sqrt(x) leads to root = sqrt(x) but for its last bit,
+  // and to slope = 1 / (2 sqrt(x)). x - root * root is exact in a fused product, so that what is
+  // left is rounded once. That this is always the right float, whatever the estimate that a
+  // processor begins with, the tests try of all mantissas.
+  const __m512 half = _mm512_set1_ps(0.5F);
+  const __m512 estimate = _mm512_maskz_rsqrt14_ps(normal, x);
+  const __m512 root = _mm512_mul_ps(x, estimate);
+  const __m512 slope = _mm512_mul_ps(estimate, half);
+  const __m512 off = _mm512_fnmadd_ps(root, slope, half);
+  const __m512 close_root = _mm512_fmadd_ps(root, off, root);
+  const __m512 close_slope = _mm512_fmadd_ps(slope, off, slope);
+  const __m512 remainder = _mm512_fnmadd_ps(close_root, close_root, x);
+  return _mm512_fmadd_ps(remainder, close_slope, close_root);
+}
+
+/// Of 16 elements, with the root from the divider or of products.
+template <bool decays, bool divider>
+[[gnu::always_inline]] static inline void adam_vector(float* w, float* m, float* v, const float* g,
+                                                      const AdamStep& step) {
+  // A number that is 0 or subnormal has none of these bits.
+  const __m512i exponent = _mm512_set1_epi32(0x7F800000);
+  const __m512 weight = _mm512_loadu_ps(w);
+  __m512 slope = _mm512_loadu_ps(g);
+  if constexpr (decays) {
+    slope = _mm512_add_ps(slope, _mm512_mul_ps(_mm512_set1_ps(step.coupled), weight));
+  }
+  const __m512 new_mean = _mm512_mul_ps(_mm512_set1_ps(1.0F - step.beta1), slope);
+  const __m512 old_mean = _mm512_mul_ps(_mm512_set1_ps(step.beta1), _mm512_loadu_ps(m));
+  __m512 mean = _mm512_add_ps(old_mean, new_mean);
+  mean = _mm512_maskz_mov_ps(_mm512_test_epi32_mask(_mm512_castps_si512(mean), exponent), mean);
+  _mm512_storeu_ps(m, mean);
+
+  const __mmask16 seen =
+      _mm512_cmp_ps_mask(_mm512_abs_ps(slope), _mm512_set1_ps(step.least_slope), _CMP_NLT_UQ);
+  const __m512 part = _mm512_maskz_mul_ps(seen, _mm512_set1_ps(1.0F - step.beta2), slope);
+  const __m512 old_square = _mm512_mul_ps(_mm512_set1_ps(step.beta2), _mm512_loadu_ps(v));
+  __m512 square = _mm512_add_ps(old_square, _mm512_mul_ps(part, slope));
+  const __mmask16 normal = _mm512_test_epi32_mask(_mm512_castps_si512(square), exponent);
+  square = _mm512_maskz_mov_ps(normal, square);
+  _mm512_storeu_ps(v, square);
+
+  const __m512 root =
+      divider ? _mm512_maskz_sqrt_ps(normal, square) : root_of_products(square, normal);
+  const __m512 spread =
+      _mm512_add_ps(_mm512_mul_ps(root, _mm512_set1_ps(step.spread)), _mm512_set1_ps(step.epsilon));
+  const __mmask16 moves =
+      _mm512_cmp_ps_mask(_mm512_abs_ps(mean), _mm512_set1_ps(step.least_mean), _CMP_NLT_UQ);
+  const __m512 moved = _mm512_maskz_mul_ps(moves, _mm512_set1_ps(step.rate), mean);
+  __m512 change = _mm512_div_ps(moved, spread);
+  if constexpr (decays) {
+    change = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(step.shrink), weight), change);
+  }
+  _mm512_storeu_ps(w, _mm512_sub_ps(weight, change));
+}
+
+template <bool decays>
+static void adam_row(float* w, float* m, float* v, const float* g, std::size_t size,
+                     const AdamStep& shared) {
+  // A copy: for all that the compiler knows, what is stored changes the other.
+  const AdamStep step = shared;
+  std::size_t i = 0;
+  for (; i + 2 * kVector <= size; i += 2 * kVector) {
+    adam_vector<decays, true>(w + i, m + i, v + i, g + i, step);
+    const std::size_t j = i + kVector;
+    adam_vector<decays, false>(w + j, m + j, v + j, g + j, step);
+  }
+  passes::adam_row<decays>(w + i, m + i, v + i, g + i, size - i, step);
+}
+
+static void adam(const AdamBlock& block, const AdamStep& step) {
+  passes::adam_rows(adam_row<true>, adam_row<false>, block, step);
+}
+
+}  // namespace octet::avx512
