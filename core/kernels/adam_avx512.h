@@ -74,21 +74,27 @@ template <bool decays, bool divider>
 }
 
 template <bool decays>
-static void adam_row(float* w, float* m, float* v, const float* g, std::size_t size,
-                     const AdamStep& shared) {
-  // A copy: for all that the compiler knows, what is stored changes the other.
-  const AdamStep step = shared;
-  std::size_t i = 0;
-  for (; i + 2 * kVector <= size; i += 2 * kVector) {
-    adam_vector<decays, true>(w + i, m + i, v + i, g + i, step);
-    const std::size_t j = i + kVector;
-    adam_vector<decays, false>(w + j, m + j, v + j, g + j, step);
+static void adam_rows(const AdamBlock& shared_block, const AdamStep& shared_step) {
+  // Copies: for all that the compiler knows, what is stored changes the others.
+  const auto [all_w, all_m, all_v, all_g, rows, columns, stride, g_stride] = shared_block;
+  const AdamStep step = shared_step;
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* w = all_w + r * stride;
+    float* m = all_m + r * stride;
+    float* v = all_v + r * stride;
+    const float* g = all_g + r * g_stride;
+    std::size_t i = 0;
+    for (; i + 2 * kVector <= columns; i += 2 * kVector) {
+      adam_vector<decays, true>(w + i, m + i, v + i, g + i, step);
+      const std::size_t j = i + kVector;
+      adam_vector<decays, false>(w + j, m + j, v + j, g + j, step);
+    }
+    passes::adam_row<decays>(w + i, m + i, v + i, g + i, columns - i, step);
   }
-  passes::adam_row<decays>(w + i, m + i, v + i, g + i, size - i, step);
 }
 
 static void adam(const AdamBlock& block, const AdamStep& step) {
-  passes::adam_rows(adam_row<true>, adam_row<false>, block, step);
+  passes::decays(step) ? adam_rows<true>(block, step) : adam_rows<false>(block, step);
 }
 
 }  // namespace octet::avx512

@@ -167,10 +167,10 @@ static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t*
 // Subnormal numbers cost the processor a hundred cycles each, and Adam is full of them: the means
 // of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
 // squares of small gradients are some. They become 0, and nothing is computed of them.
-// `decays` where step.coupled or step.shrink is not 0.
 template <bool decays>
-static void adam_row(float* __restrict w, float* __restrict m, float* __restrict v,
-                     const float* __restrict g, std::size_t size, const AdamStep& step) {
+[[gnu::always_inline]] static inline void adam_row(float* __restrict w, float* __restrict m,
+                                                   float* __restrict v, const float* __restrict g,
+                                                   std::size_t size, const AdamStep& step) {
   constexpr float kLeastNormal = 0x1p-126F;
   const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon, least_slope, least_mean] = step;
   for (std::size_t i = 0; i < size; ++i) {
@@ -186,22 +186,21 @@ static void adam_row(float* __restrict w, float* __restrict m, float* __restrict
   }
 }
 
-using AdamRow = void(float*, float*, float*, const float*, std::size_t, const AdamStep&);
-
-/// Row after row, with `decaying` where weights decay. Else nothing is added: that changes no bit
-/// of finite numbers, and an infinite weight stays what it is, which 0 * w would make NaN.
-[[gnu::always_inline]] static inline void adam_rows(AdamRow* decaying, AdamRow* plain,
-                                                    const AdamBlock& block, const AdamStep& step) {
-  AdamRow* row = step.coupled != 0.0F || step.shrink != 0.0F ? decaying : plain;
+template <bool decays>
+static void adam_rows(const AdamBlock& block, const AdamStep& step) {
   for (std::size_t i = 0; i < block.rows; ++i) {
     const std::size_t at = i * block.stride;
-    row(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride, block.columns,
-        step);
+    adam_row<decays>(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride,
+                     block.columns, step);
   }
 }
 
+/// Without decay nothing is added: that changes no bit of finite numbers, and an infinite weight
+/// stays what it is, which 0 * w would make NaN.
+static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
+
 static void adam(const AdamBlock& block, const AdamStep& step) {
-  adam_rows(adam_row<true>, adam_row<false>, block, step);
+  decays(step) ? adam_rows<true>(block, step) : adam_rows<false>(block, step);
 }
 
 inline constexpr int kSquare = 4;
