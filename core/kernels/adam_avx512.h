@@ -33,16 +33,23 @@ namespace octet::avx512 {
   return _mm512_fmadd_ps(remainder, close_slope, close_root);
 }
 
-/// Of 16 elements, with the root from the divider or of products.
-template <bool decays, bool divider>
-[[gnu::always_inline]] static inline void adam_vector(float* w, float* m, float* v, const float* g,
-                                                      const AdamStep& step) {
+/// What is known of 16 elements when their means are stored.
+struct AdamMeans {
+  __m512 square;
+  __mmask16 normal;
+  /// rate * mean.
+  __m512 moved;
+};
+
+template <bool decays>
+[[gnu::always_inline]] static inline AdamMeans adam_means(const float* w, float* m, float* v,
+                                                          const float* g, const AdamStep& step) {
   // A number that is 0 or subnormal has none of these bits.
   const __m512i exponent = _mm512_set1_epi32(0x7F800000);
-  const __m512 weight = _mm512_loadu_ps(w);
   __m512 slope = _mm512_loadu_ps(g);
   if constexpr (decays) {
-    slope = _mm512_add_ps(slope, _mm512_mul_ps(_mm512_set1_ps(step.coupled), weight));
+    const __m512 decay = _mm512_mul_ps(_mm512_set1_ps(step.coupled), _mm512_loadu_ps(w));
+    slope = _mm512_add_ps(slope, decay);
   }
   const __m512 new_mean = _mm512_mul_ps(_mm512_set1_ps(1.0F - step.beta1), slope);
   const __m512 old_mean = _mm512_mul_ps(_mm512_set1_ps(step.beta1), _mm512_loadu_ps(m));
@@ -59,13 +66,17 @@ template <bool decays, bool divider>
   square = _mm512_maskz_mov_ps(normal, square);
   _mm512_storeu_ps(v, square);
 
-  const __m512 root =
-      divider ? _mm512_maskz_sqrt_ps(normal, square) : root_of_products(square, normal);
-  const __m512 spread =
-      _mm512_add_ps(_mm512_mul_ps(root, _mm512_set1_ps(step.spread)), _mm512_set1_ps(step.epsilon));
   const __mmask16 moves =
       _mm512_cmp_ps_mask(_mm512_abs_ps(mean), _mm512_set1_ps(step.least_mean), _CMP_NLT_UQ);
-  const __m512 moved = _mm512_maskz_mul_ps(moves, _mm512_set1_ps(step.rate), mean);
+  return {square, normal, _mm512_maskz_mul_ps(moves, _mm512_set1_ps(step.rate), mean)};
+}
+
+template <bool decays>
+[[gnu::always_inline]] static inline void adam_weights(float* w, __m512 moved, __m512 root,
+                                                       const AdamStep& step) {
+  const __m512 weight = _mm512_loadu_ps(w);
+  const __m512 spread =
+      _mm512_add_ps(_mm512_mul_ps(root, _mm512_set1_ps(step.spread)), _mm512_set1_ps(step.epsilon));
   __m512 change = _mm512_div_ps(moved, spread);
   if constexpr (decays) {
     change = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(step.shrink), weight), change);
@@ -85,9 +96,13 @@ static void adam_rows(const AdamBlock& shared_block, const AdamStep& shared_step
     const float* g = all_g + r * g_stride;
     std::size_t i = 0;
     for (; i + 2 * kVector <= columns; i += 2 * kVector) {
-      adam_vector<decays, true>(w + i, m + i, v + i, g + i, step);
       const std::size_t j = i + kVector;
-      adam_vector<decays, false>(w + j, m + j, v + j, g + j, step);
+      const AdamMeans a = adam_means<decays>(w + i, m + i, v + i, g + i, step);
+      const AdamMeans b = adam_means<decays>(w + j, m + j, v + j, g + j, step);
+      const __m512 a_root = _mm512_maskz_sqrt_ps(a.normal, a.square);
+      const __m512 b_root = root_of_products(b.square, b.normal);
+      adam_weights<decays>(w + i, a.moved, a_root, step);
+      adam_weights<decays>(w + j, b.moved, b_root, step);
     }
     passes::adam_row<decays>(w + i, m + i, v + i, g + i, columns - i, step);
   }
