@@ -1,6 +1,8 @@
 #include <octet/tests/core/kernels/passes_testing.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace octet::testing {
 namespace {
@@ -106,6 +108,108 @@ TEST_P(TrainingPassesTest, AllPathsComputeTheSameBits) {
     EXPECT_EQ(least[0], least[1]);
     EXPECT_EQ(largest[0], largest[1]);
     EXPECT_TRUE(finite[0] && finite[1]);
+  }
+}
+
+/// The formula of AdamStep for one element, with nothing left out.
+void adam_oracle(float& w, float& m, float& v, float g, const AdamStep& step) {
+  const auto zero_below = [](float x, float least) { return std::fabs(x) < least ? 0.0F : x; };
+  const float slope = g + step.coupled * w;
+  const float seen = zero_below(slope, step.least_slope);
+  const float normal = std::numeric_limits<float>::min();
+  m = zero_below(step.beta1 * m + (1.0F - step.beta1) * slope, normal);
+  v = zero_below(step.beta2 * v + (1.0F - step.beta2) * seen * seen, normal);
+  const float moved = step.rate * zero_below(m, step.least_mean);
+  w -= step.shrink * w + moved / (std::sqrt(v) * step.spread + step.epsilon);
+}
+
+/// NaN is as good as any other.
+void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto bits = [](float x) { return std::isnan(x) ? 0U : std::bit_cast<std::uint32_t>(x); };
+    EXPECT_EQ(bits(a[i]), bits(b[i])) << i << ": " << a[i] << ", " << b[i];
+  }
+}
+
+TEST_P(TrainingPassesTest, AdamKeepsEveryBitOfItsFormula) {
+  AdamState start;
+  for (const float w : {0.0F, -0.0F, 1.5F, -0.25F}) {
+    for (const float m : {0.0F, -0.0F, 0.5F, -1e-3F, 1.3e-38F, 1e-30F}) {
+      for (const float v : {0.0F, 1e-40F, 1.18e-38F, 2e-31F, 0.04F, 3e38F, kInfinity, -1.0F}) {
+        for (const float g : {0.0F, -0.0F, 2.0F, -1e-4F, 1e-10F, -1e-25F, 1e20F}) {
+          start.w.push_back(w);
+          start.m.push_back(m);
+          start.v.push_back(v);
+          start.g.push_back(g);
+        }
+      }
+    }
+  }
+  for (const auto& [coupled, shrink] :
+       {std::pair{0.0F, 0.0F}, std::pair{0.01F, 0.0F}, std::pair{0.0F, 1e-5F}}) {
+    AdamStep step{0.9F, 0.999F, coupled, shrink, 1e-3F, 31.6F, 1e-7F};
+    step.least_slope = 1e-10F;
+    step.least_mean = 1e-30F;
+    // From each element of a pair of vectors on.
+    for (std::size_t first = 0; first < 32; ++first) {
+      AdamState expected = start;
+      for (std::size_t i = first; i < start.w.size(); ++i) {
+        adam_oracle(expected.w[i], expected.m[i], expected.v[i], start.g[i], step);
+      }
+      AdamState state = start;
+      const std::size_t size = start.w.size() - first;
+      passes().adam({state.w.data() + first, state.m.data() + first, state.v.data() + first,
+                     state.g.data() + first, 1, size, size, size},
+                    step);
+      expect_same(state.w, expected.w);
+      expect_same(state.m, expected.m);
+      expect_same(state.v, expected.v);
+    }
+  }
+}
+
+TEST_P(TrainingPassesTest, AdamWithoutDecayLeavesInfiniteWeights) {
+  const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 2.0F, 1e-7F};
+  for (const float w : {kInfinity, -kInfinity}) {
+    AdamState state{std::vector<float>(35, w), std::vector<float>(35, 0.0F),
+                    std::vector<float>(35, 0.0F), std::vector<float>(35, 0.5F)};
+    state.step(passes(), step);
+    EXPECT_EQ(state.w, std::vector<float>(35, w));
+    EXPECT_EQ(state.m, std::vector<float>(35, (1.0F - 0.9F) * 0.5F));
+  }
+}
+
+/// Of squares x twice in a row of 32, so that either vector of a pair has them: whether 1 - r /
+/// root is 0, where r is the right root; a root that is one bit off makes another quotient of it.
+bool has_right_roots(const Passes& passes, const std::vector<float>& x) {
+  const AdamStep step{1.0F, 1.0F, 0.0F, 0.0F, 1.0F, 1.0F, 0.0F};
+  const std::size_t size = 2 * x.size();
+  AdamState state{std::vector<float>(size, 1.0F), std::vector<float>(size),
+                  std::vector<float>(size), std::vector<float>(size, 0.0F)};
+  for (std::size_t i = 0; i < size; ++i) {
+    state.v[i] = x[i / 32 * 16 + i % 16];
+    state.m[i] = std::sqrt(state.v[i]);
+  }
+  state.step(passes, step);
+  return state.w == state.g;
+}
+
+TEST_P(TrainingPassesTest, AdamsRootsAreCorrectlyRounded) {
+  // All mantissas, of an even exponent and an odd one: the others are the same but for the
+  // exponent.
+  constexpr std::uint32_t kMantissas = 1U << 23;
+  constexpr std::uint32_t kOne = 127U << 23;
+  constexpr std::uint32_t kBlock = 1U << 11;
+  std::vector<float> x(kBlock);
+  for (std::uint32_t first = 0; first < 2 * kMantissas; first += kBlock) {
+    for (std::uint32_t i = 0; i < kBlock; ++i) x[i] = std::bit_cast<float>(kOne + first + i);
+    ASSERT_TRUE(has_right_roots(passes(), x)) << x[0];
+  }
+  for (std::uint32_t exponent = 1; exponent < 255; ++exponent) {
+    for (std::uint32_t i = 0; i < kBlock; ++i) {
+      x[i] = std::bit_cast<float>((exponent << 23) + i * (kMantissas / kBlock) + i % 64);
+    }
+    EXPECT_TRUE(has_right_roots(passes(), x)) << exponent;
   }
 }
 
