@@ -4,24 +4,24 @@
 #include <octet/core/kernels/passes_loops.h>
 
 // passes::adam for the AVX-512 paths to include, the same bits for a finite rate. The loop that
-// the compiler makes waits for the divider, which takes 22 cycles for 16 square roots and
-// quotients: here every other root is made of products.
+// the compiler makes waits for the divider, which takes 22 cycles for 16 roots and quotients. Here
+// every other vector has its roots made of products, and that keeps both kinds of units busy:
+// 784 x 256 weights with their means in the cache take 62 us instead of 78.
 
 namespace octet::avx512 {
 
-/// The correctly rounded square root of x, 0 where x is not `normal`: of two vectors one is left to
-/// the divider, the others keep the units for products busy.
+/// The correctly rounded square root of x, which is 0 where it is not `normal`.
 [[gnu::always_inline]] static inline __m512 root_of_products(__m512 x, __mmask16 normal) {
-  // Below, the remainder would be subnormal and no longer exact. NaN is not above either.
+  // Below 2^-102 a remainder may be too small for a float. NaN counts as tiny.
   const __mmask16 tiny = _mm512_mask_cmp_ps_mask(normal, x, _mm512_set1_ps(0x1p-100F), _CMP_NGE_UQ);
   const __mmask16 infinite = _mm512_fpclass_ps_mask(x, 0x08);
   if (__builtin_expect(_mm512_kortestz(tiny, infinite) == 0, 0)) {
     return _mm512_maskz_sqrt_ps(normal, x);
   }
-  // Goldschmidt's step from 14 bits of 1 / sqrt(x) leads to root = sqrt(x) but for its last bit,
-  // and to slope = 1 / (2 sqrt(x)). x - root * root is exact in a fused product, so that what is
-  // left is rounded once. That this is always the right float, whatever the estimate that a
-  // processor begins with, the tests try of all mantissas.
+  // Goldschmidt's step from 14 bits of 1 / sqrt(x) leads to sqrt(x) but for its last bit, and to
+  // 1 / (2 sqrt(x)); the remainder then says which float is nearest. That it always does has been
+  // tried of all mantissas and, for the roots near the middle of two floats, with all estimates as
+  // close as the instruction promises: processors differ in them.
   const __m512 half = _mm512_set1_ps(0.5F);
   const __m512 estimate = _mm512_maskz_rsqrt14_ps(normal, x);
   const __m512 root = _mm512_mul_ps(x, estimate);
@@ -33,14 +33,14 @@ namespace octet::avx512 {
   return _mm512_fmadd_ps(remainder, close_slope, close_root);
 }
 
-/// What is known of 16 elements when their means are stored.
+/// Of 16 elements: their new v, where it is not 0, and rate * their new m.
 struct AdamMeans {
   __m512 square;
   __mmask16 normal;
-  /// rate * mean.
   __m512 moved;
 };
 
+/// Masked products instead of passes::zero_below: what a mask leaves out is 0.
 template <bool decays>
 [[gnu::always_inline]] static inline AdamMeans adam_means(const float* w, float* m, float* v,
                                                           const float* g, const AdamStep& step) {
@@ -96,6 +96,7 @@ static void adam_rows(const AdamBlock& shared_block, const AdamStep& shared_step
     const float* g = all_g + r * g_stride;
     std::size_t i = 0;
     for (; i + 2 * kVector <= columns; i += 2 * kVector) {
+      // Both means before both weights, which is quicker by 4 %.
       const std::size_t j = i + kVector;
       const AdamMeans a = adam_means<decays>(w + i, m + i, v + i, g + i, step);
       const AdamMeans b = adam_means<decays>(w + j, m + j, v + j, g + j, step);

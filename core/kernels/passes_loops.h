@@ -195,8 +195,7 @@ static void adam_rows(const AdamBlock& block, const AdamStep& step) {
   }
 }
 
-/// Without decay nothing is added: that changes no bit of finite numbers, and an infinite weight
-/// stays what it is, which 0 * w would make NaN.
+/// Where there is no decay, 0 * w is not added: that changes no bit of finite numbers.
 static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
 
 static void adam(const AdamBlock& block, const AdamStep& step) {
