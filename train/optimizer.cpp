@@ -238,15 +238,8 @@ void Adam::update(std::span<float> parameter, std::span<const float> gradient,
       .epsilon = options_.epsilon,
       .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
       .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
-  kernels().passes.adam({.w = parameter.data(),
-                         .m = slots[0].data(),
-                         .v = slots[1].data(),
-                         .g = gradient.data(),
-                         .rows = 1,
-                         .columns = parameter.size(),
-                         .stride = parameter.size(),
-                         .g_stride = parameter.size()},
-                        constants);
+  kernels().passes.adam(parameter.data(), slots[0].data(), slots[1].data(), gradient.data(),
+                        parameter.size(), constants);
 }
 
 double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm) {

@@ -85,32 +85,28 @@ template <bool decays>
 }
 
 template <bool decays>
-static void adam_rows(const AdamBlock& shared_block, const AdamStep& shared_step) {
-  // Copies: for all that the compiler knows, what is stored changes the others.
-  const auto [all_w, all_m, all_v, all_g, rows, columns, stride, g_stride] = shared_block;
+static void adam_of(float* w, float* m, float* v, const float* g, std::size_t size,
+                    const AdamStep& shared_step) {
+  // A copy: for all that the compiler knows, what is stored changes the other.
   const AdamStep step = shared_step;
-  for (std::size_t r = 0; r < rows; ++r) {
-    float* w = all_w + r * stride;
-    float* m = all_m + r * stride;
-    float* v = all_v + r * stride;
-    const float* g = all_g + r * g_stride;
-    std::size_t i = 0;
-    for (; i + 2 * kVector <= columns; i += 2 * kVector) {
-      // Both means before both weights, which is quicker by 4 %.
-      const std::size_t j = i + kVector;
-      const AdamMeans a = adam_means<decays>(w + i, m + i, v + i, g + i, step);
-      const AdamMeans b = adam_means<decays>(w + j, m + j, v + j, g + j, step);
-      const __m512 a_root = _mm512_maskz_sqrt_ps(a.normal, a.square);
-      const __m512 b_root = root_of_products(b.square, b.normal);
-      adam_weights<decays>(w + i, a.moved, a_root, step);
-      adam_weights<decays>(w + j, b.moved, b_root, step);
-    }
-    passes::adam_row<decays>(w + i, m + i, v + i, g + i, columns - i, step);
+  std::size_t i = 0;
+  for (; i + 2 * kVector <= size; i += 2 * kVector) {
+    // Both means before both weights, which is quicker by 4 %.
+    const std::size_t j = i + kVector;
+    const AdamMeans a = adam_means<decays>(w + i, m + i, v + i, g + i, step);
+    const AdamMeans b = adam_means<decays>(w + j, m + j, v + j, g + j, step);
+    const __m512 a_root = _mm512_maskz_sqrt_ps(a.normal, a.square);
+    const __m512 b_root = root_of_products(b.square, b.normal);
+    adam_weights<decays>(w + i, a.moved, a_root, step);
+    adam_weights<decays>(w + j, b.moved, b_root, step);
   }
+  passes::adam_of<decays>(w + i, m + i, v + i, g + i, size - i, step);
 }
 
-static void adam(const AdamBlock& block, const AdamStep& step) {
-  passes::decays(step) ? adam_rows<true>(block, step) : adam_rows<false>(block, step);
+static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
+                 const AdamStep& step) {
+  passes::decays(step) ? adam_of<true>(w, m, v, g, size, step)
+                       : adam_of<false>(w, m, v, g, size, step);
 }
 
 }  // namespace octet::avx512

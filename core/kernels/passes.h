@@ -42,19 +42,6 @@ struct AdamStep {
   float least_mean = 0.0F;
 };
 
-/// What Adam changes, a block of a matrix: rows of `columns` elements, `stride` apart in the
-/// parameter w and its means m and v, `g_stride` apart in its gradient g.
-struct AdamBlock {
-  float* w;
-  float* m;
-  float* v;
-  const float* g;
-  std::size_t rows;
-  std::size_t columns;
-  std::size_t stride;
-  std::size_t g_stride;
-};
-
 /// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
 /// from `data` on, rows `stride` apart, column j on steps of scales[j]; filled up to `depth` rows.
 struct KernelColumns {
@@ -147,17 +134,17 @@ struct Passes {
   void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
                                std::size_t columns, std::size_t stride,
                                const GradientWindow& window, float* out, double* sums);
-  /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements, x_stride and
-  /// g_stride apart.
-  void (*mask_columns)(const float* x, std::size_t x_stride, std::size_t rows, std::size_t columns,
-                       const float* lo, const float* hi, float* g, std::size_t g_stride);
+  /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
+  void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
+                       const float* hi, float* g);
   /// totals[j] += x[j], in double.
   void (*add_to_totals)(const float* x, std::size_t size, double* totals);
   /// The least and the largest element, and whether all are finite. `size` is 1 or more.
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
                         std::uint8_t* largest);
-  void (*adam)(const AdamBlock& block, const AdamStep& step);
+  void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size,
+               const AdamStep& step);
   /// panel[k * columns + j] = block(k, j), 0 beyond the last column.
   void (*pack_floats)(const FloatBlock& block, float* panel);
   /// out[k * f32_packed_rows + r] = a[k * stride + r] for r < rows <= f32_rows, k < depth: rows of

@@ -97,13 +97,13 @@ static void window_gradient_sums(const float* x, const float* g, std::size_t row
   }
 }
 
-static void mask_columns(const float* __restrict x, std::size_t x_stride, std::size_t rows,
-                         std::size_t columns, const float* __restrict lo,
-                         const float* __restrict hi, float* __restrict g, std::size_t g_stride) {
-  for (std::size_t i = 0; i < rows; ++i, x += x_stride, g += g_stride) {
+static void mask_columns(const float* __restrict x, std::size_t rows, std::size_t columns,
+                         const float* __restrict lo, const float* __restrict hi,
+                         float* __restrict g) {
+  for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
-      const bool passes = (x[j] >= lo[j]) & (x[j] <= hi[j]);
-      g[j] = passes ? g[j] : 0.0F;
+      const bool passes = (x[i * columns + j] >= lo[j]) & (x[i * columns + j] <= hi[j]);
+      g[i * columns + j] = passes ? g[i * columns + j] : 0.0F;
     }
   }
 }
@@ -168,9 +168,8 @@ static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t*
 // of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
 // squares of small gradients are some. They become 0, and nothing is computed of them.
 template <bool decays>
-[[gnu::always_inline]] static inline void adam_row(float* __restrict w, float* __restrict m,
-                                                   float* __restrict v, const float* __restrict g,
-                                                   std::size_t size, const AdamStep& step) {
+static void adam_of(float* __restrict w, float* __restrict m, float* __restrict v,
+                    const float* __restrict g, std::size_t size, const AdamStep& step) {
   constexpr float kLeastNormal = 0x1p-126F;
   const auto [beta1, beta2, coupled, shrink, rate, spread, epsilon, least_slope, least_mean] = step;
   for (std::size_t i = 0; i < size; ++i) {
@@ -186,20 +185,12 @@ template <bool decays>
   }
 }
 
-template <bool decays>
-static void adam_rows(const AdamBlock& block, const AdamStep& step) {
-  for (std::size_t i = 0; i < block.rows; ++i) {
-    const std::size_t at = i * block.stride;
-    adam_row<decays>(block.w + at, block.m + at, block.v + at, block.g + i * block.g_stride,
-                     block.columns, step);
-  }
-}
-
 /// Where there is no decay, 0 * w is not added: that changes no bit of finite numbers.
 static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
 
-static void adam(const AdamBlock& block, const AdamStep& step) {
-  decays(step) ? adam_rows<true>(block, step) : adam_rows<false>(block, step);
+static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
+                 const AdamStep& step) {
+  decays(step) ? adam_of<true>(w, m, v, g, size, step) : adam_of<false>(w, m, v, g, size, step);
 }
 
 inline constexpr int kSquare = 4;

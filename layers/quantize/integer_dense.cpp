@@ -64,8 +64,8 @@ struct IntegerDense::Operands {
                Index begin, Index end, float* rows) {
       const std::size_t columns = lowest.size();
       kernels().passes.mask_columns(kernel.data() + static_cast<std::size_t>(begin) * columns,
-                                    columns, static_cast<std::size_t>(end - begin), columns,
-                                    lowest.data(), highest.data(), rows, columns);
+                                    static_cast<std::size_t>(end - begin), columns, lowest.data(),
+                                    highest.data(), rows);
     };
   }
 };
