@@ -99,19 +99,22 @@ TEST_P(PassesTest, CodesAreThoseOfTheDivisionWhereAProductTakesItsPlace) {
 }
 
 TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
-  const CodeGrid grid{1.0F, 5, -100, 120};
-  for (const std::size_t size : kSizes) {
-    const std::vector<std::int32_t> acc = sums(size);
-    std::vector<float> factors = values(size, 3);
-    for (float& factor : factors) factor = std::abs(factor) * 1e-4F;
-    std::vector<std::int8_t> one(size);
-    std::vector<std::int8_t> each(size);
-    passes().requantize(acc.data(), size, 2.5e-4F, grid, one.data());
-    passes().requantize_each(acc.data(), size, factors.data(), grid, each.data());
-    for (std::size_t i = 0; i < size; ++i) {
-      const auto sum = static_cast<float>(acc[i]);
-      EXPECT_EQ(one[i], naive_code(static_cast<double>(sum * 2.5e-4F), grid, true));
-      EXPECT_EQ(each[i], naive_code(static_cast<double>(sum * factors[i]), grid, true));
+  // The last two as a layer with a ReLU has them: no code is below that of 0.
+  for (const CodeGrid grid : {CodeGrid{1.0F, 5, -100, 120}, CodeGrid{1.0F, -128, -128, 127},
+                              CodeGrid{1.0F, -3, -3, 90}}) {
+    for (const std::size_t size : kSizes) {
+      const std::vector<std::int32_t> acc = sums(size);
+      std::vector<float> factors = values(size, 3);
+      for (float& factor : factors) factor = std::abs(factor) * 1e-4F;
+      std::vector<std::int8_t> one(size);
+      std::vector<std::int8_t> each(size);
+      passes().requantize(acc.data(), size, 2.5e-4F, grid, one.data());
+      passes().requantize_each(acc.data(), size, factors.data(), grid, each.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto sum = static_cast<float>(acc[i]);
+        EXPECT_EQ(one[i], naive_code(static_cast<double>(sum * 2.5e-4F), grid, true));
+        EXPECT_EQ(each[i], naive_code(static_cast<double>(sum * factors[i]), grid, true));
+      }
     }
   }
 }
