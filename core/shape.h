@@ -12,6 +12,9 @@ namespace octet {
 /// Sizes, positions and axes. Signed, so that -1 can mean "the last" or "not known yet".
 using Index = std::int64_t;
 
+/// number / by, rounded up, of a number that is not negative.
+constexpr Index divided_up(Index number, Index by) { return (number + by - 1) / by; }
+
 /// The extents of a tensor, outermost first; row-major. Rank 0 is a scalar of one element.
 class Shape {
  public:

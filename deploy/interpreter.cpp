@@ -21,7 +21,6 @@ constexpr Index kMostBlock = 384;
 /// A tensor of a block takes no more than that, where it is not of fewer than kLeastBlock samples.
 constexpr std::size_t kBlockBytes = std::size_t{400} << 10U;
 
-Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
 detail::Arena make_arena(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
@@ -249,8 +248,7 @@ std::size_t Interpreter::Impl::offset(std::int32_t tensor, Index first, std::siz
 std::span<const std::byte> Interpreter::Impl::read_after(Index first) const {
   const std::int32_t input = model->inputs.empty() ? -1 : model->inputs[0];
   const Index next = first + static_cast<Index>(lanes) * block;
-  static const bool nopf = getenv("NOPF") != nullptr;
-  if (nopf || input < 0 || next >= batch) return {};
+  if (input < 0 || next >= batch) return {};
   const auto samples = static_cast<std::size_t>(std::min(block, batch - next));
   return {readable[at(input)] + offset(input, next, 0), samples * sample_bytes(input)};
 }

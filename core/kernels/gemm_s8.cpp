@@ -94,8 +94,6 @@ void fill_starts(const PackedS8& w, int offset, std::span<const std::int32_t> st
   }
 }
 
-Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
-
 Index row_bytes(const PackedS8& w) { return w.padded_depth() * w.kernel_table().s8_x_bytes; }
 
 Index chunk_rows(const PackedS8& w) {

@@ -17,6 +17,8 @@ namespace {
 
 constexpr Index kMaxDepth = 131071;
 constexpr int kMaxCols = 32;
+/// Rows that are packed together begin at a multiple of every path's group of codes.
+constexpr Index kRowStep = 8;
 /// Kernels of fewer weights are packed by one thread.
 constexpr Index kParallelWeights = Index{1} << 14;
 
@@ -94,28 +96,48 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
                             std::int32_t qmin, std::int32_t qmax) {
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
-  const Index cols = result.kernels_->s8_cols;
-  const auto panels = static_cast<std::size_t>((n + cols - 1) / cols);
-  const std::size_t grain = n * k < kParallelWeights ? panels : 1;
-  parallel_for(panels, grain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t panel = begin; panel < end; ++panel) {
-      const Index j0 = static_cast<Index>(panel) * cols;
-      std::array<float, kMaxCols> same;
-      if (scales.size() == 1) same.fill(scales[0]);
-      result.kernels_->passes.pack_kernel(
-          {.data = columns + j0,
-           .stride = n,
-           .k = k,
-           .depth = result.padded_depth(),
-           .valid = static_cast<int>(std::min(cols, n - j0)),
-           .scales = scales.size() == 1 ? same.data() : scales.data() + j0,
-           .qmin = qmin,
-           .qmax = qmax},
-          {.codes = result.data_.get() + static_cast<Index>(panel) * result.panel_bytes(),
-           .sums = result.row_sums_.data() + j0,
-           .magnitudes = result.row_magnitudes_.data() + j0});
+  const KernelTable& table = *result.kernels_;
+  const Index cols = table.s8_cols;
+  const Index panels = divided_up(n, cols);
+  // Each thread packs, of all columns, the rows that it has moved, where they lie together.
+  const bool parallel = n * k >= kParallelWeights;
+  const Index most_parts = parallel && table.s8_group != 0 ? num_threads() : 1;
+  const Index part_rows =
+      divided_up(divided_up(std::max<Index>(k, 1), most_parts), kRowStep) * kRowStep;
+  const Index parts = divided_up(std::max<Index>(k, 1), part_rows);
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(2 * parts * n));
+  const auto pack = [&](Index part, Index panel) {
+    const Index j0 = panel * cols;
+    const Index k0 = part * part_rows;
+    const bool last = part + 1 == parts;
+    std::array<float, kMaxCols> same;
+    if (scales.size() == 1) same.fill(scales[0]);
+    std::int32_t* part_sums = sums.data() + 2 * part * n + j0;
+    table.passes.pack_kernel(
+        {.data = columns + k0 * n + j0,
+         .stride = n,
+         .k = last ? k - k0 : part_rows,
+         .depth = last ? result.padded_depth() - k0 : part_rows,
+         .valid = static_cast<int>(std::min(cols, n - j0)),
+         .scales = scales.size() == 1 ? same.data() : scales.data() + j0,
+         .qmin = qmin,
+         .qmax = qmax},
+        {.codes = result.place(j0, k0), .sums = part_sums, .magnitudes = part_sums + n});
+  };
+  parallel_for(
+      static_cast<std::size_t>(parts * panels), static_cast<std::size_t>(parallel ? 1 : panels),
+      [&](std::size_t begin, std::size_t end) {
+        for (auto task = static_cast<Index>(begin); task < static_cast<Index>(end); ++task) {
+          pack(task / panels, task % panels);
+        }
+      });
+  for (Index part = 0; part < parts; ++part) {
+    const auto* part_sums = sums.data() + 2 * part * n;
+    for (std::size_t j = 0; j < result.row_sums_.size(); ++j) {
+      result.row_sums_[j] += part_sums[j];
+      result.row_magnitudes_[j] += part_sums[result.row_sums_.size() + j];
     }
-  });
+  }
   return result;
 }
 

@@ -263,7 +263,7 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
 }
 
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
-  const Forced forced(GetParam(), 2);
+  const Forced forced(GetParam(), 3);
   for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
     for (const auto& [per_column, plain] :
          {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
