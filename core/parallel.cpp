@@ -76,6 +76,11 @@ void set_num_threads(int count) {
   requested_threads.store(count, std::memory_order_relaxed);
 }
 
+std::size_t thread_share(std::size_t count, std::size_t least) {
+  const auto threads = static_cast<std::size_t>(num_threads());
+  return std::max(least, (count + threads - 1) / threads);
+}
+
 void parallel_region(FunctionRef<void()> body) {
   const int threads = num_threads();
   // A thread of another region has nobody to lead.

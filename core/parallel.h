@@ -20,6 +20,11 @@ void set_num_threads(int count);
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body);
 
+/// The grain that gives each thread one chunk of `count`, of `least` or more: each then finds in
+/// its caches what it made of the same share before. Chunks depend on the number of threads;
+/// results must not.
+std::size_t thread_share(std::size_t count, std::size_t least);
+
 enum class TaskOrder { ascending, descending };
 
 /// Calls task(i) for every i in [0, count), count below 2^32. Each thread has a share of

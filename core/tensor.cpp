@@ -32,7 +32,7 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
-constexpr std::size_t kGrain = 1U << 15;
+constexpr std::size_t kGrain = 1U << 14;
 
 MinMax measure_limits(const Tensor& x) {
   if (x.bytes() == nullptr || x.size() == 0) return min_max(x.span());
@@ -92,8 +92,10 @@ float* Tensor::Storage::computed() {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
     const std::shared_ptr<float[]> memory = allocate_floats(size_);
-    parallel_for(size_, pending_->grain, [&](std::size_t begin, std::size_t end) {
-      pending_->compute(begin, end, memory.get() + begin);
+    const std::size_t grain = pending_->grain;
+    const std::size_t share = thread_share(size_, grain) / grain * grain;
+    parallel_for(size_, share, [&](std::size_t begin, std::size_t end) {
+      pending_->compute(begin, end, memory.get() + begin, {});
     });
     memory_ = memory;
     pending_.reset();
@@ -137,9 +139,10 @@ Tensor Tensor::lazy(const Shape& shape, PendingData pending) {
 
 Tensor Tensor::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
   Tensor result =
-      lazy(shape, {kGrain, [bytes](std::size_t begin, std::size_t end, float* out) {
-                     kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
-                   }});
+      lazy(shape,
+           {kGrain, [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*soon*/) {
+              kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
+            }});
   result.impl_->storage->bytes = std::move(bytes);
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/buffer.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/random.h>
 #include <octet/core/shape.h>
@@ -20,12 +21,12 @@ struct QuantParams;
 /// Integer class labels, one a row.
 using Labels = std::vector<std::int32_t>;
 
-/// Elements that are computed when they are asked for. compute(begin, end, out) writes the elements
-/// [begin, end) to `out`, begin a multiple of `grain`, end too or the last: the same bits from any
-/// thread.
+/// Elements that are computed when they are asked for. compute(begin, end, out, soon) writes the
+/// elements [begin, end) to `out`, begin a multiple of `grain`, end too or the last: the same bits
+/// from any thread. `soon`, what is read next, may be fetched into a cache meanwhile.
 struct PendingData {
   std::size_t grain;
-  std::function<void(std::size_t begin, std::size_t end, float* out)> compute;
+  std::function<void(std::size_t begin, std::size_t end, float* out, MemoryParts soon)> compute;
 };
 
 /// A cheap handle on contiguous, row-major, 64-byte aligned float32 data of any rank. Copies of a

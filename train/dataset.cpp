@@ -87,12 +87,14 @@ void Dataset::prefetch_row(std::size_t row) const {
 Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
   const Shape shape = example_shape_.with_batch(static_cast<Index>(count));
   const auto copy_to = [&](auto* out, const auto& values) {
-    parallel_for(count, grain_rows(example_size_), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        if (i + kRowsAhead < end) prefetch_row(row(i + kRowsAhead));
-        std::copy_n(values.data() + row(i) * example_size_, example_size_, out + i * example_size_);
-      }
-    });
+    parallel_for(count, thread_share(count, grain_rows(example_size_)),
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t i = begin; i < end; ++i) {
+                     if (i + kRowsAhead < end) prefetch_row(row(i + kRowsAhead));
+                     std::copy_n(values.data() + row(i) * example_size_, example_size_,
+                                 out + i * example_size_);
+                   }
+                 });
   };
   if (bytes_.empty()) {
     Tensor result(shape);

@@ -56,14 +56,16 @@ void add_pieces(const Tensor& parameter, std::size_t number, std::vector<Piece>&
   }
 }
 
-/// The piece's gradient; where it is pending, computed into memory that `computed` keeps: used at
-/// once it never leaves the cache.
-std::span<const float> gradient_piece(const Tensor& gradient, const Piece& piece,
-                                      std::shared_ptr<float[]>& computed) {
+/// The piece's gradient; where it is pending, computed into memory of this thread: used at once it
+/// never leaves the cache.
+std::span<const float> gradient_piece(const Target& target, const Piece& piece) {
+  const Tensor& gradient = target.tensor.grad();
   if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
-  computed = allocate_floats(piece.size);
-  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed.get());
-  return {computed.get(), piece.size};
+  float* computed = thread_floats<Piece>(piece.size);
+  std::vector<std::span<const float>> soon = {target.values.subspan(piece.begin, piece.size)};
+  for (const auto& slot : target.slots) soon.push_back(slot.subspan(piece.begin, piece.size));
+  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed, soon);
+  return {computed, piece.size};
 }
 
 void finish(std::vector<Target>& targets, const std::vector<Piece>& pieces) {
@@ -146,8 +148,7 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
       std::fmod(step, 2.0) == 0.0 ? TaskOrder::ascending : TaskOrder::descending;
   const auto run_piece = [&](Piece& piece) {
     const Target& target = targets[piece.target];
-    std::shared_ptr<float[]> computed;
-    const std::span<const float> gradient = gradient_piece(target.tensor.grad(), piece, computed);
+    const std::span<const float> gradient = gradient_piece(target, piece);
     std::vector<std::span<float>> slots(target.slots.size());
     // A part at a time: limits are measured of what is still in the cache.
     for (std::size_t at = 0; at < piece.size; at += kGrain) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/buffer.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
 
 #include <cstdint>
@@ -20,6 +22,11 @@ struct GemmOperand {
   Transpose transpose = Transpose::no;
 };
 
+/// Rows [i0, i1) and columns [j0, j1) of a product.
+struct GemmBlock {
+  Index i0, i1, j0, j1;
+};
+
 /// A transposed operand given as codes: element (i, k) is scale * (data[k * stride + i] -
 /// zero_point), the real that dequantize gives.
 struct CodeOperand {
@@ -35,8 +42,12 @@ struct CodeOperand {
 /// Every element is one chain over k in ascending order, acc = fma(a, b, acc) from 0, then added
 /// to c where accumulating. The bits therefore depend on nothing else: not on the vector width,
 /// the tiling or the number of threads.
+///
+/// `block_done`, where given, is called for blocks of c that are complete, each element once, by
+/// the thread that made them and has them in its caches.
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
-              Index c_stride, bool accumulate = false);
+              Index c_stride, bool accumulate = false,
+              FunctionRef<void(const GemmBlock& block)> block_done = {});
 
 /// c = a' w for the reals of int8 codes w [w.rows(), w.depth()], each float(code) times the scale
 /// of its row (`scales` holds one for all rows or one each): the bits of gemm_f32 of those reals,
@@ -50,10 +61,12 @@ class PackedF32 {
   PackedF32(const GemmOperand& b, Index k, Index n);
 
   /// c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any number of
-  /// threads may multiply at once.
-  void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride) const;
+  /// threads may multiply at once. `soon` is fetched into the second-level cache meanwhile.
+  void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
+                     MemoryParts soon = {}) const;
   /// The same for a' given as codes: a quarter of the memory is read.
-  void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride) const;
+  void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride,
+                     MemoryParts soon = {}) const;
 
  private:
   const KernelTable* kernels_;
@@ -64,7 +77,8 @@ class PackedF32 {
 
   /// All blocks of k, over the rows of a' that tiles_of(k0, depth) gives, in tiles of `height`.
   template <class TilesOf>
-  void multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c, Index c_stride) const;
+  void multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c, Index c_stride,
+                      MemoryParts soon_parts) const;
   /// Where the panel of rows [k0, k0 + depth) and columns from j0 on lies.
   Index place(Index k0, Index depth, Index j0) const;
 };

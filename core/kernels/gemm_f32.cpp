@@ -2,6 +2,7 @@
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
 #include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/kernels/soon_lines.h>
 #include <octet/core/parallel.h>
 
 #include <algorithm>
@@ -15,6 +16,12 @@ constexpr Index kParallelWork = Index{1} << 18;
 /// part of a' that they are made of.
 constexpr Index kBlockColumns = 256;
 constexpr Index kBlockRows = 512;
+/// Smaller operands are taken to be in the second-level cache.
+constexpr Index kCachedFloats = Index{1} << 17;
+/// A copy of a' pays where it is read for this many columns.
+constexpr Index kLeastColumns = 256;
+/// Rows that a thread copies at the least.
+constexpr std::size_t kCopiedRows = 32;
 
 struct Product {
   Index m, n, k;
@@ -24,16 +31,24 @@ struct Product {
   float* c;
   Index c_stride;
   bool accumulate;
+  FunctionRef<void(const GemmBlock& block)> block_done;
+  /// Where b' stands as floats; else no data.
+  GemmOperand b;
 };
 
-/// Rows [i0, i1) and columns [j0, j1) of a product.
-struct Block {
-  Index i0, i1, j0, j1;
-};
+/// What the panel of these rows and columns of b' is packed of, where that may not be in the
+/// second-level cache.
+detail::SoonPanel source_of_panel(const Product& p, Index k0, Index depth, Index j0, Index cols) {
+  if (p.b.data == nullptr || p.k * p.n <= kCachedFloats) return {};
+  if (p.b.transpose == Transpose::yes) {
+    return {p.b.data + j0 * p.b.stride + k0, p.b.stride, cols, depth};
+  }
+  return {p.b.data + k0 * p.b.stride + j0, p.b.stride, depth, cols};
+}
 
 /// One block: some of k for all of its columns, then the next, so that this part of a' is read from
 /// the second-level cache for every panel.
-void run_block(const Product& p, const KernelTable& table, const Block& block) {
+void run_block(const Product& p, const KernelTable& table, const GemmBlock& block) {
   const Index cols = table.f32_cols;
   const Index rows = block.i1 - block.i0;
   const Index width = (block.j1 - block.j0 + cols - 1) / cols * cols;
@@ -41,7 +56,7 @@ void run_block(const Product& p, const KernelTable& table, const Block& block) {
   const Index block_depth = detail::depth_of_blocks(p.k);
   const Index panel_floats = block_depth * cols;
   const Index partial_floats = block_depth == p.k ? 0 : rows * width;
-  float* panel = detail::thread_floats<Product>(panel_floats + partial_floats);
+  float* panel = thread_floats<Product>(static_cast<std::size_t>(panel_floats + partial_floats));
   // Sums on their way lie apart: the rows of c may be a power of two apart, which few lines of the
   // first-level cache can hold.
   float* partial = panel + panel_floats;
@@ -51,30 +66,56 @@ void run_block(const Product& p, const KernelTable& table, const Block& block) {
   for (Index k0 = 0; k0 < p.k; k0 += block_depth) {
     const Index depth = std::min(block_depth, p.k - k0);
     const bool last = k0 + depth == p.k;
+    const Index next_depth = std::min(block_depth, p.k - k0 - depth);
     for (Index j = block.j0; j < block.j1; j += cols) {
       p.pack_panel(k0, depth, j, panel);
       float* c = p.c + block.i0 * p.c_stride + j;
       float* mine = partial + (j - block.j0);
       const float* start = p.accumulate ? c : nullptr;
+      const Index next = j + cols;
+      detail::SoonPanel soon = next < block.j1
+                                   ? source_of_panel(p, k0, depth, next, std::min(cols, p.n - next))
+                                   : source_of_panel(p, k0 + depth, next_depth, block.j0,
+                                                     std::min(cols, p.n - block.j0));
       detail::multiply_panel(table, rows, height, depth,
                              {p.a.data + block.i0 * row + k0 * step, row, step}, height * row,
                              panel, std::min(cols, p.n - j),
                              {k0 == 0 ? start : mine, k0 == 0 ? p.c_stride : width, last ? c : mine,
-                              last ? p.c_stride : width});
+                              last ? p.c_stride : width},
+                             soon);
     }
   }
+  if (p.block_done) p.block_done(block);
 }
 
-Index divided_up(Index number, Index by) { return (number + by - 1) / by; }
+/// Whether the rows of an operand meet in a few lines of the first-level cache, which repeats
+/// itself every 4 KiB: a tile then waits for the second-level cache at every k.
+bool rows_collide(const GemmOperand& a) {
+  constexpr Index kPeriod = 4096 / sizeof(float);
+  constexpr Index kLine = 64 / sizeof(float);
+  const Index off = a.stride % kPeriod;
+  return a.transpose == Transpose::no && std::min(off, kPeriod - off) < kLine;
+}
 
-void multiply(const Product& p, const KernelTable& table) {
+/// A copy of the rows [m, k] of `a` that lie further apart, in memory that `copy` keeps.
+GemmOperand moved_apart(const GemmOperand& a, Index m, Index k, std::shared_ptr<float[]>& copy) {
+  constexpr Index kLine = 64 / sizeof(float);
+  GemmOperand apart{nullptr, divided_up(k, kLine) * kLine + kLine};
+  if (rows_collide(apart)) apart.stride += kLine;
+  copy = allocate_floats(static_cast<std::size_t>(m * apart.stride));
+  const auto rows = static_cast<std::size_t>(m);
+  parallel_for(rows, thread_share(rows, kCopiedRows), [&](std::size_t begin, std::size_t end) {
+    for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+      std::copy_n(a.data + i * a.stride, k, copy.get() + i * apart.stride);
+    }
+  });
+  apart.data = copy.get();
+  return apart;
+}
+
+void multiply_blocks(const Product& p, const KernelTable& table) {
   const Index m = p.m;
   const Index n = p.n;
-  if (m <= 0 || n <= 0) return;
-  if (p.k <= 0) {
-    for (Index i = 0; i < m && !p.accumulate; ++i) std::fill_n(p.c + i * p.c_stride, n, 0.0F);
-    return;
-  }
   const Index threads = m * n * p.k < kParallelWork ? 1 : num_threads();
   const Index panels = divided_up(n, table.f32_cols);
   // As many blocks of columns as keep all threads busy to the end.
@@ -98,15 +139,28 @@ void multiply(const Product& p, const KernelTable& table) {
   });
 }
 
+void multiply(Product p, const KernelTable& table) {
+  if (p.m <= 0 || p.n <= 0) return;
+  if (p.k <= 0) {
+    for (Index i = 0; i < p.m && !p.accumulate; ++i) std::fill_n(p.c + i * p.c_stride, p.n, 0.0F);
+    if (p.block_done) p.block_done({0, p.m, 0, p.n});
+    return;
+  }
+  std::shared_ptr<float[]> copy;
+  if (p.n >= kLeastColumns && rows_collide(p.a)) p.a = moved_apart(p.a, p.m, p.k, copy);
+  multiply_blocks(p, table);
+}
+
 }  // namespace
 
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
-              Index c_stride, bool accumulate) {
+              Index c_stride, bool accumulate,
+              FunctionRef<void(const GemmBlock& block)> block_done) {
   const KernelTable& table = kernels();
   const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
     detail::pack_panel(table, b, n, k0, depth, j0, panel);
   };
-  multiply({m, n, k, a, pack, c, c_stride, accumulate}, table);
+  multiply({m, n, k, a, pack, c, c_stride, accumulate, block_done, b}, table);
 }
 
 void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const float> scales,
@@ -114,7 +168,7 @@ void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const 
   const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
     w.pack_reals(k0, depth, j0, scales, panel);
   };
-  multiply({m, w.depth(), w.rows(), a, pack, c, c_stride, false}, w.kernel_table());
+  multiply({m, w.depth(), w.rows(), a, pack, c, c_stride, false, {}, {}}, w.kernel_table());
 }
 
 }  // namespace octet

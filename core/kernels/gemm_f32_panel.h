@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 // What the drivers of float products share: how deep a panel is, and the rows over one panel.
 
@@ -40,17 +39,18 @@ inline Index tile_rows(const KernelTable& table, Index rows) {
 }
 
 /// sums = a panel for `rows` rows and the panel's first `valid` columns; tile t of `a`, of `height`
-/// rows, starts at a.data + t * tile_stride.
-inline void multiply_panel(const KernelTable& table, Index rows, Index height, Index depth,
-                           const PanelRows& a, Index tile_stride, const float* panel, Index valid,
-                           const TileSums& sums) {
+/// rows, starts at a.data + t * tile_stride. soon.next(depth) says what a tile fetches meanwhile.
+template <class Soon>
+void multiply_panel(const KernelTable& table, Index rows, Index height, Index depth,
+                    const PanelRows& a, Index tile_stride, const float* panel, Index valid,
+                    const TileSums& sums, Soon& soon) {
   const Index cols = table.f32_cols;
   const float* data = a.data;
   TileSums tile = sums;
   for (Index i = 0; i < rows; i += height, data += tile_stride) {
     const auto count = static_cast<int>(std::min(height, rows - i));
     if (valid == cols) {
-      table.f32_tile(count, depth, data, a.row, a.step, panel, tile);
+      table.f32_tile(count, depth, data, a.row, a.step, panel, tile, soon.next(depth));
     } else {
       // A narrow last panel is computed whole, beside its place.
       alignas(64) std::array<float, kMaxF32Rows * kMaxF32Cols> whole{};
@@ -58,7 +58,8 @@ inline void multiply_panel(const KernelTable& table, Index rows, Index height, I
         std::copy_n(tile.from + r * tile.from_stride, valid, whole.data() + Index{r} * cols);
       }
       table.f32_tile(count, depth, data, a.row, a.step, panel,
-                     {tile.from == nullptr ? nullptr : whole.data(), cols, whole.data(), cols});
+                     {tile.from == nullptr ? nullptr : whole.data(), cols, whole.data(), cols},
+                     soon.next(depth));
       for (int r = 0; r < count; ++r) {
         std::copy_n(whole.data() + Index{r} * cols, valid, tile.to + r * tile.to_stride);
       }
@@ -80,17 +81,6 @@ inline void pack_panel(const KernelTable& table, const GemmOperand& b, Index n, 
                             .depth = depth,
                             .valid = static_cast<int>(std::min<Index>(table.f32_cols, n - j0))},
                            panel);
-}
-
-/// Memory of this thread for `count` floats, on a cache line: a vector that straddles two costs
-/// double. The next call takes it back.
-template <class Purpose>
-float* thread_floats(Index count) {
-  thread_local std::vector<float> memory;
-  const auto size = static_cast<std::size_t>(count) + 16;
-  if (memory.size() < size) memory.resize(size);
-  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-  return memory.data() + (64 - address % 64) % 64 / sizeof(float);
 }
 
 }  // namespace octet::detail

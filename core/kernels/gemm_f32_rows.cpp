@@ -1,13 +1,14 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
+#include <octet/core/kernels/soon_lines.h>
 #include <octet/core/parallel.h>
 
 namespace octet {
 namespace {
 
-/// What a thread packs at the least.
-constexpr Index kParallelFloats = Index{1} << 17;
+/// Fewer floats are packed by one thread.
+constexpr Index kParallelFloats = Index{1} << 14;
 
 /// The tiles of a' over a block of k, and how far apart they lie.
 struct Tiles {
@@ -19,9 +20,9 @@ struct Tiles {
 /// every k, of which a tile needs a part. pack(i, count, out) packs rows [i, i + count).
 template <class Pack>
 Tiles pack_tiles(const KernelTable& table, Index rows, Index height, Index depth, Pack&& pack) {
-  const Index tiles = (rows + height - 1) / height;
+  const Index tiles = divided_up(rows, height);
   const Index tile_floats = depth * table.f32_packed_rows;
-  float* packed = detail::thread_floats<PackedF32>(tiles * tile_floats);
+  float* packed = thread_floats<PackedF32>(static_cast<std::size_t>(tiles * tile_floats));
   float* to = packed;
   for (Index i = 0; i < rows; i += height, to += tile_floats) {
     pack(i, static_cast<int>(std::min(height, rows - i)), to);
@@ -44,8 +45,8 @@ PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels
       }
     }
   };
-  // Whole panels, and enough of them to pay for a thread.
-  const Index grain = (kParallelFloats / std::max<Index>(k, 1) / cols + 1) * cols;
+  const Index share = divided_up(divided_up(n, cols), num_threads()) * cols;
+  const Index grain = n * k < kParallelFloats ? n : share;
   parallel_for(static_cast<std::size_t>(n), static_cast<std::size_t>(grain), pack_columns);
   data_ = data;
 }
@@ -55,12 +56,14 @@ Index PackedF32::place(Index k0, Index depth, Index j0) const {
 }
 
 template <class TilesOf>
-void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c,
-                               Index c_stride) const {
+void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c, Index c_stride,
+                               MemoryParts soon_parts) const {
   if (k_ == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n_, 0.0F);
   }
   const Index block = detail::depth_of_blocks(k_);
+  const Index panels = divided_up(k_, block) * (padded_n_ / kernels_->f32_cols);
+  detail::SoonParts soon(soon_parts, panels * divided_up(m, height));
   for (Index k0 = 0; k0 < k_; k0 += block) {
     const Index depth = std::min(block, k_ - k0);
     const Tiles tiles = tiles_of(k0, depth);
@@ -68,12 +71,13 @@ void PackedF32::multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float*
       detail::multiply_panel(*kernels_, m, height, depth, tiles.first, tiles.stride,
                              data_.get() + place(k0, depth, j0),
                              std::min<Index>(kernels_->f32_cols, n_ - j0),
-                             {k0 > 0 ? c + j0 : nullptr, c_stride, c + j0, c_stride});
+                             {k0 > 0 ? c + j0 : nullptr, c_stride, c + j0, c_stride}, soon);
     }
   }
 }
 
-void PackedF32::multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride) const {
+void PackedF32::multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
+                              MemoryParts soon) const {
   const Index height = detail::tile_rows(*kernels_, m);
   const auto tiles_of = [&](Index k0, Index depth) -> Tiles {
     if (a.transpose == Transpose::no) return {{a.data + k0, a.stride, 1}, height * a.stride};
@@ -81,10 +85,11 @@ void PackedF32::multiply_rows(Index m, const GemmOperand& a, float* c, Index c_s
       kernels_->passes.pack_rows(a.data + k0 * a.stride + i, a.stride, depth, count, out);
     });
   };
-  multiply_tiles(m, height, tiles_of, c, c_stride);
+  multiply_tiles(m, height, tiles_of, c, c_stride, soon);
 }
 
-void PackedF32::multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride) const {
+void PackedF32::multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride,
+                              MemoryParts soon) const {
   const Index height = detail::tile_rows(*kernels_, m);
   const auto tiles_of = [&](Index k0, Index depth) {
     return pack_tiles(*kernels_, m, height, depth, [&](Index i, int count, float* out) {
@@ -92,7 +97,7 @@ void PackedF32::multiply_rows(Index m, const CodeOperand& a, float* c, Index c_s
                                       a.zero_point, out);
     });
   };
-  multiply_tiles(m, height, tiles_of, c, c_stride);
+  multiply_tiles(m, height, tiles_of, c, c_stride, soon);
 }
 
 }  // namespace octet

@@ -23,6 +23,14 @@ struct TileSums {
   Index to_stride;
 };
 
+/// Memory that will be read next, to be fetched into the second-level cache while a tile is made:
+/// at every k the line at `at` and the one `apart` bytes on, and `at` moves on by `step` bytes.
+struct SoonLines {
+  const std::byte* at = nullptr;
+  Index step = 0;
+  Index apart = 0;
+};
+
 /// One tile of an int8 product: sums[r, j] = start[j] + sum over k of x[r, k] * panel[k, j], modulo
 /// 2^32, for r < rows <= s8_rows and the columns of a panel.
 struct S8Tile {
@@ -69,9 +77,9 @@ struct KernelTable {
   /// Floats that one k of a packed tile of a transposed operand takes, f32_rows or more.
   int f32_packed_rows;
   /// to[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
-  /// r < rows <= f32_rows and all f32_cols columns.
+  /// r < rows <= f32_rows and all f32_cols columns. A path may leave `soon` alone.
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                   const TileSums& sums);
+                   const TileSums& sums, const SoonLines& soon);
 
   /// Rows of one tile of an int8 product.
   int s8_rows;

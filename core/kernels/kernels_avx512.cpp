@@ -29,7 +29,7 @@ constexpr int kGroup = 5;
 struct FloatRows {
   template <int R>
   static void run(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                  const TileSums& sums) {
+                  const TileSums& sums, const SoonLines& soon) {
     const auto [from, from_stride, to, to_stride] = sums;
     __m512 acc[R][2];
 #pragma GCC unroll 16
@@ -48,7 +48,13 @@ struct FloatRows {
     for (int g = 0; g < kGroups; ++g) {
       groups[g] = reinterpret_cast<const char*>(a) + g * kGroup * stride;
     }
-    for (Index kk = 0; kk < k; ++kk) {
+    // Where nothing is to be fetched, what is there already.
+    const std::byte* line = soon.at != nullptr ? soon.at : reinterpret_cast<const std::byte*>(a);
+    const Index line_step = soon.step;
+    const Index apart = soon.apart;
+    for (Index kk = 0; kk < k; ++kk, line += line_step) {
+      _mm_prefetch(line, _MM_HINT_T1);
+      _mm_prefetch(line + apart, _MM_HINT_T1);
       const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
       const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
 #pragma GCC unroll 16

@@ -14,7 +14,7 @@ constexpr int kPackedRows = 4;
 constexpr int kCols = 16;
 
 void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              const TileSums& sums) {
+              const TileSums& sums, const SoonLines& /*soon*/) {
   const auto [from, from_stride, to, to_stride] = sums;
   for (int r = 0; r < rows; ++r) {
     float acc[kCols];

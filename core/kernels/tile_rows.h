@@ -32,7 +32,7 @@ template <class V>
 struct FloatRows {
   template <int rows>
   static void run(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                  const TileSums& tile) {
+                  const TileSums& tile, const SoonLines& /*soon*/) {
     constexpr int kCols = V::kVectors * V::kWidth;
     const auto [from, from_stride, to, to_stride] = tile;
     typename V::Vector sums[rows][V::kVectors];

@@ -17,7 +17,6 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kGrain = 1U << 15;
 constexpr std::size_t kColumnsPerChunk = 64;
 /// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
 /// beside it; fewer rows would be a poor block of a product.
@@ -30,29 +29,35 @@ void check_bias(const Tensor& bias, const Shape& result) {
                                     Shape{result[1]}.to_string(), bias.shape().to_string()));
 }
 
-/// y = clamp(y + bias) in place, row by row.
-void finish_rows(Tensor& y, const Tensor& bias, const RealLimits& limits) {
-  const auto units = static_cast<std::size_t>(y.dim(1));
-  const Tensor added = bias.defined() ? bias : Tensor::zeros({y.dim(1)});
-  float* rows = y.data();
-  parallel_for(static_cast<std::size_t>(y.dim(0)), kGrain / (units + 1) + 1,
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) {
-                   kernels().passes.add_bias(rows + i * units, units, added.data(), limits.lo,
-                                             limits.hi);
-                 }
-               });
+/// clamp(x kernel + bias); without both, x kernel.
+Tensor affine(const Tensor& x, const Tensor& kernel, const Tensor& bias, bool clamps,
+              const RealLimits& limits) {
+  const Index units = kernel.dim(1);
+  Tensor y(Shape{x.dim(0), units});
+  const Tensor added = bias.defined() ? bias : Tensor::zeros({units});
+  float* values = y.data();
+  const auto finish = [&](const GemmBlock& block) {
+    if (!bias.defined() && !clamps) return;
+    for (Index i = block.i0; i < block.i1; ++i) {
+      kernels().passes.add_bias(values + i * units + block.j0,
+                                static_cast<std::size_t>(block.j1 - block.j0),
+                                added.data() + block.j0, limits.lo, limits.hi);
+    }
+  };
+  gemm_f32(x.dim(0), units, x.dim(1), {x.data(), x.dim(1)}, {kernel.data(), units}, values, units,
+           false, finish);
+  return y;
 }
 
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
               FusedActivation activation) {
-  Tensor y = no_grad([&] { return matmul(x, kernel); });
-  if (bias.defined()) check_bias(bias, y.shape());
+  check_matmul(x, kernel);
+  if (bias.defined()) check_bias(bias, {x.dim(0), kernel.dim(1)});
   const RealLimits limits = real_limits(activation);
   const bool clamps = activation != FusedActivation::none;
-  if (bias.defined() || clamps) finish_rows(y, bias, limits);
+  Tensor y = affine(x, kernel, bias, clamps, limits);
   const auto backward = [x, kernel, bias, clamps, limits,
                          result = clamps ? y.detach() : Tensor()](const Tensor& g) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -95,15 +100,15 @@ Tensor kernel_gradient(const Tensor& x, const Tensor& g,
   const auto row = static_cast<std::size_t>(std::max<Index>(units, 1));
   const auto compute = [x, packed = PackedF32({g.data(), units}, g.dim(0), units), inputs, units,
                         row, finish = std::move(finish)](std::size_t begin, std::size_t end,
-                                                         float* out) {
+                                                         float* out, MemoryParts soon) {
     const auto first = static_cast<Index>(begin / row);
     const auto last = static_cast<Index>(end / row);
     if (x.codes() != nullptr) {
       const CodeOperand codes{x.codes() + first, inputs, x.grid()->scale(), x.grid()->zero_point()};
-      packed.multiply_rows(last - first, codes, out, units);
+      packed.multiply_rows(last - first, codes, out, units, soon);
     } else {
       const GemmOperand reals{x.data() + first, inputs, Transpose::yes};
-      packed.multiply_rows(last - first, reals, out, units);
+      packed.multiply_rows(last - first, reals, out, units, soon);
     }
     if (finish) finish(first, last, out);
   };

@@ -44,6 +44,10 @@ void check_operands(const Side& a, const Side& b) {
 
 }  // namespace
 
+void check_matmul(const Tensor& a, const Tensor& b) {
+  check_operands({a, Transpose::no}, {b, Transpose::no});
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
   const Side left{a, transpose_a};
   const Side right{b, transpose_b};

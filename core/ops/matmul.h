@@ -11,4 +11,7 @@ namespace octet {
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
               Transpose transpose_b = Transpose::no);
 
+/// Throws what matmul(a, b) throws.
+void check_matmul(const Tensor& a, const Tensor& b);
+
 }  // namespace octet

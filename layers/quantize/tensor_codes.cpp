@@ -36,9 +36,10 @@ TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
                        TensorCodes codes) {
   Tensor y = Tensor::lazy(
-      shape, {kGrain, [grid, codes](std::size_t begin, std::size_t end, float* out) {
-                dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
-              }});
+      shape,
+      {kGrain, [grid, codes](std::size_t begin, std::size_t end, float* out, MemoryParts /*soon*/) {
+         dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
+       }});
   y.set_grid(std::move(grid), std::move(codes));
   return y;
 }

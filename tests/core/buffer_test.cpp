@@ -36,6 +36,22 @@ TEST(Buffer, IsNobodyElsesWhileItLives) {
   }
 }
 
+TEST(Buffer, AThreadsOwnIsOneForEachPurpose) {
+  struct One;
+  struct Other;
+  float* one = thread_floats<One>(100);
+  float* other = thread_floats<Other>(100);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % 64, 0U);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(thread_floats<One>(50), one);
+  float* elsewhere = nullptr;
+  std::thread([&] { elsewhere = thread_floats<One>(100); }).join();
+  EXPECT_NE(elsewhere, one);
+  float* larger = thread_floats<One>(1000);
+  std::fill_n(larger, 1000, 1.0F);
+  EXPECT_EQ(thread_floats<One>(1000)[999], 1.0F);
+}
+
 TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
   constexpr int kThreads = 4;
   std::latch all_here(kThreads);

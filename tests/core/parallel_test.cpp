@@ -46,6 +46,16 @@ TEST_F(ParallelTest, ChunkBoundsDependOnTheSizeAlone) {
   }
 }
 
+TEST_F(ParallelTest, AShareIsOneChunkForEachThread) {
+  set_num_threads(3);
+  EXPECT_EQ(thread_share(9, 1), 3U);
+  EXPECT_EQ(thread_share(10, 1), 4U);
+  EXPECT_EQ(thread_share(10, 6), 6U);
+  EXPECT_EQ(thread_share(0, 1), 1U);
+  set_num_threads(1);
+  EXPECT_EQ(thread_share(10, 1), 10U);
+}
+
 TEST_F(ParallelTest, TasksAreEachRunOnce) {
   for (const int threads : {1, 2, 4}) {
     set_num_threads(threads);

@@ -119,12 +119,11 @@ TEST(Tensor, SpanSharesData) {
 
 /// A lazy tensor of 0, 1, 2, ... that counts how many elements were computed.
 Tensor counting(const Shape& shape, std::size_t grain, std::atomic<std::size_t>& computed) {
-  return Tensor::lazy(shape, {grain, [&computed](std::size_t begin, std::size_t end, float* out) {
-                                computed += end - begin;
-                                for (std::size_t i = begin; i < end; ++i) {
-                                  out[i - begin] = static_cast<float>(i);
-                                }
-                              }});
+  const auto count = [&computed](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+    computed += end - begin;
+    for (std::size_t i = begin; i < end; ++i) out[i - begin] = static_cast<float>(i);
+  };
+  return Tensor::lazy(shape, {grain, count});
 }
 
 TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {

@@ -263,13 +263,16 @@ TEST(Optimizer, OptionsAreChecked) {
   EXPECT_THROW(AdamW({.weight_decay = nan}), InvalidArgument);
 }
 
-/// As compute() of a gradient sees them, blocks must be whole rows.
+/// As compute() of a gradient sees them, blocks must be whole rows; and it is told of as many
+/// elements of the parameter and of each moment, which are read next.
 Tensor pending_gradient(const Tensor& gradient, std::size_t grain) {
-  return Tensor::lazy(gradient.shape(),
-                      {grain, [=](std::size_t begin, std::size_t end, float* out) {
-                         EXPECT_EQ(begin % grain, 0U);
-                         std::copy_n(gradient.data() + begin, end - begin, out);
-                       }});
+  const auto compute = [=](std::size_t begin, std::size_t end, float* out, MemoryParts soon) {
+    EXPECT_EQ(begin % grain, 0U);
+    EXPECT_GE(soon.size(), 2U);
+    for (const auto& part : soon) EXPECT_EQ(part.size(), end - begin);
+    std::copy_n(gradient.data() + begin, end - begin, out);
+  };
+  return Tensor::lazy(gradient.shape(), {grain, compute});
 }
 
 TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {

@@ -154,6 +154,41 @@ TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+/// Rows that are a multiple of 4 KiB long, or a little more or less, are moved apart first.
+TEST_P(GemmF32, TakesRowsThatMeetInTheCache) {
+  for (const int threads : {1, 3}) {
+    const Forced forced(GetParam(), threads);
+    for (const Case c : {Case{70, 256, 1024}, Case{3, 300, 1030}, Case{33, 257, 1010},
+                         Case{2, 256, 1020, Transpose::no, Transpose::yes, true, 4}}) {
+      const Operands operands(c);
+      expect_same_bits(operands.computed(), operands.naive(), c);
+    }
+  }
+}
+
+TEST_P(GemmF32, TellsOfEachBlockOnceWhenItIsComplete) {
+  for (const int threads : {1, 3}) {
+    const Forced forced(GetParam(), threads);
+    for (const Case c : {Case{1, 1, 1}, Case{600, 70, 30}, Case{20, 700, 300}, Case{2, 3, 0}}) {
+      const Operands o(c);
+      const std::vector<float> expected = o.naive();
+      std::vector<float> found = o.result;
+      std::vector<float> told(found.size(), std::numeric_limits<float>::quiet_NaN());
+      gemm_f32(c.m, c.n, c.k, {o.a.data(), o.a_stride, c.a}, {o.b.data(), o.b_stride, c.b},
+               found.data(), o.c_stride, false, [&](const GemmBlock& block) {
+                 for (Index i = block.i0; i < block.i1; ++i) {
+                   for (Index j = block.j0; j < block.j1; ++j) {
+                     const auto at = static_cast<std::size_t>(i * o.c_stride + j);
+                     EXPECT_TRUE(std::isnan(told[at]));
+                     told[at] = found[at];
+                   }
+                 }
+               });
+      expect_same_bits(told, expected, c);
+    }
+  }
+}
+
 TEST_P(GemmF32, WithoutDepthIsZeroOrLeavesWhatItAddsTo) {
   const Forced forced(GetParam());
   std::vector<float> c = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -204,6 +239,21 @@ TEST_P(GemmF32, WideOperandsArePackedByAnyNumberOfThreads) {
   for (const int threads : {1, 3}) {
     const Forced forced(GetParam(), threads);
     expect_same_bits(in_blocks(operands, 14), expected, c);
+  }
+}
+
+TEST_P(GemmF32, WhatIsFetchedMeanwhileChangesNothing) {
+  const Forced forced(GetParam());
+  const std::vector<float> memory(5000, 1.0F);
+  const std::span<const float> all(memory);
+  const std::span<const float> parts[] = {all.first(1), {}, all, all.subspan(17, 300)};
+  for (const Case c : {Case{57, 65, 300, Transpose::yes}, Case{1, 1, 1, Transpose::yes}}) {
+    const Operands o(c);
+    std::vector<float> result = o.result;
+    PackedF32({o.b.data(), o.b_stride}, c.k, c.n)
+        .multiply_rows(c.m, GemmOperand{o.a.data(), o.a_stride, c.a}, result.data(), o.c_stride,
+                       parts);
+    expect_same_bits(result, o.naive(), c);
   }
 }
 
