@@ -16,7 +16,7 @@ using MemoryParts = std::span<const std::span<const float>>;
 std::shared_ptr<float[]> allocate_floats(std::size_t count);
 
 /// Memory of this thread for `count` floats, 64-byte aligned and uninitialised. The next call for
-/// the same purpose takes it back.
+/// the same purpose takes it back, also one that a callee makes.
 template <class Purpose>
 float* thread_floats(std::size_t count) {
   thread_local std::shared_ptr<float[]> memory;

@@ -76,9 +76,10 @@ void set_num_threads(int count) {
   requested_threads.store(count, std::memory_order_relaxed);
 }
 
-std::size_t thread_share(std::size_t count, std::size_t least) {
+std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple) {
   const auto threads = static_cast<std::size_t>(num_threads());
-  return std::max(least, (count + threads - 1) / threads);
+  const std::size_t share = std::max({least, (count + threads - 1) / threads, std::size_t{1}});
+  return (share + multiple - 1) / multiple * multiple;
 }
 
 void parallel_region(FunctionRef<void()> body) {

@@ -10,20 +10,20 @@ namespace octet {
 int num_threads();
 
 /// Sets the number of threads of every later parallel loop. Throws InvalidArgument below 1.
-/// Results never depend on it: loops are cut into chunks whose bounds depend on the size alone.
+/// Results never depend on it: no element's value depends on how a loop is cut.
 void set_num_threads(int count);
 
 /// Calls body(begin, end) over [0, count) in chunks of `grain` (the last may be smaller), on
-/// num_threads() threads. The chunks are the same for any number of threads. Chunks must write to
-/// disjoint places. An exception of the body reaches the caller. Runs inline where one chunk
-/// suffices or when called from inside another parallel loop.
+/// num_threads() threads. The chunks are those of `grain`, whatever the number of threads. Chunks
+/// must write to disjoint places. An exception of the body reaches the caller. Runs inline where
+/// one chunk suffices or when called from inside another parallel loop.
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body);
 
-/// The grain that gives each thread one chunk of `count`, of `least` or more: each then finds in
-/// its caches what it made of the same share before. Chunks depend on the number of threads;
-/// results must not.
-std::size_t thread_share(std::size_t count, std::size_t least);
+/// The grain that cuts `count` into at most one chunk for each thread, of `least` or more and a
+/// multiple of `multiple`: each thread then finds in its caches what it made of the same share
+/// before. Chunks depend on the number of threads; results must not.
+std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple = 1);
 
 enum class TaskOrder { ascending, descending };
 

@@ -92,10 +92,11 @@ float* Tensor::Storage::computed() {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
     const std::shared_ptr<float[]> memory = allocate_floats(size_);
-    const std::size_t grain = pending_->grain;
-    const std::size_t share = thread_share(size_, grain) / grain * grain;
-    parallel_for(size_, share, [&](std::size_t begin, std::size_t end) {
-      pending_->compute(begin, end, memory.get() + begin, {});
+    const std::size_t grain = std::max<std::size_t>(pending_->grain, 1);
+    parallel_for(size_, thread_share(size_, grain, grain), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t at = begin; at < end; at += grain) {
+        pending_->compute(at, std::min(end, at + grain), memory.get() + at, {});
+      }
     });
     memory_ = memory;
     pending_.reset();

@@ -23,7 +23,8 @@ using Labels = std::vector<std::int32_t>;
 
 /// Elements that are computed when they are asked for. compute(begin, end, out, soon) writes the
 /// elements [begin, end) to `out`, begin a multiple of `grain`, end too or the last: the same bits
-/// from any thread. `soon`, what is read next, may be fetched into a cache meanwhile.
+/// from any thread. `soon` is what the caller reads next, or empty: it may be fetched into a cache
+/// meanwhile.
 struct PendingData {
   std::size_t grain;
   std::function<void(std::size_t begin, std::size_t end, float* out, MemoryParts soon)> compute;

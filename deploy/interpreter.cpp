@@ -21,7 +21,6 @@ constexpr Index kMostBlock = 384;
 /// A tensor of a block takes no more than that, where it is not of fewer than kLeastBlock samples.
 constexpr std::size_t kBlockBytes = std::size_t{400} << 10U;
 
-
 detail::Arena make_arena(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   detail::Arena arena(static_cast<std::byte*>(::operator new[](size, std::align_val_t{64})));

@@ -63,7 +63,7 @@ std::span<const float> gradient_piece(const Target& target, const Piece& piece) 
   if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
   float* computed = thread_floats<Piece>(piece.size);
   std::vector<std::span<const float>> soon = {target.values.subspan(piece.begin, piece.size)};
-  for (const auto& slot : target.slots) soon.push_back(slot.subspan(piece.begin, piece.size));
+  for (const auto& slot : target.slots) soon.emplace_back(slot.subspan(piece.begin, piece.size));
   gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed, soon);
   return {computed, piece.size};
 }

@@ -3,10 +3,10 @@
 #include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/passes_loops.h>
 
-// passes::adam for the AVX-512 paths to include, the same bits for a finite rate. The loop that
-// the compiler makes waits for the divider, which takes 22 cycles for 16 roots and quotients. Here
-// every other vector has its roots made of products, and that keeps both kinds of units busy:
-// 784 x 256 weights with their means in the cache take 62 us instead of 78.
+// passes::adam for the AVX-512 paths to include, the same bits for a finite rate of 0 or more. The
+// loop that the compiler makes waits for the divider, which takes 22 cycles for 16 roots and
+// quotients. Here every other vector has its roots made of products, and that keeps both kinds of
+// units busy: 784 x 256 weights with their means in the cache take 62 us instead of 78.
 
 namespace octet::avx512 {
 
@@ -87,7 +87,7 @@ template <bool decays>
 template <bool decays>
 static void adam_of(float* w, float* m, float* v, const float* g, std::size_t size,
                     const AdamStep& shared_step) {
-  // A copy: for all that the compiler knows, what is stored changes the other.
+  // A copy: for all that the compiler knows, a store to w could change the shared step.
   const AdamStep step = shared_step;
   std::size_t i = 0;
   for (; i + 2 * kVector <= size; i += 2 * kVector) {

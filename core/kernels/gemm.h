@@ -44,7 +44,8 @@ struct CodeOperand {
 /// the tiling or the number of threads.
 ///
 /// `block_done`, where given, is called for blocks of c that are complete, each element once, by
-/// the thread that made them and has them in its caches.
+/// the thread that made them and has them in its caches. Rows of a' that lie a multiple of 4 KiB
+/// apart may be copied.
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
               Index c_stride, bool accumulate = false,
               FunctionRef<void(const GemmBlock& block)> block_done = {});
@@ -61,7 +62,8 @@ class PackedF32 {
   PackedF32(const GemmOperand& b, Index k, Index n);
 
   /// c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any number of
-  /// threads may multiply at once. `soon` is fetched into the second-level cache meanwhile.
+  /// threads may multiply at once. `soon` may be fetched into the second-level
+  /// cache meanwhile.
   void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
                      MemoryParts soon = {}) const;
   /// The same for a' given as codes: a quarter of the memory is read.

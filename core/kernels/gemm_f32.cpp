@@ -18,7 +18,8 @@ constexpr Index kBlockColumns = 256;
 constexpr Index kBlockRows = 512;
 /// Smaller operands are taken to be in the second-level cache.
 constexpr Index kCachedFloats = Index{1} << 17;
-/// A copy of a' pays where it is read for this many columns.
+/// A copy of a' pays where it has as many rows as could meet, and is read for as many columns.
+constexpr Index kLeastRows = 12;
 constexpr Index kLeastColumns = 256;
 /// Rows that a thread copies at the least.
 constexpr std::size_t kCopiedRows = 32;
@@ -39,7 +40,7 @@ struct Product {
 /// What the panel of these rows and columns of b' is packed of, where that may not be in the
 /// second-level cache.
 detail::SoonPanel source_of_panel(const Product& p, Index k0, Index depth, Index j0, Index cols) {
-  if (p.b.data == nullptr || p.k * p.n <= kCachedFloats) return {};
+  if (depth <= 0 || p.b.data == nullptr || p.k * p.n <= kCachedFloats) return {};
   if (p.b.transpose == Transpose::yes) {
     return {p.b.data + j0 * p.b.stride + k0, p.b.stride, cols, depth};
   }
@@ -51,7 +52,7 @@ detail::SoonPanel source_of_panel(const Product& p, Index k0, Index depth, Index
 void run_block(const Product& p, const KernelTable& table, const GemmBlock& block) {
   const Index cols = table.f32_cols;
   const Index rows = block.i1 - block.i0;
-  const Index width = (block.j1 - block.j0 + cols - 1) / cols * cols;
+  const Index width = divided_up(block.j1 - block.j0, cols) * cols;
   const Index height = detail::tile_rows(table, rows);
   const Index block_depth = detail::depth_of_blocks(p.k);
   const Index panel_floats = block_depth * cols;
@@ -90,18 +91,19 @@ void run_block(const Product& p, const KernelTable& table, const GemmBlock& bloc
 
 /// Whether the rows of an operand meet in a few lines of the first-level cache, which repeats
 /// itself every 4 KiB: a tile then waits for the second-level cache at every k.
-bool rows_collide(const GemmOperand& a) {
+bool rows_meet(const GemmOperand& a) {
   constexpr Index kPeriod = 4096 / sizeof(float);
   constexpr Index kLine = 64 / sizeof(float);
   const Index off = a.stride % kPeriod;
-  return a.transpose == Transpose::no && std::min(off, kPeriod - off) < kLine;
+  return a.transpose == Transpose::no && a.stride > kPeriod - kLine &&
+         std::min(off, kPeriod - off) < kLine;
 }
 
 /// A copy of the rows [m, k] of `a` that lie further apart, in memory that `copy` keeps.
 GemmOperand moved_apart(const GemmOperand& a, Index m, Index k, std::shared_ptr<float[]>& copy) {
   constexpr Index kLine = 64 / sizeof(float);
   GemmOperand apart{nullptr, divided_up(k, kLine) * kLine + kLine};
-  if (rows_collide(apart)) apart.stride += kLine;
+  if (rows_meet(apart)) apart.stride += kLine;
   copy = allocate_floats(static_cast<std::size_t>(m * apart.stride));
   const auto rows = static_cast<std::size_t>(m);
   parallel_for(rows, thread_share(rows, kCopiedRows), [&](std::size_t begin, std::size_t end) {
@@ -147,7 +149,8 @@ void multiply(Product p, const KernelTable& table) {
     return;
   }
   std::shared_ptr<float[]> copy;
-  if (p.n >= kLeastColumns && rows_collide(p.a)) p.a = moved_apart(p.a, p.m, p.k, copy);
+  const bool pays = p.m >= kLeastRows && p.n >= kLeastColumns;
+  if (pays && rows_meet(p.a)) p.a = moved_apart(p.a, p.m, p.k, copy);
   multiply_blocks(p, table);
 }
 
@@ -160,7 +163,17 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
   const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
     detail::pack_panel(table, b, n, k0, depth, j0, panel);
   };
-  multiply({m, n, k, a, pack, c, c_stride, accumulate, block_done, b}, table);
+  multiply({.m = m,
+            .n = n,
+            .k = k,
+            .a = a,
+            .pack_panel = pack,
+            .c = c,
+            .c_stride = c_stride,
+            .accumulate = accumulate,
+            .block_done = block_done,
+            .b = b},
+           table);
 }
 
 void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const float> scales,
@@ -168,7 +181,17 @@ void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const 
   const auto pack = [&](Index k0, Index depth, Index j0, float* panel) {
     w.pack_reals(k0, depth, j0, scales, panel);
   };
-  multiply({m, w.depth(), w.rows(), a, pack, c, c_stride, false, {}, {}}, w.kernel_table());
+  multiply({.m = m,
+            .n = w.depth(),
+            .k = w.rows(),
+            .a = a,
+            .pack_panel = pack,
+            .c = c,
+            .c_stride = c_stride,
+            .accumulate = false,
+            .block_done = {},
+            .b = {}},
+           w.kernel_table());
 }
 
 }  // namespace octet

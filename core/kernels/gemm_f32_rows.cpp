@@ -34,7 +34,7 @@ Tiles pack_tiles(const KernelTable& table, Index rows, Index height, Index depth
 
 PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels()), k_(k), n_(n) {
   const Index cols = kernels_->f32_cols;
-  padded_n_ = (n + cols - 1) / cols * cols;
+  padded_n_ = divided_up(n, cols) * cols;
   const std::shared_ptr<float[]> data = allocate_floats(static_cast<std::size_t>(k * padded_n_));
   const Index block = detail::depth_of_blocks(k);
   const auto pack_columns = [&](std::size_t begin, std::size_t end) {
@@ -45,9 +45,9 @@ PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels
       }
     }
   };
-  const Index share = divided_up(divided_up(n, cols), num_threads()) * cols;
-  const Index grain = n * k < kParallelFloats ? n : share;
-  parallel_for(static_cast<std::size_t>(n), static_cast<std::size_t>(grain), pack_columns);
+  const auto columns = static_cast<std::size_t>(n);
+  const std::size_t least = n * k < kParallelFloats ? columns : 1;
+  parallel_for(columns, thread_share(columns, least, static_cast<std::size_t>(cols)), pack_columns);
   data_ = data;
 }
 

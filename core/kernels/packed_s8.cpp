@@ -34,11 +34,20 @@ Index group_of(const KernelTable& table, Index padded) {
   return table.s8_group == 0 ? padded : table.s8_group;
 }
 
+/// totals = the sum of every other row of `rows`, from row `first` on.
+void add_up(std::span<const std::int32_t> rows, std::size_t first,
+            std::vector<std::int32_t>& totals) {
+  const std::size_t row = totals.size();
+  for (std::size_t at = first * row; at < rows.size(); at += 2 * row) {
+    for (std::size_t j = 0; j < row; ++j) totals[j] += rows[at + j];
+  }
+}
+
 }  // namespace
 
 Index PackedS8::padded_depth() const {
   const Index step = kernels_->s8_depth_step;
-  return (std::max<Index>(k_, 1) + step - 1) / step * step;
+  return divided_up(std::max<Index>(k_, 1), step) * step;
 }
 
 PackedS8::PackedS8(Index n, Index k)
@@ -52,7 +61,7 @@ PackedS8::PackedS8(Index n, Index k)
         "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
         k));
   }
-  data_ = allocate_codes((n + kernels_->s8_cols - 1) / kernels_->s8_cols * panel_bytes());
+  data_ = allocate_codes(divided_up(n, kernels_->s8_cols) * panel_bytes());
 }
 
 Index PackedS8::panel_bytes() const {
@@ -68,7 +77,7 @@ std::int8_t* PackedS8::place(Index j, Index i) const {
 
 PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
   const Index cols = kernels_->s8_cols;
-  std::fill_n(data_.get(), (n + cols - 1) / cols * panel_bytes(), std::int8_t{0});
+  std::fill_n(data_.get(), divided_up(n, cols) * panel_bytes(), std::int8_t{0});
   const Index group = group_of(*kernels_, padded_depth());
   for (Index j = 0; j < n; ++j) {
     const std::int8_t* row = rows + j * k;
@@ -99,9 +108,11 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   const KernelTable& table = *result.kernels_;
   const Index cols = table.s8_cols;
   const Index panels = divided_up(n, cols);
-  // Each thread packs, of all columns, the rows that it has moved, where they lie together.
+  // By rows, not columns: an optimizer gives each thread rows of the kernel, which are still in its
+  // cache. Where groups are whole columns, these cannot be cut.
   const bool parallel = n * k >= kParallelWeights;
   const Index most_parts = parallel && table.s8_group != 0 ? num_threads() : 1;
+  assert(table.s8_group == 0 || kRowStep % table.s8_group == 0);
   const Index part_rows =
       divided_up(divided_up(std::max<Index>(k, 1), most_parts), kRowStep) * kRowStep;
   const Index parts = divided_up(std::max<Index>(k, 1), part_rows);
@@ -131,13 +142,8 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
           pack(task / panels, task % panels);
         }
       });
-  for (Index part = 0; part < parts; ++part) {
-    const auto* part_sums = sums.data() + 2 * part * n;
-    for (std::size_t j = 0; j < result.row_sums_.size(); ++j) {
-      result.row_sums_[j] += part_sums[j];
-      result.row_magnitudes_[j] += part_sums[result.row_sums_.size() + j];
-    }
-  }
+  add_up(sums, 0, result.row_sums_);
+  add_up(sums, 1, result.row_magnitudes_);
   return result;
 }
 

@@ -86,7 +86,8 @@ static void add_to_totals(const float* __restrict x, std::size_t size, double* _
   for (std::size_t j = 0; j < size; ++j) totals[j] += static_cast<double>(x[j]);
 }
 
-constexpr std::size_t kWrittenAhead = 2;
+/// Rows of a result that are asked for before they are written.
+inline constexpr std::size_t kWrittenAhead = 2;
 
 static void window_gradient_sums(const float* x, const float* g, std::size_t rows,
                                  std::size_t columns, std::size_t stride,

@@ -32,8 +32,7 @@ class SoonParts {
     if (parts_.empty()) return {};
     const auto* at = reinterpret_cast<const std::byte*>(parts_.front().data()) + offset_;
     offset_ += of_tile_;
-    const Index step = divided_up(of_tile_, depth);
-    return {at, step, step / 2};
+    return {at, divided_up(of_tile_, depth), 0};
   }
 
  private:
@@ -64,7 +63,7 @@ class SoonPanel {
     if (rows_ <= 0) return {};
     const SoonLines narrow{at_, stride_, kLine};
     const SoonLines two_rows{at_, divided_up(bytes_, depth), rows_ > 1 ? stride_ : 0};
-    const bool is_narrow = bytes_ <= 2 * kLine;
+    const bool is_narrow = bytes_ <= 2 * kLine && rows_ <= depth;
     // All rows of two lines, or two rows of many lines.
     const Index taken = is_narrow ? rows_ : 2;
     rows_ -= taken;

@@ -29,19 +29,21 @@ void check_bias(const Tensor& bias, const Shape& result) {
                                     Shape{result[1]}.to_string(), bias.shape().to_string()));
 }
 
-/// clamp(x kernel + bias); without both, x kernel.
+/// clamp(x kernel + bias); without a bias or a clamp, without that part.
 Tensor affine(const Tensor& x, const Tensor& kernel, const Tensor& bias, bool clamps,
               const RealLimits& limits) {
   const Index units = kernel.dim(1);
   Tensor y(Shape{x.dim(0), units});
-  const Tensor added = bias.defined() ? bias : Tensor::zeros({units});
+  const bool finishes = bias.defined() || clamps;
+  const Tensor added = bias.defined() || !finishes ? bias : Tensor::zeros({units});
+  const float* offsets = finishes ? added.data() : nullptr;
   float* values = y.data();
   const auto finish = [&](const GemmBlock& block) {
-    if (!bias.defined() && !clamps) return;
+    if (!finishes) return;
     for (Index i = block.i0; i < block.i1; ++i) {
       kernels().passes.add_bias(values + i * units + block.j0,
-                                static_cast<std::size_t>(block.j1 - block.j0),
-                                added.data() + block.j0, limits.lo, limits.hi);
+                                static_cast<std::size_t>(block.j1 - block.j0), offsets + block.j0,
+                                limits.lo, limits.hi);
     }
   };
   gemm_f32(x.dim(0), units, x.dim(1), {x.data(), x.dim(1)}, {kernel.data(), units}, values, units,

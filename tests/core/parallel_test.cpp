@@ -35,7 +35,7 @@ Chunks chunks_of(std::size_t count, std::size_t grain) {
   return chunks;
 }
 
-TEST_F(ParallelTest, ChunkBoundsDependOnTheSizeAlone) {
+TEST_F(ParallelTest, ChunksAreThoseOfTheGrain) {
   for (const int threads : {1, 2, 4}) {
     set_num_threads(threads);
     EXPECT_EQ(chunks_of(10, 4), (Chunks{{0, 4}, {4, 8}, {8, 10}}));
@@ -51,6 +51,7 @@ TEST_F(ParallelTest, AShareIsOneChunkForEachThread) {
   EXPECT_EQ(thread_share(9, 1), 3U);
   EXPECT_EQ(thread_share(10, 1), 4U);
   EXPECT_EQ(thread_share(10, 6), 6U);
+  EXPECT_EQ(thread_share(10, 1, 3), 6U);
   EXPECT_EQ(thread_share(0, 1), 1U);
   set_num_threads(1);
   EXPECT_EQ(thread_share(10, 1), 10U);

@@ -157,6 +157,23 @@ TEST(Tensor, LazyDataIsComputedOnceForThreadsThatAskAtOnce) {
   set_num_threads(before);
 }
 
+TEST(Tensor, LazyDataIsComputedInTheSameBlocksAsAnOptimizerAsksFor) {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    std::atomic<int> whole = 0;
+    const auto compute = [&whole](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+      if (begin % 7 == 0 && end - begin == 7) ++whole;
+      std::fill(out, out + (end - begin), static_cast<float>(begin));
+    };
+    const Tensor x = Tensor::lazy({100}, {7, compute});
+    EXPECT_EQ(x.at({99}), 98.0F);
+    EXPECT_EQ(x.at({50}), 49.0F);
+    EXPECT_EQ(whole, 14) << threads;
+  }
+  set_num_threads(before);
+}
+
 TEST(Tensor, PartsOfALazyTensorAreNotPending) {
   std::atomic<std::size_t> computed = 0;
   const Tensor x = counting({4, 2}, 8, computed);

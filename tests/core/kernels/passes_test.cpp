@@ -264,7 +264,8 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
 
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   const Forced forced(GetParam(), 3);
-  for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}}) {
+  for (const auto& [k, n] :
+       {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}, {9, 2048}}) {
     for (const auto& [per_column, plain] :
          {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
       // With and without ties, infinities and NaN, of which some paths take other ways.

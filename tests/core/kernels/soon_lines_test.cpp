@@ -72,6 +72,13 @@ TEST_F(SoonLinesTest, OneTileFetchesANarrowPanel) {
   EXPECT_EQ(soon.next(20).at, nullptr);
 }
 
+TEST_F(SoonLinesTest, TilesOfLittleDepthFetchAllRowsOfANarrowPanel) {
+  detail::SoonPanel soon(memory_.data(), 256, 20, 32);
+  Lines lines;
+  for (int i = 0; i < 10; ++i) add_fetched(soon.next(3), 3, all_, lines);
+  for (std::ptrdiff_t row = 0; row < 20; ++row) EXPECT_TRUE(has_all(lines, row * 16, row * 16 + 1));
+}
+
 TEST_F(SoonLinesTest, TilesFetchTwoRowsEachOfAWidePanel) {
   constexpr Index kStride = 256;
   detail::SoonPanel soon(memory_.data(), kStride, 5, 100);
