@@ -38,6 +38,7 @@ std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
 /// threads alone, so that what a thread keeps for the next loop is there after the first.
 void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
   detail::GuardedTask guarded(task);
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): clang-tidy does not see the OpenMP pragma.
   const auto threads = static_cast<int>(std::min(static_cast<std::size_t>(num_threads()), count));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t i = 0; i < count; ++i) {
