@@ -21,6 +21,8 @@ constexpr Index kCachedFloats = Index{1} << 17;
 /// A copy of a' pays where it has as many rows as could meet, and is read for as many columns.
 constexpr Index kLeastRows = 12;
 constexpr Index kLeastColumns = 256;
+/// Floats of a cache line.
+constexpr Index kLine = 64 / sizeof(float);
 /// Rows that a thread copies at the least.
 constexpr std::size_t kCopiedRows = 32;
 
@@ -93,7 +95,6 @@ void run_block(const Product& p, const KernelTable& table, const GemmBlock& bloc
 /// itself every 4 KiB: a tile then waits for the second-level cache at every k.
 bool rows_meet(const GemmOperand& a) {
   constexpr Index kPeriod = 4096 / sizeof(float);
-  constexpr Index kLine = 64 / sizeof(float);
   const Index off = a.stride % kPeriod;
   return a.transpose == Transpose::no && a.stride > kPeriod - kLine &&
          std::min(off, kPeriod - off) < kLine;
@@ -101,7 +102,6 @@ bool rows_meet(const GemmOperand& a) {
 
 /// A copy of the rows [m, k] of `a` that lie further apart, in memory that `copy` keeps.
 GemmOperand moved_apart(const GemmOperand& a, Index m, Index k, std::shared_ptr<float[]>& copy) {
-  constexpr Index kLine = 64 / sizeof(float);
   GemmOperand apart{nullptr, divided_up(k, kLine) * kLine + kLine};
   if (rows_meet(apart)) apart.stride += kLine;
   copy = allocate_floats(static_cast<std::size_t>(m * apart.stride));
