@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -16,24 +17,6 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-std::align_val_t alignment_of(std::size_t bytes) {
-  return std::align_val_t{bytes >= kHugePage ? kHugePage : kCacheLine};
-}
-
-/// Large memory in huge pages: products walk down columns, and each row may lie on a page of its
-/// own, more of them than the processor remembers the places of.
-float* memory_from_system(std::size_t bytes) {
-  void* memory = ::operator new[](bytes, alignment_of(bytes));
-#if defined(__linux__)
-  // Whole pages alone, so that nothing is resident that was not asked for.
-  if (const std::size_t whole = bytes / kHugePage * kHugePage; whole > 0) {
-    // Where the system has none the pages stay small.
-    static_cast<void>(::madvise(memory, whole, MADV_HUGEPAGE));
-  }
-#endif
-  return static_cast<float*>(memory);
-}
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__
@@ -41,38 +24,100 @@ float* memory_from_system(std::size_t bytes) {
 #endif
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kMostKept = 0;
+/// Larger blocks have a slab of their own.
+constexpr std::size_t kMostShared = 0;
 #else
 constexpr std::size_t kMostKept = std::size_t{64} << 20;
+constexpr std::size_t kMostShared = kHugePage;
 #endif
+constexpr std::size_t kLargestSlab = 4 * kHugePage;
 
-class Pool {
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes >= kHugePage ? kHugePage : kCacheLine};
+}
+
+/// Large memory in huge pages. Products walk down columns, and each row may lie on a page of its
+/// own, more of them than the processor remembers the places of. And neighbours in a huge page
+/// share the second-level cache evenly; small pages lie in it by chance, some sets too full.
+std::byte* memory_from_system(std::size_t bytes) {
+  void* memory = ::operator new[](bytes, alignment_of(bytes));
+  prefer_huge_pages(memory, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+/// Memory from the system, which blocks are cut off: small ones share a slab. Not thread-safe.
+class Slabs {
  public:
-  float* take(std::size_t bytes) {
-    {
-      const std::lock_guard guard(mutex_);
-      auto& free = free_[bytes];
-      if (!free.empty()) {
-        float* memory = free.back();
-        free.pop_back();
-        kept_ -= bytes;
-        return memory;
-      }
-    }
-    return memory_from_system(bytes);
+  std::byte* take(std::size_t bytes) {
+    if (bytes > kMostShared) return cut(*add(bytes), bytes);
+    const auto roomy = std::ranges::find_if(
+        slabs_, [&](const auto& slab) { return slab.second.size - slab.second.used >= bytes; });
+    if (roomy != slabs_.end()) return cut(*roomy, bytes);
+    const std::size_t size = next_;
+    next_ = std::min(2 * size, kLargestSlab);
+    return cut(*add(size), bytes);
   }
 
-  void give_back(float* memory, std::size_t bytes) noexcept {
-    {
-      const std::lock_guard guard(mutex_);
-      // take() has made the list and once held this many, so that nothing is allocated here but by
-      // a list that grows; where that fails the memory goes back to the system.
-      if (kept_ + bytes <= kMostKept && keep(memory, bytes)) return;
-    }
-    ::operator delete[](memory, alignment_of(bytes));
+  /// A slab whose blocks have all been given back goes back to the system.
+  void give_back(std::byte* block) noexcept {
+    const auto slab = std::prev(slabs_.upper_bound(block));
+    if (--slab->second.blocks > 0) return;
+    ::operator delete[](slab->first, alignment_of(slab->second.size));
+    slabs_.erase(slab);
   }
 
  private:
-  bool keep(float* memory, std::size_t bytes) noexcept {
+  struct Slab {
+    std::size_t size;
+    std::size_t used = 0;
+    std::size_t blocks = 0;
+  };
+  using Map = std::map<std::byte*, Slab>;
+
+  Map::iterator add(std::size_t size) {
+    std::byte* memory = memory_from_system(size);
+    try {
+      return slabs_.emplace(memory, Slab{size}).first;
+    } catch (...) {
+      ::operator delete[](memory, alignment_of(size));
+      throw;
+    }
+  }
+
+  static std::byte* cut(Map::value_type& place, std::size_t bytes) {
+    auto& [memory, slab] = place;
+    std::byte* block = memory + slab.used;
+    slab.used += bytes;
+    ++slab.blocks;
+    return block;
+  }
+
+  Map slabs_;
+  /// Little for those who need little; in larger ones less is left over.
+  std::size_t next_ = kHugePage;
+};
+
+class Pool {
+ public:
+  std::byte* take(std::size_t bytes) {
+    const std::lock_guard guard(mutex_);
+    auto& free = free_[bytes];
+    if (free.empty()) return slabs_.take(bytes);
+    std::byte* memory = free.back();
+    free.pop_back();
+    kept_ -= bytes;
+    return memory;
+  }
+
+  void give_back(std::byte* memory, std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    // take() has made the list and once held this many, so that nothing is allocated here but by
+    // a list that grows; where that fails the memory goes back to its slab.
+    if (kept_ + bytes > kMostKept || !keep(memory, bytes)) slabs_.give_back(memory);
+  }
+
+ private:
+  bool keep(std::byte* memory, std::size_t bytes) noexcept {
     try {
       free_[bytes].push_back(memory);
     } catch (const std::bad_alloc&) {
@@ -83,7 +128,8 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<float*>> free_;
+  Slabs slabs_;
+  std::unordered_map<std::size_t, std::vector<std::byte*>> free_;
   std::size_t kept_ = 0;
 };
 
@@ -95,9 +141,25 @@ Pool& pool() {
 
 }  // namespace
 
-std::shared_ptr<float[]> allocate_floats(std::size_t count) {
-  const std::size_t bytes = std::max<std::size_t>(count * sizeof(float), 64);
-  return {pool().take(bytes), [bytes](float* memory) { pool().give_back(memory, bytes); }};
+void prefer_huge_pages(void* memory, std::size_t size) {
+#if defined(__linux__)
+  // Whole pages alone, so that nothing is resident that was not asked for.
+  if (void* place = memory; std::align(kHugePage, kHugePage, place, size) != nullptr) {
+    // Where the system has none the pages stay small.
+    static_cast<void>(::madvise(place, size / kHugePage * kHugePage, MADV_HUGEPAGE));
+  }
+#else
+  static_cast<void>(memory);
+  static_cast<void>(size);
+#endif
+}
+
+std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size) {
+  if (size > static_cast<std::size_t>(-1) / 2) throw std::bad_alloc();
+  // Whole lines: no two blocks share one. At least one, so that no two have the same place.
+  const std::size_t bytes =
+      std::max<std::size_t>(size + kCacheLine - 1, kCacheLine) / kCacheLine * kCacheLine;
+  return {pool().take(bytes), [bytes](std::byte* memory) { pool().give_back(memory, bytes); }};
 }
 
 }  // namespace octet

@@ -75,7 +75,7 @@ class Tensor::Storage {
 
  private:
   void allocate() {
-    memory_ = allocate_floats(size_);
+    memory_ = allocate_array<float>(size_);
     ready_.store(memory_.get(), std::memory_order_release);
   }
   float* computed();
@@ -91,7 +91,7 @@ class Tensor::Storage {
 float* Tensor::Storage::computed() {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
-    const std::shared_ptr<float[]> memory = allocate_floats(size_);
+    const std::shared_ptr<float[]> memory = allocate_array<float>(size_);
     const std::size_t grain = std::max<std::size_t>(pending_->grain, 1);
     parallel_for(size_, thread_share(size_, grain, grain), [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += grain) {

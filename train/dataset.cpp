@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
@@ -101,7 +102,7 @@ Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> 
     copy_to(result.data(), floats_);
     return result;
   }
-  const auto bytes = std::make_shared_for_overwrite<std::uint8_t[]>(count * example_size_);
+  const auto bytes = allocate_array<std::uint8_t>(count * example_size_);
   copy_to(bytes.get(), bytes_);
   return Tensor::from_bytes(shape, bytes);
 }

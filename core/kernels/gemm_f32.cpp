@@ -1,3 +1,4 @@
+#include <octet/core/buffer.h>
 #include <octet/core/function_ref.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
@@ -104,7 +105,7 @@ bool rows_meet(const GemmOperand& a) {
 GemmOperand moved_apart(const GemmOperand& a, Index m, Index k, std::shared_ptr<float[]>& copy) {
   GemmOperand apart{nullptr, divided_up(k, kLine) * kLine + kLine};
   if (rows_meet(apart)) apart.stride += kLine;
-  copy = allocate_floats(static_cast<std::size_t>(m * apart.stride));
+  copy = allocate_array<float>(static_cast<std::size_t>(m * apart.stride));
   const auto rows = static_cast<std::size_t>(m);
   parallel_for(rows, thread_share(rows, kCopiedRows), [&](std::size_t begin, std::size_t end) {
     for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {

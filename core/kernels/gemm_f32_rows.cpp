@@ -35,7 +35,8 @@ Tiles pack_tiles(const KernelTable& table, Index rows, Index height, Index depth
 PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels()), k_(k), n_(n) {
   const Index cols = kernels_->f32_cols;
   padded_n_ = divided_up(n, cols) * cols;
-  const std::shared_ptr<float[]> data = allocate_floats(static_cast<std::size_t>(k * padded_n_));
+  const std::shared_ptr<float[]> data =
+      allocate_array<float>(static_cast<std::size_t>(k * padded_n_));
   const Index block = detail::depth_of_blocks(k);
   const auto pack_columns = [&](std::size_t begin, std::size_t end) {
     for (Index k0 = 0; k0 < k; k0 += block) {

@@ -22,13 +22,6 @@ constexpr Index kRowStep = 8;
 /// Kernels of fewer weights are packed by one thread.
 constexpr Index kParallelWeights = Index{1} << 14;
 
-/// From the pool of floats: kernels are packed anew every step.
-std::shared_ptr<std::int8_t[]> allocate_codes(Index count) {
-  const std::shared_ptr<float[]> memory =
-      allocate_floats(static_cast<std::size_t>(count) / sizeof(float) + 1);
-  return {memory, reinterpret_cast<std::int8_t*>(memory.get())};
-}
-
 /// Codes of a column that lie side by side.
 Index group_of(const KernelTable& table, Index padded) {
   return table.s8_group == 0 ? padded : table.s8_group;
@@ -61,7 +54,8 @@ PackedS8::PackedS8(Index n, Index k)
         "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
         k));
   }
-  data_ = allocate_codes(divided_up(n, kernels_->s8_cols) * panel_bytes());
+  data_ = allocate_array<std::int8_t>(
+      static_cast<std::size_t>(divided_up(n, kernels_->s8_cols) * panel_bytes()));
 }
 
 Index PackedS8::panel_bytes() const {

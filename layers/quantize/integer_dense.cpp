@@ -1,4 +1,5 @@
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
@@ -94,7 +95,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   }
   const RealLimits clamp = real_limits(activation_);
   real_ = Tensor({rows, units});
-  sums_ = std::make_shared_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(rows * units));
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(rows * units));
   float* real = real_.data();
   // Measured while they are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
@@ -123,7 +124,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
       activation_range(activation_, output.scale(), output.zero_point(), output.qmin, output.qmax);
   const auto size = static_cast<std::size_t>(real_.size());
   const std::span<const std::int32_t> sums(sums_.get(), size);
-  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(size);
+  const auto codes = allocate_array<std::int8_t>(size);
   const std::size_t units = operands_->units();
   parallel_for(static_cast<std::size_t>(real_.dim(0)), std::max(kRowsPerChunk, kGrain / units),
                [&](std::size_t begin, std::size_t end) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/activation.h>
 #include <octet/core/parallel.h>
@@ -22,7 +23,7 @@ constexpr std::size_t kGrain = 1U << 14;
 template <class Run>
 Tensor map_codes(const Tensor& x, const QuantParams& input, const QuantParams& output, Run&& run) {
   Tensor y(x.shape());
-  const auto codes = std::make_shared_for_overwrite<std::int8_t[]>(y.span().size());
+  const auto codes = allocate_array<std::int8_t>(y.span().size());
   const auto row = static_cast<std::size_t>(std::max<Index>(x.rank() == 0 ? 1 : x.dim(-1), 1));
   const std::size_t grain = std::max<std::size_t>(kGrain / row, 1);
   parallel_for(static_cast<std::size_t>(x.size()) / row, grain,

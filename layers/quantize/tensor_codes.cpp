@@ -1,3 +1,4 @@
+#include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
@@ -13,7 +14,7 @@ constexpr std::size_t kGrain = 1U << 15;
 
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
   const auto size = static_cast<std::size_t>(x.size());
-  auto codes = std::make_shared_for_overwrite<std::int8_t[]>(size);
+  auto codes = allocate_array<std::int8_t>(size);
   if (x.bytes() != nullptr) {
     const ByteCodes table(grid, mode);
     parallel_for(size, kGrain * sizeof(float), [&](std::size_t begin, std::size_t end) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <latch>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -15,7 +16,7 @@ TEST(Buffer, IsAlignedAndLargeEnough) {
   for (const std::size_t count :
        {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{5000}, std::size_t{1} << 20}) {
     for (int times = 0; times < 3; ++times) {
-      const auto memory = allocate_floats(count);
+      const auto memory = allocate_array<float>(count);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U);
       std::fill_n(memory.get(), count, 1.0F);
     }
@@ -25,15 +26,52 @@ TEST(Buffer, IsAlignedAndLargeEnough) {
 TEST(Buffer, IsNobodyElsesWhileItLives) {
   std::vector<std::shared_ptr<float[]>> alive;
   for (int i = 0; i < 50; ++i) {
-    alive.push_back(allocate_floats(33));
+    alive.push_back(allocate_array<float>(33));
     std::fill_n(alive.back().get(), 33, static_cast<float>(i));
     // One given back in between comes again at most once.
-    allocate_floats(33);
+    allocate_array<float>(33);
   }
   for (int i = 0; i < 50; ++i) {
     const float* memory = alive[static_cast<std::size_t>(i)].get();
     EXPECT_EQ(std::count(memory, memory + 33, static_cast<float>(i)), 33);
   }
+}
+
+TEST(Buffer, BlocksOfAllSizesLieApart) {
+  struct Block {
+    std::shared_ptr<std::uint8_t[]> memory;
+    std::size_t size;
+    std::uint8_t mark;
+  };
+  std::vector<Block> blocks;
+  const auto take = [&](std::size_t size) {
+    const auto mark = static_cast<std::uint8_t>(blocks.size() + 1);
+    blocks.push_back({allocate_array<std::uint8_t>(size), size, mark});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().memory.get()) % 64, 0U);
+    std::fill_n(blocks.back().memory.get(), size, mark);
+  };
+  // Several to a slab, some that do not fit what is left of it, some too large for any.
+  for (std::size_t i = 0; i < 60; ++i) take(i * i * 997 % (3U << 20) + i % 2);
+  // Places are taken up again while neighbours live.
+  for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i] = {};
+  for (std::size_t i = 0; i < 60; ++i) take(i * i * 997 % (3U << 20) + i % 3);
+  for (const Block& block : blocks) {
+    EXPECT_EQ(std::count(block.memory.get(), block.memory.get() + block.size, block.mark),
+              static_cast<long>(block.size));
+  }
+}
+
+TEST(Buffer, RefusesMoreThanThereIs) {
+  EXPECT_THROW(allocate_array<float>(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
+  EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), std::bad_alloc);
+}
+
+TEST(Buffer, HugePagesChangeNoContents) {
+  std::vector<std::uint8_t> memory(5U << 20, 7);
+  prefer_huge_pages(memory.data(), memory.size());
+  prefer_huge_pages(memory.data() + 1, 100);
+  prefer_huge_pages(nullptr, 0);
+  EXPECT_EQ(std::ranges::count(memory, 7), static_cast<long>(memory.size()));
 }
 
 TEST(Buffer, AThreadsOwnIsOneForEachPurpose) {
@@ -60,7 +98,7 @@ TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
     all_here.arrive_and_wait();
     for (int i = 0; i < 100'000; ++i) {
       const std::size_t count = 20 + static_cast<std::size_t>(i % 3);
-      const auto memory = allocate_floats(count);
+      const auto memory = allocate_array<float>(count);
       std::fill_n(memory.get(), count, mark);
       if (std::count(memory.get(), memory.get() + count, mark) != static_cast<long>(count)) ++wrong;
     }
@@ -71,7 +109,7 @@ TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   // Made here, given back there.
-  auto memory = allocate_floats(40);
+  auto memory = allocate_array<float>(40);
   std::thread([kept = std::move(memory)]() mutable { kept.reset(); }).join();
 }
 

@@ -1,6 +1,7 @@
 // Small files that ask for much: what is allocated stays within the multiples of the file's size
 // that docs/guarantees.md states.
 
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/deploy/interpreter.h>
@@ -219,6 +220,19 @@ TEST(MemoryBound, AModelOfTooManyLayersIsRefused) {
   }
   const std::string text = R"({"format":1,"name":"m","layers":[)" + layers.substr(1) + "]}";
   expect_mentions(message_of<FormatError>([&] { model_from_json(text); }), "10001 layers");
+}
+
+TEST(MemoryBound, BuffersShareSlabsAndGoBackToTheSystem) {
+  const std::size_t before = live_bytes();
+  std::vector<std::shared_ptr<std::byte[]>> buffers;
+  for (std::size_t i = 0; i < 1200; ++i) buffers.push_back(allocate_bytes(kMiB / 4 + 64 * i));
+  const std::size_t held = live_bytes() - before;
+  EXPECT_GE(held, 340 * kMiB);
+  // Slabs of 8 MiB, of which a few per cent are left over, each aligned to 2 MiB.
+  EXPECT_LT(held, 460 * kMiB);
+  buffers.clear();
+  // 64 MiB are kept, in slabs that may hold others that are not.
+  EXPECT_LT(live_bytes() - before, 100 * kMiB);
 }
 
 TEST(MemoryBound, DataTakesWhatItsFileHolds) {

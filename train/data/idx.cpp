@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/train/data/byte_source.h>
 #include <octet/train/data/idx.h>
@@ -217,6 +218,7 @@ IdxArray read_idx(const fs::path& path) {
   const std::uint64_t promised = check_promise(source, result.shape, file);
   // In one piece where the file can hold that much, so that no array is copied to grow.
   result.values.reserve(std::min(promised, most_values(source)));
+  prefer_huge_pages(result.values.data(), result.values.capacity());
   // Filled as bytes arrive, so that memory follows what the file holds and not what it promises.
   while (result.values.size() < promised) {
     const std::size_t before = result.values.size();
