@@ -18,6 +18,9 @@ std::atomic<int> requested_threads{0};
 /// The team that this thread leads.
 thread_local detail::ThreadTeam* own_team = nullptr;
 
+/// Whether this thread has others at hand that wait for a loop.
+bool leads_team() { return own_team != nullptr && !own_team->at_work(); }
+
 int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 /// What a region leads to; an exception is carried out by hand, which must not leave it.
@@ -79,7 +82,8 @@ void set_num_threads(int count) {
 
 std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple) {
   const auto threads = static_cast<std::size_t>(num_threads());
-  const std::size_t share = std::max({least, (count + threads - 1) / threads, std::size_t{1}});
+  const std::size_t worth = leads_team() ? least / 2 : least;
+  const std::size_t share = std::max({worth, (count + threads - 1) / threads, std::size_t{1}});
   return (share + multiple - 1) / multiple * multiple;
 }
 
@@ -91,7 +95,7 @@ void parallel_region(FunctionRef<void()> body) {
 }
 
 void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
-  const bool leads = own_team != nullptr && !own_team->at_work();
+  const bool leads = leads_team();
   const bool alone = count <= 1 || num_threads() == 1 || (!leads && omp_in_parallel() != 0);
   if (alone) {
     for (std::size_t i = 0; i < count; ++i) task(order == TaskOrder::ascending ? i : count - 1 - i);

@@ -22,7 +22,8 @@ void parallel_for(std::size_t count, std::size_t grain,
 
 /// The grain that cuts `count` into at most one chunk for each thread, of `least` or more and a
 /// multiple of `multiple`: each thread then finds in its caches what it made of the same share
-/// before. Chunks depend on the number of threads; results must not.
+/// before. `least` is what pays for waking a thread; of a parallel_region(), whose threads are
+/// awake, half. Chunks depend on the number of threads; results must not.
 std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple = 1);
 
 enum class TaskOrder { ascending, descending };

@@ -12,7 +12,7 @@ namespace octet {
 namespace {
 
 /// Products below this many multiply-adds are not worth a second thread.
-constexpr Index kParallelWork = Index{1} << 18;
+constexpr Index kParallelWork = Index{1} << 17;
 /// The sums of a block of c on their way, half a megabyte, stay in the second-level cache with the
 /// part of a' that they are made of.
 constexpr Index kBlockColumns = 256;
@@ -38,6 +38,8 @@ struct Product {
   FunctionRef<void(const GemmBlock& block)> block_done;
   /// Where b' stands as floats; else no data.
   GemmOperand b;
+  /// Of an element of b'.
+  Index b_bytes;
 };
 
 /// What the panel of these rows and columns of b' is packed of, where that may not be in the
@@ -116,26 +118,40 @@ GemmOperand moved_apart(const GemmOperand& a, Index m, Index k, std::shared_ptr<
   return apart;
 }
 
+/// How the result is cut into blocks, and whether threads share out its rows or its columns.
+struct Cuts {
+  bool by_rows;
+  Index width, height;
+};
+
+Cuts cuts_of(const Product& p, const KernelTable& table, Index threads) {
+  // Each thread reads all of one operand: the smaller one.
+  const auto a_bytes = static_cast<Index>(sizeof(float));
+  const bool by_rows = p.m * a_bytes >= p.n * p.b_bytes;
+  const Index most_row_threads = divided_up(p.m, table.f32_rows);
+  const Index row_threads = by_rows ? std::min(threads, most_row_threads) : 1;
+  const Index column_threads = by_rows ? 1 : threads;
+  // As many blocks as keep all threads busy to the end.
+  const Index panels = divided_up(p.n, table.f32_cols);
+  const Index rounds = divided_up(panels * table.f32_cols, kBlockColumns * column_threads);
+  const Index width = divided_up(panels, rounds * column_threads) * table.f32_cols;
+  const Index row_rounds = divided_up(p.m, kBlockRows * row_threads);
+  // Where there are too few columns to go round, rows are cut: each cut packs its columns anew.
+  const Index too_few = std::min(divided_up(threads, divided_up(p.n, width)), most_row_threads);
+  return {by_rows, width, divided_up(p.m, std::max(row_rounds * row_threads, too_few))};
+}
+
 void multiply_blocks(const Product& p, const KernelTable& table) {
-  const Index m = p.m;
-  const Index n = p.n;
-  const Index threads = m * n * p.k < kParallelWork ? 1 : num_threads();
-  const Index panels = divided_up(n, table.f32_cols);
-  // As many blocks of columns as keep all threads busy to the end.
-  const Index rounds = divided_up(panels * table.f32_cols, kBlockColumns * threads);
-  const Index width = divided_up(panels, rounds * threads) * table.f32_cols;
-  const Index blocks = divided_up(n, width);
-  // Cut the rows only where there are too many, or too few columns to go round: each cut packs its
-  // columns anew.
-  const Index cuts = std::max(divided_up(m, kBlockRows),
-                              std::min(divided_up(threads, blocks), divided_up(m, table.f32_rows)));
-  const Index height = divided_up(divided_up(m, cuts), table.f32_rows) * table.f32_rows;
-  const auto run_task = [&](Index task) {
-    const Index i0 = task / blocks * height;
-    const Index j0 = task % blocks * width;
-    run_block(p, table, {i0, std::min(m, i0 + height), j0, std::min(n, j0 + width)});
+  const Index threads = p.m * p.n * p.k < kParallelWork ? 1 : num_threads();
+  const auto [by_rows, width, height] = cuts_of(p, table, threads);
+  const Index columns = divided_up(p.n, width);
+  const Index rows = divided_up(p.m, height);
+  const auto run_task = [&, by_rows = by_rows, width = width, height = height](Index task) {
+    const Index i0 = (by_rows ? task / columns : task % rows) * height;
+    const Index j0 = (by_rows ? task % columns : task / rows) * width;
+    run_block(p, table, {i0, std::min(p.m, i0 + height), j0, std::min(p.n, j0 + width)});
   };
-  const auto tasks = static_cast<std::size_t>(divided_up(m, height) * blocks);
+  const auto tasks = static_cast<std::size_t>(rows * columns);
   const std::size_t grain = threads == 1 ? tasks : 1;
   parallel_for(tasks, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t task = begin; task < end; ++task) run_task(static_cast<Index>(task));
@@ -173,7 +189,8 @@ void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand
             .c_stride = c_stride,
             .accumulate = accumulate,
             .block_done = block_done,
-            .b = b},
+            .b = b,
+            .b_bytes = sizeof(float)},
            table);
 }
 
@@ -191,7 +208,8 @@ void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const 
             .c_stride = c_stride,
             .accumulate = false,
             .block_done = {},
-            .b = {}},
+            .b = {},
+            .b_bytes = w.kernel_table().s8_w_bytes},
            w.kernel_table());
 }
 

@@ -7,7 +7,7 @@
 namespace octet {
 namespace {
 
-/// Fewer floats are packed by one thread.
+/// To pack fewer floats does not pay for waking a thread.
 constexpr Index kParallelFloats = Index{1} << 14;
 
 /// The tiles of a' over a block of k, and how far apart they lie.
@@ -38,17 +38,22 @@ PackedF32::PackedF32(const GemmOperand& b, Index k, Index n) : kernels_(&kernels
   const std::shared_ptr<float[]> data =
       allocate_array<float>(static_cast<std::size_t>(k * padded_n_));
   const Index block = detail::depth_of_blocks(k);
-  const auto pack_columns = [&](std::size_t begin, std::size_t end) {
-    for (Index k0 = 0; k0 < k; k0 += block) {
+  // By rows: each thread has some of b' in its cache where threads share out what made it.
+  const auto pack_rows = [&](std::size_t begin, std::size_t end) {
+    for (auto first = static_cast<Index>(begin), last = static_cast<Index>(end); first < last;) {
+      const Index k0 = first / block * block;
       const Index depth = std::min(block, k - k0);
-      for (auto j0 = static_cast<Index>(begin); j0 < static_cast<Index>(end); j0 += cols) {
-        detail::pack_panel(*kernels_, b, n, k0, depth, j0, data.get() + place(k0, depth, j0));
+      const Index rows = std::min(last, k0 + depth) - first;
+      for (Index j0 = 0; j0 < n; j0 += cols) {
+        detail::pack_panel(*kernels_, b, n, first, rows, j0,
+                           data.get() + place(k0, depth, j0) + (first - k0) * cols);
       }
+      first += rows;
     }
   };
-  const auto columns = static_cast<std::size_t>(n);
-  const std::size_t least = n * k < kParallelFloats ? columns : 1;
-  parallel_for(columns, thread_share(columns, least, static_cast<std::size_t>(cols)), pack_columns);
+  const auto rows = static_cast<std::size_t>(k);
+  const auto least = static_cast<std::size_t>(divided_up(kParallelFloats, std::max<Index>(n, 1)));
+  parallel_for(rows, thread_share(rows, least), pack_rows);
   data_ = data;
 }
 

@@ -10,14 +10,17 @@
 #include <octet/core/quant/quant_params.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <limits>
 
 namespace octet {
 namespace {
 
-constexpr std::size_t kColumnsPerChunk = 64;
+/// Rows whose sums are added up together: a part of the definition of a bias's gradient, so that
+/// its bits do not depend on the number of threads.
+constexpr std::size_t kRowsPerSum = 32;
+/// Elements of a window that pay for waking a thread.
+constexpr std::size_t kParallelElements = 1U << 14;
 /// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
 /// beside it; fewer rows would be a poor block of a product.
 constexpr std::size_t kGradientBlock = 1U << 13;
@@ -85,13 +88,24 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   const float* gradient = g.data();
   float* sums = result.sums.data();
   float* bias = result.bias.data();
-  // Columns are added up in double by whoever has them, from the first row to the last.
-  parallel_for(units, kColumnsPerChunk, [&](std::size_t begin, std::size_t end) {
-    std::array<double, kColumnsPerChunk> totals{};
-    kernels().passes.window_gradient_sums(from + begin, gradient + begin, rows, end - begin, units,
-                                          window, sums + begin, totals.data());
-    for (std::size_t j = begin; j < end; ++j) bias[j] = static_cast<float>(totals[j - begin]);
+  // By rows, as products share them out where there are many: each thread has them in its cache.
+  const std::size_t parts = (rows + kRowsPerSum - 1) / kRowsPerSum;
+  std::vector<double> totals(parts * units);
+  const std::size_t least = kParallelElements / std::max<std::size_t>(kRowsPerSum * units, 1);
+  parallel_for(parts, thread_share(parts, least), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t part = begin; part < end; ++part) {
+      const std::size_t row = part * kRowsPerSum;
+      const std::size_t at = row * units;
+      kernels().passes.window_gradient_sums(from + at, gradient + at,
+                                            std::min(kRowsPerSum, rows - row), units, units, window,
+                                            sums + at, totals.data() + part * units);
+    }
   });
+  for (std::size_t part = 1; part < parts; ++part) {
+    for (std::size_t j = 0; j < units; ++j) totals[j] += totals[part * units + j];
+  }
+  totals.resize(units);
+  std::ranges::transform(totals, bias, [](double total) { return static_cast<float>(total); });
   return result;
 }
 

@@ -49,7 +49,8 @@ Tensor softmax_cross_entropy(const Tensor& logits, std::span<const std::int32_t>
   Tensor gradient = wants_gradient ? Tensor(logits.shape()) : Tensor();
   std::vector<double> losses(labels.size());
   const auto count = static_cast<float>(rows);
-  parallel_for(labels.size(), detail::rows_per_chunk(detail::Grain::costly, classes),
+  const std::size_t least = detail::rows_per_chunk(detail::Grain::costly, classes);
+  parallel_for(labels.size(), thread_share(labels.size(), least),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
                    const Index offset = static_cast<Index>(row) * classes;

@@ -126,7 +126,8 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const std::span<const std::int32_t> sums(sums_.get(), size);
   const auto codes = allocate_array<std::int8_t>(size);
   const std::size_t units = operands_->units();
-  parallel_for(static_cast<std::size_t>(real_.dim(0)), std::max(kRowsPerChunk, kGrain / units),
+  const auto rows = static_cast<std::size_t>(real_.dim(0));
+  parallel_for(rows, thread_share(rows, std::max(kRowsPerChunk, kGrain / units)),
                [&](std::size_t begin, std::size_t end) {
                  const std::size_t at = begin * units;
                  const std::span<std::int8_t> part(codes.get() + at, end * units - at);

@@ -10,6 +10,7 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
+constexpr std::size_t kGrainBytes = 3U << 15;
 }  // namespace
 
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
@@ -17,13 +18,13 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode 
   auto codes = allocate_array<std::int8_t>(size);
   if (x.bytes() != nullptr) {
     const ByteCodes table(grid, mode);
-    parallel_for(size, kGrain * sizeof(float), [&](std::size_t begin, std::size_t end) {
+    parallel_for(size, thread_share(size, kGrainBytes), [&](std::size_t begin, std::size_t end) {
       table.run({x.bytes() + begin, end - begin}, {codes.get() + begin, end - begin});
     });
     return codes;
   }
   const std::span<const float> reals = x.span();
-  parallel_for(size, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(size, thread_share(size, kGrain), [&](std::size_t begin, std::size_t end) {
     quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
   });
   return codes;

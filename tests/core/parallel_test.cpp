@@ -53,6 +53,12 @@ TEST_F(ParallelTest, AShareIsOneChunkForEachThread) {
   EXPECT_EQ(thread_share(10, 6), 6U);
   EXPECT_EQ(thread_share(10, 1, 3), 6U);
   EXPECT_EQ(thread_share(0, 1), 1U);
+  parallel_region([] {
+    EXPECT_EQ(thread_share(10, 6), 4U);
+    EXPECT_EQ(thread_share(10, 10), 5U);
+    // Inside a loop there is nobody to wake.
+    parallel_for(2, 1, [](std::size_t, std::size_t) { EXPECT_EQ(thread_share(10, 6), 6U); });
+  });
   set_num_threads(1);
   EXPECT_EQ(thread_share(10, 1), 10U);
 }
