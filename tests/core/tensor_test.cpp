@@ -1,9 +1,11 @@
+#include <octet/core/buffer.h>
 #include <octet/core/eigen.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
 #include <octet/tests/core/ops/op_testing.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -196,6 +198,24 @@ TEST(Tensor, BytesBecomeReals) {
   x.data()[0] = 2.0F;
   EXPECT_EQ(view.bytes(), nullptr);
   EXPECT_EQ(view.limits().max, 2.0F);
+}
+
+TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
+  const int threads = num_threads();
+  constexpr Index kCount = 500'003;
+  for (const Index place : {Index{0}, Index{260'000}, kCount - 1}) {
+    const auto bytes = allocate_array<std::uint8_t>(kCount);
+    std::fill_n(bytes.get(), kCount, std::uint8_t{100});
+    bytes[place] = 3;
+    bytes[kCount - 1 - place] = 250;
+    for (const int count : {1, 2, 5}) {
+      set_num_threads(count);
+      const MinMax limits = Tensor::from_bytes({kCount}, bytes).limits();
+      EXPECT_EQ(limits.min, 3.0F / 255.0F) << place;
+      EXPECT_EQ(limits.max, 250.0F / 255.0F) << place;
+    }
+  }
+  set_num_threads(threads);
 }
 
 TEST(Tensor, LimitsAreThoseOfTheDataAsItIs) {
