@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>

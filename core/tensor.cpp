@@ -33,27 +33,10 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
 }
 
 constexpr std::size_t kGrain = 1U << 14;
-/// Bytes whose limits pay for waking a thread.
-constexpr std::size_t kGrainBytes = 3U << 15;
 
 MinMax measure_limits(const Tensor& x) {
-  if (x.bytes() == nullptr || x.size() == 0) return min_max(x.span());
-  const auto size = static_cast<std::size_t>(x.size());
-  const std::size_t share = thread_share(size, kGrainBytes);
-  struct Range {
-    std::uint8_t least = 0, largest = 0;
-  };
-  std::vector<Range> parts((size + share - 1) / share);
-  parallel_for(size, share, [&](std::size_t begin, std::size_t end) {
-    Range& part = parts[begin / share];
-    kernels().passes.min_max_bytes(x.bytes() + begin, end - begin, &part.least, &part.largest);
-  });
-  const std::uint8_t least = std::ranges::min(parts, {}, &Range::least).least;
-  const std::uint8_t largest = std::ranges::max(parts, {}, &Range::largest).largest;
-  MinMax result;
-  kernels().passes.bytes_to_unit(&least, 1, &result.min);
-  kernels().passes.bytes_to_unit(&largest, 1, &result.max);
-  return result;
+  if (x.bytes() == nullptr) return min_max(x.span());
+  return min_max_pixels(std::span(x.bytes(), static_cast<std::size_t>(x.size())));
 }
 
 }  // namespace

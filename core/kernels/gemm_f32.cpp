@@ -38,7 +38,7 @@ struct Product {
   FunctionRef<void(const GemmBlock& block)> block_done;
   /// Where b' stands as floats; else no data.
   GemmOperand b;
-  /// Of an element of b'.
+  /// Bytes of an element of b'.
   Index b_bytes;
 };
 
@@ -137,8 +137,8 @@ Cuts cuts_of(const Product& p, const KernelTable& table, Index threads) {
   const Index width = divided_up(panels, rounds * column_threads) * table.f32_cols;
   const Index row_rounds = divided_up(p.m, kBlockRows * row_threads);
   // Where there are too few columns to go round, rows are cut: each cut packs its columns anew.
-  const Index too_few = std::min(divided_up(threads, divided_up(p.n, width)), most_row_threads);
-  return {by_rows, width, divided_up(p.m, std::max(row_rounds * row_threads, too_few))};
+  const Index least_cuts = std::min(divided_up(threads, divided_up(p.n, width)), most_row_threads);
+  return {by_rows, width, divided_up(p.m, std::max(row_rounds * row_threads, least_cuts))};
 }
 
 void multiply_blocks(const Product& p, const KernelTable& table) {

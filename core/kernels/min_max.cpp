@@ -3,6 +3,7 @@
 #include <octet/core/parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <vector>
@@ -11,6 +12,8 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
+/// Bytes that pay for waking a thread.
+constexpr std::size_t kGrainBytes = 3U << 15;
 
 MinMax scan(std::span<const float> values) {
   MinMax result;
@@ -18,17 +21,34 @@ MinMax scan(std::span<const float> values) {
   return result;
 }
 
-}  // namespace
+MinMax scan(std::span<const std::uint8_t> pixels) {
+  std::array<std::uint8_t, 2> bytes{};
+  kernels().passes.min_max_bytes(pixels.data(), pixels.size(), &bytes[0], &bytes[1]);
+  MinMax result;
+  kernels().passes.bytes_to_unit(&bytes[0], 1, &result.min);
+  kernels().passes.bytes_to_unit(&bytes[1], 1, &result.max);
+  return result;
+}
 
-MinMax min_max(std::span<const float> values) {
+template <class T>
+MinMax scan_parts(std::span<const T> values, std::size_t grain) {
   if (values.empty()) return {};
-  std::vector<MinMax> parts((values.size() + kGrain - 1) / kGrain);
-  parallel_for(values.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    parts[begin / kGrain] = scan(values.subspan(begin, end - begin));
+  std::vector<MinMax> parts((values.size() + grain - 1) / grain);
+  parallel_for(values.size(), grain, [&](std::size_t begin, std::size_t end) {
+    parts[begin / grain] = scan(values.subspan(begin, end - begin));
   });
   MinMax result = parts.front();
   for (const MinMax& part : parts) result.include(part);
   return result;
+}
+
+}  // namespace
+
+// Of -0 and 0 the first found is taken: the parts must not depend on the number of threads.
+MinMax min_max(std::span<const float> values) { return scan_parts(values, kGrain); }
+
+MinMax min_max_pixels(std::span<const std::uint8_t> pixels) {
+  return scan_parts(pixels, thread_share(pixels.size(), kGrainBytes));
 }
 
 bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs) {

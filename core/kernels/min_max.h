@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 
 namespace octet {
@@ -21,6 +22,9 @@ struct MinMax {
 
 /// Of all values; {0, 0, true} of none. Where a value is NaN, min and max say nothing.
 MinMax min_max(std::span<const float> values);
+
+/// The same of pixels: of the reals byte / 255.
+MinMax min_max_pixels(std::span<const std::uint8_t> pixels);
 
 /// For each index of the last axis of row-major `values`: mins.size() columns. Returns whether all
 /// values are finite. Without rows, mins and maxs become 0.

@@ -129,11 +129,10 @@ struct Passes {
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
-  /// The same for `rows` of `columns` elements, `stride` apart in x, g and out; and sums[j] += out
-  /// of column j, row after row.
+  /// The same for `rows` of `columns` elements; and sums[j] += out of column j, row after row.
   void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
-                               std::size_t columns, std::size_t stride,
-                               const GradientWindow& window, float* out, double* sums);
+                               std::size_t columns, const GradientWindow& window, float* out,
+                               double* sums);
   /// g = 0 where x lies outside [lo, hi] of its column; rows of `columns` elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);

@@ -86,20 +86,12 @@ static void add_to_totals(const float* __restrict x, std::size_t size, double* _
   for (std::size_t j = 0; j < size; ++j) totals[j] += static_cast<double>(x[j]);
 }
 
-/// Rows of a result that are asked for before they are written.
-inline constexpr std::size_t kWrittenAhead = 2;
-
 static void window_gradient_sums(const float* x, const float* g, std::size_t rows,
-                                 std::size_t columns, std::size_t stride,
-                                 const GradientWindow& window, float* out,
+                                 std::size_t columns, const GradientWindow& window, float* out,
                                  double* __restrict sums) {
   for (std::size_t i = 0; i < rows; ++i) {
-    float* __restrict row = out + i * stride;
-    // To get memory back that another thread has read takes as long as to compute what is written.
-    for (std::size_t j = 0; i + kWrittenAhead < rows && j < columns; j += 16) {
-      __builtin_prefetch(row + kWrittenAhead * stride + j, 1);
-    }
-    window_gradient(x + i * stride, g + i * stride, columns, window, row);
+    float* __restrict row = out + i * columns;
+    window_gradient(x + i * columns, g + i * columns, columns, window, row);
     add_to_totals(row, columns, sums);
   }
 }

@@ -12,15 +12,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 namespace octet {
 namespace {
 
 /// Rows whose sums are added up together: a part of the definition of a bias's gradient, so that
 /// its bits do not depend on the number of threads.
-constexpr std::size_t kRowsPerSum = 32;
+constexpr Index kRowsPerSum = 32;
 /// Elements of a window that pay for waking a thread.
-constexpr std::size_t kParallelElements = 1U << 14;
+constexpr Index kParallelElements = Index{1} << 14;
 /// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
 /// beside it; fewer rows would be a poor block of a product.
 constexpr std::size_t kGradientBlock = 1U << 13;
@@ -81,31 +82,35 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
 }
 
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window) {
-  const auto rows = static_cast<std::size_t>(y.dim(0));
-  const auto units = static_cast<std::size_t>(y.dim(1));
-  SumsGradient result{Tensor(y.shape()), Tensor({y.dim(1)})};
+  const Index rows = y.dim(0);
+  const Index units = y.dim(1);
+  SumsGradient result{Tensor(y.shape()), Tensor({units})};
   const float* from = y.data();
   const float* gradient = g.data();
   float* sums = result.sums.data();
-  float* bias = result.bias.data();
-  // By rows, as products share them out where there are many: each thread has them in its cache.
-  const std::size_t parts = (rows + kRowsPerSum - 1) / kRowsPerSum;
-  std::vector<double> totals(parts * units);
-  const std::size_t least = kParallelElements / std::max<std::size_t>(kRowsPerSum * units, 1);
-  parallel_for(parts, thread_share(parts, least), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t part = begin; part < end; ++part) {
-      const std::size_t row = part * kRowsPerSum;
-      const std::size_t at = row * units;
-      kernels().passes.window_gradient_sums(from + at, gradient + at,
-                                            std::min(kRowsPerSum, rows - row), units, units, window,
-                                            sums + at, totals.data() + part * units);
+  // Whole rows: of half a row, a processor would fetch the half of the other thread as well.
+  const Index parts = divided_up(rows, kRowsPerSum);
+  std::vector<double> totals(static_cast<std::size_t>(std::max<Index>(parts, 1) * units));
+  const auto least =
+      static_cast<std::size_t>(kParallelElements / (kRowsPerSum * std::max<Index>(units, 1)));
+  const auto count = static_cast<std::size_t>(parts);
+  parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
+    for (auto part = static_cast<Index>(begin); part < static_cast<Index>(end); ++part) {
+      const Index row = part * kRowsPerSum;
+      const Index at = row * units;
+      const auto width = static_cast<std::size_t>(units);
+      kernels().passes.window_gradient_sums(
+          from + at, gradient + at, static_cast<std::size_t>(std::min(kRowsPerSum, rows - row)),
+          width, window, sums + at, totals.data() + part * units);
     }
   });
-  for (std::size_t part = 1; part < parts; ++part) {
-    for (std::size_t j = 0; j < units; ++j) totals[j] += totals[part * units + j];
+  float* bias = result.bias.data();
+  for (Index j = 0; j < units; ++j) {
+    double total = 0.0;
+    for (Index part = 0; part < parts; ++part)
+      total += totals[static_cast<std::size_t>(part * units + j)];
+    bias[j] = static_cast<float>(total);
   }
-  totals.resize(units);
-  std::ranges::transform(totals, bias, [](double total) { return static_cast<float>(total); });
   return result;
 }
 

@@ -10,6 +10,7 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
+/// Bytes of pixels that pay for waking a thread.
 constexpr std::size_t kGrainBytes = 3U << 15;
 }  // namespace
 
