@@ -76,8 +76,10 @@ void adam(benchmark::State& state) {
   std::vector<float> v(kWeights);
   const std::vector<float> g(kWeights, 1e-3F);
   const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 1.0F, 1e-7F};
-  pass(state, 28 * kWeights,
-       [&](const Passes& p) { p.adam(w.data(), m.data(), v.data(), g.data(), kWeights, step); });
+  MinMax limits;
+  pass(state, 28 * kWeights, [&](const Passes& p) {
+    p.adam(w.data(), m.data(), v.data(), g.data(), kWeights, step, &limits);
+  });
 }
 
 /// TensorFlow's fake quantization of a kernel, as Simulation::fake_quant trains.

@@ -6,6 +6,7 @@
 #include <octet/train/optimizer.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace octet {
@@ -62,9 +63,14 @@ std::span<const float> gradient_piece(const Target& target, const Piece& piece) 
   const Tensor& gradient = target.tensor.grad();
   if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
   float* computed = thread_floats<Piece>(piece.size);
-  std::vector<std::span<const float>> soon = {target.values.subspan(piece.begin, piece.size)};
-  for (const auto& slot : target.slots) soon.emplace_back(slot.subspan(piece.begin, piece.size));
-  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed, soon);
+  // To be fetched meanwhile; of more moments than there are places, the first.
+  std::array<std::span<const float>, 4> soon = {target.values.subspan(piece.begin, piece.size)};
+  const std::size_t slots = std::min(target.slots.size(), soon.size() - 1);
+  for (std::size_t s = 0; s < slots; ++s) {
+    soon[s + 1] = target.slots[s].subspan(piece.begin, piece.size);
+  }
+  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed,
+                              std::span(soon).first(slots + 1));
   return {computed, piece.size};
 }
 
@@ -131,7 +137,9 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   build(parameters);
   steps_.data()[0] += 1.0F;
   const auto step = static_cast<double>(steps_.item());
+  begin_step(learning_rate, step);
   std::vector<Target> targets;
+  targets.reserve(parameters.size());
   // The pieces of all parameters in one parallel loop: entering one costs as much as a small piece.
   std::vector<Piece> pieces;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -141,6 +149,7 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
     // Asking for data to write into forgets the limits.
     const bool limits_wanted = tensor.has_limits();
     targets.push_back({tensor, tensor.span(), {}, limits_wanted});
+    targets.back().slots.reserve(slots_.size());
     for (auto& slot : slots_) targets.back().slots.push_back(slot[p].span());
   }
   // To and fro: a step begins with what the step before left in the caches.
@@ -149,18 +158,13 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   const auto run_piece = [&](Piece& piece) {
     const Target& target = targets[piece.target];
     const std::span<const float> gradient = gradient_piece(target, piece);
-    std::vector<std::span<float>> slots(target.slots.size());
     // A part at a time: limits are measured of what is still in the cache.
     for (std::size_t at = 0; at < piece.size; at += kGrain) {
       const std::size_t begin = piece.begin + at;
       const std::size_t size = std::min(kGrain, piece.size - at);
-      for (std::size_t s = 0; s < slots.size(); ++s) {
-        slots[s] = target.slots[s].subspan(begin, size);
-      }
-      const std::span<float> values = target.values.subspan(begin, size);
-      update(values, gradient.subspan(at, size), slots, learning_rate, step);
-      if (!target.limits_wanted) continue;
-      const MinMax limits = min_max(values);
+      MinMax limits;
+      update({target.values.subspan(begin, size), gradient.subspan(at, size), target.slots, begin},
+             target.limits_wanted ? &limits : nullptr);
       if (at == 0) piece.limits = limits;
       piece.limits.include(limits);
     }
@@ -192,21 +196,23 @@ Sgd::Sgd(SgdOptions options) : Optimizer({"velocity"}), options_(options) {
           options.weight_decay);
 }
 
-void Sgd::update(std::span<float> parameter, std::span<const float> gradient,
-                 const std::vector<std::span<float>>& slots, float learning_rate,
-                 double /*step*/) const {
-  float* __restrict w = parameter.data();
-  float* __restrict velocity = slots[0].data();
-  const float* __restrict g = gradient.data();
+void Sgd::begin_step(float learning_rate, double /*step*/) { learning_rate_ = learning_rate; }
+
+void Sgd::update(const ParameterPart& part, MinMax* limits) const {
+  float* __restrict w = part.parameter.data();
+  float* __restrict velocity = part.slot(0).data();
+  const float* __restrict g = part.gradient.data();
   const float momentum = options_.momentum;
   const float decay = options_.weight_decay;
+  const float rate = learning_rate_;
   const float ahead = options_.nesterov ? momentum : 1.0F;
   const float direct = options_.nesterov ? 1.0F : 0.0F;
-  for (std::size_t i = 0; i < parameter.size(); ++i) {
+  for (std::size_t i = 0; i < part.parameter.size(); ++i) {
     const float slope = g[i] + decay * w[i];
     velocity[i] = momentum * velocity[i] + slope;
-    w[i] -= learning_rate * (direct * slope + ahead * velocity[i]);
+    w[i] -= rate * (direct * slope + ahead * velocity[i]);
   }
+  if (limits != nullptr) *limits = min_max(part.parameter);
 }
 
 Adam::Adam(AdamOptions options, Decay decay)
@@ -220,27 +226,27 @@ Adam::Adam(AdamOptions options, Decay decay)
           options.weight_decay);
 }
 
-void Adam::update(std::span<float> parameter, std::span<const float> gradient,
-                  const std::vector<std::span<float>>& slots, float learning_rate,
-                  double step) const {
+void Adam::begin_step(float learning_rate, double step) {
   const auto beta1 = static_cast<double>(options_.beta1);
   const auto beta2 = static_cast<double>(options_.beta2);
   // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
   const double rate = static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step));
   // A little above the least normal number, so that no rounding on the way leads below it.
   constexpr double kLeast = 0x1.01p-126;
-  const AdamStep constants{
-      .beta1 = options_.beta1,
-      .beta2 = options_.beta2,
-      .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
-      .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
-      .rate = static_cast<float>(rate),
-      .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
-      .epsilon = options_.epsilon,
-      .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
-      .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
-  kernels().passes.adam(parameter.data(), slots[0].data(), slots[1].data(), gradient.data(),
-                        parameter.size(), constants);
+  step_ = {.beta1 = options_.beta1,
+           .beta2 = options_.beta2,
+           .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
+           .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
+           .rate = static_cast<float>(rate),
+           .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
+           .epsilon = options_.epsilon,
+           .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
+           .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
+}
+
+void Adam::update(const ParameterPart& part, MinMax* limits) const {
+  kernels().passes.adam(part.parameter.data(), part.slot(0).data(), part.slot(1).data(),
+                        part.gradient.data(), part.parameter.size(), step_, limits);
 }
 
 double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm) {

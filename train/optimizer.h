@@ -1,12 +1,26 @@
 #pragma once
 
+#include <octet/core/kernels/adam_step.h>
+#include <octet/core/kernels/min_max.h>
 #include <octet/layers/layer.h>
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace octet {
+
+/// Some neighbouring elements of a parameter in a step.
+struct ParameterPart {
+  std::span<float> parameter;
+  std::span<const float> gradient;
+  /// Of the whole parameter, `begin` of whose elements come before these.
+  std::span<const std::span<float>> slots;
+  std::size_t begin;
+
+  std::span<float> slot(std::size_t s) const { return slots[s].subspan(begin, parameter.size()); }
+};
 
 /// Moves parameters against their gradients. Its own tensors (moments) are made at the first step
 /// and saved in checkpoints.
@@ -32,10 +46,12 @@ class Optimizer {
   Optimizer(const Optimizer& other);
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Changes parameter[i] given gradient[i]; slots[s][i] are its moments, `step` counts from 1.
-  virtual void update(std::span<float> parameter, std::span<const float> gradient,
-                      const std::vector<std::span<float>>& slots, float learning_rate,
-                      double step) const = 0;
+  /// Once before the updates of a step: what they have in common. `step` counts from 1.
+  virtual void begin_step(float learning_rate, double step) = 0;
+  /// Changes part.parameter[i] given part.gradient[i] and the moments part.slot(s)[i]. Threads call
+  /// it at once, each for elements of its own. `limits`, unless null, becomes min_max() of the
+  /// changed parameter.
+  virtual void update(const ParameterPart& part, MinMax* limits) const = 0;
 
  private:
   std::vector<std::string> slot_names_;
@@ -62,12 +78,12 @@ class Sgd : public Optimizer {
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Sgd>(*this); }
 
  protected:
-  void update(std::span<float> parameter, std::span<const float> gradient,
-              const std::vector<std::span<float>>& slots, float learning_rate,
-              double step) const override;
+  void begin_step(float learning_rate, double step) override;
+  void update(const ParameterPart& part, MinMax* limits) const override;
 
  private:
   SgdOptions options_;
+  float learning_rate_ = 0.0F;
 };
 
 struct AdamOptions {
@@ -91,13 +107,13 @@ class Adam : public Optimizer {
  protected:
   enum class Decay { coupled, decoupled };
   Adam(AdamOptions options, Decay decay);
-  void update(std::span<float> parameter, std::span<const float> gradient,
-              const std::vector<std::span<float>>& slots, float learning_rate,
-              double step) const override;
+  void begin_step(float learning_rate, double step) override;
+  void update(const ParameterPart& part, MinMax* limits) const override;
 
  private:
   AdamOptions options_;
   Decay decay_;
+  AdamStep step_{};
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).

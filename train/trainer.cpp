@@ -142,6 +142,7 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
 void Trainer::run_step(const Batch& batch, float learning_rate) {
   const ForwardContext context{.mode = ForwardContext::Mode::training,
                                .random = Random(options_.seed, kStepStream).fork(step_)};
+  auto parameters = model_->parameters();
   try {
     const Tensor output = model_->forward_logits(batch.features, context);
     Tensor loss = loss_of(output, batch.labels);
@@ -153,12 +154,11 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
       sums_.right += accuracy(output, batch.labels) * images;
     }
     sums_.images += images;
-    model_->zero_grad();
+    for (auto& [name, tensor] : parameters) tensor.zero_grad();
     loss.backward();
   } catch (const NumericError& error) {
     throw NumericError(fmt::format("training stopped at {}: {}", place(), error.what()));
   }
-  const auto parameters = model_->parameters();
   const ProfileScope scope("optimizer");
   if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
   optimizer_->step(parameters, learning_rate);

@@ -71,9 +71,10 @@ template <bool decays>
   return {square, normal, _mm512_maskz_mul_ps(moves, _mm512_set1_ps(step.rate), mean)};
 }
 
+/// Returns the new weights.
 template <bool decays>
-[[gnu::always_inline]] static inline void adam_weights(float* w, __m512 moved, __m512 root,
-                                                       const AdamStep& step) {
+[[gnu::always_inline]] static inline __m512 adam_weights(float* w, __m512 moved, __m512 root,
+                                                         const AdamStep& step) {
   const __m512 weight = _mm512_loadu_ps(w);
   const __m512 spread =
       _mm512_add_ps(_mm512_mul_ps(root, _mm512_set1_ps(step.spread)), _mm512_set1_ps(step.epsilon));
@@ -81,14 +82,44 @@ template <bool decays>
   if constexpr (decays) {
     change = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(step.shrink), weight), change);
   }
-  _mm512_storeu_ps(w, _mm512_sub_ps(weight, change));
+  const __m512 result = _mm512_sub_ps(weight, change);
+  _mm512_storeu_ps(w, result);
+  return result;
+}
+
+/// The largest and the least of floats, found by their bits: those of positive ones grow with them
+/// as signed integers, those of negative ones grow with their magnitude as unsigned ones. Two
+/// instructions a vector; what is not finite is above all else.
+struct Extremes {
+  __m512i highest;
+  __m512i lowest;
+};
+
+[[gnu::always_inline]] static inline void include(Extremes& extremes, __m512 values) {
+  const __m512i bits = _mm512_castps_si512(values);
+  extremes.highest = _mm512_max_epi32(extremes.highest, bits);
+  extremes.lowest = _mm512_max_epu32(extremes.lowest, bits);
+}
+
+/// False where all have one sign: then one end is not known.
+static bool find_limits(const Extremes& extremes, MinMax& limits) {
+  constexpr std::uint32_t kSign = 0x80000000U;
+  constexpr std::uint32_t kInfinity = 0x7F800000U;
+  const auto highest = static_cast<std::uint32_t>(_mm512_reduce_max_epi32(extremes.highest));
+  const auto lowest = static_cast<std::uint32_t>(_mm512_reduce_max_epu32(extremes.lowest));
+  if ((highest & kSign) != 0 || (lowest & kSign) == 0) return false;
+  // Plus 0: none is left below 0.
+  limits = {__builtin_bit_cast(float, lowest) + 0.0F, __builtin_bit_cast(float, highest),
+            highest < kInfinity && lowest < (kSign | kInfinity)};
+  return true;
 }
 
 template <bool decays>
 static void adam_of(float* w, float* m, float* v, const float* g, std::size_t size,
-                    const AdamStep& shared_step) {
+                    const AdamStep& shared_step, MinMax* limits) {
   // A copy: for all that the compiler knows, a store to w could change the shared step.
   const AdamStep step = shared_step;
+  Extremes extremes{_mm512_set1_epi32(INT32_MIN), _mm512_setzero_si512()};
   std::size_t i = 0;
   for (; i + 2 * kVector <= size; i += 2 * kVector) {
     // Both means before both weights, which is quicker by 4 %.
@@ -97,16 +128,25 @@ static void adam_of(float* w, float* m, float* v, const float* g, std::size_t si
     const AdamMeans b = adam_means<decays>(w + j, m + j, v + j, g + j, step);
     const __m512 a_root = _mm512_maskz_sqrt_ps(a.normal, a.square);
     const __m512 b_root = root_of_products(b.square, b.normal);
-    adam_weights<decays>(w + i, a.moved, a_root, step);
-    adam_weights<decays>(w + j, b.moved, b_root, step);
+    include(extremes, adam_weights<decays>(w + i, a.moved, a_root, step));
+    include(extremes, adam_weights<decays>(w + j, b.moved, b_root, step));
   }
   passes::adam_of<decays>(w + i, m + i, v + i, g + i, size - i, step);
+  if (limits == nullptr) return;
+  if (!find_limits(extremes, *limits)) {
+    return passes::min_max(w, size, &limits->min, &limits->max, &limits->finite);
+  }
+  for (; i < size; ++i) {
+    limits->min = w[i] < limits->min ? w[i] : limits->min;
+    limits->max = w[i] > limits->max ? w[i] : limits->max;
+    limits->finite = limits->finite && 0.0F * w[i] == 0.0F;
+  }
 }
 
 static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
-                 const AdamStep& step) {
-  passes::decays(step) ? adam_of<true>(w, m, v, g, size, step)
-                       : adam_of<false>(w, m, v, g, size, step);
+                 const AdamStep& step, MinMax* limits) {
+  passes::decays(step) ? adam_of<true>(w, m, v, g, size, step, limits)
+                       : adam_of<false>(w, m, v, g, size, step, limits);
 }
 
 }  // namespace octet::avx512

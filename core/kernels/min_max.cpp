@@ -30,12 +30,15 @@ MinMax scan(std::span<const std::uint8_t> pixels) {
   return result;
 }
 
+/// `least` elements pay for waking a thread.
 template <class T>
-MinMax scan_parts(std::span<const T> values, std::size_t grain) {
+MinMax scan_parts(std::span<const T> values, std::size_t least) {
   if (values.empty()) return {};
-  std::vector<MinMax> parts((values.size() + grain - 1) / grain);
-  parallel_for(values.size(), grain, [&](std::size_t begin, std::size_t end) {
-    parts[begin / grain] = scan(values.subspan(begin, end - begin));
+  const std::size_t share = thread_share(values.size(), least);
+  if (share >= values.size()) return scan(values);
+  std::vector<MinMax> parts((values.size() + share - 1) / share);
+  parallel_for(values.size(), share, [&](std::size_t begin, std::size_t end) {
+    parts[begin / share] = scan(values.subspan(begin, end - begin));
   });
   MinMax result = parts.front();
   for (const MinMax& part : parts) result.include(part);
@@ -44,11 +47,10 @@ MinMax scan_parts(std::span<const T> values, std::size_t grain) {
 
 }  // namespace
 
-// Of -0 and 0 the first found is taken: the parts must not depend on the number of threads.
 MinMax min_max(std::span<const float> values) { return scan_parts(values, kGrain); }
 
 MinMax min_max_pixels(std::span<const std::uint8_t> pixels) {
-  return scan_parts(pixels, thread_share(pixels.size(), kGrainBytes));
+  return scan_parts(pixels, kGrainBytes);
 }
 
 bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs) {

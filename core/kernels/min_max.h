@@ -20,7 +20,8 @@ struct MinMax {
   }
 };
 
-/// Of all values; {0, 0, true} of none. Where a value is NaN, min and max say nothing.
+/// Of all values, -0 counting as 0; {0, 0, true} of none. Where a value is NaN, min and max say
+/// nothing.
 MinMax min_max(std::span<const float> values);
 
 /// The same of pixels: of the reals byte / 255.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/kernels/adam_step.h>
+#include <octet/core/kernels/min_max.h>
 #include <octet/core/shape.h>
 
 #include <cstddef>
@@ -23,23 +25,6 @@ struct GradientWindow {
   float hi;
   float above;
   float below;
-};
-
-/// One step of Adam or AdamW: w -= shrink * w + rate * m / (sqrt(v) * spread + epsilon), where
-/// m and v are the running means of g + coupled * w and of its square; subnormal means become 0.
-/// A slope nearer to 0 than least_slope counts as 0 in v, and a mean nearer than least_mean as 0 in
-/// w: bounds below which the products would be subnormal. Where coupled and shrink are 0, an
-/// infinite weight stays; else it becomes NaN.
-struct AdamStep {
-  float beta1;
-  float beta2;
-  float coupled;
-  float shrink;
-  float rate;
-  float spread;
-  float epsilon;
-  float least_slope = 0.0F;
-  float least_mean = 0.0F;
 };
 
 /// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
@@ -142,8 +127,9 @@ struct Passes {
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
                         std::uint8_t* largest);
-  void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size,
-               const AdamStep& step);
+  /// `limits`, unless null, become those of the new w. `size` is 1 or more.
+  void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size, const AdamStep& step,
+               MinMax* limits);
   /// panel[k * columns + j] = block(k, j), 0 beyond the last column.
   void (*pack_floats)(const FloatBlock& block, float* panel);
   /// out[k * f32_packed_rows + r] = a[k * stride + r] for r < rows <= f32_rows, k < depth: rows of

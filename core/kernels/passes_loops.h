@@ -107,8 +107,7 @@ static void mask_columns(const float* __restrict x, std::size_t rows, std::size_
   }
 }
 
-/// In lanes of their own, so that the loop vectorises without reordering a comparison: the same
-/// lanes on every path, since -0 and 0 compare equal.
+/// In lanes of their own, so that the loop vectorises without reordering a comparison.
 static void min_max(const float* __restrict x, std::size_t size, float* least, float* largest,
                     bool* finite) {
   constexpr std::size_t kLanes = 32;
@@ -142,6 +141,9 @@ static void min_max(const float* __restrict x, std::size_t size, float* least, f
     *largest = high[j] > *largest ? high[j] : *largest;
     *finite = *finite && poison[j] == 0.0F;
   }
+  // Which zero was found depends on the order: none is left below 0.
+  *least += 0.0F;
+  *largest += 0.0F;
 }
 
 static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
@@ -188,8 +190,9 @@ static void adam_of(float* __restrict w, float* __restrict m, float* __restrict 
 static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
 
 static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
-                 const AdamStep& step) {
+                 const AdamStep& step, MinMax* limits) {
   decays(step) ? adam_of<true>(w, m, v, g, size, step) : adam_of<false>(w, m, v, g, size, step);
+  if (limits != nullptr) min_max(w, size, &limits->min, &limits->max, &limits->finite);
 }
 
 inline constexpr int kSquare = 4;

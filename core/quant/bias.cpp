@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <octet/core/error.h>
+#include <octet/core/kernels/min_max.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -19,6 +20,7 @@ void check_bias(std::span<const float> bias, std::size_t scales, std::string_vie
     throw InvalidArgument(fmt::format("{}: expected one scale or one per element, found {} for {}",
                                       name, scales, bias.size()));
   }
+  if (min_max(bias).finite) return;
   for (std::size_t i = 0; i < bias.size(); ++i) {
     if (!std::isfinite(bias[i])) {
       throw NumericError(fmt::format("{}: bias {} is {}, not finite", name, i, bias[i]));
@@ -63,6 +65,11 @@ std::size_t fit_weight_scales_to_bias(std::span<const float> bias, float input_s
                                       std::span<float> weight_scales, std::string_view name) {
   check_bias(bias, weight_scales.size(), name);
   const std::vector<double> scales = bias_scales(input_scale, weight_scales);
+  if (bias.empty()) return 0;
+  // As a rule all fit: the largest on the smallest scale does.
+  const MinMax limits = min_max(bias);
+  const auto largest = static_cast<double>(std::max(-limits.min, limits.max));
+  if (largest / std::ranges::min(scales) < kLargestBias) return 0;
   std::vector<float> fitted(weight_scales.begin(), weight_scales.end());
   for (std::size_t i = 0; i < bias.size(); ++i) {
     const std::size_t c = weight_scales.size() == 1 ? 0 : i;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -20,15 +22,25 @@ struct Range {
   double max;
 };
 
-void check_range(double min, double max, std::string_view what) {
-  if (!std::isfinite(min) || !std::isfinite(max)) {
+/// What an error calls a range: put together only where there is one.
+struct RangeName {
+  std::string_view tensor;
+  std::optional<std::size_t> channel = {};
+
+  std::string text() const {
+    return channel ? fmt::format("{}, channel {}", tensor, *channel) : std::string(tensor);
+  }
+};
+
+void check_range(Range range, const RangeName& name) {
+  if (!std::isfinite(range.min) || !std::isfinite(range.max)) {
     throw NumericError(fmt::format(
         "{}: the range [{}, {}] is not finite; did the training diverge, or was no data seen?",
-        what, min, max));
+        name.text(), range.min, range.max));
   }
-  if (min > max) {
-    throw NumericError(
-        fmt::format("{}: the range [{}, {}] is upside down: min > max", what, min, max));
+  if (range.min > range.max) {
+    throw NumericError(fmt::format("{}: the range [{}, {}] is upside down: min > max", name.text(),
+                                   range.min, range.max));
   }
 }
 
@@ -52,7 +64,31 @@ Range make_symmetric(Range range, const QuantSpec& spec) {
   return {std::min(range.min, range.max / ratio), std::max(range.max, range.min * ratio)};
 }
 
-void check_codes_are_finite(const QuantParams& params, std::size_t channel, std::string_view name,
+/// choose_scale_zero_point() on a sound spec.
+ScaleZeroPoint choose_on_grid(Range range, const QuantSpec& spec, const RangeName& name) {
+  check_range(range, name);
+  if (spec.symmetric) {
+    range = make_symmetric(range, spec);
+  }
+  if (range.max - range.min <= kNarrowest) {
+    range = {std::min(range.min, -kHalfNarrowest), std::max(range.max, kHalfNarrowest)};
+  }
+  const bool reduced = spec.narrow_range && spec.narrow_steps == NarrowSteps::reduced;
+  const std::int32_t top = (std::int32_t{1} << spec.num_bits) - 1;
+  const std::int32_t middle = std::int32_t{1} << (spec.num_bits - 1);
+  ScaleZeroPoint result = choose(range, reduced ? 1 : 0, top);
+  if (spec.symmetric) {
+    result.zero_point = middle;  // what the rule gives too, but for rounding
+  }
+  if (spec.is_signed) {
+    result.zero_point -= middle;
+  }
+  // Full steps reckon with code 0, which a narrow range does not have.
+  result.zero_point = std::max(result.zero_point, spec.qmin());
+  return result;
+}
+
+void check_codes_are_finite(const QuantParams& params, std::size_t channel, const RangeName& name,
                             Range range) {
   const auto zero_point = static_cast<double>(params.zero_points[channel]);
   const auto scale = static_cast<double>(params.scales[channel]);
@@ -61,7 +97,7 @@ void check_codes_are_finite(const QuantParams& params, std::size_t channel, std:
       throw NumericError(
           fmt::format("{}: the range [{}, {}] is too wide for float32: code {} would stand for "
                       "infinity",
-                      name, range.min, range.max, code));
+                      name.text(), range.min, range.max, code));
     }
   }
 }
@@ -133,27 +169,7 @@ ScaleZeroPoint choose_quantization_params_tflite(double rmin, double rmax, std::
 ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
                                        std::string_view tensor_name) {
   spec.validate(tensor_name);
-  check_range(min, max, tensor_name);
-  Range range{min, max};
-  if (spec.symmetric) {
-    range = make_symmetric(range, spec);
-  }
-  if (range.max - range.min <= kNarrowest) {
-    range = {std::min(range.min, -kHalfNarrowest), std::max(range.max, kHalfNarrowest)};
-  }
-  const bool reduced = spec.narrow_range && spec.narrow_steps == NarrowSteps::reduced;
-  const std::int32_t top = (std::int32_t{1} << spec.num_bits) - 1;
-  const std::int32_t middle = std::int32_t{1} << (spec.num_bits - 1);
-  ScaleZeroPoint result = choose(range, reduced ? 1 : 0, top);
-  if (spec.symmetric) {
-    result.zero_point = middle;  // what the rule gives too, but for rounding
-  }
-  if (spec.is_signed) {
-    result.zero_point -= middle;
-  }
-  // Full steps reckon with code 0, which a narrow range does not have.
-  result.zero_point = std::max(result.zero_point, spec.qmin());
-  return result;
+  return choose_on_grid({min, max}, spec, {tensor_name});
 }
 
 QuantParams choose_quant_params(std::span<const float> mins, std::span<const float> maxs,
@@ -168,10 +184,12 @@ QuantParams choose_quant_params(std::span<const float> mins, std::span<const flo
   params.quantized_dimension = std::max(spec.axis, 0);
   params.qmin = spec.qmin();
   params.qmax = spec.qmax();
+  params.scales.reserve(mins.size());
+  params.zero_points.reserve(mins.size());
   for (std::size_t c = 0; c < mins.size(); ++c) {
-    const std::string name =
-        spec.axis < 0 ? std::string(tensor_name) : fmt::format("{}, channel {}", tensor_name, c);
-    const ScaleZeroPoint chosen = choose_scale_zero_point(mins[c], maxs[c], spec, name);
+    RangeName name{tensor_name};
+    if (spec.axis >= 0) name.channel = c;
+    const ScaleZeroPoint chosen = choose_on_grid({mins[c], maxs[c]}, spec, name);
     params.scales.push_back(static_cast<float>(chosen.scale));
     params.zero_points.push_back(chosen.zero_point);
     check_codes_are_finite(params, c, name, {mins[c], maxs[c]});

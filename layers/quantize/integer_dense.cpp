@@ -51,15 +51,17 @@ struct IntegerDense::Operands {
   /// or none as its scale happened to be rounded.
   /// Empty where it is known that no weight lies outside.
   std::function<void(Index begin, Index end, float* rows)> kernel_mask() const {
-    std::vector<float> lowest(units());
-    std::vector<float> highest(units());
-    for (std::size_t j = 0; j < units(); ++j) {
-      lowest[j] = (static_cast<float>(codes.weight_params.qmin) - 0.5F) * weight_scale(j);
-      highest[j] = (static_cast<float>(codes.weight_params.qmax) + 0.5F) * weight_scale(j);
-    }
-    if (!codes.weight_params.per_channel() && units() > 0) {
+    const float below = static_cast<float>(codes.weight_params.qmin) - 0.5F;
+    const float above = static_cast<float>(codes.weight_params.qmax) + 0.5F;
+    if (!codes.weight_params.per_channel()) {
       const MinMax limits = kernel.limits();
-      if (limits.min >= lowest[0] && limits.max <= highest[0]) return {};
+      if (limits.min >= below * weight_scale(0) && limits.max <= above * weight_scale(0)) return {};
+    }
+    std::vector<float> lowest(units());
+    std::vector<float> highest(lowest.size());
+    for (std::size_t j = 0; j < lowest.size(); ++j) {
+      lowest[j] = below * weight_scale(j);
+      highest[j] = above * weight_scale(j);
     }
     return [kernel = kernel, lowest = std::move(lowest), highest = std::move(highest)](
                Index begin, Index end, float* rows) {
@@ -88,9 +90,11 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   // What each sum starts from, and what it is worth.
   std::vector<std::int32_t> start(operands->units());
   std::vector<float> worth(operands->units());
+  if (!operands->codes.bias.empty()) start = operands->codes.bias;
+  const std::int32_t zero_point = grid.zero_point();
+  const auto row_sums = weights.row_sums();
   for (std::size_t j = 0; j < start.size(); ++j) {
-    const std::int32_t bias = operands->codes.bias.empty() ? 0 : operands->codes.bias[j];
-    start[j] = bias - grid.zero_point() * weights.row_sums()[j];
+    start[j] -= zero_point * row_sums[j];
     worth[j] = grid.scale() * operands->weight_scale(j);
   }
   const RealLimits clamp = real_limits(activation_);
@@ -111,8 +115,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
             if (!limits) limits = found;
             limits->include(found);
           });
-  // Which zero was found first depends on the order of the blocks: none is left below 0.
-  if (limits) real_.set_limits({limits->min + 0.0F, limits->max + 0.0F, limits->finite});
+  if (limits) real_.set_limits(*limits);
   operands_ = std::move(operands);
 }
 

@@ -70,17 +70,22 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
 void Quantizer::observe(const Tensor& x) {
   if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
   if (frozen_ || x.size() == 0) return;
-  std::vector<float> batch_min(static_cast<std::size_t>(min_.size()));
-  std::vector<float> batch_max(batch_min.size());
+  const auto channels = static_cast<std::size_t>(min_.size());
+  std::vector<float> memory(4 * channels);
+  const auto part = [&](std::size_t i) {
+    return std::span(memory).subspan(i * channels, channels);
+  };
+  const std::span<float> batch_min = part(0);
+  const std::span<float> batch_max = part(1);
   measure(x, batch_min, batch_max);
-  const Tensor old_min = min_.clone();
-  const Tensor old_max = max_.clone();
+  std::ranges::copy(min_.span(), part(2).begin());
+  std::ranges::copy(max_.span(), part(3).begin());
   const float count = update(batch_min, batch_max);
   try {
     keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
   } catch (...) {
-    std::ranges::copy(old_min.span(), min_.data());
-    std::ranges::copy(old_max.span(), max_.data());
+    std::ranges::copy(part(2), min_.data());
+    std::ranges::copy(part(3), max_.data());
     throw;
   }
   updates_.data()[0] = count;

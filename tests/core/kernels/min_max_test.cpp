@@ -3,6 +3,7 @@
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace octet::testing {
@@ -39,6 +40,14 @@ TEST(MinMax, OfNothingIsZero) {
 TEST(MinMax, OneSidedRangesStayOneSided) {
   EXPECT_EQ(min_max(std::vector<float>(40, 3.0F)).min, 3.0F);
   EXPECT_EQ(min_max(std::vector<float>(40, -3.0F)).max, -3.0F);
+}
+
+TEST(MinMax, NoZeroIsBelowZero) {
+  for (const std::size_t size : {1U, 33U, 100'000U}) {
+    const MinMax range = min_max(std::vector<float>(size, -0.0F));
+    EXPECT_FALSE(std::signbit(range.min)) << size;
+    EXPECT_FALSE(std::signbit(range.max)) << size;
+  }
 }
 
 TEST(MinMax, HugeValuesAreFinite) {

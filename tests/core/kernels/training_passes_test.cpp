@@ -14,8 +14,8 @@ class TrainingPassesTest : public PathPassesTest {};
 struct AdamState {
   std::vector<float> w, m, v, g;
 
-  void step(const Passes& passes, const AdamStep& step) {
-    passes.adam(w.data(), m.data(), v.data(), g.data(), w.size(), step);
+  void step(const Passes& passes, const AdamStep& step, MinMax* limits = nullptr) {
+    passes.adam(w.data(), m.data(), v.data(), g.data(), w.size(), step, limits);
   }
 };
 
@@ -135,7 +135,7 @@ TEST_P(TrainingPassesTest, AdamKeepsEveryBitOfItsFormula) {
       AdamState state = start;
       const std::size_t size = start.w.size() - first;
       passes().adam(state.w.data() + first, state.m.data() + first, state.v.data() + first,
-                    state.g.data() + first, size, step);
+                    state.g.data() + first, size, step, nullptr);
       expect_same(state.w, expected.w);
       expect_same(state.m, expected.m);
       expect_same(state.v, expected.v);
@@ -197,6 +197,47 @@ TEST_P(TrainingPassesTest, AdamFollowsItsFormula) {
   EXPECT_NEAR(state.m[0], mean, 1e-6);
   EXPECT_NEAR(state.v[0], square, 1e-6);
   EXPECT_NEAR(state.w[0], 1.0 - 1e-3 * mean / (std::sqrt(square) * 2.0 + 1e-7), 1e-6);
+}
+
+TEST_P(TrainingPassesTest, AdamMeasuresTheNewWeights) {
+  const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 0.5F, 1.0F, 1e-7F};
+  for (const std::size_t size : {1U, 16U, 31U, 32U, 33U, 64U, 71U}) {
+    for (const float offset : {0.0F, 5.0F, -5.0F}) {
+      // Each end at each place; one of no gradient, so that it stays.
+      for (std::size_t at = 0; at < size; ++at) {
+        for (const float end : {9.0F, -9.0F, 0.0F, -0.0F}) {
+          std::vector<float> w = values(size, 7);
+          for (float& x : w) x += offset;
+          w[at] = end;
+          std::vector<float> g = values(size, 8);
+          g[at] = 0.0F;
+          AdamState state{w, std::vector<float>(size), std::vector<float>(size, 1.0F), g};
+          MinMax limits;
+          state.step(passes(), step, &limits);
+          EXPECT_EQ(limits.min, std::ranges::min(state.w)) << size << ", " << end << " at " << at;
+          EXPECT_EQ(limits.max, std::ranges::max(state.w)) << size << ", " << end << " at " << at;
+          EXPECT_FALSE(limits.min == 0.0F && std::signbit(limits.min)) << size << " at " << at;
+          EXPECT_FALSE(limits.max == 0.0F && std::signbit(limits.max)) << size << " at " << at;
+          EXPECT_TRUE(limits.finite);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TrainingPassesTest, AdamSeesWeightsThatAreNotFinite) {
+  const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 0.5F, 1.0F, 1e-7F};
+  constexpr std::size_t kSize = 71;
+  const std::vector<float> zeros(kSize, 0.0F);
+  for (const float bad : {kInfinity, -kInfinity, std::nanf(""), -std::nanf("")}) {
+    for (std::size_t at = 0; at < kSize; ++at) {
+      AdamState state{values(kSize, 9), zeros, zeros, zeros};
+      state.w[at] = bad;
+      MinMax limits;
+      state.step(passes(), step, &limits);
+      EXPECT_FALSE(limits.finite) << bad << " at " << at;
+    }
+  }
 }
 
 TEST_P(TrainingPassesTest, AdamsMeansDecayToZeroAndNoSubnormal) {

@@ -1,0 +1,22 @@
+#pragma once
+
+namespace octet {
+
+/// One step of Adam or AdamW: w -= shrink * w + rate * m / (sqrt(v) * spread + epsilon), where
+/// m and v are the running means of g + coupled * w and of its square; subnormal means become 0.
+/// A slope nearer to 0 than least_slope counts as 0 in v, and a mean nearer than least_mean as 0 in
+/// w: bounds below which the products would be subnormal. Where coupled and shrink are 0, an
+/// infinite weight stays; else it becomes NaN.
+struct AdamStep {
+  float beta1;
+  float beta2;
+  float coupled;
+  float shrink;
+  float rate;
+  float spread;
+  float epsilon;
+  float least_slope = 0.0F;
+  float least_mean = 0.0F;
+};
+
+}  // namespace octet
