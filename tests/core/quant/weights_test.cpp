@@ -147,6 +147,11 @@ TEST(Bias, EnlargesScalesThatAreTooSmall) {
   std::vector<float> fine{0.01F};
   EXPECT_EQ(fit_weight_scales_to_bias(bias, 0.5F, fine, "b"), 0U);
   EXPECT_EQ(fine[0], 0.01F);
+  // Only the smaller scale of two is too small; only the negative bias is too large.
+  std::vector<float> first{1e-10F, 1.0F};
+  EXPECT_EQ(fit_weight_scales_to_bias(std::vector<float>{1.0F, 1.0F}, 0.5F, first, "b"), 1U);
+  std::vector<float> negative{3e-9F};
+  EXPECT_EQ(fit_weight_scales_to_bias(std::vector<float>{-3.0F, 1.0F}, 0.5F, negative, "b"), 1U);
   // Exactly at the limit counts as too small.
   std::vector<float> exact{0.5F};
   EXPECT_EQ(fit_weight_scales_to_bias(std::vector<float>{1073741824.0F}, 2.0F, exact, "b"), 1U);
