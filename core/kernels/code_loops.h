@@ -12,17 +12,6 @@
 
 namespace octet::passes {
 
-/// Rows of a panel lie too far apart for the processor to guess the next; and those of a kernel
-/// that an optimizer has just moved lie in another cache.
-constexpr Index kRowsAhead = 16;
-
-template <int Count>
-[[gnu::always_inline]] static inline void prefetch_floats(const float* x) {
-  constexpr int kLine = 16;
-#pragma GCC unroll 4
-  for (int i = 0; i < Count; i += kLine) __builtin_prefetch(x + i);
-}
-
 /// Clamping to integers before rounding gives what clamping after it would.
 [[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
   const float above = x < lo ? lo : x;
@@ -225,50 +214,50 @@ template <int Rows, int Columns, int Group, class Code>
   }
 }
 
-/// Columns of a kernel on their way into a panel.
+/// Columns of a kernel on their way into one panel.
 template <int Columns>
 struct KernelPacking {
-  const KernelColumns& from;
-  const KernelPanel& to;
+  const float* data;
+  Index stride, k, depth;
+  /// Columns that stand in the kernel.
+  int valid;
+  std::int8_t* codes;
   float lo, hi;
   float scales[Columns];
   float reciprocals[Columns];
   std::int32_t sums[Columns];
   std::int32_t magnitudes[Columns];
 
-  KernelPacking(const KernelColumns& columns, const KernelPanel& panel)
-      : from(columns),
-        to(panel),
-        lo(static_cast<float>(columns.qmin)),
-        hi(static_cast<float>(columns.qmax)) {
+  void begin(const KernelColumns& from, const KernelPanels& to, Index first) {
+    data = from.data + first;
+    stride = from.stride;
+    k = from.k;
+    depth = from.depth;
+    valid = static_cast<int>(from.columns - first < Columns ? from.columns - first : Columns);
+    codes = to.codes + first / Columns * to.panel_bytes;
+    lo = static_cast<float>(from.qmin);
+    hi = static_cast<float>(from.qmax);
     for (int j = 0; j < Columns; ++j) {
-      scales[j] = j < from.valid ? from.scales[j] : 1.0F;
+      scales[j] = j < valid ? from.scales[(first + j) * from.scale_step] : 1.0F;
       reciprocals[j] = reciprocal(scales[j]);
       sums[j] = magnitudes[j] = 0;
     }
   }
 
   /// Whether rows [k0, k0 + rows) stand in the kernel with all columns.
-  bool is_whole(Index k0, int rows) const { return from.valid == Columns && k0 + rows <= from.k; }
+  bool is_whole(Index k0, int rows) const { return valid == Columns && k0 + rows <= k; }
 
   /// The rows from k0 on, none of which stands in the kernel.
   template <class Code>
   void fill_up(Index k0) const {
     constexpr Index kRowBytes = Columns * static_cast<Index>(sizeof(Code));
-    __builtin_memset(to.codes + k0 * kRowBytes, 0,
-                     static_cast<std::size_t>((from.depth - k0) * kRowBytes));
+    __builtin_memset(codes + k0 * kRowBytes, 0, static_cast<std::size_t>((depth - k0) * kRowBytes));
   }
 
-  void prefetch_beyond(Index k0, int rows) const {
-    for (Index k = k0 + kRowsAhead; k < k0 + kRowsAhead + rows && k < from.k; ++k) {
-      prefetch_floats<Columns>(from.data + k * from.stride);
-    }
-  }
-
-  void finish() const {
-    for (int j = 0; j < from.valid; ++j) {
-      to.sums[j] = sums[j];
-      to.magnitudes[j] = magnitudes[j];
+  void finish(const KernelPanels& to, Index first) const {
+    for (int j = 0; j < valid; ++j) {
+      to.sums[first + j] = sums[j];
+      to.magnitudes[first + j] = magnitudes[j];
     }
   }
 };
@@ -277,20 +266,21 @@ struct KernelPacking {
 template <int Rows, int Columns, int Group, class Code>
 [[gnu::always_inline]] static inline void pack_rows_of_kernel(KernelPacking<Columns>& packing,
                                                               Index k0) {
-  const KernelColumns& from = packing.from;
-  const float* x = from.data + k0 * from.stride;
+  const Index stride = packing.stride;
+  const float* x = packing.data + k0 * stride;
   const bool whole = packing.is_whole(k0, Rows);
   float block[Rows * Columns];
   if (!whole) {
+    const int valid = packing.valid;
+    const Index rows = packing.k - k0;
     for (int r = 0; r < Rows; ++r) {
       for (int j = 0; j < Columns; ++j) {
-        const bool inside = j < from.valid && k0 + r < from.k;
-        block[r * Columns + j] = inside ? x[r * from.stride + j] : 0.0F;
+        block[r * Columns + j] = j < valid && r < rows ? x[r * stride + j] : 0.0F;
       }
     }
   }
   std::int32_t codes[Rows * Columns];
-  quotients<RoundMode::half_away, Rows, Columns>(whole ? x : block, whole ? from.stride : Columns,
+  quotients<RoundMode::half_away, Rows, Columns>(whole ? x : block, whole ? stride : Columns,
                                                  packing.scales, packing.reciprocals, packing.lo,
                                                  packing.hi, codes);
   for (int r = 0; r < Rows; ++r) {
@@ -301,20 +291,36 @@ template <int Rows, int Columns, int Group, class Code>
       packing.magnitudes[j] += code < 0 ? -code : code;
     }
   }
-  lay_out<Rows, Columns, Group>(codes, from.depth, k0, reinterpret_cast<Code*>(packing.to.codes));
+  lay_out<Rows, Columns, Group>(codes, packing.depth, k0, reinterpret_cast<Code*>(packing.codes));
+}
+
+/// A few rows of all columns at a time: memory is read as it lies, which the processor foresees;
+/// a panel at a time, each row would lie on another page. pack_rows(packing, k0) does `rows` rows
+/// of a panel.
+template <int Columns, class Code, class PackRows>
+[[gnu::always_inline]] static inline void pack_panels(const KernelColumns& from,
+                                                      const KernelPanels& to, Index rows,
+                                                      Index last, PackRows pack_rows) {
+  KernelPacking<Columns> packings[kMostKernelColumns / Columns];
+  int panels = 0;
+  for (Index j = 0; j < from.columns; j += Columns) packings[panels++].begin(from, to, j);
+  Index k0 = 0;
+  for (; k0 < last; k0 += rows) {
+    for (int p = 0; p < panels; ++p) pack_rows(packings[p], k0);
+  }
+  for (int p = 0; p < panels; ++p) {
+    if (k0 < from.depth) packings[p].template fill_up<Code>(k0);
+    packings[p].finish(to, p * Columns);
+  }
 }
 
 template <int Columns, int Group, class Code>
-static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
+static void pack_kernel(const KernelColumns& from, const KernelPanels& to) {
   constexpr int kRows = Group == 0 ? 8 : 4;
-  KernelPacking<Columns> packing(from, to);
-  Index k0 = 0;
-  for (; k0 < (Group == 0 ? from.depth : from.k); k0 += kRows) {
-    packing.prefetch_beyond(k0, kRows);
-    pack_rows_of_kernel<kRows, Columns, Group, Code>(packing, k0);
-  }
-  if (k0 < from.depth) packing.template fill_up<Code>(k0);
-  packing.finish();
+  pack_panels<Columns, Code>(from, to, kRows, Group == 0 ? from.depth : from.k,
+                             [](KernelPacking<Columns>& packing, Index k0) {
+                               pack_rows_of_kernel<kRows, Columns, Group, Code>(packing, k0);
+                             });
 }
 
 }  // namespace octet::passes

@@ -18,89 +18,62 @@ constexpr int kLanes = 16;
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
 
-class KernelPacker {
- public:
-  explicit KernelPacker(passes::KernelPacking<kColumns>& packing)
-      : packing_(packing),
-        lo_(_mm512_set1_epi8(static_cast<char>(packing.from.qmin))),
-        hi_(_mm512_set1_epi8(static_cast<char>(packing.from.qmax))) {
-    for (int h = 0; h < 2; ++h) {
-      reciprocals_[h] = _mm512_loadu_ps(packing.reciprocals + h * kLanes);
-      sums_[h] = magnitudes_[h] = _mm512_setzero_si512();
-    }
-  }
+/// Bytes of four rows, clamped, those of a column side by side.
+[[gnu::always_inline]] static inline __m512i in_words(const __m512i (&rows)[kRows], __m512i lo,
+                                                      __m512i hi) {
+  const __m512i by_rows = _mm512_packs_epi16(_mm512_packs_epi32(rows[0], rows[1]),
+                                             _mm512_packs_epi32(rows[2], rows[3]));
+  // Within 16 bytes: four of the first row, four of the second, ...
+  const __m512i by_columns = _mm512_shuffle_epi8(
+      by_rows,
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+  return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo), hi);
+}
 
-  /// False where a quotient lies near a tie or is no number of 32 bits: then nothing counts.
-  bool pack(Index k0) {
-    const KernelColumns& from = packing_.from;
-    const float* x = from.data + k0 * from.stride;
-    __mmask16 clear = 0xFFFF;
-    __m512i numbers[2][kRows];
+/// Rows [k0, k0 + 4) of a panel that has them whole. False where a quotient lies near a tie or is
+/// no number of 32 bits: then nothing counts.
+[[gnu::always_inline]] static inline bool pack_rows(passes::KernelPacking<kColumns>& packing,
+                                                    Index k0, __m512i lo, __m512i hi) {
+  const float* x = packing.data + k0 * packing.stride;
+  __mmask16 clear = 0xFFFF;
+  __m512i numbers[2][kRows];
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
+  for (int h = 0; h < 2; ++h) {
+    const __m512 reciprocals = _mm512_loadu_ps(packing.reciprocals + h * kLanes);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const __m512 number =
-            _mm512_mul_ps(_mm512_loadu_ps(x + r * from.stride + h * kLanes), reciprocals_[h]);
-        numbers[h][r] = _mm512_cvtps_epi32(number);
-        const __m512 off = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
-        clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(off),
-                                        _mm512_set1_ps(passes::kClearOfTies), _CMP_LE_OQ);
-      }
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 number =
+          _mm512_mul_ps(_mm512_loadu_ps(x + r * packing.stride + h * kLanes), reciprocals);
+      numbers[h][r] = _mm512_cvtps_epi32(number);
+      const __m512 off = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
+      clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(off),
+                                      _mm512_set1_ps(passes::kClearOfTies), _CMP_LE_OQ);
     }
-    if (__builtin_expect(clear != 0xFFFF, 0)) return false;
-    const __m512i ones = _mm512_set1_epi8(1);
+  }
+  if (__builtin_expect(clear != 0xFFFF, 0)) return false;
+  const __m512i ones = _mm512_set1_epi8(1);
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
-      const __m512i codes = in_words(numbers[h]);
-      _mm512_storeu_si512(packing_.to.codes + k0 * kColumns + h * kLanes * kRows, codes);
-      multiply_add(sums_[h], ones, codes);
-      multiply_add(magnitudes_[h], _mm512_abs_epi8(codes), ones);
-    }
-    return true;
+  for (int h = 0; h < 2; ++h) {
+    const __m512i codes = in_words(numbers[h], lo, hi);
+    _mm512_storeu_si512(packing.codes + k0 * kColumns + h * kLanes * kRows, codes);
+    __m512i sums = _mm512_loadu_si512(packing.sums + h * kLanes);
+    __m512i magnitudes = _mm512_loadu_si512(packing.magnitudes + h * kLanes);
+    multiply_add(sums, ones, codes);
+    multiply_add(magnitudes, _mm512_abs_epi8(codes), ones);
+    _mm512_storeu_si512(packing.sums + h * kLanes, sums);
+    _mm512_storeu_si512(packing.magnitudes + h * kLanes, magnitudes);
   }
+  return true;
+}
 
-  void finish() {
-    for (int h = 0; h < 2; ++h) {
-      add_to(packing_.sums + h * kLanes, sums_[h]);
-      add_to(packing_.magnitudes + h * kLanes, magnitudes_[h]);
-    }
-    packing_.finish();
-  }
-
- private:
-  /// Bytes of four rows, clamped, those of a column side by side.
-  __m512i in_words(const __m512i (&rows)[kRows]) const {
-    const __m512i by_rows = _mm512_packs_epi16(_mm512_packs_epi32(rows[0], rows[1]),
-                                               _mm512_packs_epi32(rows[2], rows[3]));
-    // Within 16 bytes: four of the first row, four of the second, ...
-    const __m512i by_columns =
-        _mm512_shuffle_epi8(by_rows, _mm512_broadcast_i32x4(_mm_setr_epi8(
-                                         0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
-    return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo_), hi_);
-  }
-
-  static void add_to(std::int32_t* totals, __m512i sums) {
-    _mm512_storeu_si512(totals, _mm512_add_epi32(_mm512_loadu_si512(totals), sums));
-  }
-
-  passes::KernelPacking<kColumns>& packing_;
-  __m512i lo_, hi_;
-  __m512 reciprocals_[2];
-  __m512i sums_[2], magnitudes_[2];
-};
-
-static void pack_kernel(const KernelColumns& from, const KernelPanel& to) {
-  passes::KernelPacking<kColumns> packing(from, to);
-  KernelPacker packer(packing);
-  Index k0 = 0;
-  for (; k0 < from.k; k0 += kRows) {
-    packing.prefetch_beyond(k0, kRows);
-    if (packing.is_whole(k0, kRows) && packer.pack(k0)) continue;
-    passes::pack_rows_of_kernel<kRows, kColumns, kRows, std::int8_t>(packing, k0);
-  }
-  packing.fill_up<std::int8_t>(k0);
-  packer.finish();
+static void pack_kernel(const KernelColumns& from, const KernelPanels& to) {
+  const __m512i lo = _mm512_set1_epi8(static_cast<char>(from.qmin));
+  const __m512i hi = _mm512_set1_epi8(static_cast<char>(from.qmax));
+  passes::pack_panels<kColumns, std::int8_t>(
+      from, to, kRows, from.k, [&](passes::KernelPacking<kColumns>& packing, Index k0) {
+        if (packing.is_whole(k0, kRows) && pack_rows(packing, k0, lo, hi)) return;
+        passes::pack_rows_of_kernel<kRows, kColumns, kRows, std::int8_t>(packing, k0);
+      });
 }
 
 }  // namespace octet::vnni

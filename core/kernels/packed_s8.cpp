@@ -100,8 +100,8 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const KernelTable& table = *result.kernels_;
-  const Index cols = table.s8_cols;
-  const Index panels = divided_up(n, cols);
+  assert(kMostKernelColumns % table.s8_cols == 0);
+  const Index strips = divided_up(n, kMostKernelColumns);
   // By rows, not columns: an optimizer gives each thread rows of the kernel, which are still in its
   // cache. Where groups are whole columns, these cannot be cut.
   const bool parallel = n * k >= kParallelWeights;
@@ -111,29 +111,31 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
       divided_up(divided_up(std::max<Index>(k, 1), most_parts), kRowStep) * kRowStep;
   const Index parts = divided_up(std::max<Index>(k, 1), part_rows);
   std::vector<std::int32_t> sums(static_cast<std::size_t>(2 * parts * n));
-  const auto pack = [&](Index part, Index panel) {
-    const Index j0 = panel * cols;
+  const auto pack = [&](Index part, Index strip) {
+    const Index j0 = strip * kMostKernelColumns;
     const Index k0 = part * part_rows;
     const bool last = part + 1 == parts;
-    std::array<float, kMaxCols> same;
-    if (scales.size() == 1) same.fill(scales[0]);
     std::int32_t* part_sums = sums.data() + 2 * part * n + j0;
-    table.passes.pack_kernel(
-        {.data = columns + k0 * n + j0,
-         .stride = n,
-         .k = last ? k - k0 : part_rows,
-         .depth = last ? result.padded_depth() - k0 : part_rows,
-         .valid = static_cast<int>(std::min(cols, n - j0)),
-         .scales = scales.size() == 1 ? same.data() : scales.data() + j0,
-         .qmin = qmin,
-         .qmax = qmax},
-        {.codes = result.place(j0, k0), .sums = part_sums, .magnitudes = part_sums + n});
+    const Index scale_step = scales.size() == 1 ? 0 : 1;
+    table.passes.pack_kernel({.data = columns + k0 * n + j0,
+                              .stride = n,
+                              .k = last ? k - k0 : part_rows,
+                              .depth = last ? result.padded_depth() - k0 : part_rows,
+                              .columns = std::min(kMostKernelColumns, n - j0),
+                              .scales = scales.data() + j0 * scale_step,
+                              .scale_step = scale_step,
+                              .qmin = qmin,
+                              .qmax = qmax},
+                             {.codes = result.place(j0, k0),
+                              .panel_bytes = result.panel_bytes(),
+                              .sums = part_sums,
+                              .magnitudes = part_sums + n});
   };
   parallel_for(
-      static_cast<std::size_t>(parts * panels), static_cast<std::size_t>(parallel ? 1 : panels),
+      static_cast<std::size_t>(parts * strips), static_cast<std::size_t>(parallel ? 1 : strips),
       [&](std::size_t begin, std::size_t end) {
         for (auto task = static_cast<Index>(begin); task < static_cast<Index>(end); ++task) {
-          pack(task / panels, task % panels);
+          pack(task / strips, task % strips);
         }
       });
   add_up(sums, 0, result.row_sums_);

@@ -27,23 +27,31 @@ struct GradientWindow {
   float below;
 };
 
-/// A kernel [k, n] of floats that is to become one panel of an int8 product: `valid` of its columns
-/// from `data` on, rows `stride` apart, column j on steps of scales[j]; filled up to `depth` rows.
+/// Columns of a kernel that become panels of an int8 product in one go.
+inline constexpr Index kMostKernelColumns = 256;
+
+/// Part of a kernel of floats that is to become panels of an int8 product: `columns` of its columns
+/// from `data` on, kMostKernelColumns at the most, and `k` rows, `stride` apart. Column j goes on
+/// steps of scales[j * scale_step], so that a step of 0 gives all the same. Filled up to `depth`
+/// rows.
 struct KernelColumns {
   const float* data;
   Index stride;
   Index k;
   Index depth;
-  int valid;
+  Index columns;
   const float* scales;
+  Index scale_step;
   std::int32_t qmin;
   std::int32_t qmax;
 };
 
 /// What becomes of KernelColumns.
-struct KernelPanel {
-  /// The panel's memory, of int16 codes where the path has them widened.
+struct KernelPanels {
+  /// The first panel's memory, of int16 codes where the path has them widened.
   std::int8_t* codes;
+  /// From one panel to the next.
+  Index panel_bytes;
   /// Of each column: the sum of its codes, and of their magnitudes.
   std::int32_t* sums;
   std::int32_t* magnitudes;
@@ -139,7 +147,7 @@ struct Passes {
   void (*pack_code_rows)(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
                          std::int32_t zero_point, float* out);
   /// Codes rounded half away, in the order that the path's int8 tile reads them.
-  void (*pack_kernel)(const KernelColumns& from, const KernelPanel& to);
+  void (*pack_kernel)(const KernelColumns& from, const KernelPanels& to);
   /// panel[r * f32_cols + i] = float(code of column first + r, row k0 + i) * scales[r], 0 beyond
   /// the valid rows: the transposed kernel as a panel of a float product.
   void (*pack_reals)(const PanelPart& part, float* panel);
