@@ -162,9 +162,13 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
     for (std::size_t at = 0; at < piece.size; at += kGrain) {
       const std::size_t begin = piece.begin + at;
       const std::size_t size = std::min(kGrain, piece.size - at);
-      MinMax limits;
-      update({target.values.subspan(begin, size), gradient.subspan(at, size), target.slots, begin},
-             target.limits_wanted ? &limits : nullptr);
+      const ParameterPart part{target.values.subspan(begin, size), gradient.subspan(at, size),
+                               target.slots, begin};
+      if (!target.limits_wanted) {
+        update(part);
+        continue;
+      }
+      const MinMax limits = update_and_measure(part);
       if (at == 0) piece.limits = limits;
       piece.limits.include(limits);
     }
@@ -177,6 +181,11 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
       },
       order);
   finish(targets, pieces);
+}
+
+MinMax Optimizer::update_and_measure(const ParameterPart& part) const {
+  update(part);
+  return min_max(part.parameter);
 }
 
 std::vector<NamedTensor> Optimizer::state() const {
@@ -198,7 +207,7 @@ Sgd::Sgd(SgdOptions options) : Optimizer({"velocity"}), options_(options) {
 
 void Sgd::begin_step(float learning_rate, double /*step*/) { learning_rate_ = learning_rate; }
 
-void Sgd::update(const ParameterPart& part, MinMax* limits) const {
+void Sgd::update(const ParameterPart& part) const {
   float* __restrict w = part.parameter.data();
   float* __restrict velocity = part.slot(0).data();
   const float* __restrict g = part.gradient.data();
@@ -212,7 +221,6 @@ void Sgd::update(const ParameterPart& part, MinMax* limits) const {
     velocity[i] = momentum * velocity[i] + slope;
     w[i] -= rate * (direct * slope + ahead * velocity[i]);
   }
-  if (limits != nullptr) *limits = min_max(part.parameter);
 }
 
 Adam::Adam(AdamOptions options, Decay decay)
@@ -242,6 +250,14 @@ void Adam::begin_step(float learning_rate, double step) {
            .epsilon = options_.epsilon,
            .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
            .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
+}
+
+void Adam::update(const ParameterPart& part) const { update(part, nullptr); }
+
+MinMax Adam::update_and_measure(const ParameterPart& part) const {
+  MinMax limits;
+  update(part, &limits);
+  return limits;
 }
 
 void Adam::update(const ParameterPart& part, MinMax* limits) const {

@@ -15,10 +15,12 @@ namespace octet {
 struct ParameterPart {
   std::span<float> parameter;
   std::span<const float> gradient;
-  /// Of the whole parameter, `begin` of whose elements come before these.
+  /// Moments, each of the whole parameter.
   std::span<const std::span<float>> slots;
+  /// Where parameter[0] stands in the whole parameter.
   std::size_t begin;
 
+  /// Moment s of these elements.
   std::span<float> slot(std::size_t s) const { return slots[s].subspan(begin, parameter.size()); }
 };
 
@@ -49,9 +51,11 @@ class Optimizer {
   /// Once before the updates of a step: what they have in common. `step` counts from 1.
   virtual void begin_step(float learning_rate, double step) = 0;
   /// Changes part.parameter[i] given part.gradient[i] and the moments part.slot(s)[i]. Threads call
-  /// it at once, each for elements of its own. `limits`, unless null, becomes min_max() of the
-  /// changed parameter.
-  virtual void update(const ParameterPart& part, MinMax* limits) const = 0;
+  /// it at once, each for elements of its own.
+  virtual void update(const ParameterPart& part) const = 0;
+  /// update(), and then min_max() of part.parameter: for optimizers that know it from their own
+  /// pass to override.
+  virtual MinMax update_and_measure(const ParameterPart& part) const;
 
  private:
   std::vector<std::string> slot_names_;
@@ -79,7 +83,7 @@ class Sgd : public Optimizer {
 
  protected:
   void begin_step(float learning_rate, double step) override;
-  void update(const ParameterPart& part, MinMax* limits) const override;
+  void update(const ParameterPart& part) const override;
 
  private:
   SgdOptions options_;
@@ -108,9 +112,12 @@ class Adam : public Optimizer {
   enum class Decay { coupled, decoupled };
   Adam(AdamOptions options, Decay decay);
   void begin_step(float learning_rate, double step) override;
-  void update(const ParameterPart& part, MinMax* limits) const override;
+  void update(const ParameterPart& part) const override;
+  MinMax update_and_measure(const ParameterPart& part) const override;
 
  private:
+  void update(const ParameterPart& part, MinMax* limits) const;
+
   AdamOptions options_;
   Decay decay_;
   AdamStep step_{};

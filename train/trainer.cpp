@@ -142,6 +142,7 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
 void Trainer::run_step(const Batch& batch, float learning_rate) {
   const ForwardContext context{.mode = ForwardContext::Mode::training,
                                .random = Random(options_.seed, kStepStream).fork(step_)};
+  // One list for both: making it allocates a name for each.
   auto parameters = model_->parameters();
   try {
     const Tensor output = model_->forward_logits(batch.features, context);

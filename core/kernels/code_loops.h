@@ -214,7 +214,8 @@ template <int Rows, int Columns, int Group, class Code>
   }
 }
 
-/// Columns of a kernel on their way into one panel.
+/// Columns of a kernel on their way into one panel. Members are always inline: code paths must not
+/// share what one of them has compiled.
 template <int Columns>
 struct KernelPacking {
   const float* data;
@@ -228,7 +229,8 @@ struct KernelPacking {
   std::int32_t sums[Columns];
   std::int32_t magnitudes[Columns];
 
-  void begin(const KernelColumns& from, const KernelPanels& to, Index first) {
+  [[gnu::always_inline]] void begin(const KernelColumns& from, const KernelPanels& to,
+                                    Index first) {
     data = from.data + first;
     stride = from.stride;
     k = from.k;
@@ -238,23 +240,25 @@ struct KernelPacking {
     lo = static_cast<float>(from.qmin);
     hi = static_cast<float>(from.qmax);
     for (int j = 0; j < Columns; ++j) {
-      scales[j] = j < valid ? from.scales[(first + j) * from.scale_step] : 1.0F;
+      scales[j] = j < valid ? from.scales[(first + j) * from.scale_stride] : 1.0F;
       reciprocals[j] = reciprocal(scales[j]);
       sums[j] = magnitudes[j] = 0;
     }
   }
 
   /// Whether rows [k0, k0 + rows) stand in the kernel with all columns.
-  bool is_whole(Index k0, int rows) const { return valid == Columns && k0 + rows <= k; }
+  [[gnu::always_inline]] bool is_whole(Index k0, int rows) const {
+    return valid == Columns && k0 + rows <= k;
+  }
 
   /// The rows from k0 on, none of which stands in the kernel.
   template <class Code>
-  void fill_up(Index k0) const {
+  [[gnu::always_inline]] void fill_up(Index k0) const {
     constexpr Index kRowBytes = Columns * static_cast<Index>(sizeof(Code));
     __builtin_memset(codes + k0 * kRowBytes, 0, static_cast<std::size_t>((depth - k0) * kRowBytes));
   }
 
-  void finish(const KernelPanels& to, Index first) const {
+  [[gnu::always_inline]] void finish(const KernelPanels& to, Index first) const {
     for (int j = 0; j < valid; ++j) {
       to.sums[first + j] = sums[j];
       to.magnitudes[first + j] = magnitudes[j];
@@ -294,19 +298,20 @@ template <int Rows, int Columns, int Group, class Code>
   lay_out<Rows, Columns, Group>(codes, packing.depth, k0, reinterpret_cast<Code*>(packing.codes));
 }
 
-/// A few rows of all columns at a time: memory is read as it lies, which the processor foresees;
-/// a panel at a time, each row would lie on another page. pack_rows(packing, k0) does `rows` rows
-/// of a panel.
-template <int Columns, class Code, class PackRows>
+/// A few rows of all columns at a time, up to 1 KiB of each: memory is read as it lies, which the
+/// processor foresees; a panel at a time, each row would lie on another page.
+/// pack_some(packing, k0) does `rows` rows of a panel, up to row `last`.
+template <int Columns, class Code, class PackSome>
 [[gnu::always_inline]] static inline void pack_panels(const KernelColumns& from,
                                                       const KernelPanels& to, Index rows,
-                                                      Index last, PackRows pack_rows) {
+                                                      Index last, PackSome pack_some) {
+  static_assert(kMostKernelColumns % Columns == 0);
   KernelPacking<Columns> packings[kMostKernelColumns / Columns];
   int panels = 0;
   for (Index j = 0; j < from.columns; j += Columns) packings[panels++].begin(from, to, j);
   Index k0 = 0;
   for (; k0 < last; k0 += rows) {
-    for (int p = 0; p < panels; ++p) pack_rows(packings[p], k0);
+    for (int p = 0; p < panels; ++p) pack_some(packings[p], k0);
   }
   for (int p = 0; p < panels; ++p) {
     if (k0 < from.depth) packings[p].template fill_up<Code>(k0);
@@ -317,10 +322,11 @@ template <int Columns, class Code, class PackRows>
 template <int Columns, int Group, class Code>
 static void pack_kernel(const KernelColumns& from, const KernelPanels& to) {
   constexpr int kRows = Group == 0 ? 8 : 4;
-  pack_panels<Columns, Code>(from, to, kRows, Group == 0 ? from.depth : from.k,
-                             [](KernelPacking<Columns>& packing, Index k0) {
-                               pack_rows_of_kernel<kRows, Columns, Group, Code>(packing, k0);
-                             });
+  pack_panels<Columns, Code>(
+      from, to, kRows, Group == 0 ? from.depth : from.k,
+      [](KernelPacking<Columns> & packing, Index k0) __attribute__((always_inline)) {
+        pack_rows_of_kernel<kRows, Columns, Group, Code>(packing, k0);
+      });
 }
 
 }  // namespace octet::passes

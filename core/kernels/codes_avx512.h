@@ -14,14 +14,14 @@ inline constexpr std::size_t kVector = 16;
 
 /// Integers as codes: the zero point added, and clamped.
 struct Packing {
-  explicit Packing(const CodeGrid& grid)
+  [[gnu::always_inline]] explicit Packing(const CodeGrid& grid)
       : zero_point(_mm512_set1_epi16(static_cast<std::int16_t>(grid.zero_point))),
         least(_mm512_set1_epi8(static_cast<std::int8_t>(grid.qmin))),
         most(_mm512_set1_epi8(static_cast<std::int8_t>(grid.qmax))),
         most_from_zero(_mm512_set1_epi8(static_cast<char>(grid.qmax - grid.qmin))),
         from_zero(grid.zero_point == grid.qmin) {}
 
-  __m512i codes(const __m512i* numbers) const {
+  [[gnu::always_inline]] __m512i codes(const __m512i* numbers) const {
     // Packing goes by blocks of 16 bytes: words 0 of all four, then words 1, ...
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i low = _mm512_packs_epi32(numbers[0], numbers[1]);
@@ -30,7 +30,7 @@ struct Packing {
   }
 
   /// Numbers of 16 bits as codes, in the order that packing leaves.
-  __m512i clamped(__m512i low, __m512i high) const {
+  [[gnu::always_inline]] __m512i clamped(__m512i low, __m512i high) const {
     if (from_zero) {
       // No number below 0 stays, which packing to unsigned sees to.
       return _mm512_add_epi8(_mm512_min_epu8(_mm512_packus_epi16(low, high), most_from_zero),

@@ -27,8 +27,8 @@ MinMax min_max(std::span<const float> values);
 /// The same of pixels: of the reals byte / 255.
 MinMax min_max_pixels(std::span<const std::uint8_t> pixels);
 
-/// For each index of the last axis of row-major `values`: mins.size() columns. Returns whether all
-/// values are finite. Without rows, mins and maxs become 0.
+/// For each index of the last axis of row-major `values`: mins.size() columns, where -0 stays.
+/// Returns whether all values are finite. Without rows, mins and maxs become 0.
 bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs);
 
 }  // namespace octet

@@ -32,8 +32,8 @@ constexpr int kLanes = 16;
 
 /// Rows [k0, k0 + 4) of a panel that has them whole. False where a quotient lies near a tie or is
 /// no number of 32 bits: then nothing counts.
-[[gnu::always_inline]] static inline bool pack_rows(passes::KernelPacking<kColumns>& packing,
-                                                    Index k0, __m512i lo, __m512i hi) {
+[[gnu::always_inline]] static inline bool pack_whole_rows(passes::KernelPacking<kColumns>& packing,
+                                                          Index k0, __m512i lo, __m512i hi) {
   const float* x = packing.data + k0 * packing.stride;
   __mmask16 clear = 0xFFFF;
   __m512i numbers[2][kRows];
@@ -70,8 +70,9 @@ static void pack_kernel(const KernelColumns& from, const KernelPanels& to) {
   const __m512i lo = _mm512_set1_epi8(static_cast<char>(from.qmin));
   const __m512i hi = _mm512_set1_epi8(static_cast<char>(from.qmax));
   passes::pack_panels<kColumns, std::int8_t>(
-      from, to, kRows, from.k, [&](passes::KernelPacking<kColumns>& packing, Index k0) {
-        if (packing.is_whole(k0, kRows) && pack_rows(packing, k0, lo, hi)) return;
+      from, to, kRows, from.k,
+      [&](passes::KernelPacking<kColumns> & packing, Index k0) __attribute__((always_inline)) {
+        if (packing.is_whole(k0, kRows) && pack_whole_rows(packing, k0, lo, hi)) return;
         passes::pack_rows_of_kernel<kRows, kColumns, kRows, std::int8_t>(packing, k0);
       });
 }

@@ -100,10 +100,11 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const KernelTable& table = *result.kernels_;
-  assert(kMostKernelColumns % table.s8_cols == 0);
-  const Index strips = divided_up(n, kMostKernelColumns);
+  // Where groups are whole columns, rows cannot be cut: then threads share out panels.
+  const Index width = table.s8_group == 0 ? table.s8_cols : kMostKernelColumns;
+  const Index strips = divided_up(n, width);
   // By rows, not columns: an optimizer gives each thread rows of the kernel, which are still in its
-  // cache. Where groups are whole columns, these cannot be cut.
+  // cache.
   const bool parallel = n * k >= kParallelWeights;
   const Index most_parts = parallel && table.s8_group != 0 ? num_threads() : 1;
   assert(table.s8_group == 0 || kRowStep % table.s8_group == 0);
@@ -112,18 +113,18 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   const Index parts = divided_up(std::max<Index>(k, 1), part_rows);
   std::vector<std::int32_t> sums(static_cast<std::size_t>(2 * parts * n));
   const auto pack = [&](Index part, Index strip) {
-    const Index j0 = strip * kMostKernelColumns;
+    const Index j0 = strip * width;
     const Index k0 = part * part_rows;
     const bool last = part + 1 == parts;
     std::int32_t* part_sums = sums.data() + 2 * part * n + j0;
-    const Index scale_step = scales.size() == 1 ? 0 : 1;
+    const Index scale_stride = scales.size() == 1 ? 0 : 1;
     table.passes.pack_kernel({.data = columns + k0 * n + j0,
                               .stride = n,
                               .k = last ? k - k0 : part_rows,
                               .depth = last ? result.padded_depth() - k0 : part_rows,
-                              .columns = std::min(kMostKernelColumns, n - j0),
-                              .scales = scales.data() + j0 * scale_step,
-                              .scale_step = scale_step,
+                              .columns = std::min(width, n - j0),
+                              .scales = scales.data() + j0 * scale_stride,
+                              .scale_stride = scale_stride,
                               .qmin = qmin,
                               .qmax = qmax},
                              {.codes = result.place(j0, k0),

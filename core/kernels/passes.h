@@ -31,8 +31,8 @@ struct GradientWindow {
 inline constexpr Index kMostKernelColumns = 256;
 
 /// Part of a kernel of floats that is to become panels of an int8 product: `columns` of its columns
-/// from `data` on, kMostKernelColumns at the most, and `k` rows, `stride` apart. Column j goes on
-/// steps of scales[j * scale_step], so that a step of 0 gives all the same. Filled up to `depth`
+/// from `data` on, kMostKernelColumns at the most, and `k` rows, `stride` apart. The scale of
+/// column j is scales[j * scale_stride]: one for all where the stride is 0. Filled up to `depth`
 /// rows.
 struct KernelColumns {
   const float* data;
@@ -41,7 +41,7 @@ struct KernelColumns {
   Index depth;
   Index columns;
   const float* scales;
-  Index scale_step;
+  Index scale_stride;
   std::int32_t qmin;
   std::int32_t qmax;
 };
@@ -131,11 +131,12 @@ struct Passes {
                        const float* hi, float* g);
   /// totals[j] += x[j], in double.
   void (*add_to_totals)(const float* x, std::size_t size, double* totals);
-  /// The least and the largest element, and whether all are finite. `size` is 1 or more.
+  /// The least and the largest element, -0 counting as 0, and whether all are finite. `size` is 1
+  /// or more.
   void (*min_max)(const float* x, std::size_t size, float* least, float* largest, bool* finite);
   void (*min_max_bytes)(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
                         std::uint8_t* largest);
-  /// `limits`, unless null, become those of the new w. `size` is 1 or more.
+  /// `limits`, unless null, become what min_max gives of the new w.
   void (*adam)(float* w, float* m, float* v, const float* g, std::size_t size, const AdamStep& step,
                MinMax* limits);
   /// panel[k * columns + j] = block(k, j), 0 beyond the last column.

@@ -15,17 +15,19 @@ namespace {
 
 constexpr double kLargestBias = std::numeric_limits<std::int32_t>::max() / 2;
 
-void check_bias(std::span<const float> bias, std::size_t scales, std::string_view name) {
+/// Returns the limits of the biases.
+MinMax check_bias(std::span<const float> bias, std::size_t scales, std::string_view name) {
   if (scales != 1 && scales != bias.size()) {
     throw InvalidArgument(fmt::format("{}: expected one scale or one per element, found {} for {}",
                                       name, scales, bias.size()));
   }
-  if (min_max(bias).finite) return;
-  for (std::size_t i = 0; i < bias.size(); ++i) {
+  const MinMax limits = min_max(bias);
+  for (std::size_t i = 0; !limits.finite && i < bias.size(); ++i) {
     if (!std::isfinite(bias[i])) {
       throw NumericError(fmt::format("{}: bias {} is {}, not finite", name, i, bias[i]));
     }
   }
+  return limits;
 }
 
 }  // namespace
@@ -63,11 +65,10 @@ void quantize_bias(std::span<const float> bias, std::span<const double> scales,
 
 std::size_t fit_weight_scales_to_bias(std::span<const float> bias, float input_scale,
                                       std::span<float> weight_scales, std::string_view name) {
-  check_bias(bias, weight_scales.size(), name);
+  const MinMax limits = check_bias(bias, weight_scales.size(), name);
   const std::vector<double> scales = bias_scales(input_scale, weight_scales);
   if (bias.empty()) return 0;
   // As a rule all fit: the largest on the smallest scale does.
-  const MinMax limits = min_max(bias);
   const auto largest = static_cast<double>(std::max(-limits.min, limits.max));
   if (largest / std::ranges::min(scales) < kLargestBias) return 0;
   std::vector<float> fitted(weight_scales.begin(), weight_scales.end());

@@ -55,7 +55,10 @@ struct IntegerDense::Operands {
     const float above = static_cast<float>(codes.weight_params.qmax) + 0.5F;
     if (!codes.weight_params.per_channel()) {
       const MinMax limits = kernel.limits();
-      if (limits.min >= below * weight_scale(0) && limits.max <= above * weight_scale(0)) return {};
+      if (limits.finite && limits.min >= below * weight_scale(0) &&
+          limits.max <= above * weight_scale(0)) {
+        return {};
+      }
     }
     std::vector<float> lowest(units());
     std::vector<float> highest(lowest.size());

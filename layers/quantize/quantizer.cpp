@@ -77,15 +77,17 @@ void Quantizer::observe(const Tensor& x) {
   };
   const std::span<float> batch_min = part(0);
   const std::span<float> batch_max = part(1);
+  const std::span<float> old_min = part(2);
+  const std::span<float> old_max = part(3);
   measure(x, batch_min, batch_max);
-  std::ranges::copy(min_.span(), part(2).begin());
-  std::ranges::copy(max_.span(), part(3).begin());
+  std::ranges::copy(min_.span(), old_min.begin());
+  std::ranges::copy(max_.span(), old_max.begin());
   const float count = update(batch_min, batch_max);
   try {
     keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
   } catch (...) {
-    std::ranges::copy(part(2), min_.data());
-    std::ranges::copy(part(3), max_.data());
+    std::ranges::copy(old_min, min_.data());
+    std::ranges::copy(old_max, max_.data());
     throw;
   }
   updates_.data()[0] = count;

@@ -325,6 +325,27 @@ TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
   }
 }
 
+TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
+  const int before = num_threads();
+  for (const float offset : {0.0F, 9.0F, -9.0F}) {
+    for (const int threads : {1, 3}) {
+      set_num_threads(threads);
+      Tensor w = Tensor::normal({300, 170}, Random(4), offset).set_requires_grad(true);
+      w.limits();
+      Adam adam;
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        w.mutable_grad() = Tensor::normal(w.shape(), Random(seed));
+        adam.step({{"w", w}}, 0.5F);
+        ASSERT_TRUE(w.has_limits());
+        const auto [least, largest] = std::ranges::minmax(std::as_const(w).span());
+        EXPECT_EQ(w.limits().min, least);
+        EXPECT_EQ(w.limits().max, largest);
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
 TEST(ClipGradients, ScalesToTheNormAndNoFurther) {
   auto parameters = two_parameters();  // 6 ones and 3 twos: a norm of sqrt(18)
   EXPECT_DOUBLE_EQ(clip_gradients(parameters, 100.0), std::sqrt(18.0));

@@ -264,8 +264,13 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
 
 TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   const Forced forced(GetParam(), 3);
-  for (const auto& [k, n] :
-       {std::pair<Index, Index>{1, 1}, {5, 33}, {785, 64}, {7, 100}, {9, 2048}}) {
+  for (const auto& [k, n] : {std::pair<Index, Index>{1, 1},
+                             {5, 33},
+                             {785, 64},
+                             {7, 100},
+                             {37, 300},
+                             {9, 257},
+                             {9, 2048}}) {
     for (const auto& [per_column, plain] :
          {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
       // With and without ties, infinities and NaN, of which some paths take other ways.
@@ -273,7 +278,7 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
       const float step = plain ? 0.0131F : 0.05F;
       const std::vector<float> x = plain ? values(size, 5) : awkward(size, step);
       std::vector<float> scales(per_column ? static_cast<std::size_t>(n) : 1, step);
-      if (per_column) scales.back() = 0.3F;
+      for (std::size_t j = 1; j < scales.size(); ++j) scales[j] *= static_cast<float>(1 + j % 7);
       const PackedS8 packed = PackedS8::quantize(x.data(), k, n, scales, -127, 127);
       std::vector<std::int8_t> rows;
       for (Index j = 0; j < n; ++j) {
