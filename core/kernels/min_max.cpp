@@ -3,7 +3,6 @@
 #include <octet/core/parallel.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <vector>
@@ -22,11 +21,12 @@ MinMax scan(std::span<const float> values) {
 }
 
 MinMax scan(std::span<const std::uint8_t> pixels) {
-  std::array<std::uint8_t, 2> bytes{};
-  kernels().passes.min_max_bytes(pixels.data(), pixels.size(), &bytes[0], &bytes[1]);
+  std::uint8_t least = 0;
+  std::uint8_t largest = 0;
+  kernels().passes.min_max_bytes(pixels.data(), pixels.size(), &least, &largest);
   MinMax result;
-  kernels().passes.bytes_to_unit(&bytes[0], 1, &result.min);
-  kernels().passes.bytes_to_unit(&bytes[1], 1, &result.max);
+  kernels().passes.bytes_to_unit(&least, 1, &result.min);
+  kernels().passes.bytes_to_unit(&largest, 1, &result.max);
   return result;
 }
 

@@ -13,7 +13,8 @@
 namespace octet {
 namespace {
 
-constexpr double kLargestBias = std::numeric_limits<std::int32_t>::max() / 2;
+constexpr std::int32_t kLargestBiasCode = std::numeric_limits<std::int32_t>::max() / 2;
+constexpr double kLargestBias = kLargestBiasCode;
 
 /// Returns the limits of the biases.
 MinMax check_bias(std::span<const float> bias, std::size_t scales, std::string_view name) {

@@ -59,7 +59,7 @@ ScaleZeroPoint choose(Range range, std::int32_t qmin, std::int32_t qmax) {
 
 // TFMOT's symmetric range: each side grows to what the other asks for.
 Range make_symmetric(Range range, const QuantSpec& spec) {
-  const double codes = static_cast<double>(std::int64_t{1} << spec.num_bits);
+  const auto codes = static_cast<double>(std::int64_t{1} << spec.num_bits);
   const double ratio = spec.narrow_range ? -1.0 : -(codes - 2.0) / codes;
   return {std::min(range.min, range.max / ratio), std::max(range.max, range.min * ratio)};
 }

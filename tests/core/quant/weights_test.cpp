@@ -19,6 +19,7 @@ TEST(Symmetric, AgreesWithNaive) {
   for (int axis = 0; axis < 3; ++axis) {
     const std::size_t inner = axis == 0 ? 15 : (axis == 1 ? 5 : 1);
     const auto channels = static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
+    ASSERT_GT(channels, 0U);
     std::vector<float> largest(channels, 0.0F);
     for (std::size_t i = 0; i < w.size(); ++i) {
       float& m = largest[i / inner % channels];
@@ -127,7 +128,8 @@ TEST(Bias, Quantize) {
 }
 
 TEST(Bias, EnlargesScalesThatAreTooSmall) {
-  constexpr double kLimit = kInt32Max / 2;
+  constexpr std::int32_t kLargestCode = kInt32Max / 2;
+  constexpr double kLimit = kLargestCode;
   const std::vector<float> bias{1.0F, -3.0F, 0.0F};
   std::vector<float> scales{1e-10F, 1e-10F, 1e-10F};
   EXPECT_EQ(fit_weight_scales_to_bias(bias, 0.5F, scales, "b"), 2U);
