@@ -62,8 +62,7 @@ class PackedF32 {
   PackedF32(const GemmOperand& b, Index k, Index n);
 
   /// c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any number of
-  /// threads may multiply at once. `soon` may be fetched into the
-  /// second-level cache meanwhile.
+  /// threads may multiply at once. `soon` may be fetched into the second-level cache meanwhile.
   void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
                      MemoryParts soon = {}) const;
   /// The same for a' given as codes: a quarter of the memory is read.
