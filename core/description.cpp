@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+#include <octet/core/description_json.h>
+#include <octet/core/error.h>
+#include <octet/core/json_text.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace octet {
+
+using nlohmann::json;
+
+struct Description::Node {
+  json object = json::object();
+};
+
+namespace {
+
+/// The entry `key` of `object`, which `kind` says it is.
+const json& entry_of(const json& object, std::string_view key, std::string_view kind,
+                     bool (json::*is_kind)() const noexcept) {
+  const auto found = object.find(key);
+  if (found == object.end()) {
+    throw FormatError(fmt::format("description: expected an entry \"{}\", found none", key));
+  }
+  if (!((*found).*is_kind)()) {
+    throw FormatError(fmt::format("description: expected {} as \"{}\", found {}", kind, key,
+                                  found->dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
+  return *found;
+}
+
+/// Whether `text` can be written as JSON.
+bool is_utf8(std::string_view text) {
+  try {
+    static_cast<void>(json(text).dump());
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Description::Description() : node_(std::make_shared<Node>()) {}
+
+Description& Description::set(std::string_view key, bool value) {
+  DescriptionAccess::own(*this)[std::string(key)] = value;
+  return *this;
+}
+
+Description& Description::set(std::string_view key, Index value) {
+  DescriptionAccess::own(*this)[std::string(key)] = value;
+  return *this;
+}
+
+Description& Description::set(std::string_view key, double value) {
+  if (!std::isfinite(value)) {
+    throw InvalidArgument(
+        fmt::format("description: expected a finite number as \"{}\", found {}", key, value));
+  }
+  DescriptionAccess::own(*this)[std::string(key)] = value;
+  return *this;
+}
+
+Description& Description::set(std::string_view key, std::string_view value) {
+  if (!is_utf8(value)) {
+    throw InvalidArgument(
+        fmt::format("description: expected a text in UTF-8 as \"{}\", found other bytes", key));
+  }
+  DescriptionAccess::own(*this)[std::string(key)] = value;
+  return *this;
+}
+
+Description& Description::set(std::string_view key, const Shape& value) {
+  DescriptionAccess::own(*this)[std::string(key)] = std::vector<Index>(value.begin(), value.end());
+  return *this;
+}
+
+Description& Description::set(std::string_view key, const Description& value) {
+  json part = value.node_->object;
+  DescriptionAccess::own(*this)[std::string(key)] = std::move(part);
+  return *this;
+}
+
+bool Description::has(std::string_view key) const { return node_->object.contains(key); }
+
+bool Description::flag(std::string_view key) const {
+  return entry_of(node_->object, key, "true or false", &json::is_boolean).get<bool>();
+}
+
+Index Description::integer(std::string_view key) const {
+  return detail::whole_number<Index>(
+      entry_of(node_->object, key, "a whole number", &json::is_number_integer));
+}
+
+double Description::number(std::string_view key) const {
+  return entry_of(node_->object, key, "a number", &json::is_number).get<double>();
+}
+
+std::string Description::text(std::string_view key) const {
+  return entry_of(node_->object, key, "a text", &json::is_string).get<std::string>();
+}
+
+Shape Description::shape(std::string_view key) const {
+  std::vector<Index> extents;
+  for (const json& extent : entry_of(node_->object, key, "a shape", &json::is_array)) {
+    extents.push_back(detail::whole_number<Index>(extent));
+  }
+  return Shape(std::move(extents));
+}
+
+Description Description::part(std::string_view key) const {
+  return DescriptionAccess::from_json(
+      entry_of(node_->object, key, "a description", &json::is_object));
+}
+
+std::string Description::to_json() const { return node_->object.dump(); }
+
+json& DescriptionAccess::own(Description& description) {
+  auto& node = description.node_;
+  if (node.use_count() > 1) node = std::make_shared<Description::Node>(*node);
+  return node->object;
+}
+
+const json& DescriptionAccess::json_of(const Description& description) {
+  return description.node_->object;
+}
+
+Description DescriptionAccess::from_json(const json& object) {
+  if (!object.is_object()) {
+    throw FormatError(fmt::format("description: expected an object, found {}", object.dump()));
+  }
+  Description description;
+  description.node_->object = object;
+  return description;
+}
+
+}  // namespace octet

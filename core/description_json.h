@@ -1,0 +1,19 @@
+#pragma once
+
+#include <octet/core/description.h>
+
+#include <nlohmann/json.hpp>
+
+// The JSON inside a Description. Not for users' includes.
+
+namespace octet {
+
+struct DescriptionAccess {
+  /// The description's JSON object, to read, and to change: then no other description shares it.
+  static const nlohmann::json& json_of(const Description& description);
+  static nlohmann::json& own(Description& description);
+  /// The description that a JSON object is. Throws FormatError for JSON of another kind.
+  static Description from_json(const nlohmann::json& object);
+};
+
+}  // namespace octet

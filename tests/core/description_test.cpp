@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+#include <octet/core/description_json.h>
+#include <octet/core/error.h>
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace octet {
+namespace {
+
+Description whole() {
+  Description d;
+  d.set("flag", true).set("count", 7).set("rate", 0.25).set("name", "dense");
+  d.set("shape", Shape{2, -1}).set("inner", Description().set("depth", 1));
+  return d;
+}
+
+TEST(Description, GivesBackWhatWasSet) {
+  const Description d = whole();
+  EXPECT_TRUE(d.flag("flag"));
+  EXPECT_EQ(d.integer("count"), 7);
+  EXPECT_EQ(d.number("rate"), 0.25);
+  EXPECT_EQ(d.number("count"), 7.0);
+  EXPECT_EQ(d.text("name"), "dense");
+  EXPECT_EQ(d.shape("shape"), (Shape{2, -1}));
+  EXPECT_EQ(d.part("inner").integer("depth"), 1);
+  EXPECT_TRUE(d.has("inner"));
+  EXPECT_FALSE(d.has("outer"));
+}
+
+TEST(Description, IsJsonWithSortedKeys) {
+  EXPECT_EQ(whole().to_json(),
+            R"({"count":7,"flag":true,"inner":{"depth":1},"name":"dense","rate":0.25,)"
+            R"("shape":[2,-1]})");
+}
+
+TEST(Description, ACopyDoesNotChangeWithItsSource) {
+  Description d = whole();
+  const Description copy = d;
+  d.set("count", 8);
+  EXPECT_EQ(copy.integer("count"), 7);
+  EXPECT_EQ(d.integer("count"), 8);
+}
+
+TEST(Description, RefusesWhatJsonCannotHold) {
+  Description d;
+  EXPECT_THROW(d.set("rate", std::numeric_limits<double>::infinity()), InvalidArgument);
+  EXPECT_THROW(d.set("rate", std::numeric_limits<double>::quiet_NaN()), InvalidArgument);
+  EXPECT_THROW(d.set("name", "\xff"), InvalidArgument);
+  EXPECT_FALSE(d.has("rate"));
+}
+
+TEST(Description, NamesAnEntryThatIsMissingOrOfAnotherKind) {
+  const Description d = whole();
+  for (const auto& read : std::vector<std::function<void()>>{
+           [&] { d.text("missing"); }, [&] { d.flag("count"); }, [&] { d.integer("rate"); },
+           [&] { d.number("name"); }, [&] { d.text("flag"); }, [&] { d.shape("count"); },
+           [&] { d.part("name"); }}) {
+    EXPECT_THROW(read(), FormatError);
+  }
+  try {
+    d.integer("rate");
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_STREQ(error.what(), "description: expected a whole number as \"rate\", found 0.25");
+  }
+}
+
+TEST(Description, OfJsonRefusesNumbersThatDoNotFit) {
+  const auto d = DescriptionAccess::from_json(
+      nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})"));
+  EXPECT_THROW(d.integer("a"), FormatError);
+  EXPECT_THROW(d.shape("s"), FormatError);
+  EXPECT_THROW(DescriptionAccess::from_json(nlohmann::json::array()), FormatError);
+}
+
+}  // namespace
+}  // namespace octet
