@@ -27,5 +27,6 @@ set(OCTET_CORE_TESTS
   core/printable_test.cpp
   core/profile_test.cpp
   core/random_test.cpp
+  core/registry_test.cpp
   core/shape_test.cpp
   core/tensor_test.cpp)
