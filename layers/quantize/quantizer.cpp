@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/core/kernels/min_max.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/fake_quant.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -18,103 +18,225 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+QuantParams params_of(const ObservedRange& range, const QuantSpec& spec, const std::string& owner) {
+  return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
+                             owner);
+}
+
+/// The values of some tensors, to put back.
+class Snapshot {
+ public:
+  explicit Snapshot(const Observer& observer) {
+    const ObservedRange& range = observer.range();
+    tensors_ = {range.min, range.max, range.updates};
+    for (const auto& [name, tensor] : observer.counters()) tensors_.push_back(tensor);
+    for (const Tensor& tensor : tensors_) {
+      const std::span<const float> values = tensor.span();
+      values_.insert(values_.end(), values.begin(), values.end());
+    }
+  }
+  void restore() {
+    const float* from = values_.data();
+    for (Tensor& tensor : tensors_) {
+      std::copy_n(from, tensor.size(), tensor.data());
+      from += tensor.size();
+    }
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<float> values_;
+};
+
+/// The axes of a tensor of `rank` with `axis` and the last one exchanged.
+std::vector<Index> exchanged_with_last(int axis, Index rank) {
+  std::vector<Index> axes;
+  for (Index i = 0; i < rank; ++i) axes.push_back(i);
+  std::swap(axes[static_cast<std::size_t>(axis)], axes.back());
+  return axes;
+}
+
 }  // namespace
 
 std::string_view to_string(Simulation simulation) {
   return simulation == Simulation::integer ? "integer" : "fake_quant";
 }
 
+struct Quantizer::Member {
+  std::shared_ptr<const ObservedRange> range;
+  Tensor zero_point;
+};
+
+/// Members tied to one another. It holds their tensors, not the quantizers, which may be gone.
+struct Quantizer::Group {
+  std::vector<std::shared_ptr<Member>> members;
+  /// The group that this one was merged into.
+  std::shared_ptr<Group> merged_into;
+
+  /// The range that holds those of all members that have one; null where none has.
+  ObservedRange range() const {
+    ObservedRange all;
+    for (const auto& member : members) {
+      const ObservedRange& range = *member->range;
+      if (!range.known()) continue;
+      const float low =
+          all.min.defined() ? std::min(all.min.item(), range.min.item()) : range.min.item();
+      const float high =
+          all.max.defined() ? std::max(all.max.item(), range.max.item()) : range.max.item();
+      all.min = Tensor::scalar(low);
+      all.max = Tensor::scalar(high);
+    }
+    return all;
+  }
+};
+
+Quantizer::Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer)
+    : spec_(spec), observer_(std::move(observer)), frozen_(Tensor::scalar(0.0F)) {
+  if (observer_ == nullptr) throw InvalidArgument("Quantizer: expected an observer, found null");
+  member_ = std::make_shared<Member>(Member{observer_->shared_range(), Tensor()});
+}
+
 Quantizer::Quantizer(const Quantizer& other)
     : spec_(other.spec_),
-      initial_min_(other.initial_min_),
-      initial_max_(other.initial_max_),
-      usable_from_start_(other.usable_from_start_),
+      observer_(other.observer_->clone()),
       owner_(other.owner_),
       prefix_(other.prefix_),
-      frozen_(other.frozen_),
+      frozen_(clone_leaf(other.frozen_)),
       enabled_(other.enabled_),
-      min_(clone_leaf(other.min_)),
-      max_(clone_leaf(other.max_)),
-      zero_point_(clone_leaf(other.zero_point_)),
-      updates_(clone_leaf(other.updates_)) {}
+      member_(std::make_shared<Member>(
+          Member{observer_->shared_range(), clone_leaf(other.member_->zero_point)})) {
+  // The zero point was that of the common range.
+  if (other.tied()) keep_zero_point(params_of(observer_->range(), spec_, owner_));
+}
+
+void Quantizer::describe(Description& description) const {
+  description.set("bits", spec_.num_bits)
+      .set("signed", spec_.is_signed)
+      .set("narrow", spec_.narrow_range)
+      .set("symmetric", spec_.symmetric)
+      .set("axis", spec_.axis)
+      .set("full_steps", spec_.narrow_steps == NarrowSteps::full);
+  observer_->describe(description);
+}
 
 void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
                       ZeroPoint zero_point) {
   spec_.validate(owner);
+  if (spec_.axis >= 0 && zero_point == ZeroPoint::kept) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected one range for the tensor, found axis {}; only kernels have a range per "
+        "channel",
+        owner, spec_.axis));
+  }
+  observer_->build(spec_, owner, shape);
   owner_ = std::move(owner);
   prefix_ = std::move(prefix);
-  Shape range_shape;
-  if (spec_.axis >= 0) {
-    if (spec_.axis != shape.rank() - 1) {
-      throw InvalidArgument(
-          fmt::format("{}: expected a range per index of the last axis of {}, found axis {}",
-                      owner_, shape.to_string(), spec_.axis));
-    }
-    if (zero_point == ZeroPoint::kept) {
-      throw InvalidArgument(fmt::format(
-          "{}: expected one range for the tensor, found axis {}; only kernels have a range per "
-          "channel",
-          owner_, spec_.axis));
-    }
-    range_shape = {shape.dim(-1)};
-  }
-  min_ = Tensor::full(range_shape, initial_min_);
-  max_ = Tensor::full(range_shape, initial_max_);
-  updates_ = Tensor::scalar(0.0F);
-  if (zero_point == ZeroPoint::kept) {
-    zero_point_ = Tensor::scalar(0.0F);
-    keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
-  }
+  member_->zero_point = zero_point == ZeroPoint::kept ? Tensor::scalar(0.0F) : Tensor();
+  do_build(shape);
+  if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(grid_range(), spec_, owner_));
 }
 
 void Quantizer::observe(const Tensor& x) {
   if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
-  if (frozen_ || x.size() == 0) return;
-  const auto channels = static_cast<std::size_t>(min_.size());
-  std::vector<float> memory(4 * channels);
-  const auto part = [&](std::size_t i) {
-    return std::span(memory).subspan(i * channels, channels);
-  };
-  const std::span<float> batch_min = part(0);
-  const std::span<float> batch_max = part(1);
-  const std::span<float> old_min = part(2);
-  const std::span<float> old_max = part(3);
-  measure(x, batch_min, batch_max);
-  std::ranges::copy(min_.span(), old_min.begin());
-  std::ranges::copy(max_.span(), old_max.begin());
-  const float count = update(batch_min, batch_max);
+  if (frozen() || x.size() == 0) return;
+  Snapshot before(*observer_);
   try {
-    keep_zero_point(choose_quant_params(min_.span(), max_.span(), spec_, owner_));
+    observer_->observe(x);
+    if (has_range()) keep_zero_point(params());
   } catch (...) {
-    std::ranges::copy(old_min, min_.data());
-    std::ranges::copy(old_max, max_.data());
+    before.restore();
     throw;
   }
-  updates_.data()[0] = count;
 }
 
-/// The range of x, channel by channel.
-void Quantizer::measure(const Tensor& x, std::span<float> batch_min,
-                        std::span<float> batch_max) const {
-  bool finite = true;
-  if (spec_.axis < 0) {
-    const MinMax range = x.limits();
-    batch_min[0] = range.min;
-    batch_max[0] = range.max;
-    finite = range.finite;
+void Quantizer::tie(std::span<Quantizer* const> quantizers) {
+  const auto together = std::make_shared<Group>();
+  std::vector<Group*> merged;
+  for (const Quantizer* quantizer : quantizers) {
+    if (quantizer == nullptr || !quantizer->built()) {
+      throw InvalidArgument(fmt::format("tie: expected built quantizers, found {}",
+                                        quantizer == nullptr ? "null" : "one before build()"));
+    }
+    const Quantizer& first = *quantizers.front();
+    if (quantizer->spec_.axis >= 0) {
+      throw InvalidArgument(
+          fmt::format("{}: expected one range for the tensor to tie it to {}, "
+                      "found one per channel",
+                      quantizer->owner_, first.owner_));
+    }
+    if (quantizer->spec_ != first.spec_) {
+      throw InvalidArgument(
+          fmt::format("{}: expected the bits, sign, narrow range and symmetry of {} to tie it to "
+                      "that, found others",
+                      quantizer->owner_, first.owner_));
+    }
+    if (!quantizer->parameters().empty()) {
+      throw InvalidArgument(fmt::format(
+          "{}: expected a quantizer that observes its range to tie it to {}, found {}, whose scale "
+          "is learned",
+          quantizer->owner_, first.owner_, quantizer->type()));
+    }
+    const Group* group = quantizer->group();
+    const auto add = [&](const std::shared_ptr<Member>& member) {
+      if (std::ranges::find(together->members, member) == together->members.end()) {
+        together->members.push_back(member);
+      }
+    };
+    if (group == nullptr) {
+      add(quantizer->member_);
+    } else {
+      std::ranges::for_each(group->members, add);
+    }
+  }
+  if (together->members.size() < 2) return;
+  const ObservedRange range = together->range();
+  const Quantizer& first = *quantizers.front();
+  if (range.min.defined()) static_cast<void>(params_of(range, first.spec_, first.owner_));
+  for (Quantizer* quantizer : quantizers) {
+    Group* group = quantizer->group();
+    if (group == together.get()) continue;
+    if (group != nullptr) {
+      group->members.clear();
+      group->merged_into = together;
+    }
+    quantizer->group_ = together;
+  }
+  if (range.min.defined()) first.keep_zero_point(first.params());
+}
+
+Quantizer::Group* Quantizer::group() const {
+  Group* group = group_.get();
+  while (group != nullptr && group->merged_into != nullptr) group = group->merged_into.get();
+  return group;
+}
+
+bool Quantizer::has_range() const {
+  const Group* tied = group();
+  if (tied == nullptr) return observer_->range().known();
+  return built() && std::ranges::any_of(tied->members,
+                                        [](const auto& member) { return member->range->known(); });
+}
+
+ObservedRange Quantizer::grid_range() const {
+  if (const Group* tied = group()) {
+    ObservedRange range = tied->range();
+    if (range.min.defined()) return range;
+  }
+  return observer_->range();
+}
+
+/// Makes the zero point kept beside the range, and those of the tied, that of `params`.
+void Quantizer::keep_zero_point(const QuantParams& params) const {
+  const auto keep = [&params](Member& member) {
+    if (member.zero_point.defined()) {
+      member.zero_point.data()[0] = static_cast<float>(params.zero_point());
+    }
+  };
+  if (const Group* tied = group()) {
+    for (const auto& member : tied->members) keep(*member);
   } else {
-    finite = min_max_columns(x.span(), batch_min, batch_max);
+    keep(*member_);
   }
-  if (!finite) {
-    throw NumericError(
-        fmt::format("{}: expected finite values, found NaN or infinity; has "
-                    "training diverged? Try a smaller learning rate",
-                    owner_));
-  }
-}
-
-void Quantizer::keep_zero_point(const QuantParams& params) {
-  if (zero_point_.defined()) zero_point_.data()[0] = static_cast<float>(params.zero_point());
 }
 
 void Quantizer::require_range() const {
@@ -126,32 +248,40 @@ void Quantizer::require_range() const {
 
 QuantParams Quantizer::params() const {
   require_range();
-  QuantParams params = choose_quant_params(min_.span(), max_.span(), spec_, owner_);
+  QuantParams params = params_of(grid_range(), spec_, owner_);
   params.quantized_dimension = std::max(spec_.axis, 0);
   return params;
-}
-
-Quantizer::Range Quantizer::wanted_range(float batch_min, float batch_max) const {
-  if (!spec_.symmetric) return {std::min(batch_min, 0.0F), std::max(batch_max, 0.0F)};
-  // TFMOT: without the lowest code the range is [-m, m]; with it, one code longer below.
-  const auto codes = static_cast<float>(1 << spec_.num_bits);
-  const float ratio = spec_.narrow_range ? -1.0F : -(codes - 2.0F) / codes;
-  return {std::min(batch_min, batch_max / ratio), std::max(batch_max, batch_min * ratio)};
 }
 
 Tensor Quantizer::fake_quant(const Tensor& x) const {
   if (!enabled_) return x;
   require_range();
+  const auto [min, max, updates, usable_from_start] = grid_range();
   if (spec_.axis < 0) {
-    return fake_quant_with_min_max_vars(x, min_, max_, spec_.num_bits, spec_.narrow_range, owner_);
+    return fake_quant_with_min_max_vars(x, min, max, spec_.num_bits, spec_.narrow_range, owner_);
   }
-  return fake_quant_with_min_max_vars_per_channel(x, min_, max_, spec_.num_bits, spec_.narrow_range,
-                                                  owner_);
+  const auto per_channel = [&, &low = min, &high = max](const Tensor& t) {
+    return fake_quant_with_min_max_vars_per_channel(t, low, high, spec_.num_bits,
+                                                    spec_.narrow_range, owner_);
+  };
+  const Index rank = x.shape().rank();
+  if (spec_.axis == rank - 1) return per_channel(x);
+  if (spec_.axis >= rank) {
+    throw InvalidArgument(fmt::format("{}: expected channels on axis {}, found {}", owner_,
+                                      spec_.axis, x.shape().to_string()));
+  }
+  const auto axes = exchanged_with_last(spec_.axis, rank);
+  return permute(per_channel(permute(x, axes)), axes);
 }
 
 Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   if (!enabled_) return x;
   const auto grid = std::make_shared<const QuantParams>(params());
+  if (grid->per_channel()) {
+    throw InvalidArgument(fmt::format(
+        "{}: quantize_dequantize() expected one range for the tensor, found {}; use fake_quant()",
+        owner_, grid->channels()));
+  }
   const Tensor y = tensor_of_codes(x.shape(), grid, quantize_tensor(x, *grid, mode));
   return record("quantize_dequantize", y, {x}, [x, grid](const Tensor& g) {
     const float scale = grid->scale();
@@ -163,14 +293,19 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
 
 std::vector<NamedTensor> Quantizer::state() const {
   if (!built()) return {};
-  std::vector<NamedTensor> result = {{prefix_ + "min", min_}, {prefix_ + "max", max_}};
-  if (zero_point_.defined()) result.push_back({prefix_ + "zero_point", zero_point_});
+  std::vector<NamedTensor> result = {{prefix_ + "min", min()}, {prefix_ + "max", max()}};
+  if (member_->zero_point.defined()) {
+    result.push_back({prefix_ + "zero_point", member_->zero_point});
+  }
   return result;
 }
 
 std::vector<NamedTensor> Quantizer::counters() const {
   if (!built()) return {};
-  return {{prefix_ + "updates", updates_}};
+  std::vector<NamedTensor> result = {{prefix_ + "updates", observer_->range().updates},
+                                     {prefix_ + "frozen", frozen_}};
+  for (auto& [name, tensor] : observer_->counters()) result.push_back({prefix_ + name, tensor});
+  return result;
 }
 
 }  // namespace octet

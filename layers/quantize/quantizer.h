@@ -1,11 +1,14 @@
 #pragma once
 
+#include <octet/core/description.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
+#include <octet/layers/quantize/observer.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +26,13 @@ enum class Simulation {
 /// "integer" or "fake_quant".
 std::string_view to_string(Simulation simulation);
 
-/// Keeps the range of one tensor of a network as non-trainable state, and puts the tensor on the
-/// grid of that range. Subclasses differ in how a batch changes the range; names and behaviour are
-/// those of TensorFlow Model Optimization (semantics: docs/quantization.md).
+/// Puts one tensor of a network on a grid of integers. Two parts make it: the grid (QuantSpec: how
+/// many codes, signed, symmetric, per tensor or per channel) and an observer, which watches the
+/// tensor and keeps the range that the grid is to span, as state that no optimizer touches.
+///
+/// A class of one's own takes an Observer of its own, gives a type() and a clone(), and is saved
+/// and loaded with its model once registered (register_quantizer). One whose scale is learned
+/// gives it as parameters() and overrides params() and what puts tensors on the grid.
 class Quantizer {
  public:
   /// Whether the zero point is kept as state beside the range.
@@ -33,44 +40,57 @@ class Quantizer {
 
   virtual ~Quantizer() = default;
 
+  /// The name under which files know the class, e.g. "MovingAverage".
+  virtual std::string_view type() const = 0;
+  /// Writes what the quantizer was made with: its spec ("bits", "signed", "narrow", "symmetric",
+  /// "axis", "full_steps") and the arguments of its observer.
+  virtual void describe(Description& description) const;
+
   /// Makes the state for tensors of `shape` (without the batch axis): "<prefix>min", "<prefix>max",
   /// "<prefix>zero_point". `owner` names the tensor in errors. Throws InvalidArgument for an axis
-  /// other than the last, and for any where a zero point, which is one number, is kept.
+  /// that `shape` does not have, and for any where a zero point, which is one number, is kept.
   void build(std::string owner, std::string prefix, const Shape& shape, ZeroPoint zero_point);
-  bool built() const { return min_.defined(); }
+  bool built() const { return min().defined(); }
 
   const QuantSpec& spec() const { return spec_; }
-  /// The range before anything was observed.
-  float initial_min() const { return initial_min_; }
-  float initial_max() const { return initial_max_; }
-  bool usable_from_start() const { return usable_from_start_; }
+  const Observer& observer() const { return *observer_; }
 
-  /// Takes the range of `x` in, unless frozen. An empty tensor changes nothing. Throws
-  /// NumericError that names the tensor where x holds NaN or infinity or its range is too wide for
-  /// float32; the state is then unchanged. Throws InvalidArgument before build().
-  void observe(const Tensor& x);
+  /// Shows the observer `x`, unless frozen. An empty tensor changes nothing. Throws NumericError
+  /// that names the tensor where x holds NaN or infinity or its range is too wide for float32; the
+  /// state is then unchanged. Throws InvalidArgument before build().
+  virtual void observe(const Tensor& x);
 
-  /// While frozen, observe() changes nothing.
-  void freeze(bool frozen) { frozen_ = frozen; }
-  bool frozen() const { return frozen_; }
+  /// While frozen, observe() changes nothing. Saved with the model.
+  void freeze(bool frozen) { frozen_.data()[0] = frozen ? 1.0F : 0.0F; }
+  bool frozen() const { return frozen_.item() != 0.0F; }
   /// While disabled, tensors pass the simulation unchanged; ranges are still observed.
   void enable(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
 
-  /// Whether there is a range to quantize with.
-  bool has_range() const { return built() && (usable_from_start_ || updates_.item() > 0.0F); }
+  /// Ties quantizers of tensors that one operator takes on one grid (CONCATENATION): each goes on
+  /// observing its own tensor into its own range, and the grid of all of them spans the smallest
+  /// minimum and the largest maximum of those that have a range. Quantizers that were tied to
+  /// others bring these along. Throws InvalidArgument, naming the tensors, for a quantizer that is
+  /// null or not built, per channel, of another spec than the first, or whose scale is learned;
+  /// NumericError where the common range is too wide for float32. Nothing is tied then.
+  static void tie(std::span<Quantizer* const> quantizers);
+  bool tied() const { return group_ != nullptr; }
+
+  /// Whether there is a range to quantize with: its own or that of one tied to it.
+  bool has_range() const;
 
   /// Scale, zero point and limits of the integers that export uses.
   /// Throws InvalidArgument where no range has been observed, NumericError for an unsound one.
-  QuantParams params() const;
+  virtual QuantParams params() const;
 
-  /// TensorFlow's fake quantization of x with the stored range; its gradient passes inside the
+  /// TensorFlow's fake quantization of x with the grid's range; its gradient passes inside the
   /// nudged range. Throws as params().
   virtual Tensor fake_quant(const Tensor& x) const;
 
   /// dequantize(quantize(x)) with params(), the result carrying its grid; the gradient passes where
-  /// x lies between the reals of qmin and qmax. Per-tensor ranges only.
-  Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
+  /// x lies between the reals of qmin and qmax. Throws as params(), and InvalidArgument for a range
+  /// per channel.
+  virtual Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
 
   /// quantize_dequantize(x) or fake_quant(x).
   Tensor simulate(const Tensor& x, Simulation simulation,
@@ -80,57 +100,49 @@ class Quantizer {
 
   /// What the names of the state begin with, e.g. "kernel_".
   const std::string& prefix() const { return prefix_; }
-  const Tensor& min() const { return min_; }
-  const Tensor& max() const { return max_; }
+  /// The range that this quantizer's own tensor was observed to have.
+  const Tensor& min() const { return observer_->range().min; }
+  const Tensor& max() const { return observer_->range().max; }
+  /// What an optimizer may change: none, unless the scale is learned.
+  virtual std::vector<NamedTensor> parameters() const { return {}; }
   std::vector<NamedTensor> state() const;
+  /// "<prefix>updates", "<prefix>frozen" and what the observer keeps besides.
   std::vector<NamedTensor> counters() const;
+  /// A copy that shares nothing with this quantizer, and is tied to none.
   virtual std::unique_ptr<Quantizer> clone() const = 0;
 
  protected:
-  /// A range that is `usable_from_start` quantizes before anything was observed.
-  Quantizer(QuantSpec spec, float initial_min, float initial_max, bool usable_from_start)
-      : spec_(spec),
-        initial_min_(initial_min),
-        initial_max_(initial_max),
-        usable_from_start_(usable_from_start) {}
+  /// Throws InvalidArgument for a null observer.
+  Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer);
+  /// A copy as clone() makes it. A subclass with parameters clones them in its copy constructor.
   Quantizer(const Quantizer& other);
   Quantizer& operator=(const Quantizer&) = delete;
 
-  /// Changes the range by that of one batch, channel by channel: batch_min[c] <= batch_max[c].
-  /// Returns how many batches the range now stands for.
-  virtual float update(std::span<const float> batch_min, std::span<const float> batch_max) = 0;
+  /// Makes the parameters for tensors of `shape`.
+  virtual void do_build(const Shape& /*shape*/) {}
 
-  /// The range that a batch asks for, widened to hold 0 and made symmetric where the spec says so.
-  struct Range {
-    float min;
-    float max;
-  };
-  Range wanted_range(float batch_min, float batch_max) const;
-
-  std::span<float> mins() { return min_.span(); }
-  std::span<float> maxs() { return max_.span(); }
-  /// How many batches the range stands for.
-  float updates() const { return updates_.item(); }
+  /// The range that the grid spans: this quantizer's, or that of all tied to it.
+  ObservedRange grid_range() const;
   const std::string& owner() const { return owner_; }
   /// Throws InvalidArgument where no range has been observed.
   void require_range() const;
 
  private:
-  void measure(const Tensor& x, std::span<float> batch_min, std::span<float> batch_max) const;
-  void keep_zero_point(const QuantParams& params);
+  struct Member;
+  struct Group;
+
+  Group* group() const;
+  void keep_zero_point(const QuantParams& params) const;
 
   QuantSpec spec_;
-  float initial_min_;
-  float initial_max_;
-  bool usable_from_start_;
+  std::unique_ptr<Observer> observer_;
   std::string owner_;
   std::string prefix_;
-  bool frozen_ = false;
+  Tensor frozen_;
   bool enabled_ = true;
-  Tensor min_;
-  Tensor max_;
-  Tensor zero_point_;
-  Tensor updates_;
+  /// What those tied to this quantizer see of it.
+  std::shared_ptr<Member> member_;
+  std::shared_ptr<Group> group_;
 };
 
 /// A copy, or null of null.

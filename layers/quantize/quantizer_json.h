@@ -11,7 +11,7 @@ namespace octet::detail {
 nlohmann::json options_json(const QuantizeOptions& options);
 QuantizeOptions options_from(const nlohmann::json& entry);
 
-/// Null for null. Throws InvalidArgument for a quantizer that is not one of Octet's own classes.
+/// Null for null. Throws InvalidArgument for a quantizer whose class is not registered.
 nlohmann::json quantizer_json(const Quantizer* quantizer);
 /// Null for null. Throws FormatError or nlohmann's exceptions.
 std::unique_ptr<Quantizer> quantizer_from(const nlohmann::json& entry);

@@ -113,7 +113,8 @@ TEST(Sequential, GathersNamedTensorsAndClearsGradients) {
   EXPECT_EQ(names_of(model.state()),
             (std::vector<std::string>{"quantize_layer/min", "quantize_layer/max",
                                       "quantize_layer/zero_point"}));
-  EXPECT_EQ(names_of(model.counters()), (std::vector<std::string>{"quantize_layer/updates"}));
+  EXPECT_EQ(names_of(model.counters()),
+            (std::vector<std::string>{"quantize_layer/updates", "quantize_layer/frozen"}));
   EXPECT_EQ(model.saved_tensors().size(), 8U);
   model.forward(random_tensor({2, 4}, 1), training()).backward(Tensor::ones({2, 2}));
   for (const auto& [name, tensor] : model.parameters()) EXPECT_TRUE(tensor.grad().defined());

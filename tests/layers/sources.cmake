@@ -12,7 +12,11 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/integer_ops_test.cpp
   layers/quantize/quantize_config_test.cpp
   layers/quantize/quantize_model_test.cpp
+  layers/quantize/quantizer_axis_test.cpp
+  layers/quantize/quantizer_own_test.cpp
+  layers/quantize/quantizer_registry_test.cpp
   layers/quantize/quantizer_test.cpp
+  layers/quantize/quantizer_tie_test.cpp
   layers/quantize/quantizer_vectors_test.cpp
   layers/quantize/quantizers_test.cpp
   layers/quantize/simulation_test.cpp

@@ -159,7 +159,7 @@ TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
   EXPECT_EQ(names_of(quantized.layer("quant_mine").state()),
             (std::vector<std::string>{"seen", "output_min", "output_max", "output_zero_point"}));
   EXPECT_EQ(names_of(quantized.layer("quant_mine").counters()),
-            (std::vector<std::string>{"steps", "output_updates"}));
+            (std::vector<std::string>{"steps", "output_updates", "output_frozen"}));
   const Tensor y = quantized.forward(Tensor::ones({1, 4}), training());
   ASSERT_NE(y.grid(), nullptr);
   EXPECT_EQ(y.grid()->scale(), 8.0F / 255.0F);

@@ -29,7 +29,7 @@ TEST(Quantizer, StateIsNamedByItsPrefix) {
   const auto quantizer = ready(LastValueQuantizer(QuantSpec{}));
   EXPECT_EQ(names_of(quantizer->state()),
             (std::vector<std::string>{"t_min", "t_max", "t_zero_point"}));
-  EXPECT_EQ(names_of(quantizer->counters()), (std::vector<std::string>{"t_updates"}));
+  EXPECT_EQ(names_of(quantizer->counters()), (std::vector<std::string>{"t_updates", "t_frozen"}));
   LastValueQuantizer hidden(QuantSpec{});
   EXPECT_TRUE(hidden.state().empty());
   EXPECT_TRUE(hidden.counters().empty());
@@ -135,9 +135,9 @@ TEST(Quantizer, NeedsToBeBuilt) {
 TEST(Quantizer, ChangesNothingWhileFrozen) {
   for (const auto& quantizer : every_quantizer()) {
     quantizer->observe(vector_of({-1.0F, 2.0F}));
-    const auto before = everything_in(*quantizer);
     quantizer->freeze(true);
     EXPECT_TRUE(quantizer->frozen());
+    const auto before = everything_in(*quantizer);
     quantizer->observe(vector_of({-100.0F, 100.0F}));
     EXPECT_EQ(everything_in(*quantizer), before);
     quantizer->freeze(false);
@@ -147,6 +147,22 @@ TEST(Quantizer, ChangesNothingWhileFrozen) {
   last->freeze(false);
   last->observe(vector_of({-3.0F, 4.0F}));
   expect_range(*last, -3.0F, 4.0F);
+}
+
+TEST(Quantizer, BeingFrozenIsAmongWhatIsSaved) {
+  const auto quantizer = ready(LastValueQuantizer(QuantSpec{}));
+  const Tensor frozen = tensor_named(quantizer->counters(), "t_frozen");
+  EXPECT_EQ(frozen.item(), 0.0F);
+  quantizer->freeze(true);
+  EXPECT_EQ(frozen.item(), 1.0F);
+  // As a checkpoint does it.
+  Tensor(frozen).data()[0] = 0.0F;
+  EXPECT_FALSE(quantizer->frozen());
+  // Frozen before it is built.
+  LastValueQuantizer early{QuantSpec{}};
+  early.freeze(true);
+  early.build("layer/tensor", "t_", {4}, Quantizer::ZeroPoint::kept);
+  EXPECT_EQ(tensor_named(early.counters(), "t_frozen").item(), 1.0F);
 }
 
 TEST(Quantizer, LetsTensorsPassWhileDisabledButObserves) {
@@ -235,11 +251,11 @@ TEST(Quantizer, RefusesSpecsThatItCannotKeep) {
   constexpr auto kHidden = Quantizer::ZeroPoint::hidden;
   expect_error([&] { build({.num_bits = 1}, {3}, kHidden); }, "layer/tensor");
   expect_error([&] { build({.num_bits = 17}, {3}, kHidden); }, "between 2 and 16");
-  expect_error([&] { build({.axis = 0}, {3, 4}, kHidden); }, "last axis of [3, 4], found axis 0");
-  expect_error([&] { build({.axis = 2}, {3, 4}, kHidden); }, "axis 2");
+  expect_error([&] { build({.axis = 2}, {3, 4}, kHidden); }, "an axis of [3, 4], found axis 2");
   // One number cannot be the zero point of several channels.
   expect_error([&] { build({.axis = 1}, {3, 4}, Quantizer::ZeroPoint::kept); }, "axis 1");
   build({.axis = 1}, {3, 4}, kHidden);
+  build({.axis = 0}, {3, 4}, kHidden);
 }
 
 TEST(Quantizer, ACloneGoesItsOwnWay) {

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/quantize/observers.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+constexpr float kTfmotLimit = 6.0F;
+
+float initial(RangeStart start) { return start == RangeStart::tfmot ? kTfmotLimit : 0.0F; }
+
+}  // namespace
+
+std::string_view to_string(RangeStart start) {
+  return start == RangeStart::tfmot ? "tfmot" : "first_batch";
+}
+
+RangeStart parse_range_start(std::string_view name) {
+  for (const RangeStart start : {RangeStart::first_batch, RangeStart::tfmot}) {
+    if (name == to_string(start)) return start;
+  }
+  throw FormatError(
+      fmt::format("range start: expected \"first_batch\" or \"tfmot\", found \"{}\"", name));
+}
+
+LastValueObserver::LastValueObserver(RangeStart start)
+    : Observer(-initial(start), initial(start), start == RangeStart::tfmot), start_(start) {}
+
+void LastValueObserver::observe(const Tensor& x) {
+  const auto limits = limits_of(x);
+  for (std::size_t c = 0; c < limits.size(); ++c) {
+    const Range range = widened(limits[c]);
+    mins()[c] = range.min;
+    maxs()[c] = range.max;
+  }
+  set_updates(1.0F);
+}
+
+void LastValueObserver::describe(Description& description) const {
+  description.set("start", to_string(start_));
+}
+
+std::unique_ptr<Observer> LastValueObserver::clone() const {
+  return std::make_unique<LastValueObserver>(*this);
+}
+
+MovingAverageObserver::MovingAverageObserver(RangeStart start, double decay)
+    : Observer(-initial(start), initial(start), start == RangeStart::tfmot),
+      start_(start),
+      decay_(decay) {
+  if (!(decay >= 0.0 && decay < 1.0)) {
+    throw InvalidArgument(
+        fmt::format("MovingAverageQuantizer: expected a decay in [0, 1), found {}", decay));
+  }
+}
+
+void MovingAverageObserver::observe(const Tensor& x) {
+  const auto limits = limits_of(x);
+  double weight = 1.0 - decay_;
+  if (start_ == RangeStart::first_batch) {
+    weight /= 1.0 - std::pow(decay_, static_cast<double>(updates()) + 1.0);
+  }
+  const auto w = static_cast<float>(weight);
+  const auto move = [w](float& bound, float target) { bound = bound - (bound - target) * w; };
+  for (std::size_t c = 0; c < limits.size(); ++c) {
+    const Range range = widened(limits[c]);
+    move(mins()[c], range.min);
+    move(maxs()[c], range.max);
+  }
+  set_updates(updates() + 1.0F);
+}
+
+void MovingAverageObserver::describe(Description& description) const {
+  description.set("start", to_string(start_)).set("decay", decay_);
+}
+
+std::unique_ptr<Observer> MovingAverageObserver::clone() const {
+  return std::make_unique<MovingAverageObserver>(*this);
+}
+
+AllValuesObserver::AllValuesObserver(RangeStart start)
+    : Observer(0.0F, 0.0F, start == RangeStart::tfmot), start_(start) {}
+
+void AllValuesObserver::observe(const Tensor& x) {
+  const auto limits = limits_of(x);
+  for (std::size_t c = 0; c < limits.size(); ++c) {
+    auto [low, high] = limits[c];
+    if (spec().symmetric) {
+      // TFMOT makes the bounds symmetric one after the other: the second sees the new first.
+      low = widened({low, high}).min;
+      high = widened({low, high}).max;
+    }
+    mins()[c] = std::min({mins()[c], low, 0.0F});
+    maxs()[c] = std::max({maxs()[c], high, 0.0F});
+  }
+  set_updates(updates() + 1.0F);
+}
+
+void AllValuesObserver::describe(Description& description) const {
+  description.set("start", to_string(start_));
+}
+
+std::unique_ptr<Observer> AllValuesObserver::clone() const {
+  return std::make_unique<AllValuesObserver>(*this);
+}
+
+FixedObserver::FixedObserver(float min, float max)
+    : Observer(min, max, true), min_(min), max_(max) {
+  if (!(min < max)) {
+    throw InvalidArgument(
+        fmt::format("FixedQuantizer: expected min < max, found {} and {}", min, max));
+  }
+}
+
+void FixedObserver::observe(const Tensor& x) { static_cast<void>(limits_of(x)); }
+
+void FixedObserver::describe(Description& description) const {
+  description.set("min", double{min_}).set("max", double{max_});
+}
+
+std::unique_ptr<Observer> FixedObserver::clone() const {
+  return std::make_unique<FixedObserver>(*this);
+}
+
+}  // namespace octet

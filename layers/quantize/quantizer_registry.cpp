@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/quantize/quantizer_registry.h>
+#include <octet/layers/quantize/quantizers.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace octet {
+namespace {
+
+constexpr const char* kType = "type";
+
+int small_integer(const Description& description, std::string_view key) {
+  const Index value = description.integer(key);
+  if (!std::in_range<std::int16_t>(value)) {
+    throw FormatError(fmt::format("quantizer: \"{}\" is out of range: {}", key, value));
+  }
+  return static_cast<int>(value);
+}
+
+float float_number(const Description& description, std::string_view key) {
+  const double value = description.number(key);
+  if (!(std::abs(value) <= double{std::numeric_limits<float>::max()})) {
+    throw FormatError(
+        fmt::format("quantizer: expected a float32 number as \"{}\", found {}", key, value));
+  }
+  return static_cast<float>(value);
+}
+
+RangeStart start_from(const Description& description) {
+  return parse_range_start(description.text("start"));
+}
+
+struct Quantizers : Registry<Quantizer> {
+  Quantizers() : Registry("quantizer", "register_quantizer") {
+    add<LastValueQuantizer>("LastValue", [](const Description& d) {
+      return std::make_unique<LastValueQuantizer>(quant_spec_from(d), start_from(d));
+    });
+    add<MovingAverageQuantizer>("MovingAverage", [](const Description& d) {
+      return std::make_unique<MovingAverageQuantizer>(quant_spec_from(d), start_from(d),
+                                                      d.number("decay"));
+    });
+    add<AllValuesQuantizer>("AllValues", [](const Description& d) {
+      return std::make_unique<AllValuesQuantizer>(quant_spec_from(d), start_from(d));
+    });
+    add<FixedQuantizer>("Fixed", [](const Description& d) {
+      return std::make_unique<FixedQuantizer>(float_number(d, "min"), float_number(d, "max"),
+                                              quant_spec_from(d));
+    });
+  }
+};
+
+}  // namespace
+
+Registry<Quantizer>& quantizer_registry() {
+  static Quantizers quantizers;
+  return quantizers;
+}
+
+QuantSpec quant_spec_from(const Description& description) {
+  const QuantSpec spec{
+      .num_bits = small_integer(description, "bits"),
+      .is_signed = description.flag("signed"),
+      .narrow_range = description.flag("narrow"),
+      .symmetric = description.flag("symmetric"),
+      .axis = small_integer(description, "axis"),
+      .narrow_steps = description.flag("full_steps") ? NarrowSteps::full : NarrowSteps::reduced};
+  try {
+    spec.validate("quantizer");
+  } catch (const InvalidArgument& error) {
+    throw FormatError(error.what());
+  }
+  return spec;
+}
+
+Description describe(const Quantizer* quantizer) {
+  Description description;
+  if (quantizer == nullptr) return description;
+  quantizer_registry().check(*quantizer);
+  quantizer->describe(description);
+  return description.set(kType, quantizer->type());
+}
+
+std::unique_ptr<Quantizer> make_quantizer(const Description& description) {
+  if (!description.has(kType)) return nullptr;
+  return quantizer_registry().make(description.text(kType), description);
+}
+
+}  // namespace octet

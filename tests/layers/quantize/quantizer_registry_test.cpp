@@ -1,0 +1,125 @@
+#include <octet/core/description_json.h>
+#include <octet/layers/quantize/quantizer_registry.h>
+#include <octet/tests/layers/quantize/quantizer_testing.h>
+
+#include <nlohmann/json.hpp>
+
+// Quantizers in files.
+
+namespace octet::testing {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::unique_ptr<Quantizer>> of_every_class() {
+  std::vector<std::unique_ptr<Quantizer>> all;
+  const QuantSpec odd{.num_bits = 5,
+                      .is_signed = false,
+                      .narrow_range = true,
+                      .symmetric = true,
+                      .axis = 1,
+                      .narrow_steps = NarrowSteps::full};
+  for (const QuantSpec& spec : {QuantSpec{}, odd}) {
+    for (const RangeStart start : {RangeStart::first_batch, RangeStart::tfmot}) {
+      all.push_back(std::make_unique<LastValueQuantizer>(spec, start));
+      all.push_back(std::make_unique<MovingAverageQuantizer>(spec, start, 0.123456789));
+      all.push_back(std::make_unique<AllValuesQuantizer>(spec, start));
+    }
+    all.push_back(std::make_unique<FixedQuantizer>(-0.1F, 3.3F, spec));
+  }
+  return all;
+}
+
+Description parsed(const json& object) { return DescriptionAccess::from_json(object); }
+
+TEST(QuantizerRegistry, MakesEveryClassAnewFromItsDescription) {
+  for (const auto& quantizer : of_every_class()) {
+    const Description description = describe(quantizer.get());
+    // As a file holds it.
+    const auto made = make_quantizer(parsed(json::parse(description.to_json())));
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->type(), quantizer->type());
+    EXPECT_EQ(made->spec(), quantizer->spec());
+    EXPECT_EQ(describe(made.get()).to_json(), description.to_json());
+    // It goes through the same batches alike.
+    for (Quantizer* q : {quantizer.get(), made.get()}) {
+      q->build("layer/tensor", "t_", {4, 3}, Quantizer::ZeroPoint::hidden);
+      q->observe(random_tensor({4, 3}, 1));
+      q->observe(random_tensor({4, 3}, 2));
+    }
+    EXPECT_EQ(everything_in(*made), everything_in(*quantizer));
+  }
+}
+
+TEST(QuantizerRegistry, NullHasNoType) {
+  const Description description = describe(nullptr);
+  EXPECT_FALSE(description.has("type"));
+  EXPECT_EQ(make_quantizer(description), nullptr);
+}
+
+TEST(QuantizerRegistry, RefusesABrokenDescription) {
+  const MovingAverageQuantizer average{QuantSpec{}};
+  const FixedQuantizer fixed(-1.0F, 1.0F);
+  const json whole_average = json::parse(describe(&average).to_json());
+  const json whole_fixed = json::parse(describe(&fixed).to_json());
+  const auto refused = [](json whole, const char* key, const json& value, const std::string& part) {
+    whole[key] = value;
+    expect_throws_naming<FormatError>([&] { make_quantizer(parsed(whole)); }, {part});
+  };
+  refused(whole_average, "type", "Magic", "\"Magic\"");
+  refused(whole_average, "type", 7, "type");
+  for (const json& bits : {json(1), json(17), json(-8), json(std::int64_t{1} << 40), json(8.5)}) {
+    refused(whole_average, "bits", bits, "bits");
+  }
+  for (const json& axis : {json(-2), json(1 << 20), json("x")}) {
+    refused(whole_average, "axis", axis, "axis");
+  }
+  for (const json& decay : {json(1.0), json(-0.5), json(1e300), json("NaN"), json(nullptr)}) {
+    refused(whole_average, "decay", decay, "decay");
+  }
+  refused(whole_average, "start", "never", "never");
+  refused(whole_fixed, "min", 1.0, "min < max");
+  refused(whole_fixed, "min", 2.0, "min < max");
+  refused(whole_fixed, "max", 1e300, "float32");
+  for (const json& whole : {whole_average, whole_fixed}) {
+    for (const auto& [key, value] : whole.items()) {
+      if (key == "type") continue;
+      json without = whole;
+      without.erase(key);
+      expect_throws_naming<FormatError>([&] { make_quantizer(parsed(without)); }, {key});
+    }
+  }
+}
+
+/// A subclass that computes something else under the name of its base.
+class Hidden : public LastValueQuantizer {
+ public:
+  using LastValueQuantizer::LastValueQuantizer;
+};
+
+/// One with a name of its own.
+class Named : public LastValueQuantizer {
+ public:
+  using LastValueQuantizer::LastValueQuantizer;
+  std::string_view type() const override { return "RegistryTest.Named"; }
+};
+
+TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
+  const Hidden hidden{QuantSpec{}};
+  const Named named{QuantSpec{}};
+  expect_throws_naming<InvalidArgument>([&] { describe(&hidden); }, {"Hidden", "LastValue"});
+  expect_throws_naming<InvalidArgument>([&] { describe(&named); },
+                                        {"register_quantizer<", "Named>(\"RegistryTest.Named\""});
+  register_quantizer<Named>("RegistryTest.Named", [](const Description& d) {
+    return std::make_unique<Named>(quant_spec_from(d));
+  });
+  EXPECT_EQ(make_quantizer(describe(&named))->type(), "RegistryTest.Named");
+  EXPECT_THROW(register_quantizer<Hidden>("LastValue",
+                                          [](const Description& d) {
+                                            return std::make_unique<Hidden>(quant_spec_from(d));
+                                          }),
+               InvalidArgument);
+}
+
+}  // namespace
+}  // namespace octet::testing
