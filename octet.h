@@ -10,13 +10,12 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor.h>
-#include <octet/deploy/c_source_writer.h>
+#include <octet/deploy/c/writer.h>
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/onnx_writer.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
@@ -26,6 +25,7 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
 #include <octet/layers/sequential.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/digits.h>

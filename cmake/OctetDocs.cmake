@@ -13,6 +13,6 @@ if(DOXYGEN_FOUND)
   set(DOXYGEN_USE_MDFILE_AS_MAINPAGE "${PROJECT_SOURCE_DIR}/README.md")
   set(DOXYGEN_QUIET YES)
   set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
-  doxygen_add_docs(docs README.md core layers deploy train docs
+  doxygen_add_docs(docs README.md core runtime layers deploy train docs
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 endif()

@@ -2,23 +2,30 @@
 
 include(CMakePackageConfigHelpers)
 
-foreach(room core layers deploy train)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
+set(rooms core runtime deploy)
+if(NOT OCTET_RUNTIME_ONLY)
+  list(APPEND rooms layers train)
+  install(FILES octet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet")
+endif()
+foreach(room IN LISTS rooms)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet/${room}"
     FILES_MATCHING PATTERN "*.h")
 endforeach()
-install(FILES octet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet")
+
 # Two sets: who needs the runtime alone is not asked for what the rest depends on.
 install(TARGETS octet_runtime EXPORT octet_runtime ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(TARGETS octet EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-if(OCTET_BUILD_TOOLS)
-  install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
-endif()
-
-set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
 install(EXPORT octet_runtime NAMESPACE octet:: DESTINATION "${package_dir}"
   FILE octetRuntimeTargets.cmake)
-install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
+if(NOT OCTET_RUNTIME_ONLY)
+  install(TARGETS octet EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
+  if(OCTET_BUILD_TOOLS)
+    install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  endif()
+endif()
+
 configure_package_config_file(cmake/octetConfig.cmake.in
   "${PROJECT_BINARY_DIR}/octetConfig.cmake" INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/octetConfigVersion.cmake"

@@ -1,5 +1,5 @@
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/model_builder.h>
+#include <octet/runtime/model_builder.h>
 
 #include <algorithm>
 #include <limits>

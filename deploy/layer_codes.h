@@ -1,8 +1,8 @@
 #pragma once
 
 #include <octet/core/tensor.h>
-#include <octet/deploy/interpreter.h>
 #include <octet/layers/sequential.h>
+#include <octet/runtime/interpreter.h>
 
 #include <cstdint>
 #include <span>

@@ -3,13 +3,13 @@
 #include <octet/core/quant/lut.h>
 #include <octet/core/quant/softmax.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/model_builder.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/runtime/model_builder.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/integer_model.h>
 #include <octet/layers/sequential.h>
+#include <octet/runtime/integer_model.h>
 
 namespace octet {
 

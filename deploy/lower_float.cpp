@@ -2,12 +2,12 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/model_builder.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/annotated_layer.h>
 #include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/reshape.h>
+#include <octet/runtime/model_builder.h>
 
 namespace octet {
 namespace {

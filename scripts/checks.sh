@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # checks.sh [JOB...]: what scripts/test.sh does not see. All jobs unless some are named:
 #   clang     Clang, warnings as errors, with AddressSanitizer and UndefinedBehaviorSanitizer
-#   coverage  lines and branches of core/quant and deploy that the tests of `clang` reach
+#   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
@@ -49,11 +49,11 @@ job_coverage() {
   for binary in "${tested[@]:1}"; do objects+=(-object "build/checks/bin/$binary"); done
   "$(octet_llvm llvm-profdata)" merge -o "$all" "$profiles"/*.profraw &&
     "$(octet_llvm llvm-cov)" report "build/checks/bin/${tested[0]}" "${objects[@]}" \
-      -instr-profile="$all" "$PWD/core/quant" "$PWD/deploy" >"$logs/coverage.txt" || return
+      -instr-profile="$all" "$PWD/core/quant" "$PWD/runtime" "$PWD/deploy" >"$logs/coverage.txt" || return
   cat "$logs/coverage.txt"
   local lines branches
   read -r lines branches < <(awk '$1 == "TOTAL" { print $10, $13 }' "$logs/coverage.txt")
-  summary="core/quant and deploy: $lines of lines, $branches of branches (goal: $least_lines % of lines)"
+  summary="core/quant, runtime and deploy: $lines of lines, $branches of branches (goal: $least_lines % of lines)"
   awk -v found="${lines%\%}" -v least="$least_lines" 'BEGIN { exit !(found >= least) }'
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/core/printable.h>
-#include <octet/deploy/interpreter.h>
+#include <octet/runtime/interpreter.h>
 
 #include <CLI/CLI.hpp>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include <octet/deploy/c_source_writer.h>
-#include <octet/deploy/onnx_writer.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/c/writer.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
 
 #include <memory>
 #include <vector>

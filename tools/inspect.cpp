@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 
 #include <algorithm>
 #include <iterator>

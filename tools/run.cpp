@@ -2,7 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include <octet/core/archive.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/train/load_model.h>
 
 #include <CLI/CLI.hpp>

@@ -3,8 +3,8 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
-#include <octet/deploy/interpreter.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <octet/deploy/integer_model.h>
-#include <octet/deploy/interpreter.h>
 #include <octet/layers/sequential.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/train/dataset.h>
 
 namespace octet {

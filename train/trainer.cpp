@@ -3,7 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/trainer.h>
 

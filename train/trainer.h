@@ -1,9 +1,9 @@
 #pragma once
 
 #include <octet/core/profile.h>
-#include <octet/deploy/c_source_writer.h>
+#include <octet/deploy/c/writer.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/onnx_writer.h>
+#include <octet/deploy/onnx/writer.h>
 #include <octet/layers/sequential.h>
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/train/data/idx.h>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/runtime/interpreter.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

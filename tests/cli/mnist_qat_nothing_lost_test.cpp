@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/core/faulty_file_system.h>
 #include <octet/train/checkpoint.h>

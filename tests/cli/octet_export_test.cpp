@@ -1,10 +1,10 @@
 // `octet export` as its users run it.
 
-#include <octet/deploy/onnx_writer.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/process.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/tests/runtime/models.h>
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/file.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_writer.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/tests/runtime/models.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,10 +2,10 @@
 
 #include <octet/deploy/dense_form.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/mnist_qat.h>
-#include <octet/tests/deploy/contract_oracle.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/tests/runtime/contract_oracle.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
 

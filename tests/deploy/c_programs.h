@@ -1,9 +1,9 @@
 #pragma once
 
-#include <octet/deploy/c_source_writer.h>
-#include <octet/deploy/interpreter.h>
+#include <octet/deploy/c/writer.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/process.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/tests/runtime/models.h>
 
 #include <cstdlib>
 #include <filesystem>

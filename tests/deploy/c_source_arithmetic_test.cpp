@@ -2,7 +2,7 @@
 
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/tests/deploy/c_programs.h>
-#include <octet/tests/deploy/naive.h>
+#include <octet/tests/runtime/naive.h>
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // What compilers say of the C source, and what the compiled objects hold.
 
 #include <octet/tests/deploy/c_programs.h>
-#include <octet/tests/deploy/naive.h>
+#include <octet/tests/runtime/naive.h>
 
 #include <regex>
 

@@ -2,9 +2,9 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/c_programs.h>
-#include <octet/tests/deploy/naive.h>
+#include <octet/tests/runtime/naive.h>
 
 #include <cmath>
 #include <cstring>

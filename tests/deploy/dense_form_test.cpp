@@ -2,13 +2,13 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point.h>
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/fully_connected.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/onnx_writer.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/fully_connected.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/runtime/models.h>
 
 #include <algorithm>
 

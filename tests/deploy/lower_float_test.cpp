@@ -1,7 +1,7 @@
-#include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
 namespace octet::testing {

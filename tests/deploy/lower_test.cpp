@@ -1,8 +1,8 @@
 #include <octet/core/quant/bias.h>
-#include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_layer.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>
 
 #include <algorithm>

@@ -6,20 +6,11 @@ set(OCTET_DEPLOY_TESTS
   deploy/c_source_compile_test.cpp
   deploy/c_source_nets_test.cpp
   deploy/c_source_test.cpp
-  deploy/contract_oracle_test.cpp
   deploy/dense_form_test.cpp
-  deploy/integer_model_test.cpp
-  deploy/interpreter_dense_test.cpp
-  deploy/interpreter_operators_test.cpp
-  deploy/interpreter_test.cpp
-  deploy/interpreter_vectors_test.cpp
   deploy/lower_float_test.cpp
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
-  deploy/memory_plan_test.cpp
-  deploy/no_allocation_test.cpp
   deploy/onnx_writer_test.cpp
-  deploy/same_bytes_test.cpp
   deploy/tflite_damage_test.cpp
   deploy/tflite_foreign_test.cpp
   deploy/tflite_test.cpp)

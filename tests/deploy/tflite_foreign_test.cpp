@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/runtime/models.h>
 
 namespace octet::test {
 namespace {

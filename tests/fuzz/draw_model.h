@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/deploy/integer_model.h>
+#include <octet/runtime/integer_model.h>
 
 #include "draw_bytes.h"
 

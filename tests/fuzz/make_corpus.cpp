@@ -3,13 +3,13 @@
 
 #include <octet/core/file.h>
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/trainer.h>
 

@@ -1,9 +1,9 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/deploy/dense_form.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/interpreter.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/quant/code_requantize.h>
 #include <octet/core/quant/requantize.h>
-#include <octet/tests/deploy/contract_oracle.h>
+#include <octet/tests/runtime/contract_oracle.h>
 
 #include <algorithm>
 #include <optional>

@@ -10,7 +10,7 @@
 #include <octet/core/file.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/quant/requantize.h>
-#include <octet/deploy/onnx_writer.h>
+#include <octet/deploy/onnx/writer.h>
 #include <octet/octet.h>
 #include <octet/tests/interop/reference_kernels.h>
 #include <octet/tests/layers/quantize/random_nets.h>

@@ -1,5 +1,5 @@
 #include <octet/deploy/lower.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 

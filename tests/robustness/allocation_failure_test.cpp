@@ -2,10 +2,10 @@
 // nothing leaks, and afterwards the same call succeeds.
 
 #include <octet/core/error.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/robustness/counting_new.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/load_model.h>

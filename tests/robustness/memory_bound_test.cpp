@@ -4,13 +4,13 @@
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/layers/architecture.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/robustness/archive_bytes.h>
 #include <octet/tests/robustness/counting_new.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/history.h>

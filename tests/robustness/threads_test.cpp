@@ -2,8 +2,8 @@
 
 #include <octet/core/log.h>
 #include <octet/core/profile.h>
-#include <octet/deploy/interpreter.h>
-#include <octet/tests/deploy/models.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/history.h>
 

@@ -1,7 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/random.h>
-#include <octet/deploy/interpreter.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/evaluate.h>
 

@@ -2,7 +2,7 @@
 // message: dataset_test, data_loader_test, optimizer_test, schedule_test, trainer_fault_test.
 
 #include <octet/core/error.h>
-#include <octet/deploy/interpreter.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/train/training.h>
 
 #include <cmath>

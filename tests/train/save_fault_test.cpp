@@ -2,9 +2,9 @@
 
 #include <octet/core/error.h>
 #include <octet/core/log.h>
-#include <octet/deploy/c_source_writer.h>
-#include <octet/deploy/onnx_writer.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/c/writer.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/tests/core/faulty_file_system.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>

@@ -2,7 +2,7 @@
 
 #include <octet/core/archive.h>
 #include <octet/core/parallel.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/train/data/idx_files.h>

@@ -1,5 +1,5 @@
-#include <octet/deploy/interpreter.h>
-#include <octet/deploy/tflite_reader.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/runtime/interpreter.h>
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include <octet/deploy/interpreter.h>
 #include <octet/deploy/lower.h>
-#include <octet/deploy/tflite_reader.h>
-#include <octet/deploy/tflite_writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
 #include <set>

@@ -1,0 +1,137 @@
+#include <octet/deploy/c/plan.h>
+
+// NAME.h: what a reader wants to know of the model, and how to call it.
+
+namespace octet::detail {
+namespace {
+
+constexpr std::string_view kHeader = R"(/*
+ * @name@.h: the network "@model@" in integers, written by Octet.
+ *
+ *   input     @input@
+ *   output    @output@
+ *   flash     @flash@ bytes of constants; the code takes one to three kilobytes more
+ *   ram       @ram@ bytes of static buffers
+ *   work      @macs@ multiply-accumulates a sample
+ *   sums      at most @bound@ of either sign
+ *   rounding  contract @rounding@: @contract@
+ *   model     CRC-32 0x@crc@ of its .tflite file
+ *
+@layers@ *
+ * Plain C99, and C++17: no heap, no library, and no floating point in @name@_invoke(),
+ * whatever the contract. What the compiler makes of it is always the same bytes.
+ *
+ *   -D@NAME@_NO_FLOAT   leaves out the two helpers for callers who have floats
+ *   -D@NAME@_SELFTEST   adds a main() that returns 0 where golden inputs give golden outputs
+ */
+#ifndef @NAME@_H
+#define @NAME@_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A code q stands for (q - ZERO_POINT) * SCALE. */
+#define @NAME@_INPUT_SIZE @input_size@
+#define @NAME@_INPUT_SHAPE {@input_shape@}
+#define @NAME@_INPUT_SCALE @input_scale@
+#define @NAME@_INPUT_ZERO_POINT @input_zero_point@
+#define @NAME@_OUTPUT_SIZE @output_size@
+#define @NAME@_OUTPUT_SHAPE {@output_shape@}
+#define @NAME@_OUTPUT_SCALE @output_scale@
+#define @NAME@_OUTPUT_ZERO_POINT @output_zero_point@
+
+#define @NAME@_FLASH_BYTES @flash@
+#define @NAME@_RAM_BYTES @ram@
+#define @NAME@_MACS @macs@
+#define @NAME@_ACCUMULATOR_BOUND @bound@
+#define @NAME@_ROUNDING "@rounding@"
+#define @NAME@_MODEL_CRC32 0x@crc@u
+
+/* Does not compile where a sum could leave its 32 bits. */
+typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 : -1];
+
+#define @NAME@_OK 0
+#define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
+
+/*
+ * Runs one sample: INPUT_SIZE codes in, OUTPUT_SIZE codes out, which may not overlap. Returns OK
+ * or an error above. Uses static buffers: one call at a time.
+ */
+int @name@_invoke(const @input_type@ *input, @output_type@ *output);
+
+#ifndef @NAME@_NO_FLOAT
+/*
+ * For callers who have floats; these two alone compute in them, and need a compiler that keeps to
+ * IEEE 754 (no -ffast-math). Codes are rounded to the nearest, ties @ties@, and NaN
+ * becomes the zero point.
+ */
+int @name@_quantize_input(const float *values, @input_type@ *codes);
+int @name@_dequantize_output(const @output_type@ *codes, float *values);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+)";
+
+std::string_view contract_text(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::single_rounding:
+      return "(sum * m + half) >> s, as LiteRT's own kernels";
+    case Rounding::double_rounding:
+      return "high multiply, then rounding shift, as TFLite Micro and CMSIS-NN";
+    case Rounding::fp32:
+      break;
+  }
+  return "rint(float(sum) * factor), as XNNPACK and ONNX Runtime; here in integers";
+}
+
+std::string shape_text(const ModelTensor& tensor) {
+  return fmt::format("{}", fmt::join(tensor.shape, ", "));
+}
+
+/// A negative constant as a macro has to have it.
+std::string macro_number(std::int64_t value) {
+  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
+}
+
+std::string tensor_text(const ModelTensor& tensor) {
+  return fmt::format("\"{}\", {} [{}], scale {}, zero point {}", comment_text(tensor.name),
+                     to_string(tensor.dtype), shape_text(tensor), tensor.quantization.scale(),
+                     tensor.quantization.zero_point());
+}
+
+}  // namespace
+
+std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures) {
+  Fillings f = plan.fillings();
+  f["model"] = comment_text(plan.model->name);
+  f["input"] = tensor_text(plan.input());
+  f["output"] = tensor_text(plan.output());
+  f["flash"] = std::to_string(figures.flash_bytes);
+  f["ram"] = std::to_string(figures.ram_bytes);
+  f["macs"] = std::to_string(figures.macs);
+  f["bound"] = std::to_string(figures.accumulator_bound);
+  f["rounding"] = to_string(plan.rounding);
+  f["contract"] = contract_text(plan.rounding);
+  f["ties"] = plan.rounding == Rounding::fp32 ? "to even" : "away from zero";
+  f["crc"] = fmt::format("{:08x}", plan.crc);
+  f["input_shape"] = shape_text(plan.input());
+  f["output_shape"] = shape_text(plan.output());
+  f["input_scale"] = float_literal(plan.input().quantization.scale());
+  f["output_scale"] = float_literal(plan.output().quantization.scale());
+  f["input_zero_point"] = macro_number(plan.input().quantization.zero_point());
+  f["output_zero_point"] = macro_number(plan.output().quantization.zero_point());
+  std::string& list = f["layers"];
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    list += fmt::format(" *   layer {}   {}\n", i + 1, layers[i].summary);
+  }
+  return fill(kHeader, f);
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,267 @@
+#include <octet/core/quant/softmax.h>
+#include <octet/deploy/c/plan.h>
+#include <octet/runtime/fully_connected.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
+// One operator as a C function and its constants.
+
+namespace octet::detail {
+namespace {
+
+Fillings layer_fillings(const CPlan& plan, const CStep& step) {
+  Fillings fillings = plan.fillings();
+  fillings["layer"] = fmt::format("{}_layer{}", plan.name, step.number);
+  fillings["from_type"] = c_type(step.source.input().dtype);
+  fillings["to_type"] = c_type(step.source.output().dtype);
+  fillings["size"] = std::to_string(step.source.input().size());
+  return fillings;
+}
+
+std::string summary_of(const CStep& step, std::string_view detail) {
+  return fmt::format("{} \"{}\", {}", to_string(step.source.op.code),
+                     comment_text(step.source.output().name), detail);
+}
+
+// ---- FULLY_CONNECTED
+
+/// A factor as multiplier * 2^(shift - 31); under fp32, whose floats have 24 bits, as
+/// multiplier * 2^shift.
+struct CFactors {
+  std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> shifts;
+
+  void add(std::int32_t multiplier, int shift) {
+    multipliers.push_back(multiplier);
+    shifts.push_back(shift);
+  }
+
+  void add_float(float factor) {
+    constexpr int kFloatBits = 24;
+    // A factor this small brings no int32 anywhere near 1/2: the same as 0.
+    constexpr int kLeastShift = -96;
+    int exponent = 0;
+    const float fraction = std::frexp(factor, &exponent);
+    const int shift = exponent - kFloatBits;
+    if (shift < kLeastShift) return add(0, 0);
+    add(static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift);
+  }
+
+  explicit CFactors(const Requantizer& requantizer) {
+    // A shift to the left by 31 saturates every number but 0, and so does any longer one.
+    constexpr int kMostShift = 31;
+    for (const float factor : requantizer.factors()) add_float(factor);
+    for (const QuantizedMultiplier m : requantizer.multipliers()) {
+      add(m.multiplier, std::min(m.shift, kMostShift));
+    }
+  }
+};
+
+constexpr std::string_view kFullyConnected = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output)
+{
+    const int32_t input_zero_point = @input_zero_point@;
+    const int32_t output_zero_point = @output_zero_point@;
+@factor@
+@loop@}
+
+)";
+
+constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
+        const int8_t *weights = @layer@_weights[unit];
+        int32_t sum = @bias@;
+        for (int32_t i = 0; i < @depth@; ++i) {
+            sum += (input[i] - input_zero_point) * @weight@;
+        }
+        output[unit] = @name@_to_code(
+            sum, @multiplier@, @shift@,
+            output_zero_point, @lo@, @hi@);
+    }
+)";
+
+constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @rows@; ++row) {
+@loop@        input += @depth@;
+        output += @units@;
+    }
+)";
+
+/// Lines, each pushed to the right by one level.
+std::string indented(std::string_view lines) {
+  std::string result;
+  while (!lines.empty()) {
+    const std::size_t length = lines.find('\n') + 1;
+    result.append(4, ' ').append(lines.substr(0, length));
+    lines.remove_prefix(length);
+  }
+  return result;
+}
+
+/// The loop over units, inside one over rows where there are several.
+std::string loop_text(Fillings f, std::int64_t rows) {
+  f["loop"] = fill(kUnits, f);
+  if (rows == 1) return f["loop"];
+  f["loop"] = indented(f["loop"]);
+  f["rows"] = std::to_string(rows);
+  return fill(kRows, f);
+}
+
+std::string fully_connected_detail(const FullyConnectedNumbers& n, FusedActivation activation) {
+  std::string text = n.rows == 1 ? "" : fmt::format("{} rows of ", n.rows);
+  text += fmt::format("{} -> {}", n.depth, n.units);
+  if (activation != FusedActivation::none) text += fmt::format(", {}", to_string(activation));
+  return text;
+}
+
+Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
+  f["input_zero_point"] = std::to_string(n.input_zero_point);
+  f["output_zero_point"] = std::to_string(n.output_zero_point);
+  f["units"] = std::to_string(n.units);
+  f["depth"] = std::to_string(n.depth);
+  f["lo"] = std::to_string(n.range.lo);
+  f["hi"] = std::to_string(n.range.hi);
+  f["weight"] = n.weight_zero_point == 0 ? std::string("weights[i]")
+                                         : fmt::format("(weights[i] - ({}))", n.weight_zero_point);
+  return f;
+}
+
+CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
+  const FullyConnectedNumbers n = fully_connected_numbers(step.source);
+  const CFactors factors(n.requantizer);
+  Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
+  const std::string& name = f["layer"];
+  CLayer layer;
+  layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation));
+  layer.macs = n.rows * n.units * n.depth;
+  layer.largest_sum = n.largest_sum;
+  layer.constants =
+      matrix_text("int8_t", name + "_weights", n.weights, static_cast<std::size_t>(n.depth));
+  layer.flash_bytes = n.units * n.depth;
+  f["summary"] = layer.summary;
+  f["bias"] = "0";
+  if (step.source.has_operand(2)) {
+    f["bias"] = name + "_bias[unit]";
+    layer.constants += array_text("int32_t", name + "_bias", n.bias);
+    layer.flash_bytes += n.units * 4;
+  }
+  if (n.requantizer.channels() == 1) {
+    f["factor"] = fmt::format("    const int32_t multiplier = {};\n    const int32_t shift = {};\n",
+                              factors.multipliers[0], factors.shifts[0]);
+    f["multiplier"] = "multiplier";
+    f["shift"] = "shift";
+  } else {
+    f["factor"] = "";
+    f["multiplier"] = name + "_multiplier[unit]";
+    f["shift"] = name + "_shift[unit]";
+    layer.constants += array_text("int32_t", name + "_multiplier", factors.multipliers);
+    layer.constants += array_text("int8_t", name + "_shift", factors.shifts);
+    layer.flash_bytes += n.units * 5;
+  }
+  f["loop"] = loop_text(f, n.rows);
+  layer.function = fill(kFullyConnected, f);
+  return layer;
+}
+
+// ---- SOFTMAX
+
+constexpr std::string_view kSoftmax = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output)
+{
+    for (int32_t row = 0; row < @count@; ++row) {
+        @name@_softmax(input + row * @length@, output + row * @length@, @length@, @layer@_exp);
+    }
+}
+
+)";
+
+constexpr std::string_view kSoftmaxRow = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output)
+{
+    @name@_softmax(input, output, @length@, @layer@_exp);
+}
+
+)";
+
+/// exp() by the distance from a row's largest code, and what the numbers are.
+std::string softmax_table(const CStep& step, const std::string& name) {
+  const auto softmax = SoftmaxInt8::make(step.source.input().quantization.scales[0],
+                                         step.source.op.beta, step.source.rounding);
+  const std::string top = "/* exp(-beta * scale * d) for a code d below the row's largest, ";
+  if (step.source.rounding != Rounding::fp32) {
+    return top + "in units of 2^-31. */\n" + array_text("uint32_t", name, softmax.exp_fixed());
+  }
+  std::vector<std::string> bits;
+  for (const float power : softmax.exp_float()) {
+    bits.push_back(fmt::format("{:#010x}", std::bit_cast<std::uint32_t>(power)));
+  }
+  return top + "as the bits of a float32. */\n" + array_text("uint32_t", name, bits);
+}
+
+CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
+  const ModelTensor& input = step.source.input();
+  const std::int64_t length = input.shape.empty() ? 1 : input.shape.back();
+  const std::int64_t rows = input.size() / length;
+  CLayer layer;
+  layer.summary = summary_of(step, rows == 1 ? fmt::format("{} codes", length)
+                                             : fmt::format("{} rows of {} codes", rows, length));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["length"] = std::to_string(length);
+  f["count"] = std::to_string(rows);
+  layer.constants = softmax_table(step, f["layer"] + "_exp");
+  layer.function = fill(rows == 1 ? kSoftmaxRow : kSoftmax, f);
+  layer.flash_bytes = 256 * 4;
+  return layer;
+}
+
+// ---- Operators on single bytes
+
+constexpr std::string_view kByteTable = R"(/* @summary@. */
+static void @layer@(const @from_type@ *input, @to_type@ *output)
+{
+    for (int32_t i = 0; i < @size@; ++i) {
+        output[i] = @layer@_table[input[i]@offset@];
+    }
+}
+
+)";
+
+CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
+  const std::array<std::uint8_t, 256> by_bits = byte_table(step.source);
+  const bool from_signed = step.source.input().dtype == DType::int8;
+  const bool to_signed = step.source.output().dtype == DType::int8;
+  // By code from the lowest up, which is how a reader expects it.
+  std::array<std::int32_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::uint8_t byte = by_bits[from_signed ? i ^ 128U : i];
+    table[i] = to_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte};
+  }
+  CLayer layer;
+  layer.summary = summary_of(step, fmt::format("{} codes", step.source.input().size()));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["offset"] = from_signed ? " + 128" : "";
+  layer.constants = fmt::format("/* By code, {} first. */\n", from_signed ? -128 : 0);
+  layer.constants += array_text(f["to_type"], f["layer"] + "_table", table);
+  layer.function = fill(kByteTable, f);
+  layer.flash_bytes = 256;
+  return layer;
+}
+
+}  // namespace
+
+CLayer make_c_layer(const CPlan& plan, const CStep& step) {
+  switch (step.source.op.code) {
+    case OpCode::conv_2d:
+    case OpCode::fully_connected:
+      return make_fully_connected_layer(plan, step);
+    case OpCode::softmax:
+      return make_softmax_layer(plan, step);
+    default:
+      return make_byte_table_layer(plan, step);
+  }
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,96 @@
+#include <octet/core/error.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/core/random.h>
+#include <octet/deploy/c/plan.h>
+#include <octet/runtime/interpreter.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+// Golden inputs, the interpreter's outputs, and the main() that compares.
+
+namespace octet::detail {
+namespace {
+
+constexpr std::size_t kMadeUpSamples = 4;
+
+constexpr std::string_view kMain = R"(
+#ifdef @NAME@_SELFTEST
+#include <string.h>
+
+@golden@/* 0 where every byte is as Octet's interpreter has it, else 1. */
+int main(void)
+{
+    static @output_type@ output[@NAME@_OUTPUT_SIZE];
+    for (int32_t i = 0; i < @samples@; ++i) {
+        if (@name@_invoke(@name@_golden_input[i], output) != @NAME@_OK ||
+            memcmp(output, @name@_golden_output[i], sizeof output) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+#endif
+)";
+
+template <class Code>
+void quantize_codes(std::span<const float> values, const QuantParams& params, Rounding rounding,
+                    std::vector<std::uint8_t>& bytes) {
+  quantize(values, params, std::span(reinterpret_cast<Code*>(bytes.data()), bytes.size()),
+           quantize_mode(rounding));
+}
+
+/// The bytes of the golden inputs, samples end to end.
+std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
+  const ModelTensor& input = plan.input();
+  const auto size = static_cast<std::size_t>(input.size());
+  const std::vector<float>& values = options.self_test_inputs;
+  if (values.size() % size != 0) {
+    throw InvalidArgument(fmt::format(
+        "c source: {} self-test values are no whole number of samples of {}", values.size(), size));
+  }
+  std::vector<std::uint8_t> bytes(values.empty() ? kMadeUpSamples * size : values.size());
+  if (values.empty()) {
+    const Random random(plan.crc);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
+    }
+  } else if (input.dtype == DType::int8) {
+    quantize_codes<std::int8_t>(values, stored_params(input), plan.rounding, bytes);
+  } else {
+    quantize_codes<std::uint8_t>(values, stored_params(input), plan.rounding, bytes);
+  }
+  return bytes;
+}
+
+std::string golden_text(const CPlan& plan, std::string_view role, const ModelTensor& tensor,
+                        std::span<const std::uint8_t> bytes) {
+  const bool is_signed = tensor.dtype == DType::int8;
+  std::vector<std::int32_t> codes;
+  for (const std::uint8_t byte : bytes) {
+    codes.push_back(is_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte});
+  }
+  return matrix_text(c_type(tensor.dtype), fmt::format("{}_golden_{}", plan.name, role), codes,
+                     static_cast<std::size_t>(tensor.size()));
+}
+
+}  // namespace
+
+std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
+  const std::vector<std::uint8_t> inputs = golden_inputs(plan, options);
+  const std::size_t samples = inputs.size() / static_cast<std::size_t>(plan.input().size());
+  Interpreter interpreter(plan.model,
+                          {.rounding = plan.rounding, .batch = static_cast<Index>(samples)});
+  std::memcpy(interpreter.input_bytes().data(), inputs.data(), inputs.size());
+  interpreter.invoke();
+  std::vector<std::uint8_t> outputs(interpreter.output_bytes().size());
+  std::memcpy(outputs.data(), interpreter.output_bytes().data(), outputs.size());
+  Fillings f = plan.fillings();
+  f["samples"] = std::to_string(samples);
+  f["golden"] = golden_text(plan, "input", plan.input(), inputs) +
+                golden_text(plan, "output", plan.output(), outputs);
+  return fill(kMain, f);
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,149 @@
+#include <octet/core/file.h>
+#include <octet/deploy/c/plan.h>
+#include <octet/deploy/c/writer.h>
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+using detail::CLayer;
+using detail::CPlan;
+using detail::CStep;
+using detail::Fillings;
+
+constexpr std::string_view kTop = R"(/*
+ * @name@.c: written by Octet; @name@.h says what it is.
+ * In this order: constants, arithmetic, layers, @name@_invoke().
+ */
+#include "@name@.h"
+
+#if @NAME@_MODEL_CRC32 != 0x@crc@u
+#error "@name@.h and @name@.c are of two exports: export the model again"
+#endif
+
+)";
+
+constexpr std::string_view kInvoke =
+    R"(int @name@_invoke(const @input_type@ *input, @output_type@ *output)
+{
+    if (!input || !output) {
+        return @NAME@_ERROR_NULL;
+    }
+@calls@    return @NAME@_OK;
+}
+)";
+
+/// A model that does nothing.
+constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_INPUT_SIZE; ++i) {
+        output[i] = input[i];
+    }
+)";
+
+constexpr std::string_view kFloatHelpers = R"(
+#ifndef @NAME@_NO_FLOAT
+int @name@_quantize_input(const float *values, @input_type@ *codes)
+{
+    const float lowest = @lowest@ - @NAME@_INPUT_ZERO_POINT;
+    const float highest = @highest@ - @NAME@_INPUT_ZERO_POINT;
+    if (!values || !codes) {
+        return @NAME@_ERROR_NULL;
+    }
+    for (int32_t i = 0; i < @NAME@_INPUT_SIZE; ++i) {
+        const float exact = values[i] / @NAME@_INPUT_SCALE;
+        const float number = exact == exact ? exact : 0.0f;
+        const float steps = number < lowest ? lowest : number > highest ? highest : number;
+        int32_t whole = (int32_t)steps;
+        const float rest = steps - (float)whole;
+        if (rest > 0.5f || (rest == 0.5f@tie@)) {
+            ++whole;
+        } else if (rest < -0.5f || (rest == -0.5f@tie@)) {
+            --whole;
+        }
+        codes[i] = (@input_type@)(whole + @NAME@_INPUT_ZERO_POINT);
+    }
+    return @NAME@_OK;
+}
+
+int @name@_dequantize_output(const @output_type@ *codes, float *values)
+{
+    if (!codes || !values) {
+        return @NAME@_ERROR_NULL;
+    }
+    for (int32_t i = 0; i < @NAME@_OUTPUT_SIZE; ++i) {
+        values[i] = @NAME@_OUTPUT_SCALE * (float)(codes[i] - @NAME@_OUTPUT_ZERO_POINT);
+    }
+    return @NAME@_OK;
+}
+#endif
+)";
+
+std::string buffers_text(const CPlan& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (plan.buffers[i] == 0) continue;
+    text += fmt::format("static int8_t {}_buffer_{}[{}];\n", plan.name, i == 0 ? "a" : "b",
+                        plan.buffers[i]);
+  }
+  return text.empty() ? text : "/* Layers write them in turn. */\n" + text + "\n";
+}
+
+std::string invoke_text(const CPlan& plan) {
+  Fillings f = plan.fillings();
+  std::string calls = plan.steps.empty() ? detail::fill(kCopy, f) : "";
+  for (const CStep& step : plan.steps) {
+    calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number, step.from, step.to);
+  }
+  f["calls"] = calls;
+  const bool is_signed = plan.input().dtype == DType::int8;
+  f["lowest"] = is_signed ? "-128" : "0";
+  f["highest"] = is_signed ? "127" : "255";
+  f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
+  return detail::fill(kInvoke, f) + detail::fill(kFloatHelpers, f);
+}
+
+CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
+  CSource figures;
+  figures.name = plan.name;
+  figures.ram_bytes = plan.buffers[0] + plan.buffers[1];
+  for (const CLayer& layer : layers) {
+    figures.flash_bytes += layer.flash_bytes;
+    figures.macs += layer.macs;
+    figures.accumulator_bound = std::max(figures.accumulator_bound, layer.largest_sum);
+  }
+  return figures;
+}
+
+}  // namespace
+
+CSource to_c_source(const IntegerModel& model, std::string_view name,
+                    const CSourceOptions& options) {
+  const CPlan plan = detail::make_c_plan(model, name, options);
+  std::vector<CLayer> layers;
+  for (const CStep& step : plan.steps) layers.push_back(detail::make_c_layer(plan, step));
+  CSource result = make_figures(plan, layers);
+  result.header = detail::c_header(plan, layers, result);
+  auto top = plan.fillings();
+  top["crc"] = fmt::format("{:08x}", plan.crc);
+  result.source = detail::fill(kTop, top);
+  for (const CLayer& layer : layers) result.source += layer.constants;
+  result.source += detail::c_arithmetic(plan);
+  for (const CLayer& layer : layers) result.source += layer.function;
+  result.source += buffers_text(plan);
+  result.source += invoke_text(plan);
+  result.source += detail::c_self_test(plan, options);
+  return result;
+}
+
+CSource write_c_source(const IntegerModel& model, const std::filesystem::path& stem,
+                       const CSourceOptions& options) {
+  CSource result = to_c_source(model, stem.filename().string(), options);
+  const auto with = [&](const char* extension) {
+    std::filesystem::path path = stem;
+    return path += extension;
+  };
+  write_files_atomic({{with(".h"), result.header}, {with(".c"), result.source}});
+  return result;
+}
+
+}  // namespace octet

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <octet/core/quant/rounding.h>
+#include <octet/runtime/integer_model.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+struct CSourceOptions {
+  /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
+  std::optional<Rounding> rounding{};
+  /// Reals that the self-test runs, samples end to end. Empty: four samples of made-up codes.
+  std::vector<float> self_test_inputs{};
+};
+
+/// A model as C source: the texts of NAME.h and NAME.c, and what they need of a machine.
+struct CSource {
+  std::string name;
+  std::string header;
+  std::string source;
+  /// Of constants; the code, one to three kilobytes, comes on top.
+  std::int64_t flash_bytes = 0;
+  /// Of static buffers; the caller's input and output come on top.
+  std::int64_t ram_bytes = 0;
+  /// Multiply-accumulates of one sample.
+  std::int64_t macs = 0;
+  /// The largest value of either sign that any sum can reach.
+  std::int64_t accumulator_bound = 0;
+};
+
+/// The model in plain C99 that is C++17 too, for machines down to microcontrollers: constants,
+/// static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one sample
+/// (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no heap,
+/// no library and, under any contract, no floating point: contract fp32's roundings are done in
+/// integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
+/// NAME_quantize_input() and NAME_dequantize_output(), which every model has. Compiled with
+/// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
+/// golden outputs.
+///
+/// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
+/// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
+/// that is no chain of int8 operators with one input and one output, and for self-test inputs that
+/// are no whole samples; FormatError where the model is not valid.
+CSource to_c_source(const IntegerModel& model, std::string_view name,
+                    const CSourceOptions& options = {});
+
+/// Writes to_c_source() to `stem` + ".h" and `stem` + ".c"; the last part of the path is the name.
+/// Each file is replaced as a whole or not at all (IoError).
+CSource write_c_source(const IntegerModel& model, const std::filesystem::path& stem,
+                       const CSourceOptions& options = {});
+
+}  // namespace octet

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <octet/deploy/onnx/graph.h>
+#include <octet/deploy/onnx/writer.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace octet::detail {
+
+/// The tensors of a model as values of an ONNX graph: their names, the graph's ends, and the way
+/// between codes and reals.
+class OnnxValues {
+ public:
+  using Names = std::vector<std::string>;
+  using Extents = std::vector<std::int64_t>;
+
+  /// Names the values and declares the inputs. Both must outlive it.
+  OnnxValues(const IntegerModel& model, const OnnxOptions& options, OnnxGraph& graph);
+
+  const ModelTensor& tensor(std::int32_t i) const {
+    return model_.tensors[static_cast<std::size_t>(i)];
+  }
+  /// The name of tensor i's codes, or of its reals where it is not quantized. A constant becomes
+  /// part of the graph when it is first asked for.
+  const std::string& value(std::int32_t i);
+  /// What names of values that belong to tensor i begin with.
+  std::string base_name(std::int32_t i) const;
+
+  /// The reals that the codes of tensor i stand for; the value itself where it is no codes.
+  std::string reals(std::int32_t i);
+  /// What sums are made of: codes less zero point in style exact, reals otherwise.
+  std::string terms(std::int32_t i);
+  /// QuantizeLinear of `from` to the codes of tensor i: by its own scales, or by one `step`.
+  void quantize(const std::string& from, std::int32_t i);
+  void quantize(const std::string& from, std::int32_t i, float step);
+  /// DequantizeLinear of the codes of tensor i.
+  void dequantize(std::int32_t i, const std::string& output);
+  /// The int32 codes of a bias as terms of a sum: on `scales`, along axis 0 where there are more.
+  std::string bias_terms(std::int32_t i, const std::vector<float>& scales);
+
+  std::string constant(const std::string& name, const std::vector<float>& values);
+  template <class T>
+  std::string constant(const std::string& name, OnnxType type, const Extents& shape,
+                       const std::vector<T>& values) {
+    return graph_.constant(name, type, shape, std::as_bytes(std::span(values)));
+  }
+  std::string node(std::string_view op, const Names& inputs, const std::string& name,
+                   const std::vector<OnnxAttribute>& attributes = {});
+
+  /// Declares the model's outputs, then the codes of the tensors in options.code_outputs.
+  void add_outputs();
+
+  /// Extents with -1 for an unknown batch.
+  static const std::vector<std::int32_t>& signature(const ModelTensor& tensor) {
+    return tensor.shape_signature.empty() ? tensor.shape : tensor.shape_signature;
+  }
+  /// Throws InvalidArgument for a type that QuantizeLinear does not know.
+  static OnnxType type_of(const ModelTensor& tensor);
+
+ private:
+  bool is_end(std::int32_t i) const;
+  bool has_float_end(std::int32_t i) const;
+  void name_values();
+  void add_input(std::int32_t i);
+  void add_output(std::int32_t i);
+  std::string copy(std::int32_t i);
+  void add_code_output(const std::string& name);
+  void convert(std::string_view op, const std::string& from, std::int32_t i,
+               const std::vector<float>& scales, const std::string& to);
+  std::string dequantized(std::int32_t i, const std::vector<float>& scales,
+                          const std::string& suffix);
+  std::string zero_points(std::int32_t i, std::size_t count);
+
+  const IntegerModel& model_;
+  const OnnxOptions& options_;
+  OnnxGraph& graph_;
+  Names values_;
+  std::map<std::int32_t, std::string> real_inputs_;
+  std::map<std::int32_t, std::string> real_outputs_;
+  /// By tensor and suffix: what has been dequantized already, and scale and zero point of it.
+  std::map<std::pair<std::int32_t, std::string>, std::string> dequantized_;
+  std::map<std::pair<std::int32_t, std::string>, Names> grids_;
+};
+
+}  // namespace octet::detail

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <octet/runtime/integer_model.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// What the numbers between QuantizeLinear and DequantizeLinear stand for.
+enum class OnnxStyle {
+  /// Steps of the codes: DequantizeLinear has scale 1, so that Gemm sums whole numbers, exact in
+  /// float32 below 2^24; Mul by input scale * weight scale / output scale and QuantizeLinear of
+  /// scale 1 are the fp32 contract's rescaling; functions of one code are tables. Runtimes give our
+  /// codes whatever they optimise.
+  exact,
+  /// Reals: every scale stands at its tensor, as tools that compile for a device expect. A runtime
+  /// that fuses Gemm into integers computes the fp32 contract; one that sums the reals in
+  /// floating point gives a neighbouring code where a sum falls near the middle of two.
+  standard
+};
+
+struct OnnxOptions {
+  OnnxStyle style = OnnxStyle::exact;
+  /// float32 in and out, by a QuantizeLinear in front and a DequantizeLinear behind; false: the
+  /// types of the model.
+  bool float_io = true;
+  /// Names of quantized tensors whose codes become further outputs.
+  std::vector<std::string> code_outputs{};
+};
+
+/// The model as an ONNX file (opset 13): QuantizeLinear, DequantizeLinear and float operators
+/// between them, int8 weights, int32 biases. Inputs and outputs have the model's names; an unknown
+/// batch is "batch". With code_outputs or without float_io, the codes of a tensor that float ends
+/// are named after are NAME/codes. ONNX knows one rounding: contracts single and double become
+/// fp32. Softmax is computed in floating point: its codes may differ by one.
+/// Equal models give equal bytes. Throws FormatError where the model is not valid, InvalidArgument
+/// for a name in code_outputs that is no computed, quantized tensor, and for int16 tensors.
+std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options = {});
+
+/// Writes to_onnx(model, options) to `path`, which is replaced as a whole or not at all (IoError).
+void write_onnx(const IntegerModel& model, const std::filesystem::path& path,
+                const OnnxOptions& options = {});
+
+}  // namespace octet

@@ -1,0 +1,327 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/versions.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "tflite_schema_generated.h"
+
+namespace octet {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "constants are kept as they lie");
+
+constexpr std::uint32_t kSchemaVersion = 3;
+constexpr std::size_t kMaxRank = 8;
+constexpr std::size_t kMaxOperands = 16;
+/// Memory is planned in time that grows with the square of this.
+constexpr std::size_t kMaxOperators = 10000;
+constexpr std::size_t kAlignment = 16;
+
+template <class T>
+using Vector = flatbuffers::Vector<T>;
+
+template <class T>
+std::size_t size_or_zero(const T* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
+  throw FormatError(".tflite: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// Parts of a FlatBuffer may share bytes, so that a small file can name a huge model. Everything
+/// that is copied is counted, and may not add up to much more than the file.
+class Budget {
+ public:
+  explicit Budget(std::size_t file_bytes) : left_(16 * file_bytes + (std::size_t{1} << 16U)) {}
+
+  void take(std::size_t bytes) {
+    if (bytes > left_) fail("its parts share bytes and add up to much more than the file");
+    left_ -= bytes;
+  }
+
+ private:
+  std::size_t left_;
+};
+
+class Reader {
+ public:
+  Reader(const tflite::Model& file, std::size_t file_bytes) : file_(file), budget_(file_bytes) {}
+
+  IntegerModel read() {
+    if (file_.version() != kSchemaVersion) {
+      fail("expected schema version {}, found {}", kSchemaVersion, file_.version());
+    }
+    if (size_or_zero(file_.subgraphs()) != 1) {
+      fail("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));
+    }
+    const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
+    model_.name = read_string(graph.name());
+    model_.description = read_string(file_.description());
+    reserve(model_.tensors, size_or_zero(graph.tensors()));
+    for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
+      model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+    }
+    if (size_or_zero(graph.operators()) > kMaxOperators) {
+      fail("{} operators, more than {}", size_or_zero(graph.operators()), kMaxOperators);
+    }
+    reserve(model_.operators, size_or_zero(graph.operators()));
+    for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
+      model_.operators.push_back(read_operator(i, *graph.operators()->Get(narrow(i))));
+    }
+    model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
+    model_.outputs = read_values(graph.outputs(), model_.tensors.size(), "model outputs");
+    read_metadata();
+    model_.validate();
+    return std::move(model_);
+  }
+
+ private:
+  static flatbuffers::uoffset_t narrow(std::size_t i) {
+    return static_cast<flatbuffers::uoffset_t>(i);
+  }
+
+  /// Tables may be shared as bytes may: a vector of offsets can name one of them many times.
+  template <class T>
+  void reserve(std::vector<T>& parts, std::size_t count) {
+    budget_.take(count * sizeof(T));
+    parts.reserve(count);
+  }
+
+  /// Up to the first zero byte, where runtimes stop reading.
+  std::string read_string(const flatbuffers::String* text) {
+    if (text == nullptr) return {};
+    budget_.take(text->size());
+    return text->c_str();
+  }
+
+  template <class T>
+  std::vector<T> read_values(const Vector<T>* values, std::size_t most, std::string_view what) {
+    const std::size_t count = size_or_zero(values);
+    if (count > most) fail("{}: {} values, more than {}", what, count, most);
+    budget_.take(count * sizeof(T));
+    std::vector<T> result(count);
+    // Copied as bytes: the verifier lets elements of 8 bytes lie at any multiple of 4.
+    if (count > 0) std::memcpy(result.data(), values->Data(), count * sizeof(T));
+    return result;
+  }
+
+  const Vector<std::uint8_t>* buffer_data(std::size_t index, std::string_view who) const {
+    if (index >= size_or_zero(file_.buffers())) {
+      fail("{}: buffer {} outside the {} buffers", who, index, size_or_zero(file_.buffers()));
+    }
+    const tflite::Buffer& buffer = *file_.buffers()->Get(narrow(index));
+    if (buffer.offset() > 1 || buffer.size() > 1) {
+      fail("{}: buffer {} lies outside of the FlatBuffer, which is not supported", who, index);
+    }
+    return buffer.data();
+  }
+
+  static std::optional<DType> known_type(tflite::TensorType type) {
+    constexpr std::array kKnown{DType::float32, DType::int32, DType::uint8,
+                                DType::int64,   DType::int16, DType::int8};
+    const auto dtype = static_cast<DType>(type);
+    if (std::find(kKnown.begin(), kKnown.end(), dtype) == kKnown.end()) return std::nullopt;
+    return dtype;
+  }
+
+  ModelTensor read_tensor(std::size_t index, const tflite::Tensor& source) {
+    ModelTensor tensor;
+    tensor.name = read_string(source.name());
+    const std::string who = fmt::format("tensor {} '{}'", index, tensor.name);
+    const auto dtype = known_type(source.type());
+    if (!dtype) fail("{}: type {} is not supported", who, static_cast<int>(source.type()));
+    if (source.is_variable()) fail("{}: variable tensors are not supported", who);
+    if (source.sparsity() != nullptr) fail("{}: sparse tensors are not supported", who);
+    tensor.dtype = *dtype;
+    tensor.shape = read_values(source.shape(), kMaxRank, who);
+    tensor.shape_signature = read_values(source.shape_signature(), kMaxRank, who);
+    if (source.quantization() != nullptr) read_quantization(*source.quantization(), who, tensor);
+    read_data(buffer_data(source.buffer(), who), who, tensor);
+    return tensor;
+  }
+
+  void read_data(const Vector<std::uint8_t>* data, std::string_view who, ModelTensor& tensor) {
+    const std::size_t found = size_or_zero(data);
+    if (found == 0) return;
+    const auto expected = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+    if (found != expected) {
+      fail("{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
+           fmt::join(tensor.shape, ", "), to_string(tensor.dtype), expected);
+    }
+    budget_.take(found);
+    tensor.data.assign(data->begin(), data->end());
+  }
+
+  void read_quantization(const tflite::QuantizationParameters& source, std::string_view who,
+                         ModelTensor& tensor) {
+    if (source.details_type() != tflite::QuantizationDetails::NONE) {
+      fail("{}: custom quantization is not supported", who);
+    }
+    const std::size_t count = size_or_zero(source.scale());
+    // Floats that are marked with the range of their later codes are floats all the same.
+    if (count == 0 || tensor.dtype == DType::float32 || tensor.dtype == DType::int64) return;
+    QuantParams& q = tensor.quantization;
+    q.scales = read_values(source.scale(), count, who);
+    q.quantized_dimension = source.quantized_dimension();
+    std::tie(q.qmin, q.qmax) = code_limits(tensor.dtype);
+    const auto zero_points = read_values(source.zero_point(), count, who);
+    if (zero_points.size() > 1 && zero_points.size() != count) {
+      fail("{}: {} zero points for {} scales", who, zero_points.size(), count);
+    }
+    // None stands for zeros, one for all.
+    budget_.take(count * sizeof(std::int32_t));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t zero_point =
+          zero_points.empty() ? 0 : zero_points[std::min(i, zero_points.size() - 1)];
+      if (zero_point < q.qmin || zero_point > q.qmax) {
+        fail("{}: zero point {} outside {}", who, zero_point, to_string(tensor.dtype));
+      }
+      q.zero_points.push_back(static_cast<std::int32_t>(zero_point));
+    }
+  }
+
+  Operator read_operator(std::size_t index, const tflite::Operator& source) {
+    if (source.opcode_index() >= size_or_zero(file_.operator_codes())) {
+      fail("operator {}: code index {} outside the {} operator codes", index, source.opcode_index(),
+           size_or_zero(file_.operator_codes()));
+    }
+    const tflite::OperatorCode& entry = *file_.operator_codes()->Get(source.opcode_index());
+    const std::int32_t number = std::max(static_cast<std::int32_t>(entry.builtin_code()),
+                                         std::int32_t{entry.deprecated_builtin_code()});
+    Operator op;
+    op.code = static_cast<OpCode>(number);
+    op.version = entry.version();
+    const int highest = detail::highest_version(op.code);
+    if (highest == 0) fail("operator {}: operator code {} is not supported", index, number);
+    const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
+    if (op.version < 1 || op.version > highest) {
+      fail("{}: version {} is not supported, only 1 to {}", who, op.version, highest);
+    }
+    op.inputs = read_values(source.inputs(), kMaxOperands, who);
+    op.outputs = read_values(source.outputs(), kMaxOperands, who);
+    read_options(source, who, op);
+    return op;
+  }
+
+  void read_options(const tflite::Operator& source, std::string_view who, Operator& op) {
+    using tflite::BuiltinOptions;
+    const BuiltinOptions type = source.builtin_options_type();
+    const auto expect = [&](BuiltinOptions expected) {
+      if (type != BuiltinOptions::NONE && type != expected) {
+        fail("{}: options of type {}, expected {}", who, static_cast<int>(type),
+             static_cast<int>(expected));
+      }
+    };
+    if (op.code == OpCode::conv_2d) {
+      expect(BuiltinOptions::Conv2DOptions);
+      const auto* options = source.builtin_options_as_Conv2DOptions();
+      if (options == nullptr) fail("{}: its options are missing", who);
+      read_conv_2d(*options, who, op);
+    } else if (op.code == OpCode::fully_connected) {
+      expect(BuiltinOptions::FullyConnectedOptions);
+      if (const auto* options = source.builtin_options_as_FullyConnectedOptions()) {
+        read_fully_connected(*options, who, op);
+      }
+    } else if (op.code == OpCode::softmax) {
+      expect(BuiltinOptions::SoftmaxOptions);
+      const auto* options = source.builtin_options_as_SoftmaxOptions();
+      if (options != nullptr) op.beta = options->beta();
+    } else if (op.code == OpCode::reshape) {
+      expect(BuiltinOptions::ReshapeOptions);
+      const auto* options = source.builtin_options_as_ReshapeOptions();
+      if (options != nullptr) op.new_shape = read_values(options->new_shape(), kMaxRank, who);
+    }
+  }
+
+  static void read_conv_2d(const tflite::Conv2DOptions& options, std::string_view who,
+                           Operator& op) {
+    if (options.stride_h() != 1 || options.stride_w() != 1 || options.dilation_h_factor() != 1 ||
+        options.dilation_w_factor() != 1) {
+      fail(
+          "{}: stride {} x {}, dilation {} x {}; only 1 x 1 filters of stride 1 without dilation "
+          "are supported",
+          who, options.stride_h(), options.stride_w(), options.dilation_h_factor(),
+          options.dilation_w_factor());
+    }
+    op.activation = read_activation(options.fused_activation_function(), who);
+  }
+
+  static void read_fully_connected(const tflite::FullyConnectedOptions& options,
+                                   std::string_view who, Operator& op) {
+    if (options.weights_format() != 0) {
+      fail("{}: weights format {} is not supported", who, options.weights_format());
+    }
+    op.activation = read_activation(options.fused_activation_function(), who);
+    op.keep_num_dims = options.keep_num_dims();
+  }
+
+  static FusedActivation read_activation(tflite::ActivationFunctionType type,
+                                         std::string_view who) {
+    const auto activation = static_cast<int>(type);
+    if (activation < 0 || activation > static_cast<int>(FusedActivation::relu6)) {
+      fail("{}: fused activation {} is not supported", who, activation);
+    }
+    return static_cast<FusedActivation>(activation);
+  }
+
+  void read_metadata() {
+    constexpr std::size_t kBytesOfEntry = 128;
+    for (std::size_t i = 0; i < size_or_zero(file_.metadata()); ++i) {
+      const tflite::Metadata& entry = *file_.metadata()->Get(narrow(i));
+      const std::string name = read_string(entry.name());
+      const auto* data = buffer_data(entry.buffer(), fmt::format("metadata '{}'", name));
+      // The writer makes this one from the operators.
+      if (name == "min_runtime_version") continue;
+      budget_.take(size_or_zero(data) + kBytesOfEntry);
+      std::string value;
+      if (data != nullptr) value.assign(data->begin(), data->end());
+      model_.metadata.emplace(name, std::move(value));
+    }
+  }
+
+  const tflite::Model& file_;
+  Budget budget_;
+  IntegerModel model_;
+};
+
+IntegerModel from_aligned(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < 8 || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
+      !tflite::ModelBufferHasIdentifier(bytes.data())) {
+    fail("no TFL3 identifier: this is no .tflite file");
+  }
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size());
+  if (!tflite::VerifyModelBuffer(verifier)) {
+    fail("the FlatBuffer is damaged or cut short");
+  }
+  return Reader(*tflite::GetModel(bytes.data()), bytes.size()).read();
+}
+
+}  // namespace
+
+IntegerModel from_tflite(std::span<const std::uint8_t> bytes) {
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0) return from_aligned(bytes);
+  // FlatBuffers read numbers in place, aligned as in the file.
+  return from_aligned(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+IntegerModel read_tflite(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  try {
+    return from_tflite(file.bytes());
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/deploy/tflite/versions.h>
+#include <octet/deploy/tflite/writer.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "tflite_schema_generated.h"
+
+namespace octet {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "constants are written as they lie");
+
+constexpr std::uint32_t kSchemaVersion = 3;
+constexpr std::string_view kMinRuntimeVersion = "min_runtime_version";
+constexpr std::size_t kMinRuntimeVersionBytes = 16;
+
+using flatbuffers::Offset;
+template <class T>
+using Offsets = std::vector<Offset<T>>;
+using OptionsOffset = std::pair<tflite::BuiltinOptions, Offset<void>>;
+
+class Writer {
+ public:
+  explicit Writer(const IntegerModel& model) : model_(model) {
+    buffers_.push_back(tflite::CreateBuffer(builder_));
+  }
+
+  std::vector<std::uint8_t> write() {
+    const auto subgraph = write_subgraph();
+    const auto metadata = write_metadata();
+    const Offsets<tflite::SubGraph> subgraphs{subgraph};
+    const Offsets<tflite::SignatureDef> signatures{write_signature()};
+    const std::string description =
+        model_.description.empty() ? "Written by Octet." : model_.description;
+    const auto root =
+        tflite::CreateModelDirect(builder_, kSchemaVersion, &codes_, &subgraphs,
+                                  description.c_str(), &buffers_, nullptr, &metadata, &signatures);
+    tflite::FinishModelBuffer(builder_, root);
+    return {builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize()};
+  }
+
+ private:
+  std::uint32_t add_buffer(const std::uint8_t* data, std::size_t size) {
+    builder_.ForceVectorAlignment(size, 1, 16);
+    buffers_.push_back(tflite::CreateBuffer(builder_, builder_.CreateVector(data, size)));
+    return static_cast<std::uint32_t>(buffers_.size() - 1);
+  }
+
+  Offset<tflite::QuantizationParameters> write_quantization(const ModelTensor& tensor) {
+    if (!tensor.is_quantized()) return 0;
+    const QuantParams& q = tensor.quantization;
+    const std::vector<std::int64_t> zero_points(q.zero_points.begin(), q.zero_points.end());
+    return tflite::CreateQuantizationParametersDirect(
+        builder_, nullptr, nullptr, &q.scales, &zero_points, tflite::QuantizationDetails::NONE, 0,
+        static_cast<std::int32_t>(q.quantized_dimension));
+  }
+
+  Offset<tflite::Tensor> write_tensor(const ModelTensor& tensor) {
+    const std::uint32_t buffer =
+        tensor.is_constant() ? add_buffer(tensor.data.data(), tensor.data.size()) : 0;
+    const auto quantization = write_quantization(tensor);
+    const auto* signature = tensor.shape_signature.empty() ? nullptr : &tensor.shape_signature;
+    return tflite::CreateTensorDirect(builder_, &tensor.shape,
+                                      static_cast<tflite::TensorType>(tensor.dtype), buffer,
+                                      tensor.name.c_str(), quantization, false, 0, signature, true);
+  }
+
+  OptionsOffset write_options(const Operator& op) {
+    using tflite::BuiltinOptions;
+    switch (op.code) {
+      case OpCode::conv_2d:
+        return {
+            BuiltinOptions::Conv2DOptions,
+            tflite::CreateConv2DOptions(builder_, tflite::Padding::VALID, 1, 1,
+                                        static_cast<tflite::ActivationFunctionType>(op.activation))
+                .Union()};
+      case OpCode::fully_connected:
+        return {BuiltinOptions::FullyConnectedOptions,
+                tflite::CreateFullyConnectedOptions(
+                    builder_, static_cast<tflite::ActivationFunctionType>(op.activation), 0,
+                    op.keep_num_dims)
+                    .Union()};
+      case OpCode::softmax:
+        return {BuiltinOptions::SoftmaxOptions,
+                tflite::CreateSoftmaxOptions(builder_, op.beta).Union()};
+      case OpCode::reshape: {
+        const auto& output = model_.tensors[static_cast<std::size_t>(op.outputs[0])];
+        const auto& shape = op.new_shape.empty() ? output.shape : op.new_shape;
+        return {BuiltinOptions::ReshapeOptions,
+                tflite::CreateReshapeOptionsDirect(builder_, &shape).Union()};
+      }
+      case OpCode::quantize:
+        return {BuiltinOptions::QuantizeOptions, tflite::CreateQuantizeOptions(builder_).Union()};
+      case OpCode::dequantize:
+        return {BuiltinOptions::DequantizeOptions,
+                tflite::CreateDequantizeOptions(builder_).Union()};
+      default:
+        return {BuiltinOptions::NONE, 0};
+    }
+  }
+
+  /// The position of (code, version) among the operator codes, which are in order of first use.
+  std::uint32_t code_index(OpCode code, int version) {
+    const std::pair key{code, version};
+    const auto found = std::find(used_codes_.begin(), used_codes_.end(), key);
+    const auto index = static_cast<std::uint32_t>(found - used_codes_.begin());
+    if (found == used_codes_.end()) {
+      used_codes_.push_back(key);
+      const auto number = static_cast<std::int32_t>(code);
+      codes_.push_back(
+          tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(std::min(number, 127)), 0,
+                                     version, static_cast<tflite::BuiltinOperator>(number)));
+    }
+    return index;
+  }
+
+  Offset<tflite::Operator> write_operator(const Operator& op) {
+    const std::uint32_t code = code_index(op.code, detail::required_version(model_, op));
+    const auto [type, options] = write_options(op);
+    return tflite::CreateOperatorDirect(builder_, code, &op.inputs, &op.outputs, type, options);
+  }
+
+  Offset<tflite::SubGraph> write_subgraph() {
+    Offsets<tflite::Tensor> tensors;
+    for (const ModelTensor& tensor : model_.tensors) tensors.push_back(write_tensor(tensor));
+    Offsets<tflite::Operator> operators;
+    for (const Operator& op : model_.operators) operators.push_back(write_operator(op));
+    return tflite::CreateSubGraphDirect(builder_, &tensors, &model_.inputs, &model_.outputs,
+                                        &operators, model_.name.c_str());
+  }
+
+  Offset<tflite::Metadata> write_entry(std::string_view name, std::string_view value) {
+    const std::uint32_t buffer =
+        add_buffer(reinterpret_cast<const std::uint8_t*>(value.data()), value.size());
+    return tflite::CreateMetadata(builder_, builder_.CreateString(name.data(), name.size()),
+                                  buffer);
+  }
+
+  Offsets<tflite::Metadata> write_metadata() {
+    int release = 0;
+    for (const auto& [code, version] : used_codes_) {
+      release = std::max(release, detail::first_release(code, version));
+    }
+    std::string text = fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
+    text.resize(kMinRuntimeVersionBytes);
+    Offsets<tflite::Metadata> entries{write_entry(kMinRuntimeVersion, text)};
+    for (const auto& [name, value] : model_.metadata) {
+      if (name != kMinRuntimeVersion) entries.push_back(write_entry(name, value));
+    }
+    return entries;
+  }
+
+  /// Signature names must differ: a tensor without a name of its own gets one by position.
+  Offsets<tflite::TensorMap> write_maps(std::span<const std::int32_t> tensors,
+                                        std::string_view role) {
+    Offsets<tflite::TensorMap> maps;
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      std::string name = model_.tensors[static_cast<std::size_t>(tensors[i])].name;
+      if (name.empty() || taken.contains(name)) name = fmt::format("{}_{}", role, i);
+      taken.insert(name);
+      maps.push_back(tflite::CreateTensorMapDirect(builder_, name.c_str(),
+                                                   static_cast<std::uint32_t>(tensors[i])));
+    }
+    return maps;
+  }
+
+  Offset<tflite::SignatureDef> write_signature() {
+    const auto inputs = write_maps(model_.inputs, "input");
+    const auto outputs = write_maps(model_.outputs, "output");
+    return tflite::CreateSignatureDefDirect(builder_, &inputs, &outputs, "serving_default");
+  }
+
+  const IntegerModel& model_;
+  flatbuffers::FlatBufferBuilder builder_;
+  Offsets<tflite::Buffer> buffers_;
+  std::vector<std::pair<OpCode, int>> used_codes_;
+  Offsets<tflite::OperatorCode> codes_;
+};
+
+/// No file is larger: what the parts of the model hold, and more than tables and padding add.
+std::uint64_t most_bytes(const IntegerModel& model) {
+  constexpr std::uint64_t kTables = 512;
+  std::uint64_t bytes = 4 * kTables + model.name.size() + model.description.size();
+  for (const ModelTensor& tensor : model.tensors) {
+    // A name may stand in the signature too, a channel has a scale and a zero point of 8 bytes.
+    bytes += kTables + tensor.data.size() + 2 * tensor.name.size() + 8 * tensor.shape.size() +
+             12 * tensor.quantization.scales.size();
+  }
+  for (const Operator& op : model.operators) {
+    bytes += kTables + 4 * (op.inputs.size() + op.outputs.size() + op.new_shape.size());
+  }
+  for (const auto& [name, value] : model.metadata) bytes += kTables + name.size() + value.size();
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> detail::to_tflite_within(const IntegerModel& model,
+                                                   std::uint64_t max_bytes) {
+  model.validate();
+  if (const std::uint64_t bytes = most_bytes(model); bytes > max_bytes) {
+    throw InvalidArgument(
+        fmt::format("to_tflite: expected a model of at most {} bytes, as the offsets of a .tflite "
+                    "file reach, found {}; make its layers smaller",
+                    max_bytes, bytes));
+  }
+  return Writer(model).write();
+}
+
+std::vector<std::uint8_t> to_tflite(const IntegerModel& model) {
+  return detail::to_tflite_within(model, FLATBUFFERS_MAX_BUFFER_SIZE);
+}
+
+void write_tflite(const IntegerModel& model, const std::filesystem::path& path) {
+  write_file_atomic(path, to_tflite(model));
+}
+
+}  // namespace octet

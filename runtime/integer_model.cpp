@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/runtime/operator_rules.h>
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace octet {
+namespace {
+
+constexpr std::size_t kMaxRank = 8;
+
+[[noreturn]] void fail_tensor(const IntegerModel& model, std::size_t index,
+                              std::string_view problem) {
+  throw FormatError(fmt::format("tensor {} '{}': {}", index, model.tensors[index].name, problem));
+}
+
+void check_shape(const IntegerModel& model, std::size_t index) {
+  const ModelTensor& tensor = model.tensors[index];
+  if (tensor.shape.size() > kMaxRank) {
+    fail_tensor(model, index, fmt::format("rank {}, more than {}", tensor.shape.size(), kMaxRank));
+  }
+  for (const std::int32_t extent : tensor.shape) {
+    if (extent < 1) fail_tensor(model, index, fmt::format("extent {} in its shape", extent));
+  }
+  const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+  if (tensor.is_constant() && tensor.data.size() != bytes) {
+    fail_tensor(
+        model, index,
+        fmt::format("{} bytes of data, but its shape [{}] of {} needs {}", tensor.data.size(),
+                    fmt::join(tensor.shape, ", "), to_string(tensor.dtype), bytes));
+  }
+  const auto& signature = tensor.shape_signature;
+  if (signature.empty()) return;
+  bool fits = signature.size() == tensor.shape.size();
+  for (std::size_t i = 0; fits && i < signature.size(); ++i) {
+    fits = signature[i] == -1 || signature[i] == tensor.shape[i];
+  }
+  if (!fits) {
+    fail_tensor(model, index,
+                fmt::format("shape_signature [{}] does not fit its shape [{}]",
+                            fmt::join(signature, ", "), fmt::join(tensor.shape, ", ")));
+  }
+}
+
+void check_quantization(const IntegerModel& model, std::size_t index) {
+  const ModelTensor& tensor = model.tensors[index];
+  if (!tensor.is_quantized()) return;
+  const QuantParams& q = tensor.quantization;
+  if (tensor.dtype == DType::float32 || tensor.dtype == DType::int64) {
+    fail_tensor(model, index, fmt::format("quantized {}", to_string(tensor.dtype)));
+  }
+  if (q.quantized_dimension < 0 || static_cast<std::size_t>(q.quantized_dimension) >=
+                                       std::max<std::size_t>(tensor.shape.size(), 1)) {
+    fail_tensor(model, index,
+                fmt::format("quantized_dimension {} outside its rank {}", q.quantized_dimension,
+                            tensor.shape.size()));
+  }
+  if (q.zero_points.size() != q.scales.size()) {
+    fail_tensor(model, index,
+                fmt::format("{} zero points for {} scales", q.zero_points.size(), q.scales.size()));
+  }
+  if (q.scales.size() > 1) {
+    const std::int64_t extent =
+        tensor.shape.empty() ? 1 : tensor.shape[static_cast<std::size_t>(q.quantized_dimension)];
+    if (static_cast<std::int64_t>(q.scales.size()) != extent) {
+      fail_tensor(model, index,
+                  fmt::format("{} scales for an axis of extent {}", q.scales.size(), extent));
+    }
+  }
+  for (const float scale : q.scales) {
+    if (!std::isfinite(scale) || scale <= 0) {
+      fail_tensor(model, index, fmt::format("scale {} is not finite and positive", scale));
+    }
+  }
+  const auto [lowest, highest] = code_limits(tensor.dtype);
+  for (const std::int32_t zero_point : q.zero_points) {
+    if (zero_point < lowest || zero_point > highest) {
+      fail_tensor(model, index,
+                  fmt::format("zero point {} outside {}", zero_point, to_string(tensor.dtype)));
+    }
+  }
+}
+
+/// Which tensors have a value yet, operator by operator.
+class Availability {
+ public:
+  explicit Availability(const IntegerModel& model)
+      : model_(model), available_(model.tensors.size()) {
+    for (std::size_t i = 0; i < model.tensors.size(); ++i) {
+      available_[i] = model.tensors[i].is_constant();
+    }
+  }
+
+  void add_input(std::int32_t index) {
+    check_index(index, "model input");
+    define(index, "model input");
+  }
+
+  void run(std::size_t position) {
+    const Operator& op = model_.operators[position];
+    const std::string who = fmt::format("operator {} ({})", position, to_string(op.code));
+    for (const std::int32_t input : op.inputs) {
+      if (input != -1) read(input, who);
+    }
+    for (const std::int32_t output : op.outputs) check_index(output, who);
+    detail::check_operator(model_, position);
+    for (const std::int32_t output : op.outputs) define(output, who);
+  }
+
+  void read(std::int32_t index, std::string_view who) const {
+    check_index(index, who);
+    if (!available_[static_cast<std::size_t>(index)]) {
+      throw FormatError(
+          fmt::format("{}: reads tensor {} '{}' before it has a value", who, index, name(index)));
+    }
+  }
+
+ private:
+  std::string_view name(std::int32_t index) const {
+    return model_.tensors[static_cast<std::size_t>(index)].name;
+  }
+
+  void check_index(std::int32_t index, std::string_view who) const {
+    if (index < 0 || static_cast<std::size_t>(index) >= model_.tensors.size()) {
+      throw FormatError(fmt::format("{}: tensor index {} outside the {} tensors", who, index,
+                                    model_.tensors.size()));
+    }
+  }
+
+  void define(std::int32_t index, std::string_view who) {
+    const auto i = static_cast<std::size_t>(index);
+    if (available_[i]) {
+      throw FormatError(fmt::format("{}: writes tensor {} '{}', which has a value already", who,
+                                    index, name(index)));
+    }
+    available_[i] = true;
+  }
+
+  const IntegerModel& model_;
+  std::vector<bool> available_;
+};
+
+}  // namespace
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::uint8:
+    case DType::int8:
+      return 1;
+    case DType::int16:
+      return 2;
+    case DType::float32:
+    case DType::int32:
+      return 4;
+    case DType::int64:
+      return 8;
+  }
+  throw InvalidArgument(fmt::format("size_of: unknown type {}", static_cast<int>(dtype)));
+}
+
+std::pair<std::int32_t, std::int32_t> code_limits(DType dtype) {
+  switch (dtype) {
+    case DType::int8:
+      return {-128, 127};
+    case DType::uint8:
+      return {0, 255};
+    case DType::int16:
+      return {-32768, 32767};
+    case DType::int32:
+      return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+    default:
+      return {0, 0};
+  }
+}
+
+std::string_view to_string(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return "float32";
+    case DType::int32:
+      return "int32";
+    case DType::uint8:
+      return "uint8";
+    case DType::int64:
+      return "int64";
+    case DType::int16:
+      return "int16";
+    case DType::int8:
+      return "int8";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(OpCode code) {
+  switch (code) {
+    case OpCode::conv_2d:
+      return "CONV_2D";
+    case OpCode::dequantize:
+      return "DEQUANTIZE";
+    case OpCode::fully_connected:
+      return "FULLY_CONNECTED";
+    case OpCode::logistic:
+      return "LOGISTIC";
+    case OpCode::relu:
+      return "RELU";
+    case OpCode::relu_n1_to_1:
+      return "RELU_N1_TO_1";
+    case OpCode::relu6:
+      return "RELU6";
+    case OpCode::reshape:
+      return "RESHAPE";
+    case OpCode::softmax:
+      return "SOFTMAX";
+    case OpCode::tanh:
+      return "TANH";
+    case OpCode::quantize:
+      return "QUANTIZE";
+  }
+  return "unknown";
+}
+
+std::int64_t ModelTensor::size() const {
+  // Every extent is below 2^31, so one product of two checked factors cannot overflow 64 bits.
+  std::int64_t count = 1;
+  for (const std::int32_t extent : shape) {
+    count *= extent;
+    if (extent < 0 || count > std::numeric_limits<std::int32_t>::max()) {
+      throw FormatError(fmt::format("tensor '{}': shape [{}] has no size below 2^31", name,
+                                    fmt::join(shape, ", ")));
+    }
+  }
+  return count;
+}
+
+void IntegerModel::validate() const {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    check_shape(*this, i);
+    check_quantization(*this, i);
+  }
+  if (inputs.empty() || outputs.empty()) {
+    throw FormatError(fmt::format("model: expected inputs and outputs, found {} and {}",
+                                  inputs.size(), outputs.size()));
+  }
+  Availability available(*this);
+  for (const std::int32_t input : inputs) available.add_input(input);
+  for (std::size_t i = 0; i < operators.size(); ++i) available.run(i);
+  for (const std::int32_t output : outputs) available.read(output, "model output");
+}
+
+}  // namespace octet

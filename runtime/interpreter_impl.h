@@ -1,0 +1,95 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/runtime/kernel.h>
+#include <octet/runtime/memory_plan.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace octet {
+namespace detail {
+
+struct FreeArena {
+  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+};
+using Arena = std::unique_ptr<std::byte[], FreeArena>;
+
+}  // namespace detail
+
+struct Interpreter::Impl {
+  Impl(std::shared_ptr<const IntegerModel> source, const InterpreterOptions& wanted);
+
+  void find_batched();
+  void count_constants();
+  void make_kernels();
+  void plan(Index new_batch);
+  void check_memory(Index new_batch) const;
+  void check_total(std::size_t planned) const;
+  /// What the threads keep beside tensors and weights.
+  std::size_t thread_bytes() const;
+  void cut(Index new_batch);
+  std::vector<detail::MemoryUse> memory_uses(bool of_lane) const;
+  void place_tensors(const detail::MemoryPlan& shared, const detail::MemoryPlan& of_lane);
+  void invoke();
+  /// What the lane reads after its block from sample `first` on; nothing where that was its last.
+  std::span<const std::byte> read_after(Index first) const;
+  /// Runs the operators that work on samples, or those on constants, for samples from `first` on.
+  void run_operators(bool on_samples, Index first, Index count, std::size_t lane);
+  /// Bytes from the tensor's start to its sample `first`, or to its block of this lane.
+  std::size_t offset(std::int32_t tensor, Index first, std::size_t lane) const;
+
+  Index samples_of(std::int32_t tensor) const { return batched[at(tensor)] ? batch : 1; }
+  std::size_t sample_bytes(std::int32_t index) const;
+  std::size_t bytes_of(std::int32_t index) const {
+    return static_cast<std::size_t>(samples_of(index)) * sample_bytes(index);
+  }
+  TensorDetails details(std::int32_t index) const;
+  std::vector<TensorDetails> details(const std::vector<std::int32_t>& indices) const;
+
+  /// The class of each sample of `size` values: `set(begin, end)` puts values of whole samples into
+  /// the first input.
+  std::vector<std::int32_t> labels_of(std::size_t size,
+                                      FunctionRef<void(std::size_t begin, std::size_t end)> set);
+  void set_input(std::span<const float> values);
+  template <class Code>
+  void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
+  /// The largest element of a sample of the first output.
+  std::int32_t label(Index sample) const;
+
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+  std::shared_ptr<const IntegerModel> model;
+  InterpreterOptions options;
+  Rounding rounding = Rounding::fp32;
+  Index batch = 1;
+  /// Samples that go through all operators before the next ones do, and how many such blocks are
+  /// under way at a time, each on a thread and with intermediate tensors of its own.
+  Index block = 1;
+  std::size_t lanes = 1;
+  /// By tensor: whether an input or an operator gives it its value, and whether that comes once
+  /// per sample (what constants alone give comes once).
+  std::vector<bool> computed;
+  std::vector<bool> batched;
+  std::vector<std::unique_ptr<detail::Kernel>> kernels;
+  /// The operator with the most weights: the longest to run.
+  std::size_t longest = 0;
+  /// What the kernels keep of their constants, and what that and the arena may come to.
+  std::size_t kernel_bytes = 0;
+  std::size_t max_bytes = 0;
+  /// The plan's memory: what is there once, and then what each lane has.
+  std::size_t arena_bytes = 0;
+  std::size_t lane_bytes = 0;
+  detail::Arena arena;
+  /// By tensor: where to write (null for a constant), and where to read.
+  std::vector<std::byte*> writable;
+  std::vector<const std::byte*> readable;
+  /// By tensor: whether each lane has its own, of `block` samples.
+  std::vector<bool> per_lane;
+};
+
+}  // namespace octet

@@ -1,0 +1,230 @@
+// What users see of an interpreter's tensors: details, bytes, and labels from floats.
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/quant/byte_codes.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/runtime/interpreter_impl.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace octet {
+namespace {
+
+template <class T>
+std::int32_t argmax(const std::byte* values, std::size_t count) {
+  const auto* first = reinterpret_cast<const T*>(values);
+  return static_cast<std::int32_t>(std::max_element(first, first + count) - first);
+}
+
+std::int32_t checked(const std::vector<std::int32_t>& indices, std::size_t i,
+                     std::string_view role) {
+  if (i >= indices.size()) {
+    throw InvalidArgument(
+        fmt::format("Interpreter: {} {} outside the {} of the model", role, i, indices.size()));
+  }
+  return indices[i];
+}
+
+void check_type(const ModelTensor& tensor, DType requested) {
+  if (tensor.dtype != requested) {
+    throw InvalidArgument(fmt::format("Interpreter: tensor '{}' is {}, not {}", tensor.name,
+                                      to_string(tensor.dtype), to_string(requested)));
+  }
+}
+
+}  // namespace
+
+TensorDetails tensor_details(const IntegerModel& model, std::int32_t index) {
+  if (index < 0 || static_cast<std::size_t>(index) >= model.tensors.size()) {
+    throw InvalidArgument(fmt::format("tensor_details: index {} outside the {} tensors", index,
+                                      model.tensors.size()));
+  }
+  const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(index)];
+  const QuantParams& q = tensor.quantization;
+  TensorDetails details;
+  details.name = tensor.name;
+  details.index = index;
+  details.shape = tensor.shape;
+  details.shape_signature = tensor.shape_signature.empty() ? tensor.shape : tensor.shape_signature;
+  details.dtype = tensor.dtype;
+  if (!tensor.is_quantized()) return details;
+  if (!q.per_channel()) details.quantization = {q.scale(), q.zero_point()};
+  details.quantization_parameters = {q.scales, q.zero_points, q.quantized_dimension};
+  return details;
+}
+
+TensorDetails Interpreter::Impl::details(std::int32_t index) const {
+  TensorDetails result = tensor_details(*model, index);
+  if (batched[at(index)] && !result.shape.empty()) {
+    result.shape[0] *= static_cast<std::int32_t>(batch);
+  }
+  return result;
+}
+
+std::vector<TensorDetails> Interpreter::Impl::details(
+    const std::vector<std::int32_t>& indices) const {
+  std::vector<TensorDetails> result;
+  result.reserve(indices.size());
+  for (const std::int32_t index : indices) result.push_back(details(index));
+  return result;
+}
+
+std::vector<TensorDetails> Interpreter::get_input_details() const {
+  return impl_->details(model().inputs);
+}
+
+std::vector<TensorDetails> Interpreter::get_output_details() const {
+  return impl_->details(model().outputs);
+}
+
+std::vector<TensorDetails> Interpreter::get_tensor_details() const {
+  std::vector<std::int32_t> named;
+  for (std::size_t i = 0; i < model().tensors.size(); ++i) {
+    if (!model().tensors[i].name.empty()) named.push_back(static_cast<std::int32_t>(i));
+  }
+  return impl_->details(named);
+}
+
+std::span<std::byte> Interpreter::input_bytes(std::size_t i) {
+  const std::int32_t index = checked(model().inputs, i, "input");
+  return {impl_->writable[Impl::at(index)], impl_->bytes_of(index)};
+}
+
+std::span<const std::byte> Interpreter::output_bytes(std::size_t i) const {
+  return tensor_bytes(checked(model().outputs, i, "output"));
+}
+
+std::span<std::byte> Interpreter::typed_input(std::size_t i, DType requested) {
+  check_type(model().tensors[Impl::at(checked(model().inputs, i, "input"))], requested);
+  return input_bytes(i);
+}
+
+std::span<const std::byte> Interpreter::typed_output(std::size_t i, DType requested) const {
+  check_type(model().tensors[Impl::at(checked(model().outputs, i, "output"))], requested);
+  return output_bytes(i);
+}
+
+std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index) const {
+  if (index < 0 || Impl::at(index) >= model().tensors.size()) {
+    throw InvalidArgument(fmt::format("tensor_bytes: index {} outside the {} tensors", index,
+                                      model().tensors.size()));
+  }
+  const auto contains = [index](const std::vector<std::int32_t>& list) {
+    return std::find(list.begin(), list.end(), index) != list.end();
+  };
+  const ModelTensor& tensor = model().tensors[Impl::at(index)];
+  if (!tensor.is_constant()) {
+    const bool kept = impl_->options.keep_tensors && impl_->computed[Impl::at(index)];
+    if (!kept && !contains(model().inputs) && !contains(model().outputs)) {
+      throw InvalidArgument(
+          fmt::format("tensor_bytes: tensor {} '{}' is not kept; set keep_tensors to read "
+                      "intermediate tensors",
+                      index, tensor.name));
+    }
+  }
+  return {impl_->readable[Impl::at(index)], impl_->bytes_of(index)};
+}
+
+template <class Code>
+void Interpreter::Impl::quantize_input(std::span<const float> values, const ModelTensor& tensor,
+                                       Code* to) const {
+  const auto size = static_cast<std::size_t>(tensor.size());
+  const RoundMode mode = quantize_mode(rounding);
+  const QuantParams params = detail::stored_params(tensor);
+  if (!params.per_channel()) {
+    quantize(values, params, std::span(to, values.size()), mode);
+    return;
+  }
+  const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
+  for (std::size_t i = 0; i < values.size(); i += size) {
+    quantize(values.subspan(i, size), shape, params, std::span(to + i, size), mode);
+  }
+}
+
+void Interpreter::Impl::set_input(std::span<const float> values) {
+  const std::int32_t index = model->inputs[0];
+  const ModelTensor& tensor = model->tensors[at(index)];
+  std::byte* to = writable[at(index)];
+  if (tensor.dtype == DType::float32) {
+    std::memcpy(to, values.data(), values.size_bytes());
+  } else if (tensor.is_quantized() && tensor.dtype == DType::int8) {
+    quantize_input(values, tensor, reinterpret_cast<std::int8_t*>(to));
+  } else if (tensor.is_quantized() && tensor.dtype == DType::uint8) {
+    quantize_input(values, tensor, reinterpret_cast<std::uint8_t*>(to));
+  } else {
+    throw InvalidArgument(fmt::format("predict: input '{}' of {} takes no floats", tensor.name,
+                                      to_string(tensor.dtype)));
+  }
+}
+
+std::int32_t Interpreter::Impl::label(Index sample) const {
+  const std::int32_t index = model->outputs[0];
+  const ModelTensor& tensor = model->tensors[at(index)];
+  const auto count = static_cast<std::size_t>(tensor.size());
+  const std::size_t first = batched[at(index)] ? static_cast<std::size_t>(sample) * count : 0;
+  const std::byte* from = readable[at(index)] + first * size_of(tensor.dtype);
+  switch (tensor.dtype) {
+    case DType::float32:
+      return argmax<float>(from, count);
+    case DType::int8:
+      return argmax<std::int8_t>(from, count);
+    case DType::uint8:
+      return argmax<std::uint8_t>(from, count);
+    default:
+      throw InvalidArgument(fmt::format("predict: output '{}' of {} gives no classes", tensor.name,
+                                        to_string(tensor.dtype)));
+  }
+}
+
+std::vector<std::int32_t> Interpreter::Impl::labels_of(
+    std::size_t size, FunctionRef<void(std::size_t begin, std::size_t end)> set) {
+  const auto of_sample = static_cast<std::size_t>(model->tensors[at(model->inputs[0])].size());
+  if (model->inputs.size() != 1 || size % of_sample != 0) {
+    throw InvalidArgument(
+        fmt::format("predict: expected one input and samples of {} values, found {} inputs and {} "
+                    "values",
+                    of_sample, model->inputs.size(), size));
+  }
+  std::vector<std::int32_t> labels;
+  labels.reserve(size / of_sample);
+  const std::size_t per_batch = static_cast<std::size_t>(batch) * of_sample;
+  for (std::size_t begin = 0; begin < size; begin += per_batch) {
+    const std::size_t end = std::min(begin + per_batch, size);
+    set(begin, end);
+    invoke();
+    for (std::size_t i = 0; i < (end - begin) / of_sample; ++i) {
+      labels.push_back(label(static_cast<Index>(i)));
+    }
+  }
+  return labels;
+}
+
+std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
+  return impl_->labels_of(values.size(), [&](std::size_t begin, std::size_t end) {
+    impl_->set_input(values.subspan(begin, end - begin));
+  });
+}
+
+std::vector<std::int32_t> Interpreter::predict_bytes(std::span<const std::uint8_t> bytes) {
+  const std::int32_t index = checked(model().inputs, 0, "input");
+  const ModelTensor& tensor = model().tensors[Impl::at(index)];
+  if (tensor.dtype == DType::int8 && tensor.is_quantized() && !tensor.quantization.per_channel()) {
+    const ByteCodes codes(detail::stored_params(tensor), quantize_mode(rounding()));
+    auto* to = reinterpret_cast<std::int8_t*>(impl_->writable[Impl::at(index)]);
+    return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+      const auto rows = bytes.subspan(begin, end - begin);
+      codes.run(rows, std::span(to, rows.size()));
+    });
+  }
+  std::vector<float> reals;
+  return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+    reals.resize(end - begin);
+    octet::kernels().passes.bytes_to_unit(bytes.data() + begin, reals.size(), reals.data());
+    impl_->set_input(reals);
+  });
+}
+
+}  // namespace octet

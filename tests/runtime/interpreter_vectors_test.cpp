@@ -1,0 +1,193 @@
+// The numbers of the upstream unit tests, through the interpreter, where they are an operator.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/tests/core/quant/vectors.h>
+#include <octet/tests/runtime/models.h>
+
+#include <array>
+
+namespace octet::test {
+namespace {
+
+DType dtype_named(const std::string& name) {
+  for (const DType dtype : {DType::int8, DType::uint8, DType::int16, DType::int32}) {
+    if (name == to_string(dtype)) return dtype;
+  }
+  throw std::runtime_error("unknown type " + name);
+}
+
+std::vector<std::int32_t> shape32(const nlohmann::json& tensor) {
+  const auto wide = shape_of(tensor);
+  return {wide.begin(), wide.end()};
+}
+
+template <class T>
+void put(Interpreter& interpreter, const nlohmann::json& data) {
+  const auto values = integers<T>(data);
+  const auto input = interpreter.input<T>();
+  ASSERT_EQ(input.size(), values.size());
+  std::copy(values.begin(), values.end(), input.begin());
+}
+
+void put_codes(Interpreter& interpreter, const nlohmann::json& data) {
+  switch (interpreter.get_input_details()[0].dtype) {
+    case DType::int8:
+      return put<std::int8_t>(interpreter, data);
+    case DType::uint8:
+      return put<std::uint8_t>(interpreter, data);
+    default:
+      return put<std::int16_t>(interpreter, data);
+  }
+}
+
+std::vector<std::int32_t> codes_of(Interpreter& interpreter) {
+  const auto copy = [&]<class T>(T) {
+    const auto output = interpreter.output<T>();
+    return std::vector<std::int32_t>(output.begin(), output.end());
+  };
+  switch (interpreter.get_output_details()[0].dtype) {
+    case DType::int8:
+      return copy(std::int8_t{});
+    case DType::uint8:
+      return copy(std::uint8_t{});
+    default:
+      return copy(std::int16_t{});
+  }
+}
+
+void expect_codes(Interpreter& interpreter, const Vector& v) {
+  const auto got = codes_of(interpreter);
+  if (v.expected.contains("data")) return expect_close(got, v.expected.at("data"), v);
+  std::vector<float> real(got.size());
+  const auto details = interpreter.get_output_details()[0];
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    real[i] = static_cast<float>(got[i] - details.quantization.second) * details.quantization.first;
+  }
+  expect_close(std::span<const float>(real), v.expected.at("dequantized"), v);
+}
+
+ModelTensor per_tensor(const Vector& v, const std::string& side, const nlohmann::json& tensor,
+                       DType dtype = DType::int8) {
+  return {side,
+          dtype,
+          shape32(tensor),
+          {},
+          quant(v.params.at(side + "_scale"), v.params.at(side + "_zero_point"), dtype),
+          {}};
+}
+
+ModelTensor codes_tensor(const Vector& v, DType dtype) {
+  const auto [lo, hi] = code_limits(dtype);
+  return {"codes",
+          dtype,
+          shape32(v.input),
+          {},
+          {floats(v.params.at("scales")), integers<std::int32_t>(v.params.at("zero_points")),
+           v.params.at("quantized_dimension"), lo, hi},
+          {}};
+}
+
+void run_fully_connected(const Vector& v) {
+  ModelBuilder b;
+  b.model.inputs = {b.add(per_tensor(v, "input", v.input.at("x")))};
+  const auto w_scales = floats(v.params.at("weight_scales"));
+  QuantParams weights{w_scales,
+                      std::vector<std::int32_t>(w_scales.size(), v.params.at("weight_zero_point")),
+                      v.params.at("quantized_dimension"), -128, 127};
+  const float in_scale = v.params.at("input_scale");
+  QuantParams bias{{}, std::vector<std::int32_t>(w_scales.size()), 0, 0, 0};
+  for (const float scale : w_scales) bias.scales.push_back(in_scale * scale);
+  const auto weight_shape = shape32(v.input.at("weights"));
+  const std::int32_t w =
+      b.constant("w", weight_shape, DType::int8,
+                 integers<std::int8_t>(v.input.at("weights").at("data")), weights);
+  const std::int32_t z = b.constant("b", {weight_shape[0]}, DType::int32,
+                                    integers<std::int32_t>(v.input.at("bias").at("data")), bias);
+  b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
+  Operator& op = b.op(OpCode::fully_connected, {0, w, z}, b.model.outputs[0]);
+  op.keep_num_dims = v.params.at("keep_num_dims");
+  const std::string activation = v.params.at("activation");
+  op.activation = activation == "relu" ? FusedActivation::relu : FusedActivation::none;
+  ASSERT_EQ(activation, to_string(op.activation));
+
+  Interpreter interpreter(b.model, {.rounding = Rounding::double_rounding});
+  put_codes(interpreter, v.input.at("x").at("data"));
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
+void run_unary(const Vector& v, OpCode code) {
+  const nlohmann::json& x = v.input.at("x");
+  IntegerModel model =
+      make_unary(code, per_tensor(v, "input", x), per_tensor(v, "output", v.expected));
+  if (code == OpCode::softmax) model.operators[0].beta = v.params.at("beta");
+  Interpreter interpreter(model, {.rounding = Rounding::double_rounding});
+  put_codes(interpreter, x.at("data"));
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
+void run_requantize(const Vector& v) {
+  const DType from = dtype_named(v.params.at("input_type"));
+  const DType to = dtype_named(v.params.at("output_type"));
+  const IntegerModel model = make_unary(OpCode::quantize, per_tensor(v, "input", v.input, from),
+                                        per_tensor(v, "output", v.input, to));
+  if (size_of(from) > 1 || size_of(to) > 1) {
+    EXPECT_THROW(Interpreter{model}, FormatError);
+    return;
+  }
+  Interpreter interpreter(model, {.rounding = Rounding::double_rounding});
+  put_codes(interpreter, v.input.at("data"));
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
+void run_quantize(const Vector& v) {
+  const ModelTensor real{"real", DType::float32, shape32(v.input), {}, {}, {}};
+  Interpreter interpreter(
+      make_unary(OpCode::quantize, real, codes_tensor(v, dtype_named(v.params.at("type")))),
+      {.rounding = Rounding::double_rounding});
+  const auto x = floats(v.input.at("data"));
+  std::copy(x.begin(), x.end(), interpreter.input<float>().begin());
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
+void run_dequantize(const Vector& v) {
+  const ModelTensor real{"real", DType::float32, shape32(v.input), {}, {}, {}};
+  Interpreter interpreter(
+      make_unary(OpCode::dequantize, codes_tensor(v, dtype_named(v.params.at("type"))), real));
+  put_codes(interpreter, v.input.at("data"));
+  interpreter.invoke();
+  expect_close(interpreter.output<float>(), v.expected.at("data"), v);
+}
+
+class OperatorVector : public ::testing::TestWithParam<Vector> {};
+
+TEST_P(OperatorVector, AgreesThroughTheInterpreter) {
+  const Vector& v = GetParam();
+  SCOPED_TRACE(v.source);
+  if (v.op == "fully_connected") return run_fully_connected(v);
+  if (v.op == "softmax") return run_unary(v, OpCode::softmax);
+  if (v.op == "relu") return run_unary(v, OpCode::relu);
+  if (v.op == "relu6") return run_unary(v, OpCode::relu6);
+  if (v.op == "relu_n1_to_1") return run_unary(v, OpCode::relu_n1_to_1);
+  if (v.op == "requantize") return run_requantize(v);
+  if (v.op == "quantize") return run_quantize(v);
+  run_dequantize(v);
+}
+
+const std::array<std::string, 8> kOperators{"dequantize", "fully_connected", "quantize",
+                                            "relu",       "relu6",           "relu_n1_to_1",
+                                            "requantize", "softmax"};
+
+INSTANTIATE_TEST_SUITE_P(All, OperatorVector, ::testing::ValuesIn(vectors_of(kOperators)),
+                         [](const auto& test) { return test_name(test.param); });
+
+TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 41U); }
+
+}  // namespace
+}  // namespace octet::test

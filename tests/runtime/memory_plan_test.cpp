@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+#include <octet/runtime/memory_plan.h>
+#include <octet/tests/runtime/models.h>
+
+namespace octet::test {
+namespace {
+
+using detail::MemoryUse;
+
+TEST(MemoryPlan, ReusesMemoryOfWhatIsNoLongerInUse) {
+  // A chain: each step reads the one before. Two blocks are alive at a time.
+  const std::vector<MemoryUse> chain{{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
+  EXPECT_EQ(detail::plan_memory(chain).total_bytes, 2048U);
+}
+
+TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(detail::plan_memory({}).total_bytes, 0U); }
+
+TEST(MemoryPlan, BlocksInUseTogetherNeverOverlap) {
+  Draw draw(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<MemoryUse> uses;
+    std::size_t sum = 0;
+    for (int i = draw.between(1, 20); i > 0; --i) {
+      const std::int32_t first = draw.between(-1, 10);
+      uses.push_back(
+          {static_cast<std::size_t>(draw.between(0, 500)), first, first + draw.between(0, 5)});
+      sum += (uses.back().bytes + 63) / 64 * 64;
+    }
+    const auto plan = detail::plan_memory(uses);
+    EXPECT_LE(plan.total_bytes, sum);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      EXPECT_EQ(plan.offsets[i] % 64, 0U);
+      EXPECT_LE(plan.offsets[i] + uses[i].bytes, plan.total_bytes);
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool together = uses[i].first <= uses[j].last && uses[j].first <= uses[i].last;
+        const bool apart = plan.offsets[i] + uses[i].bytes <= plan.offsets[j] ||
+                           plan.offsets[j] + uses[j].bytes <= plan.offsets[i];
+        EXPECT_TRUE(!together || apart) << "round " << round;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
