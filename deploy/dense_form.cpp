@@ -60,7 +60,8 @@ class Convolver {
     const std::int32_t flat = op.outputs[0];
     const std::int32_t output = is_read_flat(flat) ? add_image(flat, units) : flat;
     if (output == flat) make_image(tensor(flat), units);
-    builder_.op(OpCode::conv_2d, {input, weights, bias}, output).activation = op.activation;
+    builder_.op(OpCode::conv_2d, {input, weights, bias}, output,
+                Conv2DAttributes{.activation = op.activation()});
     images_[flat] = output;
     if (output != flat) reshape(output, flat);
   }

@@ -142,8 +142,8 @@ class Lowering {
       operands.push_back(builder_.constant(dense.name() + "/bias", DType::int32, {units},
                                            std::span<const std::int32_t>(codes.bias), bias));
     }
-    builder_.op(OpCode::fully_connected, operands, output).activation =
-        fused_activation(dense.activation());
+    builder_.op(OpCode::fully_connected, operands, output,
+                FullyConnectedAttributes{.activation = fused_activation(dense.activation())});
     current_ = output;
   }
 

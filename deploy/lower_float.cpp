@@ -26,8 +26,8 @@ std::int32_t add_dense(ModelBuilder& builder, const Dense& dense, std::int32_t i
   const bool separate = quantizes_before(dense.activation());
   const std::int32_t output = builder.activation(separate ? dense.name() + "/linear" : dense.name(),
                                                  DType::float32, dense.output_shape());
-  builder.op(OpCode::fully_connected, operands, output).activation =
-      fused_activation(dense.activation());
+  builder.op(OpCode::fully_connected, operands, output,
+             FullyConnectedAttributes{.activation = fused_activation(dense.activation())});
   return output;
 }
 

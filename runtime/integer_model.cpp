@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/runtime/integer_model.h>
-#include <octet/runtime/operator_rules.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <cmath>
 #include <limits>
@@ -194,34 +194,6 @@ std::string_view to_string(DType dtype) {
   return "unknown";
 }
 
-std::string_view to_string(OpCode code) {
-  switch (code) {
-    case OpCode::conv_2d:
-      return "CONV_2D";
-    case OpCode::dequantize:
-      return "DEQUANTIZE";
-    case OpCode::fully_connected:
-      return "FULLY_CONNECTED";
-    case OpCode::logistic:
-      return "LOGISTIC";
-    case OpCode::relu:
-      return "RELU";
-    case OpCode::relu_n1_to_1:
-      return "RELU_N1_TO_1";
-    case OpCode::relu6:
-      return "RELU6";
-    case OpCode::reshape:
-      return "RESHAPE";
-    case OpCode::softmax:
-      return "SOFTMAX";
-    case OpCode::tanh:
-      return "TANH";
-    case OpCode::quantize:
-      return "QUANTIZE";
-  }
-  return "unknown";
-}
-
 std::int64_t ModelTensor::size() const {
   // Every extent is below 2^31, so one product of two checked factors cannot overflow 64 bits.
   std::int64_t count = 1;
@@ -248,6 +220,17 @@ void IntegerModel::validate() const {
   for (const std::int32_t input : inputs) available.add_input(input);
   for (std::size_t i = 0; i < operators.size(); ++i) available.run(i);
   for (const std::int32_t output : outputs) available.read(output, "model output");
+}
+
+Rounding rounding_of(const IntegerModel& model) {
+  constexpr std::string_view kKey = "octet.rounding";
+  const auto entry = model.metadata.find(std::string(kKey));
+  if (entry == model.metadata.end()) return Rounding::fp32;
+  try {
+    return parse_rounding(entry->second);
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("metadata '{}': {}", kKey, error.what()));
+  }
 }
 
 }  // namespace octet

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/runtime/operator.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,24 +31,6 @@ std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
 /// "float32", "int8", ...: numpy's names.
 std::string_view to_string(DType dtype);
 
-/// Operators, numbered as in a .tflite file.
-enum class OpCode : std::int32_t {
-  conv_2d = 3,  ///< of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis
-  dequantize = 6,
-  fully_connected = 9,
-  logistic = 14,
-  relu = 19,
-  relu_n1_to_1 = 20,
-  relu6 = 21,
-  reshape = 22,
-  softmax = 25,
-  tanh = 28,
-  quantize = 114
-};
-
-/// "FULLY_CONNECTED", ...
-std::string_view to_string(OpCode code);
-
 /// One tensor of an IntegerModel: a constant where it has data, else computed or an input.
 struct ModelTensor {
   std::string name;
@@ -67,23 +50,6 @@ struct ModelTensor {
   std::int64_t size() const;
 };
 
-/// One operator: reads `inputs`, writes `outputs` (indices of tensors; -1 for an absent input).
-struct Operator {
-  OpCode code = OpCode::fully_connected;
-  /// The version that the file said; files are written with the lowest that suffices.
-  int version = 1;
-  std::vector<std::int32_t> inputs;
-  std::vector<std::int32_t> outputs;
-  /// FULLY_CONNECTED and CONV_2D only.
-  FusedActivation activation = FusedActivation::none;
-  /// FULLY_CONNECTED only.
-  bool keep_num_dims = false;
-  /// SOFTMAX only.
-  float beta = 1.0F;
-  /// RESHAPE only, where the shape is no second input; empty: the output's shape.
-  std::vector<std::int32_t> new_shape;
-};
-
 /// A network in integers: what is interpreted, and what every export writes. lower() makes one from
 /// a trained model, read_tflite() from a file.
 struct IntegerModel {
@@ -99,8 +65,12 @@ struct IntegerModel {
 
   /// Throws FormatError that names the tensor or operator at fault: an index outside, a shape whose
   /// size does not fit its data, an operand of a type or shape that its operator does not take,
-  /// a value read before it is written.
+  /// attributes of another operator, a value read before it is written.
   void validate() const;
 };
+
+/// The contract that the model's metadata "octet.rounding" names; fp32 where there is none. Throws
+/// FormatError for another name.
+Rounding rounding_of(const IntegerModel& model);
 
 }  // namespace octet

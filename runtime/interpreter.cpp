@@ -2,20 +2,20 @@
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/interpreter_impl.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 namespace octet {
 namespace {
 
-constexpr std::string_view kRoundingKey = "octet.rounding";
 constexpr std::size_t kMaxTensorBytes = (std::size_t{1} << 31U) - 1;
 constexpr std::size_t kUsualMaxBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxBytesPerConstant = 16;
+constexpr std::size_t kMostPlannedInputs = 64;
 constexpr Index kLeastBlock = 32;
 constexpr Index kMostBlock = 384;
 /// A tensor of a block takes no more than that, where it is not of fewer than kLeastBlock samples.
@@ -28,30 +28,6 @@ detail::Arena make_arena(std::size_t bytes) {
   return arena;
 }
 
-/// An upper bound of what the kernel of `op` keeps: weights packed in whole panels or as floats,
-/// and a few numbers per unit. Operators may share weights, but each packs its own.
-std::size_t kept_bytes(const IntegerModel& model, const Operator& op) {
-  constexpr std::size_t kPanel = 32;
-  constexpr std::size_t kGroup = 4;
-  constexpr std::size_t kBytesPerUnit = 32;
-  if (op.code != OpCode::fully_connected && op.code != OpCode::conv_2d) return 0;
-  const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
-  const auto units = static_cast<std::size_t>(weights.shape[0]);
-  const auto depth = static_cast<std::size_t>(weights.shape.back());
-  return size_of(weights.dtype) * (units + kPanel) * (depth + kGroup) + kBytesPerUnit * units;
-}
-
-Rounding choose_rounding(const IntegerModel& model, const InterpreterOptions& options) {
-  if (options.rounding) return *options.rounding;
-  const auto entry = model.metadata.find(std::string(kRoundingKey));
-  if (entry == model.metadata.end()) return Rounding::fp32;
-  try {
-    return parse_rounding(entry->second);
-  } catch (const InvalidArgument& error) {
-    throw FormatError(fmt::format("metadata '{}': {}", kRoundingKey, error.what()));
-  }
-}
-
 }  // namespace
 
 Interpreter::Impl::Impl(std::shared_ptr<const IntegerModel> source,
@@ -59,56 +35,42 @@ Interpreter::Impl::Impl(std::shared_ptr<const IntegerModel> source,
     : model(std::move(source)), options(wanted) {
   if (!model) throw InvalidArgument("Interpreter: expected a model, found a null pointer");
   model->validate();
-  rounding = choose_rounding(*model, options);
-  find_batched();
-  count_constants();
+  rounding = options.rounding ? *options.rounding : rounding_of(*model);
+  mark_tensors();
   make_kernels();
   plan(options.batch);
 }
 
-void Interpreter::Impl::find_batched() {
-  computed.assign(model->tensors.size(), false);
-  batched.assign(model->tensors.size(), false);
-  for (const std::int32_t i : model->inputs) computed[at(i)] = batched[at(i)] = true;
-  for (const Operator& op : model->operators) {
-    computed[at(op.outputs[0])] = true;
-    batched[at(op.outputs[0])] = batched[at(op.inputs[0])];
-  }
+void Interpreter::Impl::mark_tensors() {
+  const std::size_t count = model->tensors.size();
+  batched = detail::find_batched(*model);
+  for (auto* marks : {&computed, &is_input, &is_output}) marks->assign(count, false);
+  for (const std::int32_t i : model->inputs) computed[at(i)] = is_input[at(i)] = true;
+  for (const std::int32_t i : model->outputs) is_output[at(i)] = true;
+  for (const Operator& op : model->operators) computed[at(op.outputs[0])] = true;
 }
 
-void Interpreter::Impl::count_constants() {
+void Interpreter::Impl::make_kernels() {
   std::size_t constants = 0;
   for (const ModelTensor& tensor : model->tensors) constants += tensor.data.size();
   max_bytes =
       options.max_bytes.value_or(std::max(kUsualMaxBytes, kMaxBytesPerConstant * constants));
-  for (const Operator& op : model->operators) kernel_bytes += kept_bytes(*model, op);
+  // Before any of it is allocated.
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < model->operators.size(); ++i) {
+    const std::size_t bytes = detail::kernel_bytes({*model, model->operators[i]});
+    kernel_bytes += bytes;
+    if (bytes <= most) continue;
+    most = bytes;
+    longest = i;
+  }
   if (kernel_bytes > max_bytes) {
     throw InvalidArgument(
         fmt::format("Interpreter: the weights of {} operators need {} bytes, "
                     "more than the {} that are allowed",
                     model->operators.size(), kernel_bytes, max_bytes));
   }
-}
-
-void Interpreter::Impl::make_kernels() {
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < model->operators.size(); ++i) {
-    const Operator& op = model->operators[i];
-    if (const std::size_t kept = kept_bytes(*model, op); kept > most) {
-      most = kept;
-      longest = i;
-    }
-    try {
-      kernels.push_back(detail::make_kernel({*model, op, rounding}));
-    } catch (const Error& error) {
-      throw FormatError(fmt::format("operator {} ({}): {}", i, to_string(op.code), error.what()));
-    }
-  }
-}
-
-std::size_t Interpreter::Impl::sample_bytes(std::int32_t index) const {
-  const ModelTensor& tensor = model->tensors[at(index)];
-  return static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+  kernels = detail::make_kernels(*model, rounding);
 }
 
 /// Cuts the batch into blocks whose tensors stay in the second-level cache from operator to
@@ -151,10 +113,16 @@ std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses(bool of_lane) cons
     uses[at(i)].last = std::max(uses[at(i)].last, step);
   };
   for (const std::int32_t i : model->inputs) begin(i, -1);
+  // Many inputs are not worth a search for the places that they leave.
+  if (model->inputs.size() > kMostPlannedInputs) {
+    for (const std::int32_t i : model->inputs) extend(i, last_step);
+  }
   for (std::size_t i = 0; i < model->operators.size(); ++i) {
     const Operator& op = model->operators[i];
     const auto step = static_cast<std::ptrdiff_t>(i);
-    extend(op.inputs[0], step);
+    for (const std::int32_t input : op.inputs) {
+      if (input != -1) extend(input, step);
+    }
     begin(op.outputs[0], step);
   }
   for (const std::int32_t i : model->outputs) extend(i, last_step);
@@ -178,7 +146,7 @@ void Interpreter::Impl::check_memory(Index new_batch) const {
 std::size_t Interpreter::Impl::thread_bytes() const {
   std::size_t most = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const bool on_samples = batched[at(model->operators[i].inputs[0])];
+    const bool on_samples = batched[at(model->operators[i].outputs[0])];
     most = std::max(most, kernels[i]->thread_bytes(on_samples ? block : 1));
   }
   return most * static_cast<std::size_t>(num_threads());
@@ -255,16 +223,14 @@ std::span<const std::byte> Interpreter::Impl::read_after(Index first) const {
 void Interpreter::Impl::run_operators(bool on_samples, Index first, Index count, std::size_t lane) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
-    const std::int32_t in = op.inputs[0];
     const std::int32_t out = op.outputs[0];
-    if (batched[at(in)] != on_samples) continue;
-    const std::byte* from = readable[at(in)] + offset(in, first, lane);
-    std::byte* to = writable[at(out)] + offset(out, first, lane);
-    if (on_samples && i == longest) {
-      kernels[i]->run_fetching(count, from, to, read_after(first));
-    } else {
-      kernels[i]->run(count, from, to);
-    }
+    if (batched[at(out)] != on_samples) continue;
+    detail::KernelArguments arguments{.samples = count,
+                                      .output = writable[at(out)] + offset(out, first, lane)};
+    if (on_samples && i == longest) arguments.prefetch = read_after(first);
+    detail::run_kernel(*kernels[i], {*model, op}, batched, arguments, [&](std::int32_t tensor) {
+      return readable[at(tensor)] + offset(tensor, first, lane);
+    });
   }
 }
 

@@ -24,8 +24,8 @@ using Arena = std::unique_ptr<std::byte[], FreeArena>;
 struct Interpreter::Impl {
   Impl(std::shared_ptr<const IntegerModel> source, const InterpreterOptions& wanted);
 
-  void find_batched();
-  void count_constants();
+  void mark_tensors();
+  /// Throws InvalidArgument before it allocates more than max_bytes.
   void make_kernels();
   void plan(Index new_batch);
   void check_memory(Index new_batch) const;
@@ -44,7 +44,9 @@ struct Interpreter::Impl {
   std::size_t offset(std::int32_t tensor, Index first, std::size_t lane) const;
 
   Index samples_of(std::int32_t tensor) const { return batched[at(tensor)] ? batch : 1; }
-  std::size_t sample_bytes(std::int32_t index) const;
+  std::size_t sample_bytes(std::int32_t index) const {
+    return detail::sample_bytes(model->tensors[at(index)]);
+  }
   std::size_t bytes_of(std::int32_t index) const {
     return static_cast<std::size_t>(samples_of(index)) * sample_bytes(index);
   }
@@ -75,6 +77,8 @@ struct Interpreter::Impl {
   /// per sample (what constants alone give comes once).
   std::vector<bool> computed;
   std::vector<bool> batched;
+  std::vector<bool> is_input;
+  std::vector<bool> is_output;
   std::vector<std::unique_ptr<detail::Kernel>> kernels;
   /// The operator with the most weights: the longest to run.
   std::size_t longest = 0;

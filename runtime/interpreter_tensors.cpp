@@ -112,13 +112,10 @@ std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index) const {
     throw InvalidArgument(fmt::format("tensor_bytes: index {} outside the {} tensors", index,
                                       model().tensors.size()));
   }
-  const auto contains = [index](const std::vector<std::int32_t>& list) {
-    return std::find(list.begin(), list.end(), index) != list.end();
-  };
   const ModelTensor& tensor = model().tensors[Impl::at(index)];
   if (!tensor.is_constant()) {
     const bool kept = impl_->options.keep_tensors && impl_->computed[Impl::at(index)];
-    if (!kept && !contains(model().inputs) && !contains(model().outputs)) {
+    if (!kept && !impl_->is_input[Impl::at(index)] && !impl_->is_output[Impl::at(index)]) {
       throw InvalidArgument(
           fmt::format("tensor_bytes: tensor {} '{}' is not kept; set keep_tensors to read "
                       "intermediate tensors",

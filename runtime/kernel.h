@@ -3,15 +3,46 @@
 #include <octet/core/quant/round.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/core/shape.h>
-#include <octet/runtime/integer_model.h>
+#include <octet/runtime/operators/operands.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace octet::detail {
+
+/// The most operands of any operator.
+inline constexpr std::size_t kMostInputs = 16;
+
+/// An operand of a running kernel.
+struct KernelInput {
+  /// The first sample; null where the operand is absent.
+  const std::byte* data = nullptr;
+  /// Bytes from one sample to the next; 0 where all samples read the same, as of a constant.
+  std::size_t stride = 0;
+};
+
+/// What a kernel runs on.
+struct KernelArguments {
+  /// Samples of the model's own shapes, laid end to end.
+  Index samples = 1;
+  /// One for each input of the operator.
+  std::span<const KernelInput> inputs{};
+  std::byte* output = nullptr;
+  /// Memory that will be read next: a kernel may fetch it into a cache.
+  std::span<const std::byte> prefetch{};
+
+  template <class T>
+  const T* input(std::size_t i = 0) const {
+    return reinterpret_cast<const T*>(inputs[i].data);
+  }
+  template <class T>
+  T* to() const {
+    return reinterpret_cast<T*>(output);
+  }
+};
 
 /// An operator made ready to run: constants packed, factors computed, nothing left to check.
 class Kernel {
@@ -21,46 +52,31 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
+  /// Bytes that the kernel keeps of its constants; at most what the operator's definition says
+  /// before the kernel is made.
+  virtual std::size_t bytes() const { return 0; }
   /// Bytes that each thread keeps at most for run() of so many samples.
   virtual std::size_t thread_bytes(Index /*samples*/) const { return 0; }
 
-  /// Computes `samples` samples of the model's own shapes, laid end to end. Does not throw, and
-  /// allocates only what a thread keeps for the next call.
-  virtual void run(Index samples, const std::byte* in, std::byte* out) const = 0;
-  /// The same, while it fetches `soon`, which will be read next, into a cache where it can.
-  virtual void run_fetching(Index samples, const std::byte* in, std::byte* out,
-                            std::span<const std::byte> soon) const {
-    static_cast<void>(soon);
-    run(samples, in, out);
-  }
+  /// Computes the output of every sample. Does not throw, and allocates only what a thread keeps
+  /// for the next call.
+  virtual void run(const KernelArguments& arguments) const = 0;
 };
 
-/// An operator of a validated model and its operands.
-struct KernelSource {
-  const IntegerModel& model;
-  const Operator& op;
+/// An operator of a validated model, and the contract to compute by.
+struct KernelSource : Operands {
   Rounding rounding;
 
-  const ModelTensor& operand(std::size_t i) const {
-    return model.tensors[static_cast<std::size_t>(op.inputs[i])];
-  }
-  const ModelTensor& input() const { return operand(0); }
-  const ModelTensor& output() const {
-    return model.tensors[static_cast<std::size_t>(op.outputs[0])];
-  }
-  bool has_operand(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
+  KernelSource(const IntegerModel& of_model, const Operator& of_op, Rounding by)
+      : Operands(of_model, of_op), rounding(by) {}
 };
 
 /// A tensor's quantization with the limits of its stored type: a file knows no narrower ones, and
 /// a model gives the same numbers before and after it was a file.
 QuantParams stored_params(const ModelTensor& tensor);
 
-/// The activation that an operator code or a fused activation names, as a clamp.
-FusedActivation activation_of(OpCode code);
-
-/// What an operator on single bytes (RELU, LOGISTIC, QUANTIZE of codes, ...) makes of each, by the
-/// code's bits.
-std::array<std::uint8_t, 256> byte_table(const KernelSource& source);
+/// Bytes of one sample of a tensor.
+std::size_t sample_bytes(const ModelTensor& tensor);
 
 /// Elements of one chunk of an elementwise parallel loop, and rows of one of a loop over rows.
 inline constexpr std::size_t kElementsPerChunk = 16384;
@@ -69,12 +85,26 @@ inline constexpr std::size_t kRowsPerChunk = 32;
 /// The kernel of any operator. Throws Octet's errors where factors are out of bounds.
 std::unique_ptr<Kernel> make_kernel(const KernelSource& source);
 
-// Families, each in its own file.
-std::unique_ptr<Kernel> make_fully_connected(const KernelSource& source);
-std::unique_ptr<Kernel> make_softmax(const KernelSource& source);
-std::unique_ptr<Kernel> make_byte_table(const KernelSource& source);
-std::unique_ptr<Kernel> make_quantize(const KernelSource& source);
-std::unique_ptr<Kernel> make_dequantize(const KernelSource& source);
-std::unique_ptr<Kernel> make_float(const KernelSource& source);
+/// The kernels of all operators of a validated model, in their order. Throws FormatError that names
+/// the operator whose factors are out of bounds.
+std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rounding rounding);
+
+/// By tensor: whether its value comes from a model input, so that every sample has its own. What
+/// constants alone give is there once.
+std::vector<bool> find_batched(const IntegerModel& model);
+
+/// Runs one operator's kernel. `read(tensor)` is where the first sample of an operand lies.
+template <class Read>
+void run_kernel(const Kernel& kernel, const Operands& of, const std::vector<bool>& batched,
+                KernelArguments arguments, Read&& read) {
+  KernelInput inputs[kMostInputs];
+  for (std::size_t i = 0; i < of.op.inputs.size(); ++i) {
+    if (!of.has_input(i)) continue;
+    const bool per_sample = batched[static_cast<std::size_t>(of.op.inputs[i])];
+    inputs[i] = {read(of.op.inputs[i]), per_sample ? sample_bytes(of.input(i)) : 0};
+  }
+  arguments.inputs = {inputs, of.op.inputs.size()};
+  kernel.run(arguments);
+}
 
 }  // namespace octet::detail

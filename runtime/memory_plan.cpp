@@ -1,7 +1,6 @@
 #include <octet/runtime/memory_plan.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace octet::detail {
 namespace {
@@ -14,20 +13,46 @@ bool overlap_in_time(const MemoryUse& a, const MemoryUse& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
+/// The blocks that need memory: the largest first.
+std::vector<std::size_t> by_size(std::span<const MemoryUse> uses) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (uses[i].bytes > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return uses[a].bytes > uses[b].bytes; });
+  return order;
+}
+
+/// Lays blocks that are in use all the time end to end, and takes them out of `order`: they overlap
+/// everything, so that there is no place to search for.
+void place_permanent(std::span<const MemoryUse> uses, std::vector<std::size_t>& order,
+                     MemoryPlan& plan) {
+  MemoryUse all = uses[order.front()];
+  for (const std::size_t block : order) {
+    all.first = std::min(all.first, uses[block].first);
+    all.last = std::max(all.last, uses[block].last);
+  }
+  std::erase_if(order, [&](std::size_t block) {
+    if (uses[block].first > all.first || uses[block].last < all.last) return false;
+    plan.offsets[block] = plan.total_bytes;
+    plan.total_bytes += align(uses[block].bytes);
+    return true;
+  });
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(std::span<const MemoryUse> uses) {
   MemoryPlan plan{std::vector<std::size_t>(uses.size()), 0};
-  std::vector<std::size_t> order(uses.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return uses[a].bytes > uses[b].bytes; });
+  std::vector<std::size_t> order = by_size(uses);
+  if (order.empty()) return plan;
+  place_permanent(uses, order, plan);
+  const std::size_t free_from = plan.total_bytes;
 
   std::vector<std::size_t> placed;  // by ascending offset
   for (const std::size_t block : order) {
-    // Constants and the like lie elsewhere. Blocks come by size: all that follow are empty too.
-    if (uses[block].bytes == 0) break;
-    std::size_t offset = 0;
+    std::size_t offset = free_from;
     for (const std::size_t other : placed) {
       if (!overlap_in_time(uses[block], uses[other])) continue;
       if (offset + uses[block].bytes <= plan.offsets[other]) break;

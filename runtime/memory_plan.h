@@ -19,9 +19,10 @@ struct MemoryPlan {
   std::size_t total_bytes = 0;
 };
 
-/// Places blocks so that those in use at the same step do not overlap: the largest first, each at
-/// the lowest place that is free (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
-/// Net Inference", 2020). Offsets are multiples of 64.
+/// Places blocks so that those in use at the same step do not overlap: those in use at every step
+/// end to end, then the largest first, each at the lowest place that is free (Pisarchyk and Lee,
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020). Offsets are multiples of 64.
+/// Takes time that grows with the square of the number of blocks that are not in use at every step.
 MemoryPlan plan_memory(std::span<const MemoryUse> uses);
 
 }  // namespace octet::detail

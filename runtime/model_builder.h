@@ -54,12 +54,18 @@ class ModelBuilder {
   }
 
   /// Appends an operator that reads `inputs` and writes `output`.
-  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
+  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output,
+               OperatorAttributes attributes) {
     Operator added;
     added.code = code;
     added.inputs = std::move(inputs);
     added.outputs = {output};
+    added.attributes = std::move(attributes);
     return model_.operators.emplace_back(std::move(added));
+  }
+  /// The same with the attributes of the code that nobody has set.
+  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
+    return op(code, std::move(inputs), output, default_attributes(code));
   }
 
   /// RESHAPE of `input` to [batch, example_shape...].
@@ -76,7 +82,7 @@ class ModelBuilder {
     const auto rank = static_cast<std::int32_t>(target.size());
     const std::int32_t shape = constant(std::move(name) + "/shape", DType::int32, {rank},
                                         std::span<const std::int32_t>(target));
-    op(OpCode::reshape, {input, shape}, output).new_shape = target;
+    op(OpCode::reshape, {input, shape}, output, ReshapeAttributes{.new_shape = target});
   }
 
   IntegerModel& model() { return model_; }

@@ -31,12 +31,20 @@ std::string quantization_text(const TensorDetails& details) {
 
 std::string options_text(const Operator& op) {
   std::string text;
-  if (op.activation != FusedActivation::none) text += fmt::format(" {}", to_string(op.activation));
-  if (op.keep_num_dims) text += " keep_num_dims";
-  if (op.code == OpCode::softmax) text += fmt::format(" beta {}", op.beta);
-  if (op.code == OpCode::reshape && !op.new_shape.empty()) {
-    text += " to " + shape_text(op.new_shape);
+  if (op.activation() != FusedActivation::none) {
+    text += fmt::format(" {}", to_string(op.activation()));
   }
+  const auto describe = [&text](const auto& attributes) {
+    if constexpr (requires { attributes.axis; }) text += fmt::format(" axis {}", attributes.axis);
+    if constexpr (requires { attributes.keep_num_dims; }) {
+      if (attributes.keep_num_dims) text += " keep_num_dims";
+    }
+    if constexpr (requires { attributes.beta; }) text += fmt::format(" beta {}", attributes.beta);
+    if constexpr (requires { attributes.new_shape; }) {
+      if (!attributes.new_shape.empty()) text += " to " + shape_text(attributes.new_shape);
+    }
+  };
+  std::visit(describe, op.attributes);
   return text;
 }
 
@@ -60,14 +68,18 @@ ordered_json to_json(const Operator& op, std::size_t index) {
                     {"version", op.version},
                     {"inputs", op.inputs},
                     {"outputs", op.outputs}};
-  if (op.code == OpCode::fully_connected || op.code == OpCode::conv_2d) {
-    json["activation"] = to_string(op.activation);
-  }
-  if (op.code == OpCode::fully_connected) {
-    json["keep_num_dims"] = op.keep_num_dims;
-  }
-  if (op.code == OpCode::softmax) json["beta"] = op.beta;
-  if (op.code == OpCode::reshape) json["new_shape"] = op.new_shape;
+  const auto add = [&json](const auto& attributes) {
+    if constexpr (requires { attributes.activation; }) {
+      json["activation"] = to_string(attributes.activation);
+    }
+    if constexpr (requires { attributes.axis; }) json["axis"] = attributes.axis;
+    if constexpr (requires { attributes.keep_num_dims; }) {
+      json["keep_num_dims"] = attributes.keep_num_dims;
+    }
+    if constexpr (requires { attributes.beta; }) json["beta"] = attributes.beta;
+    if constexpr (requires { attributes.new_shape; }) json["new_shape"] = attributes.new_shape;
+  };
+  std::visit(add, op.attributes);
   return json;
 }
 

@@ -52,7 +52,7 @@ inline Layer layer_of(const IntegerModel& model, const Operator& op) {
           .scale_out = y.quantization.scale(),
           .zero_in = x.quantization.zero_point(),
           .zero_out = y.quantization.zero_point(),
-          .relu = op.activation == FusedActivation::relu,
+          .relu = op.activation() == FusedActivation::relu,
           .weights = values<std::int8_t>(w),
           .bias = values<std::int32_t>(tensor(op.inputs.at(2)))};
 }

@@ -24,6 +24,9 @@ class PackedS8 {
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
                            std::int32_t qmin, std::int32_t qmax);
 
+  /// Bytes that n rows of k codes take when they are packed for this machine.
+  static std::size_t bytes(Index n, Index k);
+
   Index rows() const { return n_; }
   Index depth() const { return k_; }
   /// The sum of each row's codes.
@@ -52,7 +55,9 @@ class PackedS8 {
   std::vector<std::int32_t> row_magnitudes_;
 
   PackedS8(Index n, Index k);
-  Index panel_bytes() const;
+  static Index padded_depth(const KernelTable& table, Index k);
+  static Index panel_bytes(const KernelTable& table, Index k);
+  Index panel_bytes() const { return panel_bytes(*kernels_, k_); }
   /// Where the code of row j that belongs to input i lies.
   std::int8_t* place(Index j, Index i) const;
 };

@@ -38,9 +38,21 @@ void add_up(std::span<const std::int32_t> rows, std::size_t first,
 
 }  // namespace
 
-Index PackedS8::padded_depth() const {
-  const Index step = kernels_->s8_depth_step;
-  return divided_up(std::max<Index>(k_, 1), step) * step;
+Index PackedS8::padded_depth(const KernelTable& table, Index k) {
+  const Index step = table.s8_depth_step;
+  return divided_up(std::max<Index>(k, 1), step) * step;
+}
+
+Index PackedS8::padded_depth() const { return padded_depth(*kernels_, k_); }
+
+Index PackedS8::panel_bytes(const KernelTable& table, Index k) {
+  return padded_depth(table, k) * table.s8_cols * table.s8_w_bytes;
+}
+
+std::size_t PackedS8::bytes(Index n, Index k) {
+  const KernelTable& table = octet::kernels();
+  const Index panels = divided_up(n, table.s8_cols) * panel_bytes(table, k);
+  return static_cast<std::size_t>(panels) + 2 * static_cast<std::size_t>(n) * sizeof(std::int32_t);
 }
 
 PackedS8::PackedS8(Index n, Index k)
@@ -56,10 +68,6 @@ PackedS8::PackedS8(Index n, Index k)
   }
   data_ = allocate_array<std::int8_t>(
       static_cast<std::size_t>(divided_up(n, kernels_->s8_cols) * panel_bytes()));
-}
-
-Index PackedS8::panel_bytes() const {
-  return padded_depth() * kernels_->s8_cols * kernels_->s8_w_bytes;
 }
 
 std::int8_t* PackedS8::place(Index j, Index i) const {

@@ -1,6 +1,6 @@
-#include <octet/core/quant/softmax.h>
 #include <octet/deploy/c/plan.h>
-#include <octet/runtime/fully_connected.h>
+#include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/softmax.h>
 
 #include <algorithm>
 #include <bit>
@@ -117,11 +117,11 @@ std::string fully_connected_detail(const FullyConnectedNumbers& n, FusedActivati
 
 Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
   f["input_zero_point"] = std::to_string(n.input_zero_point);
-  f["output_zero_point"] = std::to_string(n.output_zero_point);
+  f["output_zero_point"] = std::to_string(n.epilogue.zero_point);
   f["units"] = std::to_string(n.units);
   f["depth"] = std::to_string(n.depth);
-  f["lo"] = std::to_string(n.range.lo);
-  f["hi"] = std::to_string(n.range.hi);
+  f["lo"] = std::to_string(n.epilogue.range.lo);
+  f["hi"] = std::to_string(n.epilogue.range.hi);
   f["weight"] = n.weight_zero_point == 0 ? std::string("weights[i]")
                                          : fmt::format("(weights[i] - ({}))", n.weight_zero_point);
   return f;
@@ -129,11 +129,11 @@ Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
 
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
   const FullyConnectedNumbers n = fully_connected_numbers(step.source);
-  const CFactors factors(n.requantizer);
+  const CFactors factors(n.epilogue.requantizer);
   Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
   const std::string& name = f["layer"];
   CLayer layer;
-  layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation));
+  layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation()));
   layer.macs = n.rows * n.units * n.depth;
   layer.largest_sum = n.largest_sum;
   layer.constants =
@@ -141,12 +141,12 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
   layer.flash_bytes = n.units * n.depth;
   f["summary"] = layer.summary;
   f["bias"] = "0";
-  if (step.source.has_operand(2)) {
+  if (step.source.has_input(2)) {
     f["bias"] = name + "_bias[unit]";
     layer.constants += array_text("int32_t", name + "_bias", n.bias);
     layer.flash_bytes += n.units * 4;
   }
-  if (n.requantizer.channels() == 1) {
+  if (n.epilogue.requantizer.channels() == 1) {
     f["factor"] = fmt::format("    const int32_t multiplier = {};\n    const int32_t shift = {};\n",
                               factors.multipliers[0], factors.shifts[0]);
     f["multiplier"] = "multiplier";
@@ -186,8 +186,7 @@ static void @layer@(const int8_t *input, int8_t *output)
 
 /// exp() by the distance from a row's largest code, and what the numbers are.
 std::string softmax_table(const CStep& step, const std::string& name) {
-  const auto softmax = SoftmaxInt8::make(step.source.input().quantization.scales[0],
-                                         step.source.op.beta, step.source.rounding);
+  const SoftmaxInt8 softmax = int8_softmax(step.source);
   const std::string top = "/* exp(-beta * scale * d) for a code d below the row's largest, ";
   if (step.source.rounding != Rounding::fp32) {
     return top + "in units of 2^-31. */\n" + array_text("uint32_t", name, softmax.exp_fixed());
@@ -229,7 +228,7 @@ static void @layer@(const @from_type@ *input, @to_type@ *output)
 )";
 
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
-  const std::array<std::uint8_t, 256> by_bits = byte_table(step.source);
+  const ByteTable by_bits = byte_table(step.source);
   const bool from_signed = step.source.input().dtype == DType::int8;
   const bool to_signed = step.source.output().dtype == DType::int8;
   // By code from the lowest up, which is how a reader expects it.

@@ -1,7 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/deploy/c/plan.h>
 #include <octet/deploy/tflite/writer.h>
-#include <octet/runtime/interpreter.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -147,8 +146,8 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   CPlan plan;
   plan.name = name;
   plan.macro = capitals(name);
-  // Refuses what is not valid or could overflow, and knows the contract.
-  plan.rounding = Interpreter(model, {.rounding = options.rounding}).rounding();
+  model.validate();
+  plan.rounding = options.rounding ? *options.rounding : rounding_of(model);
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   check_chain(*plan.model);

@@ -2,7 +2,7 @@
 
 #include <octet/deploy/c/text.h>
 #include <octet/deploy/c/writer.h>
-#include <octet/runtime/kernel.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <array>
 #include <cstdint>

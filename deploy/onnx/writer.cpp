@@ -4,8 +4,8 @@
 #include <octet/core/quant/requantize.h>
 #include <octet/deploy/onnx/values.h>
 #include <octet/deploy/onnx/writer.h>
-#include <octet/runtime/interpreter.h>
-#include <octet/runtime/kernel.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/relu.h>
 
 #include <limits>
 #include <utility>
@@ -64,6 +64,9 @@ class OnnxWriter {
       case OpCode::relu6:
       case OpCode::relu_n1_to_1:
         return add_function(op);
+      case OpCode::add:
+      case OpCode::concatenation:
+        break;
     }
     throw InvalidArgument(fmt::format("to_onnx: no ONNX form of {}", to_string(op.code)));
   }
@@ -78,8 +81,9 @@ class OnnxWriter {
   void add_softmax(const Operator& op) {
     const std::string name = base_name(op.outputs[0]);
     std::string x = values_.reals(op.inputs[0]);
-    if (op.beta != 1.0F) {
-      const std::string beta = values_.constant(name + "/beta", {op.beta});
+    const float factor = op.as<SoftmaxAttributes>().beta;
+    if (factor != 1.0F) {
+      const std::string beta = values_.constant(name + "/beta", {factor});
       x = values_.node("Mul", {x, beta}, name + "/scaled");
     }
     finish(values_.node("Softmax", {x}, name + "/softmax", {{"axis", std::int64_t{-1}}}),
@@ -105,7 +109,7 @@ class OnnxWriter {
       const std::string_view function = op.code == OpCode::tanh ? "Tanh" : "Sigmoid";
       return finish(values_.node(function, {x}, base_name(out) + "/function"), out);
     }
-    finish_clamped(x, out, detail::activation_of(op.code));
+    finish_clamped(x, out, detail::relu_activation(op.code));
   }
 
   void add_table(const Operator& op) {
@@ -125,27 +129,13 @@ class OnnxWriter {
     graph_.node("Gather", Names{table, index}, values_.value(out));
   }
 
-  /// What our interpreter makes of every code, lowest first.
-  std::vector<std::uint8_t> tabulate(Operator op) const {
-    IntegerModel one;
-    for (const std::int32_t i : {op.inputs[0], op.outputs[0]}) {
-      ModelTensor t = tensor(i);
-      t.shape = {1, 256};
-      t.shape_signature.clear();
-      one.tensors.push_back(std::move(t));
-    }
-    one.inputs = op.inputs = {0};
-    one.outputs = op.outputs = {1};
-    one.operators = {std::move(op)};
-    Interpreter interpreter(one, {.rounding = Rounding::fp32});
-    const int lowest = code_limits(one.tensors[0].dtype).first;
-    for (int i = 0; i < 256; ++i) {
-      interpreter.input_bytes()[static_cast<std::size_t>(i)] = static_cast<std::byte>(lowest + i);
-    }
-    interpreter.invoke();
+  /// What our kernels make of every code, lowest first.
+  std::vector<std::uint8_t> tabulate(const Operator& op) const {
+    const ByteTable by_bits = detail::byte_table({model_, op, Rounding::fp32});
+    const std::int32_t lowest = code_limits(tensor(op.inputs[0]).dtype).first;
     std::vector<std::uint8_t> table;
-    for (const std::byte code : interpreter.output_bytes()) {
-      table.push_back(static_cast<std::uint8_t>(code));
+    for (std::int32_t i = 0; i < 256; ++i) {
+      table.push_back(by_bits[static_cast<std::uint8_t>(lowest + i)]);
     }
     return table;
   }
@@ -164,7 +154,7 @@ class OnnxWriter {
     if (tensor(out).shape.size() != 2) {
       y = values_.node("Reshape", {y, shape_of(out)}, name + "/shaped");
     }
-    finish_clamped(y, out, op.activation);
+    finish_clamped(y, out, op.activation());
   }
 
   /// Those of the fp32 contract: one, or one a unit.

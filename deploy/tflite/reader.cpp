@@ -204,6 +204,7 @@ class Reader {
     op.version = entry.version();
     const int highest = detail::highest_version(op.code);
     if (highest == 0) fail("operator {}: operator code {} is not supported", index, number);
+    op.attributes = default_attributes(op.code);
     const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
     if (op.version < 1 || op.version > highest) {
       fail("{}: version {} is not supported, only 1 to {}", who, op.version, highest);
@@ -236,11 +237,13 @@ class Reader {
     } else if (op.code == OpCode::softmax) {
       expect(BuiltinOptions::SoftmaxOptions);
       const auto* options = source.builtin_options_as_SoftmaxOptions();
-      if (options != nullptr) op.beta = options->beta();
+      if (options != nullptr) op.as<SoftmaxAttributes>().beta = options->beta();
     } else if (op.code == OpCode::reshape) {
       expect(BuiltinOptions::ReshapeOptions);
       const auto* options = source.builtin_options_as_ReshapeOptions();
-      if (options != nullptr) op.new_shape = read_values(options->new_shape(), kMaxRank, who);
+      if (options != nullptr) {
+        op.as<ReshapeAttributes>().new_shape = read_values(options->new_shape(), kMaxRank, who);
+      }
     }
   }
 
@@ -254,7 +257,8 @@ class Reader {
           who, options.stride_h(), options.stride_w(), options.dilation_h_factor(),
           options.dilation_w_factor());
     }
-    op.activation = read_activation(options.fused_activation_function(), who);
+    op.as<Conv2DAttributes>().activation =
+        read_activation(options.fused_activation_function(), who);
   }
 
   static void read_fully_connected(const tflite::FullyConnectedOptions& options,
@@ -262,8 +266,9 @@ class Reader {
     if (options.weights_format() != 0) {
       fail("{}: weights format {} is not supported", who, options.weights_format());
     }
-    op.activation = read_activation(options.fused_activation_function(), who);
-    op.keep_num_dims = options.keep_num_dims();
+    op.attributes = FullyConnectedAttributes{
+        .activation = read_activation(options.fused_activation_function(), who),
+        .keep_num_dims = options.keep_num_dims()};
   }
 
   static FusedActivation read_activation(tflite::ActivationFunctionType type,

@@ -77,23 +77,24 @@ class Writer {
     using tflite::BuiltinOptions;
     switch (op.code) {
       case OpCode::conv_2d:
-        return {
-            BuiltinOptions::Conv2DOptions,
-            tflite::CreateConv2DOptions(builder_, tflite::Padding::VALID, 1, 1,
-                                        static_cast<tflite::ActivationFunctionType>(op.activation))
-                .Union()};
+        return {BuiltinOptions::Conv2DOptions,
+                tflite::CreateConv2DOptions(
+                    builder_, tflite::Padding::VALID, 1, 1,
+                    static_cast<tflite::ActivationFunctionType>(op.activation()))
+                    .Union()};
       case OpCode::fully_connected:
         return {BuiltinOptions::FullyConnectedOptions,
                 tflite::CreateFullyConnectedOptions(
-                    builder_, static_cast<tflite::ActivationFunctionType>(op.activation), 0,
-                    op.keep_num_dims)
+                    builder_, static_cast<tflite::ActivationFunctionType>(op.activation()), 0,
+                    op.as<FullyConnectedAttributes>().keep_num_dims)
                     .Union()};
       case OpCode::softmax:
         return {BuiltinOptions::SoftmaxOptions,
-                tflite::CreateSoftmaxOptions(builder_, op.beta).Union()};
+                tflite::CreateSoftmaxOptions(builder_, op.as<SoftmaxAttributes>().beta).Union()};
       case OpCode::reshape: {
         const auto& output = model_.tensors[static_cast<std::size_t>(op.outputs[0])];
-        const auto& shape = op.new_shape.empty() ? output.shape : op.new_shape;
+        const auto& wanted = op.as<ReshapeAttributes>().new_shape;
+        const auto& shape = wanted.empty() ? output.shape : wanted;
         return {BuiltinOptions::ReshapeOptions,
                 tflite::CreateReshapeOptionsDirect(builder_, &shape).Union()};
       }
@@ -196,7 +197,9 @@ std::uint64_t most_bytes(const IntegerModel& model) {
              12 * tensor.quantization.scales.size();
   }
   for (const Operator& op : model.operators) {
-    bytes += kTables + 4 * (op.inputs.size() + op.outputs.size() + op.new_shape.size());
+    const auto* reshape = std::get_if<ReshapeAttributes>(&op.attributes);
+    const std::size_t extents = reshape == nullptr ? 0 : reshape->new_shape.size();
+    bytes += kTables + 4 * (op.inputs.size() + op.outputs.size() + extents);
   }
   for (const auto& [name, value] : model.metadata) bytes += kTables + name.size() + value.size();
   return bytes;

@@ -2,11 +2,9 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/bias.h>
 #include <octet/layers/quantize/dense_codes.h>
+#include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <limits>
 
 namespace octet {
 namespace {
@@ -45,22 +43,8 @@ DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params
 
 std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
                                const std::string& owner) {
-  const std::int64_t farthest =
-      std::max(input.qmax - input.zero_point(), input.zero_point() - input.qmin);
-  const auto magnitudes = codes.weights.row_magnitudes();
-  std::int64_t largest = 0;
-  for (std::size_t unit = 0; unit < magnitudes.size(); ++unit) {
-    const std::int64_t bias = codes.bias.empty() ? 0 : std::int64_t{codes.bias[unit]};
-    const std::int64_t bound = magnitudes[unit] * farthest + std::abs(bias);
-    if (bound > std::numeric_limits<std::int32_t>::max()) {
-      throw InvalidArgument(
-          fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "
-                      "inputs or too large a bias",
-                      owner, unit, bound));
-    }
-    largest = std::max(largest, bound);
-  }
-  return largest;
+  return detail::accumulator_bound(codes.weights.row_magnitudes(), codes.bias,
+                                   detail::farthest_from_zero_point(input), owner);
 }
 
 }  // namespace octet

@@ -1,18 +1,18 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
-#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/requantize.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
+#include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -29,20 +29,21 @@ struct IntegerDense::Operands {
   bool to_input;
   Tensor kernel;
   Tensor bias;
-  DenseCodes codes;
+  detail::DenseSums sums;
+  QuantParams weight_params;
   float input_scale;
   std::string owner;
 
   float weight_scale(std::size_t unit) const {
-    return codes.weight_params.scale(codes.weight_params.per_channel() ? unit : 0);
+    return weight_params.scale(weight_params.per_channel() ? unit : 0);
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
 
   /// g W^T, with the reals of the codes that the sums were made with.
   Tensor input_gradient(const Tensor& g) const {
     Tensor result(x.shape());
-    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, codes.weights, codes.weight_params.scales,
-             result.data(), result.dim(1));
+    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, sums.weights(), weight_params.scales, result.data(),
+             result.dim(1));
     return result;
   }
 
@@ -51,9 +52,9 @@ struct IntegerDense::Operands {
   /// or none as its scale happened to be rounded.
   /// Empty where it is known that no weight lies outside.
   std::function<void(Index begin, Index end, float* rows)> kernel_mask() const {
-    const float below = static_cast<float>(codes.weight_params.qmin) - 0.5F;
-    const float above = static_cast<float>(codes.weight_params.qmax) + 0.5F;
-    if (!codes.weight_params.per_channel()) {
+    const float below = static_cast<float>(weight_params.qmin) - 0.5F;
+    const float above = static_cast<float>(weight_params.qmax) + 0.5F;
+    if (!weight_params.per_channel()) {
       const MinMax limits = kernel.limits();
       if (limits.finite && limits.min >= below * weight_scale(0) &&
           limits.max <= above * weight_scale(0)) {
@@ -81,24 +82,18 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
     : rounding_(rounding), activation_(fused_activation(dense.activation())) {
   const QuantParams& grid = require_grid(x, owner);
   DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner);
-  auto operands = std::make_shared<Operands>(Operands{
-      x, x.requires_grad(), dense.kernel(), dense.bias(), std::move(codes), grid.scale(), owner});
   // Every sum below fits int32 because this one does.
-  accumulator_bound(operands->codes, grid, owner);
+  accumulator_bound(codes, grid, owner);
+  auto operands = std::make_shared<Operands>(
+      Operands{x, x.requires_grad(), dense.kernel(), dense.bias(),
+               detail::DenseSums(std::move(codes.weights), codes.bias, grid.zero_point()),
+               std::move(codes.weight_params), grid.scale(), owner});
   const Index rows = x.dim(0);
-  const Index inputs = dense.kernel().dim(0);
   const Index units = dense.units();
-  const PackedS8& weights = operands->codes.weights;
 
-  // What each sum starts from, and what it is worth.
-  std::vector<std::int32_t> start(operands->units());
-  std::vector<float> worth(operands->units());
-  if (!operands->codes.bias.empty()) start = operands->codes.bias;
-  const std::int32_t zero_point = grid.zero_point();
-  const auto row_sums = weights.row_sums();
-  for (std::size_t j = 0; j < start.size(); ++j) {
-    start[j] -= zero_point * row_sums[j];
-    worth[j] = grid.scale() * operands->weight_scale(j);
+  std::vector<float> sum_scales(operands->units());
+  for (std::size_t j = 0; j < sum_scales.size(); ++j) {
+    sum_scales[j] = grid.scale() * operands->weight_scale(j);
   }
   const RealLimits clamp = real_limits(activation_);
   real_ = Tensor({rows, units});
@@ -107,27 +102,27 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
   // Measured while they are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
-  gemm_s8(rows, codes_on_grid(x, grid).get(), inputs, weights, sums_.get(), start,
-          [&](Index begin, Index end) {
-            for (Index i = begin; i < end; ++i) {
-              kernels().passes.real_sums(sums_.get() + i * units, worth.size(), worth.data(),
-                                         clamp.lo, clamp.hi, real + i * units);
-            }
-            const MinMax found = min_max({real + begin * units, real + end * units});
-            const std::lock_guard guard(mutex);
-            if (!limits) limits = found;
-            limits->include(found);
-          });
+  const TensorCodes x_codes = codes_on_grid(x, grid);
+  operands->sums.sums(rows, x_codes.get(), sums_.get(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      kernels().passes.real_sums(sums_.get() + i * units, sum_scales.size(), sum_scales.data(),
+                                 clamp.lo, clamp.hi, real + i * units);
+    }
+    const MinMax found = min_max({real + begin * units, real + end * units});
+    const std::lock_guard guard(mutex);
+    if (!limits) limits = found;
+    limits->include(found);
+  });
   if (limits) real_.set_limits(*limits);
   operands_ = std::move(operands);
 }
 
 Tensor IntegerDense::output(const QuantParams& output) const {
   require_int8(output, operands_->owner);
-  const auto requantizer = Requantizer::fully_connected(
-      operands_->input_scale, operands_->codes.weight_params.scales, output.scale(), rounding_);
-  const ActivationRange limits =
-      activation_range(activation_, output.scale(), output.zero_point(), output.qmin, output.qmax);
+  const detail::DenseEpilogue epilogue(
+      Requantizer::fully_connected(operands_->input_scale, operands_->weight_params.scales,
+                                   output.scale(), rounding_),
+      output, activation_);
   const auto size = static_cast<std::size_t>(real_.size());
   const std::span<const std::int32_t> sums(sums_.get(), size);
   const auto codes = allocate_array<std::int8_t>(size);
@@ -137,8 +132,7 @@ Tensor IntegerDense::output(const QuantParams& output) const {
                [&](std::size_t begin, std::size_t end) {
                  const std::size_t at = begin * units;
                  const std::span<std::int8_t> part(codes.get() + at, end * units - at);
-                 requantizer.requantize(sums.subspan(at, part.size()), part, output.zero_point(),
-                                        limits.lo, limits.hi);
+                 epilogue.requantize(sums.subspan(at, part.size()), part);
                });
   const Tensor y =
       tensor_of_codes(real_.shape(), std::make_shared<const QuantParams>(output), codes);

@@ -10,6 +10,7 @@
 #include <octet/core/quant/round.h>
 #include <octet/core/quant/softmax.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <cstddef>
 
@@ -101,8 +102,7 @@ Tensor integer_table(const Tensor& x, Activation activation, const std::string& 
   const bool is_tanh = activation == Activation::tanh;
   const Int8Lut table = is_tanh ? Int8Lut::tanh(input.scale(), input.zero_point())
                                 : Int8Lut::logistic(input.scale(), input.zero_point());
-  const QuantParams output = is_tanh ? QuantParams::per_tensor(Int8Lut::kTanhScale, 0)
-                                     : QuantParams::per_tensor(Int8Lut::kLogisticScale, -128);
+  const QuantParams output = definition(is_tanh ? OpCode::tanh : OpCode::logistic).fixed_grid();
   const Tensor y = map_codes(x, input, output,
                              [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
                                  std::size_t) { table.run(in, out); });
@@ -119,8 +119,7 @@ Tensor integer_table(const Tensor& x, Activation activation, const std::string& 
 Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& owner) {
   const QuantParams& input = require_grid(x, owner);
   const auto softmax_codes = SoftmaxInt8::make(input.scale(), 1.0F, rounding);
-  const QuantParams output =
-      QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
+  const QuantParams output = definition(OpCode::softmax).fixed_grid();
   const Tensor y = map_codes(x, input, output,
                              [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
                                  std::size_t row) { softmax_codes.run_rows(in, out, row); });

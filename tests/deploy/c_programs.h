@@ -232,7 +232,7 @@ inline IntegerModel everything() {
   unary(OpCode::logistic, quant(1.0F / 256, -128));
   dense({.units = 4, .output_scale = 0.05F});
   const std::int32_t flat = b.activation("flat", {1, 12}, DType::int8, quant(0.05F, 0));
-  b.op(OpCode::reshape, {x}, flat).new_shape = {1, 12};
+  b.op(OpCode::reshape, {x}, flat, ReshapeAttributes{.new_shape = {1, 12}});
   x = flat;
   unary(OpCode::softmax, quant(1.0F / 256, -128));
   unary(OpCode::quantize, quant(1.0F / 256, 0, DType::uint8), DType::uint8);

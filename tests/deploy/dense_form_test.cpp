@@ -5,8 +5,8 @@
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
-#include <octet/runtime/fully_connected.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/runtime/operators/fully_connected.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/models.h>
 
@@ -58,7 +58,7 @@ IntegerModel make_conv(const std::vector<std::int32_t>& image,
   std::vector<std::int32_t> shape = image;
   shape.back() = filter[0];
   const std::int32_t y = b.activation("y", shape, DType::int8, quant(0.1F, -5));
-  b.op(OpCode::conv_2d, {x, w, bias}, y).activation = FusedActivation::relu6;
+  b.op(OpCode::conv_2d, {x, w, bias}, y, Conv2DAttributes{.activation = FusedActivation::relu6});
   b.model.outputs = {y};
   return b.model;
 }
@@ -116,12 +116,12 @@ TEST(DenseForm, RowsBiasesAndReadersOfEveryKind) {
   b.model.inputs = {x};
   // Three rows of four; read by one more layer in rows of five, and an output itself.
   const std::int32_t folded = b.activation("folded", {3, 4}, DType::int8, quant(0.1F, 3));
-  b.op(OpCode::reshape, {x}, folded).new_shape = {-1, 4};
+  b.op(OpCode::reshape, {x}, folded, ReshapeAttributes{.new_shape = {-1, 4}});
   const DenseSpec spec{.units = 10, .per_channel = true, .bias = false, .output_scale = 0.3F};
   const std::int32_t first = add_dense(b, folded, spec, draw);
   QuantParams grid = b.model.tensors[static_cast<std::size_t>(first)].quantization;
   const std::int32_t again = b.activation("again", {6, 5}, DType::int8, grid);
-  b.op(OpCode::reshape, {first}, again).new_shape = {-1, 5};
+  b.op(OpCode::reshape, {first}, again, ReshapeAttributes{.new_shape = {-1, 5}});
   const std::int32_t second = add_dense(b, again, {.units = 2, .per_channel = true}, draw);
   const std::int32_t shared = b.model.operators.back().inputs[1];
   b.model.outputs = {second};
@@ -174,8 +174,8 @@ TEST(DenseForm, AConvolutionOfOneScaleMakesItsFactorInDouble) {
   const auto numbers =
       detail::fully_connected_numbers({conv, conv.operators[0], Rounding::double_rounding});
   const auto scale = double{conv.tensors[1].quantization.scale()};
-  ASSERT_EQ(numbers.requantizer.multipliers().size(), 1U);
-  EXPECT_EQ(numbers.requantizer.multipliers()[0],
+  ASSERT_EQ(numbers.epilogue.requantizer.multipliers().size(), 1U);
+  EXPECT_EQ(numbers.epilogue.requantizer.multipliers()[0],
             quantize_multiplier(double{0.05F} * scale / double{0.1F}));
 }
 

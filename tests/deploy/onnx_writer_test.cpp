@@ -237,7 +237,7 @@ TEST(OnnxWriter, RowsOfAnyRankAndReshape) {
   x.shape = {1, 12};
   x.shape_signature = {-1, 12};
   const std::int32_t flat = b.add(x);
-  b.op(OpCode::reshape, {0}, flat).new_shape = {-1, 12};
+  b.op(OpCode::reshape, {0}, flat, ReshapeAttributes{.new_shape = {-1, 12}});
   b.model.outputs = {add_dense(b, flat, {}, draw)};
   expect_equal_codes(b.model, random_input(b.model, 5, 3));
 
@@ -247,7 +247,7 @@ TEST(OnnxWriter, RowsOfAnyRankAndReshape) {
   kept.model.inputs = {kept.add(x)};
   DenseSpec spec;
   const std::int32_t y = add_dense(kept, 0, spec, draw);
-  kept.model.operators.back().keep_num_dims = true;
+  kept.model.operators.back().as<FullyConnectedAttributes>().keep_num_dims = true;
   kept.model.tensors[static_cast<std::size_t>(y)].shape = {2, 4, 3};
   kept.model.tensors[static_cast<std::size_t>(y)].shape_signature.clear();
   kept.model.outputs = {y};

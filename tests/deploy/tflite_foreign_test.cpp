@@ -76,7 +76,7 @@ TEST(ForeignTflite, MissingOptionsAreDefaults) {
   }
   const IntegerModel model = file.read();
   EXPECT_EQ(model.operators[1].activation, FusedActivation::none);
-  EXPECT_FALSE(model.operators[1].keep_num_dims);
+  EXPECT_FALSE(model.operators[1].as<FullyConnectedAttributes>().keep_num_dims);
 }
 
 TEST(ForeignTflite, OptionsOfAnotherOperatorAreAnError) {
@@ -180,7 +180,7 @@ TEST(ForeignTflite, ReshapeTakesItsShapeFromATensorOrFromOptions) {
     if (operand) {
       op.inputs.push_back(b.constant("shape", {2}, DType::int32, std::vector<std::int32_t>{3, -1}));
     } else {
-      op.new_shape = {-1, 2};
+      op.attributes = ReshapeAttributes{.new_shape = {-1, 2}};
     }
     File file{to_tflite(b.model)};
     EXPECT_NO_THROW(file.read());

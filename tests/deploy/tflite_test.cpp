@@ -30,10 +30,7 @@ void expect_equal(const IntegerModel& a, const IntegerModel& b) {
     EXPECT_EQ(a.operators[i].code, b.operators[i].code);
     EXPECT_EQ(a.operators[i].inputs, b.operators[i].inputs);
     EXPECT_EQ(a.operators[i].outputs, b.operators[i].outputs);
-    EXPECT_EQ(a.operators[i].activation, b.operators[i].activation);
-    EXPECT_EQ(a.operators[i].keep_num_dims, b.operators[i].keep_num_dims);
-    EXPECT_EQ(a.operators[i].beta, b.operators[i].beta);
-    EXPECT_EQ(a.operators[i].new_shape, b.operators[i].new_shape);
+    EXPECT_EQ(a.operators[i].attributes, b.operators[i].attributes);
   }
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.inputs, b.inputs);
@@ -51,15 +48,15 @@ IntegerModel make_everything() {
   const std::int32_t x = b.activation("x", {2, 6}, DType::int8, quant(1.0F / 255, -128));
   b.op(OpCode::quantize, {bytes}, x);
   const std::int32_t folded = b.activation("folded", {4, 3}, DType::int8, quant(1.0F / 255, -128));
-  b.op(OpCode::reshape, {x}, folded).new_shape = {-1, 3};
+  b.op(OpCode::reshape, {x}, folded, ReshapeAttributes{.new_shape = {-1, 3}});
   DenseSpec spec{.units = 4, .weight_zero_point = 5, .activation = FusedActivation::relu6};
   const std::int32_t d1 = add_dense(b, folded, spec, draw);
-  b.model.operators.back().keep_num_dims = true;
+  b.model.operators.back().as<FullyConnectedAttributes>().keep_num_dims = true;
   spec = {.units = 5, .per_channel = true, .bias = false};
   const std::int32_t d2 = add_dense(b, d1, spec, draw);
   b.model.operators.back().inputs.push_back(-1);
   const std::int32_t s = b.activation("s", {4, 5}, DType::int8, quant(1.0F / 256, -128));
-  b.op(OpCode::softmax, {d2}, s).beta = 0.5F;
+  b.op(OpCode::softmax, {d2}, s, SoftmaxAttributes{.beta = 0.5F});
   const std::int32_t t = b.activation("t", {4, 5}, DType::int8, quant(1.0F / 128, 0));
   b.op(OpCode::tanh, {s}, t);
   const std::int32_t l = b.activation("l", {4, 5}, DType::int8, quant(1.0F / 256, -128));
@@ -72,7 +69,7 @@ IntegerModel make_everything() {
   }
   const std::int32_t shape = b.constant("shape", {1}, DType::int32, std::vector<std::int32_t>{20});
   const std::int32_t flat = b.activation("flat", {20}, DType::int8, quant(0.01F, -3));
-  b.op(OpCode::reshape, {last, shape}, flat).new_shape = {20};
+  b.op(OpCode::reshape, {last, shape}, flat, ReshapeAttributes{.new_shape = {20}});
   const std::int32_t y = b.activation("y", {20}, DType::float32);
   b.op(OpCode::dequantize, {flat}, y);
   b.model.outputs = {y, flat};

@@ -1,5 +1,7 @@
 #include "draw_model.h"
 
+#include <octet/runtime/operators/definitions.h>
+
 #include <array>
 #include <string>
 #include <tuple>
@@ -90,9 +92,11 @@ class ModelDrawer {
       op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int32, {units}));
       model_.tensors.back().quantization = {};
     }
-    op.activation = static_cast<FusedActivation>(bytes_.between(0, 3));
-    op.keep_num_dims = bytes_.flag() && !input.shape.empty();
-    if (!op.keep_num_dims) {
+    FullyConnectedAttributes attributes;
+    attributes.activation = static_cast<FusedActivation>(bytes_.between(0, 3));
+    attributes.keep_num_dims = bytes_.flag() && !input.shape.empty();
+    op.attributes = attributes;
+    if (!attributes.keep_num_dims) {
       return {static_cast<std::int32_t>(input.size() / depth), units};
     }
     std::vector<std::int32_t> shape = input.shape;
@@ -103,22 +107,21 @@ class ModelDrawer {
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
-    const bool tanh = code == OpCode::tanh;
-    if (!tanh && code != OpCode::softmax && code != OpCode::logistic) return;
-    out.quantization.scales = {tanh ? 1.0F / 128.0F : 1.0F / 256.0F};
-    out.quantization.zero_points = {tanh ? 0 : -128};
+    const OperatorDefinition& of = definition(code);
+    if (of.output_grid == OutputGrid::fixed) out.quantization = of.fixed_grid();
   }
 
   std::int32_t add_operator(std::int32_t from) {
     Operator op;
     op.code = kCodes[static_cast<std::size_t>(bytes_.between(0, kCodes.size() - 1))];
     op.inputs = {from};
+    op.attributes = default_attributes(op.code);
     std::vector<std::int32_t> shape = tensor(from).shape;
     DType dtype = tensor(from).dtype;
     if (op.code == OpCode::fully_connected) {
       shape = complete_dense(op);
     } else if (op.code == OpCode::softmax) {
-      op.beta = bytes_.scale();
+      op.attributes = SoftmaxAttributes{.beta = bytes_.scale()};
     } else if (op.code == OpCode::quantize) {
       dtype = kTypes[static_cast<std::size_t>(bytes_.between(0, 2))];
     } else if (op.code == OpCode::dequantize) {

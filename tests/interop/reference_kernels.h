@@ -39,7 +39,7 @@ inline Bytes reference_dense(const IntegerModel& model, const Operator& op, cons
     std::memcpy(bias.data(), tensor_of(model, op.inputs[2]).data.data(), units * sizeof(bias[0]));
   }
   const auto limits =
-      activation_range(op.activation, out.scale(), out.zero_point(), out.qmin, out.qmax);
+      activation_range(op.activation(), out.scale(), out.zero_point(), out.qmin, out.qmax);
   std::vector<std::int32_t> sums(rows * units);
   gemm_s8(static_cast<Index>(rows), reinterpret_cast<const std::int8_t*>(x.data()), packed.depth(),
           packed, sums.data());

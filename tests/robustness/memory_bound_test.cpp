@@ -133,7 +133,7 @@ TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
   const std::int32_t x = b.activation("x", {1, kRows}, DType::int8, quant(0.01F, 0));
   b.model.inputs = {x};
   const std::int32_t rows = b.activation("rows", {kRows, 1}, DType::int8, quant(0.01F, 0));
-  b.op(OpCode::reshape, {x}, rows).new_shape = {-1, 1};
+  b.op(OpCode::reshape, {x}, rows, ReshapeAttributes{.new_shape = {-1, 1}});
   const std::int32_t w = b.constant("w", {kUnits, 1}, DType::int8,
                                     std::vector<std::int8_t>(kUnits, 3), quant(0.01F, 0));
   const std::int32_t y = b.activation("y", {kRows, kUnits}, DType::int8, quant(0.01F, 0));

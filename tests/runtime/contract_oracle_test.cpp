@@ -33,7 +33,7 @@ std::optional<Codes> expected(const IntegerModel& model, const Operator& op, con
       return oracle::dense(oracle_dense(model, op), x, contract);
     case OpCode::softmax:
       return oracle::softmax(x, static_cast<std::size_t>(in.shape.back()), in.quantization.scale(),
-                             op.beta, contract);
+                             op.as<SoftmaxAttributes>().beta, contract);
     case OpCode::relu:
     case OpCode::relu6:
       return oracle::activation(

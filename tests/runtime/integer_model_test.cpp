@@ -176,13 +176,17 @@ INSTANTIATE_TEST_SUITE_P(
               "is no whole number of rows of 5 weights"},
         Fault{"NoScale", [](auto& m) { m.tensors[2].quantization = {}; }, "has no scale"},
         Fault{"FusedTanh",
-              [](auto& m) { m.operators[1].activation = static_cast<FusedActivation>(4); },
+              [](auto& m) {
+                m.operators[1].template as<FullyConnectedAttributes>().activation =
+                    static_cast<FusedActivation>(4);
+              },
               "fused activation 4"},
         Fault{"SoftmaxScale", [](auto& m) { m.tensors[8].quantization.scales[0] = 1 / 250.0F; },
               "expected output scale 0.00390625"},
         Fault{"SoftmaxZeroPoint", [](auto& m) { m.tensors[8].quantization.zero_points[0] = 0; },
               "zero point -128, found"},
-        Fault{"SoftmaxBeta", [](auto& m) { m.operators[3].beta = 0; }, "beta 0"},
+        Fault{"SoftmaxBeta",
+              [](auto& m) { m.operators[3].template as<SoftmaxAttributes>().beta = 0; }, "beta 0"},
         Fault{"SoftmaxShape",
               [](auto& m) {
                 m.tensors[8].shape = {2, 2};
@@ -212,7 +216,7 @@ TEST(Validate, ReshapeNeedsOneSizeOneScaleAndAShapeThatFits) {
     IntegerModel model =
         make_unary(OpCode::reshape, {"x", DType::int8, {2, 3}, {}, quant(0.5F, 1), {}},
                    {"y", DType::int8, std::move(shape), {}, quant(scale, 1), {}});
-    model.operators[0].new_shape = std::move(new_shape);
+    model.operators[0].as<ReshapeAttributes>().new_shape = std::move(new_shape);
     return model;
   };
   EXPECT_NO_THROW(make({6}, 0.5F, {}).validate());

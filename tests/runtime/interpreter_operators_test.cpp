@@ -98,7 +98,8 @@ TEST(FloatModels, RunToo) {
       b.constant("w", {2, 3}, DType::float32, std::vector<float>{1, 2, 3, -1, 0.5F, -4});
   const std::int32_t bias = b.constant("b", {2}, DType::float32, std::vector<float>{0.5F, 1});
   std::int32_t last = real("dense", 2);
-  b.op(OpCode::fully_connected, {0, w, bias}, last).activation = FusedActivation::relu6;
+  b.op(OpCode::fully_connected, {0, w, bias}, last,
+       FullyConnectedAttributes{.activation = FusedActivation::relu6});
   const std::int32_t dense = last;
   for (const OpCode code : {OpCode::tanh, OpCode::logistic, OpCode::relu, OpCode::relu6,
                             OpCode::relu_n1_to_1, OpCode::softmax}) {
@@ -106,7 +107,7 @@ TEST(FloatModels, RunToo) {
     b.op(code, {last}, y);
     last = y;
   }
-  b.model.operators.back().beta = 2;
+  b.model.operators.back().as<SoftmaxAttributes>().beta = 2;
   b.model.outputs = {dense, last};
   Interpreter interpreter(from_tflite(to_tflite(b.model)), {.batch = 2});
   const std::vector<float> x{1, 0.5F, 0.25F, -1, -1, 1};

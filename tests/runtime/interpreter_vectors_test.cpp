@@ -107,11 +107,13 @@ void run_fully_connected(const Vector& v) {
   const std::int32_t z = b.constant("b", {weight_shape[0]}, DType::int32,
                                     integers<std::int32_t>(v.input.at("bias").at("data")), bias);
   b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
-  Operator& op = b.op(OpCode::fully_connected, {0, w, z}, b.model.outputs[0]);
-  op.keep_num_dims = v.params.at("keep_num_dims");
   const std::string activation = v.params.at("activation");
-  op.activation = activation == "relu" ? FusedActivation::relu : FusedActivation::none;
-  ASSERT_EQ(activation, to_string(op.activation));
+  const Operator& op =
+      b.op(OpCode::fully_connected, {0, w, z}, b.model.outputs[0],
+           FullyConnectedAttributes{
+               .activation = activation == "relu" ? FusedActivation::relu : FusedActivation::none,
+               .keep_num_dims = v.params.at("keep_num_dims")});
+  ASSERT_EQ(activation, to_string(op.activation()));
 
   Interpreter interpreter(b.model, {.rounding = Rounding::double_rounding});
   put_codes(interpreter, v.input.at("x").at("data"));
@@ -123,7 +125,9 @@ void run_unary(const Vector& v, OpCode code) {
   const nlohmann::json& x = v.input.at("x");
   IntegerModel model =
       make_unary(code, per_tensor(v, "input", x), per_tensor(v, "output", v.expected));
-  if (code == OpCode::softmax) model.operators[0].beta = v.params.at("beta");
+  if (code == OpCode::softmax) {
+    model.operators[0].as<SoftmaxAttributes>().beta = v.params.at("beta");
+  }
   Interpreter interpreter(model, {.rounding = Rounding::double_rounding});
   put_codes(interpreter, x.at("data"));
   interpreter.invoke();

@@ -60,13 +60,16 @@ class ModelBuilder {
         {std::move(name), dtype, std::move(shape), {}, std::move(quantization), to_bytes(values)});
   }
 
-  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
-    Operator made;
-    made.code = code;
-    made.inputs = std::move(inputs);
-    made.outputs = {output};
-    model.operators.push_back(std::move(made));
+  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output,
+               OperatorAttributes attributes) {
+    model.operators.push_back({.code = code,
+                               .inputs = std::move(inputs),
+                               .outputs = {output},
+                               .attributes = std::move(attributes)});
     return model.operators.back();
+  }
+  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
+    return op(code, std::move(inputs), output, default_attributes(code));
   }
 
   IntegerModel model;
@@ -115,7 +118,8 @@ inline std::int32_t add_dense(ModelBuilder& builder, std::int32_t x, const Dense
   const std::int32_t y =
       builder.activation(name, {static_cast<std::int32_t>(input.size()) / depth, spec.units},
                          DType::int8, quant(spec.output_scale, spec.output_zero_point));
-  builder.op(OpCode::fully_connected, operands, y).activation = spec.activation;
+  builder.op(OpCode::fully_connected, operands, y,
+             FullyConnectedAttributes{.activation = spec.activation});
   return y;
 }
 

@@ -50,7 +50,7 @@ inline oracle::Dense oracle_dense(const IntegerModel& model, const Operator& op)
   }
   dense.in = oracle_quant(tensor(op.inputs[0]));
   dense.out = oracle_quant(tensor(op.outputs[0]));
-  dense.clamp = oracle_clamp(op.activation);
+  dense.clamp = oracle_clamp(op.activation());
   return dense;
 }
 

@@ -1,5 +1,6 @@
 set(OCTET_RUNTIME_TESTS
   runtime/contract_oracle_test.cpp
+  runtime/graph_test.cpp
   runtime/integer_model_test.cpp
   runtime/interpreter_dense_test.cpp
   runtime/interpreter_operators_test.cpp
@@ -7,4 +8,6 @@ set(OCTET_RUNTIME_TESTS
   runtime/interpreter_vectors_test.cpp
   runtime/memory_plan_test.cpp
   runtime/no_allocation_test.cpp
+  runtime/operator_rules_test.cpp
+  runtime/operator_vectors_test.cpp
   runtime/same_bytes_test.cpp)

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/quant/fixed_point.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
+
+namespace octet {
+
+/// ADD of int8 codes on grids of their own, with d_i = q_i - zero_point_i and a fused activation as
+/// a clamp of the result's codes.
+///
+/// Contract fp32, where 1/1024 <= scale_i / scale_out < 256 for both (XNNPACK, LiteRT.js):
+///   r_i = scale_i / scale_out in float32, shift = 20 - floor(log2(max r)), m_i = rint(r_i
+///   2^shift), out = clamp(((d_1 m_1 + d_2 m_2 + 2^(shift - 1)) >> shift) + zero_point).
+/// All else, contract single too (LiteRT's own kernels, TFLite Micro, CMSIS-NN):
+///   out = clamp(M(M(d_1 << 20, scale_1 / t) + M(d_2 << 20, scale_2 / t), t / (2^20 scale_out)) +
+///   zero_point), t = 2 max(scale_1, scale_2), M the multiplication with two roundings.
+class CodeAdder {
+ public:
+  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points, and
+  /// where two roundings are needed and t / (2^20 scale_out) is not below 1: runtimes refuse that.
+  [[nodiscard]] static CodeAdder make(const QuantParams& first, const QuantParams& second,
+                                      const QuantParams& out, FusedActivation activation,
+                                      Rounding rounding);
+
+  [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept;
+  /// apply() for each pair of codes. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+           std::span<std::int8_t> out) const;
+
+  /// Whether the sum is rounded once, by a shift (the first form above).
+  [[nodiscard]] bool rounds_once() const noexcept { return rounds_once_; }
+  /// What each code of operand i (0 or 1) adds to the sum, from code -128 up: d_i m_i, or
+  /// M(d_i << 20, scale_i / t).
+  [[nodiscard]] std::span<const std::int32_t, 256> terms(std::size_t i) const noexcept {
+    return terms_[i];
+  }
+  /// The sum's shift where it is rounded once.
+  [[nodiscard]] int shift() const noexcept { return shift_; }
+  /// The sum's factor otherwise.
+  [[nodiscard]] QuantizedMultiplier factor() const noexcept { return factor_; }
+  [[nodiscard]] std::int32_t zero_point() const noexcept { return zero_point_; }
+  [[nodiscard]] ActivationRange limits() const noexcept { return limits_; }
+
+ private:
+  [[nodiscard]] std::int32_t rescale(std::int32_t sum) const noexcept;
+
+  bool rounds_once_ = true;
+  std::array<std::array<std::int32_t, 256>, 2> terms_{};
+  int shift_ = 0;
+  QuantizedMultiplier factor_;
+  std::int32_t zero_point_ = 0;
+  ActivationRange limits_;
+};
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <octet/core/quant/rounding.h>
+#include <octet/core/shape.h>
+#include <octet/runtime/integer_model.h>
+
+#include <cstddef>
+#include <span>
+
+namespace octet {
+
+/// Runs the operators of a model once, on `samples` samples of its own shapes laid end to end:
+/// `inputs` and `outputs` are the memory of the model's inputs and outputs, in their order. What
+/// training runs to compute on codes with the very kernels of the interpreter. Every value between
+/// has memory of its own while the call lasts; use Interpreter to run a model more than once.
+/// Throws FormatError where the model is not valid, InvalidArgument where the number of inputs
+/// or outputs differs, one is null, an output is a constant or an input, or samples is below 1.
+void run_operators(const IntegerModel& model, Rounding rounding, Index samples,
+                   std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
+
+}  // namespace octet

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <octet/core/quant/activation_range.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace octet {
+
+/// Operators, numbered as in a .tflite file.
+enum class OpCode : std::int32_t {
+  add = 0,
+  concatenation = 2,
+  conv_2d = 3,  ///< of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis
+  dequantize = 6,
+  fully_connected = 9,
+  logistic = 14,
+  relu = 19,
+  relu_n1_to_1 = 20,
+  relu6 = 21,
+  reshape = 22,
+  softmax = 25,
+  tanh = 28,
+  quantize = 114
+};
+
+/// Every code. What keeps one entry per operator (definitions, exports) has one for each of these,
+/// or it does not compile.
+inline constexpr std::array kOpCodes = {
+    OpCode::add,        OpCode::concatenation,   OpCode::conv_2d,
+    OpCode::dequantize, OpCode::fully_connected, OpCode::logistic,
+    OpCode::relu,       OpCode::relu_n1_to_1,    OpCode::relu6,
+    OpCode::reshape,    OpCode::softmax,         OpCode::tanh,
+    OpCode::quantize};
+
+/// "FULLY_CONNECTED", ...; "unknown operator" for a code that is none of kOpCodes.
+std::string_view to_string(OpCode code);
+
+/// DEQUANTIZE, LOGISTIC, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
+struct NoAttributes {
+  bool operator==(const NoAttributes&) const = default;
+};
+
+struct AddAttributes {
+  FusedActivation activation = FusedActivation::none;
+  bool operator==(const AddAttributes&) const = default;
+};
+
+struct ConcatenationAttributes {
+  /// Counted from the back where negative.
+  std::int32_t axis = 0;
+  FusedActivation activation = FusedActivation::none;
+  bool operator==(const ConcatenationAttributes&) const = default;
+};
+
+struct Conv2DAttributes {
+  FusedActivation activation = FusedActivation::none;
+  bool operator==(const Conv2DAttributes&) const = default;
+};
+
+struct FullyConnectedAttributes {
+  FusedActivation activation = FusedActivation::none;
+  bool keep_num_dims = false;
+  bool operator==(const FullyConnectedAttributes&) const = default;
+};
+
+struct ReshapeAttributes {
+  /// The shape, where it is no second input; empty: the output's shape.
+  std::vector<std::int32_t> new_shape{};
+  bool operator==(const ReshapeAttributes&) const = default;
+};
+
+struct SoftmaxAttributes {
+  float beta = 1.0F;
+  bool operator==(const SoftmaxAttributes&) const = default;
+};
+
+/// What an operator has beside its operands, by its code.
+using OperatorAttributes =
+    std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
+                 FullyConnectedAttributes, ReshapeAttributes, SoftmaxAttributes>;
+
+/// Those of an operator of this code that nobody has set. Throws FormatError for an unknown code.
+OperatorAttributes default_attributes(OpCode code);
+
+/// One operator: reads `inputs`, writes `outputs` (indices of tensors; -1 for an absent input).
+struct Operator {
+  OpCode code = OpCode::fully_connected;
+  /// The version that the file said; files are written with the lowest that suffices.
+  int version = 1;
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> outputs;
+  /// Of the struct that belongs to `code`: see default_attributes().
+  OperatorAttributes attributes{};
+
+  /// The attributes as those of one code: op.as<SoftmaxAttributes>().beta. Throws FormatError that
+  /// names the operator where they are of another.
+  template <class Attributes>
+  const Attributes& as() const {
+    if (const auto* mine = std::get_if<Attributes>(&attributes)) return *mine;
+    fail_attributes();
+  }
+  template <class Attributes>
+  Attributes& as() {
+    if (auto* mine = std::get_if<Attributes>(&attributes)) return *mine;
+    fail_attributes();
+  }
+
+  /// The activation that is fused into the operator; none where it can have none.
+  FusedActivation activation() const {
+    return std::visit(
+        [](const auto& any) {
+          if constexpr (requires { any.activation; }) return any.activation;
+          return FusedActivation::none;
+        },
+        attributes);
+  }
+
+ private:
+  [[noreturn]] void fail_attributes() const;
+};
+
+}  // namespace octet

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/runtime/operators/add.h>
+#include <octet/runtime/operators/concatenation.h>
+#include <octet/runtime/operators/conv_2d.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/dequantize.h>
+#include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/logistic.h>
+#include <octet/runtime/operators/quantize.h>
+#include <octet/runtime/operators/relu.h>
+#include <octet/runtime/operators/reshape.h>
+#include <octet/runtime/operators/softmax.h>
+#include <octet/runtime/operators/tanh.h>
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+constexpr std::array kDefinitions = {
+    detail::kAdd,        detail::kConcatenation,  detail::kConv2D,
+    detail::kDequantize, detail::kFullyConnected, detail::kLogistic,
+    detail::kQuantize,   detail::kRelu,           detail::kRelu6,
+    detail::kReluN1To1,  detail::kReshape,        detail::kSoftmax,
+    detail::kTanh};
+
+static_assert(detail::is_complete(kDefinitions), "an operator has no definition");
+static_assert(std::ranges::all_of(kDefinitions,
+                                  [](const OperatorDefinition& d) {
+                                    return d.least_inputs >= 1 &&
+                                           d.most_inputs <= detail::kMostInputs &&
+                                           (d.fixed_grid != nullptr) ==
+                                               (d.output_grid == OutputGrid::fixed);
+                                  }),
+              "a definition contradicts itself");
+
+const OperatorDefinition* find(OpCode code) {
+  const auto* found = std::ranges::find(kDefinitions, code, &OperatorDefinition::code);
+  return found == kDefinitions.end() ? nullptr : found;
+}
+
+}  // namespace
+
+const OperatorDefinition& definition(OpCode code) {
+  if (const OperatorDefinition* found = find(code)) return *found;
+  throw FormatError(fmt::format("operator code {} is not supported", static_cast<int>(code)));
+}
+
+bool is_known(OpCode code) { return find(code) != nullptr; }
+
+std::string_view to_string(OpCode code) {
+  const OperatorDefinition* found = find(code);
+  return found == nullptr ? "unknown operator" : found->name;
+}
+
+OperatorAttributes default_attributes(OpCode code) { return definition(code).default_attributes(); }
+
+void Operator::fail_attributes() const {
+  throw FormatError(
+      fmt::format("{} holds the attributes of another operator; make them with "
+                  "default_attributes() or the struct of its name",
+                  to_string(code)));
+}
+
+namespace detail {
+
+void check_operator(const IntegerModel& model, std::size_t index) {
+  const OperatorView view(model, index);
+  const Operator& op = view.op;
+  if (!is_known(op.code)) {
+    view.fail(fmt::format("operator code {} is not supported", static_cast<int>(op.code)));
+  }
+  const OperatorDefinition& rules = definition(op.code);
+  if (op.attributes.index() != rules.default_attributes().index()) {
+    view.fail("holds the attributes of another operator");
+  }
+  if (op.inputs.size() < rules.least_inputs || op.inputs.size() > rules.most_inputs ||
+      op.outputs.size() != 1) {
+    view.fail(fmt::format("expected {} to {} inputs and 1 output, found {} and {}",
+                          rules.least_inputs, rules.most_inputs, op.inputs.size(),
+                          op.outputs.size()));
+  }
+  for (std::size_t i = 0; i < rules.least_inputs; ++i) {
+    if (op.inputs[i] == -1) view.fail(fmt::format("input {} is absent", i));
+  }
+  rules.check(view);
+}
+
+std::size_t kernel_bytes(const Operands& operands) {
+  const OperatorDefinition& of = definition(operands.op.code);
+  return of.kernel_bytes == nullptr ? 0 : of.kernel_bytes(operands);
+}
+
+ByteTable byte_table(const KernelSource& source) {
+  const OperatorDefinition& of = definition(source.op.code);
+  if (of.byte_table == nullptr) {
+    throw FormatError(fmt::format("{} is no function of one byte", of.name));
+  }
+  return of.byte_table(source);
+}
+
+std::unique_ptr<Kernel> make_kernel(const KernelSource& source) {
+  return definition(source.op.code).make_kernel(source);
+}
+
+std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rounding rounding) {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    try {
+      kernels.push_back(make_kernel({model, op, rounding}));
+    } catch (const Error& error) {
+      throw FormatError(fmt::format("operator {} ({}): {}", i, to_string(op.code), error.what()));
+    }
+  }
+  return kernels;
+}
+
+std::vector<bool> find_batched(const IntegerModel& model) {
+  std::vector<bool> batched(model.tensors.size());
+  for (const std::int32_t i : model.inputs) batched[static_cast<std::size_t>(i)] = true;
+  for (const Operator& op : model.operators) {
+    const bool any = std::ranges::any_of(
+        op.inputs, [&](std::int32_t i) { return i != -1 && batched[static_cast<std::size_t>(i)]; });
+    for (const std::int32_t i : op.outputs) batched[static_cast<std::size_t>(i)] = any;
+  }
+  return batched;
+}
+
+QuantParams stored_params(const ModelTensor& tensor) {
+  QuantParams params = tensor.quantization;
+  std::tie(params.qmin, params.qmax) = code_limits(tensor.dtype);
+  return params;
+}
+
+std::size_t sample_bytes(const ModelTensor& tensor) {
+  return static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+}
+
+}  // namespace detail
+}  // namespace octet

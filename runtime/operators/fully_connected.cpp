@@ -1,0 +1,325 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/gemm.h>
+#include <octet/runtime/operators/float_clamp.h>
+#include <octet/runtime/operators/fully_connected.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+/// A constant as numbers.
+template <class T>
+std::vector<T> values_of(const ModelTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
+
+template <class T>
+std::vector<T> bias_of(const Operands& operands) {
+  if (operands.has_input(2)) return values_of<T>(operands.input(2));
+  return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[0]));
+}
+
+/// An int8 operator: sums, and the epilogue on those that are in the cache.
+class Int8Dense final : public Kernel {
+ public:
+  explicit Int8Dense(const FullyConnectedNumbers& n)
+      : rows_(n.rows),
+        sums_(PackedS8(n.weights.data(), n.units, n.depth), n.bias, n.input_zero_point,
+              n.weight_zero_point),
+        epilogue_(n.epilogue) {}
+
+  std::size_t bytes() const override {
+    return DenseSums::bytes(units(), sums_.weights().depth()) +
+           epilogue_.requantizer.factors().size_bytes() +
+           epilogue_.requantizer.multipliers().size_bytes();
+  }
+  std::size_t thread_bytes(Index samples) const override {
+    return sums_.thread_bytes(samples * rows_);
+  }
+
+  void run(const KernelArguments& a) const override {
+    auto* y = a.to<std::int8_t>();
+    const auto take = [&](Index begin, Index end, std::int32_t* sums) {
+      const auto count = static_cast<std::size_t>((end - begin) * units());
+      epilogue_.requantize({sums, count}, {y + begin * units(), count});
+    };
+    sums_.sums(a.samples * rows_, a.input<std::int8_t>(), take, a.prefetch);
+  }
+
+ private:
+  Index units() const { return sums_.weights().rows(); }
+
+  Index rows_;
+  DenseSums sums_;
+  DenseEpilogue epilogue_;
+};
+
+class FloatDense final : public Kernel {
+ public:
+  explicit FloatDense(const KernelSource& source)
+      : units_(source.input(1).shape[0]),
+        depth_(source.input(1).shape.back()),
+        rows_(source.input().size() / depth_),
+        weights_(values_of<float>(source.input(1))),
+        bias_(bias_of<float>(source)),
+        clamp_(source.op.activation()) {}
+
+  std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
+
+  void run(const KernelArguments& a) const override {
+    auto* y = a.to<float>();
+    gemm_f32(a.samples * rows_, units_, depth_, {a.input<float>(), depth_},
+             {weights_.data(), depth_, Transpose::yes}, y, units_);
+    for (Index i = 0; i < a.samples * rows_; ++i, y += units_) {
+      for (std::size_t j = 0; j < bias_.size(); ++j) y[j] = clamp_(y[j] + bias_[j]);
+    }
+  }
+
+ private:
+  Index units_;
+  Index depth_;
+  Index rows_;
+  std::vector<float> weights_;
+  std::vector<float> bias_;
+  FloatClamp clamp_;
+};
+
+// ---- Rules
+
+bool has_zero_points(const QuantParams& params) {
+  return std::ranges::any_of(params.zero_points, [](std::int32_t z) { return z != 0; });
+}
+
+/// A bias of another tool may come without a scale: it is in_scale * w_scale all the same.
+void check_bias_quantization(const OperatorView& view) {
+  const QuantParams& bias = view.input(2).quantization;
+  const QuantParams& weights = view.input(1).quantization;
+  const std::size_t count = std::max(bias.scales.size(), weights.scales.size());
+  for (std::size_t i = 0; i < count && !bias.scales.empty(); ++i) {
+    const double expected = double{view.input().quantization.scales[0]} *
+                            double{weights.scales[std::min(i, weights.scales.size() - 1)]};
+    const std::size_t j = std::min(i, bias.scales.size() - 1);
+    if (!is_close(double{bias.scales[j]}, expected, kBiasScaleTolerance)) {
+      view.fail(fmt::format("scale {} of bias {} is not input scale times weight scale, {}",
+                            bias.scales[j], i, expected));
+    }
+    if (bias.zero_points[j] != 0) {
+      view.fail(fmt::format("zero point {} of bias {} is not 0", bias.zero_points[j], i));
+    }
+  }
+}
+
+void check_integer_operands(const OperatorView& view) {
+  const ModelTensor& weights = view.input(1);
+  if (view.input().dtype != DType::int8 || weights.dtype != DType::int8 ||
+      view.output().dtype != DType::int8 ||
+      (view.has_input(2) && view.input(2).dtype != DType::int32)) {
+    view.fail_types();
+  }
+  view.require_per_tensor(view.input(), "input");
+  view.require_per_tensor(view.output(), "output");
+  view.require_quantized(weights, "weights");
+  const QuantParams& q = weights.quantization;
+  if (q.scales.size() > 1) {
+    if (q.quantized_dimension != 0) {
+      view.fail(fmt::format("weights quantized along axis {}, not 0", q.quantized_dimension));
+    }
+    if (has_zero_points(q)) view.fail("weights of several scales have a zero point other than 0");
+  }
+  if (view.has_input(2)) check_bias_quantization(view);
+}
+
+}  // namespace
+
+// ---- Sums
+
+DenseSums::DenseSums(PackedS8 weights, std::span<const std::int32_t> bias,
+                     std::int32_t input_zero_point, std::int32_t weight_zero_point)
+    : weights_(std::move(weights)), weight_zero_point_(weight_zero_point) {
+  const auto row_sums = weights_.row_sums();
+  start_.reserve(row_sums.size());
+  const std::int64_t both = weights_.depth() * input_zero_point * weight_zero_point;
+  for (std::size_t j = 0; j < row_sums.size(); ++j) {
+    const std::int64_t from = bias.empty() ? 0 : bias[j];
+    const std::int64_t offset = from - std::int64_t{input_zero_point} * row_sums[j] + both;
+    // Only the sum with the product of codes has to fit: that one is exact modulo 2^32.
+    start_.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(offset)));
+  }
+}
+
+std::size_t DenseSums::bytes(Index units, Index depth) {
+  return PackedS8::bytes(units, depth) + static_cast<std::size_t>(units) * sizeof(std::int32_t);
+}
+
+/// Takes weight_zero_point * sum of the row's codes off each row's sums, modulo 2^32.
+void DenseSums::subtract_rows(const std::int8_t* x, std::span<std::int32_t> sums) const {
+  const auto units = static_cast<std::size_t>(weights_.rows());
+  for (std::size_t row = 0; row * units < sums.size(); ++row, x += weights_.depth()) {
+    std::int64_t sum = 0;
+    for (Index i = 0; i < weights_.depth(); ++i) sum += x[i];
+    const auto weighed = static_cast<std::uint32_t>(sum * weight_zero_point_);
+    for (std::int32_t& value : sums.subspan(row * units, units)) {
+      value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) - weighed);
+    }
+  }
+}
+
+void DenseSums::sums(Index rows, const std::int8_t* x, std::int32_t* sums,
+                     FunctionRef<void(Index begin, Index end)> rows_done) const {
+  if (weight_zero_point_ == 0) {
+    gemm_s8(rows, x, weights_.depth(), weights_, sums, start_, rows_done);
+    return;
+  }
+  gemm_s8(rows, x, weights_.depth(), weights_, sums, start_, [&](Index begin, Index end) {
+    std::int32_t* first = sums + begin * weights_.rows();
+    subtract_rows(x + begin * weights_.depth(),
+                  {first, static_cast<std::size_t>((end - begin) * weights_.rows())});
+    if (rows_done) rows_done(begin, end);
+  });
+}
+
+void DenseSums::sums(Index rows, const std::int8_t* x,
+                     FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take,
+                     std::span<const std::byte> prefetch) const {
+  if (weight_zero_point_ == 0) {
+    gemm_s8(rows, x, weights_.depth(), weights_, start_, take, prefetch);
+    return;
+  }
+  const auto subtract_and_take = [&](Index begin, Index end, std::int32_t* sums) {
+    subtract_rows(x + begin * weights_.depth(),
+                  {sums, static_cast<std::size_t>((end - begin) * weights_.rows())});
+    take(begin, end, sums);
+  };
+  gemm_s8(rows, x, weights_.depth(), weights_, start_, subtract_and_take, prefetch);
+}
+
+// ---- Epilogue
+
+DenseEpilogue::DenseEpilogue(Requantizer rescaling, const QuantParams& output,
+                             FusedActivation activation)
+    : requantizer(std::move(rescaling)),
+      zero_point(output.zero_point()),
+      range(activation_range(activation, output.scale(), output.zero_point(), output.qmin,
+                             output.qmax)) {}
+
+// ---- The bound of the sums
+
+std::int64_t farthest_from_zero_point(const QuantParams& params) {
+  return std::max(std::int64_t{params.qmax} - params.zero_point(),
+                  std::int64_t{params.zero_point()} - params.qmin);
+}
+
+std::int64_t accumulator_bound(std::span<const std::int32_t> magnitudes,
+                               std::span<const std::int32_t> bias, std::int64_t reach,
+                               std::string_view owner) {
+  std::int64_t largest = 0;
+  for (std::size_t unit = 0; unit < magnitudes.size(); ++unit) {
+    const std::int64_t start = bias.empty() ? 0 : std::abs(std::int64_t{bias[unit]});
+    const std::int64_t bound = magnitudes[unit] * reach + start;
+    if (bound > std::numeric_limits<std::int32_t>::max()) {
+      throw InvalidArgument(
+          fmt::format("{}, channel {}: sums could reach {}, beyond int32; the layer has too many "
+                      "inputs or too large a bias",
+                      owner, unit, bound));
+    }
+    largest = std::max(largest, bound);
+  }
+  return largest;
+}
+
+FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
+  const ModelTensor& weights = source.input(1);
+  const QuantParams input = stored_params(source.input());
+  const QuantParams output = stored_params(source.output());
+  const auto make_requantizer =
+      source.op.code == OpCode::conv_2d ? Requantizer::convolution : Requantizer::fully_connected;
+  const std::int64_t units = weights.shape[0];
+  const std::int64_t depth = weights.shape.back();
+  FullyConnectedNumbers n{
+      .rows = source.input().size() / depth,
+      .depth = depth,
+      .units = units,
+      .input_zero_point = input.zero_point(),
+      .weight_zero_point = weights.quantization.zero_point(),
+      .weights = {reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.data.size()},
+      .bias = bias_of<std::int32_t>(source),
+      .epilogue = {make_requantizer(input.scale(), weights.quantization.scales, output.scale(),
+                                    source.rounding),
+                   output, source.op.activation()},
+      .largest_sum = 0};
+  std::vector<std::int32_t> magnitudes(static_cast<std::size_t>(units));
+  for (std::size_t i = 0; i < n.weights.size(); ++i) {
+    magnitudes[i / static_cast<std::size_t>(depth)] += std::abs(n.weights[i] - n.weight_zero_point);
+  }
+  n.largest_sum =
+      accumulator_bound(magnitudes, n.bias, farthest_from_zero_point(input), weights.name);
+  return n;
+}
+
+// ---- The operator
+
+void check_fully_connected(const OperatorView& view) {
+  const ModelTensor& weights = view.input(1);
+  if (weights.shape.size() != 2) {
+    view.fail(fmt::format("expected weights [units, inputs], found shape [{}]",
+                          fmt::join(weights.shape, ", ")));
+  }
+  const std::int32_t units = weights.shape[0];
+  const std::int32_t depth = weights.shape[1];
+  const auto& shape = view.input().shape;
+  if (view.input().size() % depth != 0) {
+    view.fail(fmt::format("input shape [{}] is no whole number of rows of {} weights",
+                          fmt::join(shape, ", "), depth));
+  }
+  std::vector<std::int32_t> expected{static_cast<std::int32_t>(view.input().size() / depth), units};
+  if (view.op.as<FullyConnectedAttributes>().keep_num_dims) {
+    expected = shape;
+    if (expected.empty() || expected.back() != depth) {
+      view.fail(fmt::format("keep_num_dims: last axis of input shape [{}] is not the {} inputs",
+                            fmt::join(expected, ", "), depth));
+    }
+    expected.back() = units;
+  }
+  view.require_output_shape(expected);
+  check_dense_operands(view);
+}
+
+void check_dense_operands(const OperatorView& view) {
+  const ModelTensor& weights = view.input(1);
+  const std::int64_t units = weights.shape[0];
+  if (!weights.is_constant()) view.fail(fmt::format("weights '{}' are no constant", weights.name));
+  if (view.has_input(2) && (view.input(2).size() != units || !view.input(2).is_constant())) {
+    view.fail(fmt::format("expected a constant bias of {} values, found shape [{}]", units,
+                          fmt::join(view.input(2).shape, ", ")));
+  }
+  view.require_known(view.op.activation());
+  if (view.input().dtype != DType::float32) return check_integer_operands(view);
+  const bool floats = weights.dtype == DType::float32 && view.output().dtype == DType::float32 &&
+                      (!view.has_input(2) || view.input(2).dtype == DType::float32);
+  if (!floats) view.fail_types();
+}
+
+std::unique_ptr<Kernel> make_dense(const KernelSource& source) {
+  if (source.input().dtype == DType::float32) return std::make_unique<FloatDense>(source);
+  return std::make_unique<Int8Dense>(fully_connected_numbers(source));
+}
+
+std::size_t dense_bytes(const Operands& operands) {
+  const Index units = operands.input(1).shape[0];
+  const Index depth = operands.input(1).shape.back();
+  if (operands.input().dtype == DType::float32) {
+    return static_cast<std::size_t>(units * (depth + 1)) * sizeof(float);
+  }
+  return DenseSums::bytes(units, depth) +
+         static_cast<std::size_t>(units) * sizeof(QuantizedMultiplier);
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/core/kernels/gemm_s8.h>
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/quant/requantize.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+// FULLY_CONNECTED: y = f(x w^T + bias), x [..., depth], w [units, depth], in two steps that the
+// interpreter runs one behind the other, and between which training looks at the sums.
+
+namespace octet::detail {
+
+/// Step one, exact: sums[i, j] = sum over k of (x[i, k] - input_zero_point)
+/// (w[j, k] - weight_zero_point) + bias[j], in int32. Weights are packed; zero points and bias are
+/// folded into what each sum starts from.
+class DenseSums {
+ public:
+  /// `bias` holds one number per unit, or none.
+  DenseSums(PackedS8 weights, std::span<const std::int32_t> bias, std::int32_t input_zero_point,
+            std::int32_t weight_zero_point = 0);
+
+  const PackedS8& weights() const { return weights_; }
+  /// What an object takes on this machine.
+  static std::size_t bytes(Index units, Index depth);
+  /// Bytes that each thread keeps at most after sums of so many rows.
+  std::size_t thread_bytes(Index rows) const { return gemm_s8_thread_bytes(rows, weights_); }
+
+  /// All sums [rows, units]. `rows_done(begin, end)` is called, by the thread that made them, once
+  /// for each row whose sums are complete.
+  void sums(Index rows, const std::int8_t* x, std::int32_t* sums,
+            FunctionRef<void(Index begin, Index end)> rows_done = {}) const;
+  /// The same where no one needs all of them at once: those of rows [begin, end) are given to
+  /// `take`, and their memory is then used again. `prefetch` is memory that will be read next.
+  void sums(Index rows, const std::int8_t* x,
+            FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take,
+            std::span<const std::byte> prefetch = {}) const;
+
+ private:
+  void subtract_rows(const std::int8_t* x, std::span<std::int32_t> sums) const;
+
+  PackedS8 weights_;
+  std::int32_t weight_zero_point_;
+  /// What the sum of each unit starts from, modulo 2^32.
+  std::vector<std::int32_t> start_;
+};
+
+/// Step two: codes = clamp(rescale(sums) + zero_point, range.lo, range.hi).
+struct DenseEpilogue {
+  /// The range is that of the output's codes, cut as the activation asks.
+  DenseEpilogue(Requantizer rescaling, const QuantParams& output, FusedActivation activation);
+
+  void requantize(std::span<const std::int32_t> sums, std::span<std::int8_t> codes) const {
+    requantizer.requantize(sums, codes, zero_point, range.lo, range.hi);
+  }
+
+  Requantizer requantizer;
+  std::int32_t zero_point;
+  ActivationRange range;
+};
+
+/// The largest value of either sign that any sum, part of a sum included, can reach: the maximum
+/// over the units of magnitude * reach + |bias|. `magnitudes` are sum |w - weight_zero_point|,
+/// reach is that of |x - input_zero_point|, `bias` holds one number per unit or none. Throws
+/// InvalidArgument, naming `owner` and the channel, where that is above 2^31 - 1: runtimes would
+/// compute something else, each its own.
+std::int64_t accumulator_bound(std::span<const std::int32_t> magnitudes,
+                               std::span<const std::int32_t> bias, std::int64_t reach,
+                               std::string_view owner);
+
+/// max |q - zero_point| of the codes of a grid.
+std::int64_t farthest_from_zero_point(const QuantParams& params);
+
+/// The numbers of an int8 FULLY_CONNECTED or CONV_2D of 1 x 1, for whoever runs it or writes it
+/// out.
+struct FullyConnectedNumbers {
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t units;
+  std::int32_t input_zero_point;
+  std::int32_t weight_zero_point;
+  /// [units, depth]; the model's own memory.
+  std::span<const std::int8_t> weights;
+  /// One per unit; zeros where the operator has none.
+  std::vector<std::int32_t> bias;
+  DenseEpilogue epilogue;
+  /// See accumulator_bound().
+  std::int64_t largest_sum;
+};
+
+/// Throws InvalidArgument where an input could bring a sum past int32.
+FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
+
+void check_fully_connected(const OperatorView& view);
+
+/// What FULLY_CONNECTED and CONV_2D of 1 x 1 have in common: constant weights and bias, their types
+/// and quantization; the kernel of reals; and an upper bound of what either kernel keeps.
+void check_dense_operands(const OperatorView& view);
+std::unique_ptr<Kernel> make_dense(const KernelSource& source);
+std::size_t dense_bytes(const Operands& operands);
+
+/// The scale of a bias is input scale * weight scale: the relative error that is accepted.
+inline constexpr double kBiasScaleTolerance = 0.02;
+
+inline constexpr OperatorDefinition kFullyConnected{
+    .code = OpCode::fully_connected,
+    .name = "FULLY_CONNECTED",
+    .default_attributes = default_of<FullyConnectedAttributes>,
+    .least_inputs = 2,
+    .most_inputs = 3,
+    .output_grid = OutputGrid::measured,
+    .check = check_fully_connected,
+    .make_kernel = make_dense,
+    .kernel_bytes = dense_bytes};
+
+}  // namespace octet::detail

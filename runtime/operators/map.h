@@ -1,0 +1,56 @@
+#pragma once
+
+#include <octet/core/parallel.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+// Operators that make each element of the output from one of the input.
+
+namespace octet::detail {
+
+/// output[i] = function(input[i]).
+template <class From, class To, class Function>
+class Map final : public Kernel {
+ public:
+  Map(std::int64_t size, Function function)
+      : size_(static_cast<std::size_t>(size)), function_(std::move(function)) {}
+
+  void run(const KernelArguments& a) const override {
+    const auto* x = a.input<From>();
+    auto* y = a.to<To>();
+    parallel_for(static_cast<std::size_t>(a.samples) * size_, kElementsPerChunk,
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t i = begin; i < end; ++i) y[i] = function_(x[i]);
+                 });
+  }
+
+ private:
+  std::size_t size_;
+  Function function_;
+};
+
+template <class Function>
+std::unique_ptr<Kernel> make_float_map(const KernelSource& source, Function function) {
+  return std::make_unique<Map<float, float, Function>>(source.input().size(), std::move(function));
+}
+
+/// The kernel of an operator on single bytes: its table.
+std::unique_ptr<Kernel> make_byte_map(const KernelSource& source);
+
+/// The table of `function`, which takes a code of the input's type and gives one of the output's.
+template <class Function>
+ByteTable tabulate(const KernelSource& source, Function&& function) {
+  const std::int32_t lowest = code_limits(source.input().dtype).first;
+  ByteTable table{};
+  for (std::int32_t i = 0; i < 256; ++i) {
+    const std::int32_t code = lowest + i;
+    table[static_cast<std::uint8_t>(code)] = static_cast<std::uint8_t>(function(code));
+  }
+  return table;
+}
+
+}  // namespace octet::detail

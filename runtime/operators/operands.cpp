@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/operands.h>
+
+#include <cmath>
+#include <string>
+
+namespace octet::detail {
+
+bool is_close(double value, double expected, double tolerance) {
+  return std::abs(value - expected) <= tolerance * expected;
+}
+
+void OperatorView::fail(std::string_view problem) const {
+  throw FormatError(fmt::format("operator {} ({}): {}", index_, to_string(op.code), problem));
+}
+
+void OperatorView::fail_types() const {
+  std::string types;
+  for (const std::int32_t i : op.inputs) {
+    types += fmt::format("{}{}", types.empty() ? "" : ", ",
+                         i == -1 ? "none" : to_string(tensor(i).dtype));
+  }
+  fail(fmt::format("types ({}) -> {} are not supported", types, to_string(output().dtype)));
+}
+
+void OperatorView::require_output_shape(const std::vector<std::int32_t>& shape) const {
+  if (output().shape != shape) {
+    fail(fmt::format("expected output shape [{}], found [{}]", fmt::join(shape, ", "),
+                     fmt::join(output().shape, ", ")));
+  }
+}
+
+void OperatorView::require_same_shape() const {
+  if (input().shape != output().shape) {
+    fail(fmt::format("input shape [{}] and output shape [{}] differ",
+                     fmt::join(input().shape, ", "), fmt::join(output().shape, ", ")));
+  }
+}
+
+void OperatorView::require_per_tensor(const ModelTensor& tensor, std::string_view role) const {
+  if (tensor.quantization.scales.size() != 1) {
+    fail(fmt::format("expected one scale for its {} '{}', found {}", role, tensor.name,
+                     tensor.quantization.scales.size()));
+  }
+}
+
+void OperatorView::require_quantized(const ModelTensor& tensor, std::string_view role) const {
+  if (!tensor.is_quantized()) fail(fmt::format("its {} '{}' has no scale", role, tensor.name));
+}
+
+void OperatorView::require_known(FusedActivation activation) const {
+  switch (activation) {
+    case FusedActivation::none:
+    case FusedActivation::relu:
+    case FusedActivation::relu6:
+    case FusedActivation::relu_n1_to_1:
+      return;
+  }
+  fail(fmt::format("fused activation {} is not supported", static_cast<int>(activation)));
+}
+
+void OperatorView::require_elementwise() const {
+  require_same_shape();
+  if (input().dtype != output().dtype) fail_types();
+  if (input().dtype == DType::float32) return;
+  if (input().dtype != DType::int8) fail_types();
+  require_per_tensor(input(), "input");
+  require_per_tensor(output(), "output");
+}
+
+void OperatorView::require_fixed_grid() const {
+  if (output().dtype == DType::float32) return;
+  const QuantParams expected = definition(op.code).fixed_grid();
+  const QuantParams& found = output().quantization;
+  if (!is_close(double{found.scale()}, double{expected.scale()}, kFixedScaleTolerance) ||
+      found.zero_point() != expected.zero_point()) {
+    fail(fmt::format("expected output scale {} and zero point {}, found {} and {}",
+                     expected.scale(), expected.zero_point(), found.scale(), found.zero_point()));
+  }
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <octet/runtime/integer_model.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace octet::detail {
+
+/// An operator and the tensors that it reads and writes.
+struct Operands {
+  const IntegerModel& model;
+  const Operator& op;
+
+  Operands(const IntegerModel& of_model, const Operator& of_op) : model(of_model), op(of_op) {}
+
+  const ModelTensor& tensor(std::int32_t index) const {
+    return model.tensors[static_cast<std::size_t>(index)];
+  }
+  const ModelTensor& input(std::size_t i = 0) const { return tensor(op.inputs[i]); }
+  const ModelTensor& output() const { return tensor(op.outputs[0]); }
+  bool has_input(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
+};
+
+/// Operands that are being checked: what rules of several operators share. Everything here throws
+/// FormatError "operator INDEX (NAME): ..." where the rule is broken.
+class OperatorView : public Operands {
+ public:
+  OperatorView(const IntegerModel& of_model, std::size_t index)
+      : Operands(of_model, of_model.operators[index]), index_(index) {}
+
+  [[noreturn]] void fail(std::string_view problem) const;
+  /// "types (int8, float32) -> int8 are not supported".
+  [[noreturn]] void fail_types() const;
+
+  /// `shape` and the output's shape are the same; `shape` is what the input's shape makes it.
+  void require_output_shape(const std::vector<std::int32_t>& shape) const;
+  void require_same_shape() const;
+  void require_per_tensor(const ModelTensor& tensor, std::string_view role) const;
+  void require_quantized(const ModelTensor& tensor, std::string_view role) const;
+  void require_known(FusedActivation activation) const;
+  /// float32 -> float32 or int8 -> int8 of one shape and one scale each.
+  void require_elementwise() const;
+  /// An output of codes has the scale and zero point that the operator's definition fixes.
+  void require_fixed_grid() const;
+
+ private:
+  std::size_t index_;
+};
+
+/// How far the fixed output scale of SOFTMAX, LOGISTIC and TANH may be off, relatively.
+inline constexpr double kFixedScaleTolerance = 0.001;
+
+inline bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+/// Whether `value` is `expected` up to a relative error.
+bool is_close(double value, double expected, double tolerance);
+
+}  // namespace octet::detail

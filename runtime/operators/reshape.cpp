@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+#include <octet/runtime/operators/reshape.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace octet::detail {
+namespace {
+
+class Copy final : public Kernel {
+ public:
+  explicit Copy(const ModelTensor& tensor) : sample_bytes_(sample_bytes(tensor)) {}
+
+  void run(const KernelArguments& a) const override {
+    std::memcpy(a.output, a.inputs[0].data, static_cast<std::size_t>(a.samples) * sample_bytes_);
+  }
+
+ private:
+  std::size_t sample_bytes_;
+};
+
+void check_new_shape(const OperatorView& view, const std::vector<std::int32_t>& extents) {
+  const auto& shape = view.output().shape;
+  bool fits = extents.size() == shape.size();
+  for (std::size_t i = 0; fits && i < extents.size(); ++i) {
+    fits = extents[i] == -1 || extents[i] == shape[i];
+  }
+  if (!fits || std::count(extents.begin(), extents.end(), -1) > 1) {
+    view.fail(fmt::format("new shape [{}] does not give output shape [{}]",
+                          fmt::join(extents, ", "), fmt::join(shape, ", ")));
+  }
+}
+
+void check_shape_operand(const OperatorView& view) {
+  const ModelTensor& shape = view.input(1);
+  if (shape.dtype != DType::int32 || !shape.is_constant()) {
+    view.fail(fmt::format("its shape '{}' is no constant of int32", shape.name));
+  }
+  std::vector<std::int32_t> extents(shape.data.size() / sizeof(std::int32_t));
+  std::memcpy(extents.data(), shape.data.data(), shape.data.size());
+  check_new_shape(view, extents);
+}
+
+}  // namespace
+
+void check_reshape(const OperatorView& view) {
+  if (view.input().dtype != view.output().dtype) view.fail_types();
+  if (view.input().size() != view.output().size()) {
+    view.fail(fmt::format("input shape [{}] and output shape [{}] differ in size",
+                          fmt::join(view.input().shape, ", "),
+                          fmt::join(view.output().shape, ", ")));
+  }
+  const QuantParams& in = view.input().quantization;
+  const QuantParams& out = view.output().quantization;
+  if (in.scales != out.scales || in.zero_points != out.zero_points || in.scales.size() > 1) {
+    view.fail("input and output need the same single scale and zero point");
+  }
+  if (view.has_input(1)) return check_shape_operand(view);
+  const auto& new_shape = view.op.as<ReshapeAttributes>().new_shape;
+  if (!new_shape.empty()) check_new_shape(view, new_shape);
+}
+
+std::unique_ptr<Kernel> make_reshape(const KernelSource& source) {
+  return std::make_unique<Copy>(source.input());
+}
+
+}  // namespace octet::detail

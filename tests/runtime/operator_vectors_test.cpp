@@ -1,0 +1,156 @@
+// What real runtimes computed: tests/data/vectors_operators.json.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/code_adder.h>
+#include <octet/tests/runtime/naive_graph.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace octet::test {
+namespace {
+
+using nlohmann::json;
+
+const json& vectors() {
+  static const json root =
+      json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_operators.json"));
+  return root.at("vectors");
+}
+
+ModelTensor tensor_of(const json& from, const std::string& name) {
+  return {name,
+          DType::int8,
+          from.at("shape").get<std::vector<std::int32_t>>(),
+          {},
+          quant(from.at("scale"), from.at("zero_point")),
+          {}};
+}
+
+FusedActivation activation_named(const std::string& name) {
+  if (name == "RELU") return FusedActivation::relu;
+  if (name == "RELU6") return FusedActivation::relu6;
+  EXPECT_EQ(name, "NONE");
+  return FusedActivation::none;
+}
+
+IntegerModel model_of(const json& vector) {
+  ModelBuilder b;
+  for (const json& input : vector.at("inputs")) {
+    b.model.inputs.push_back(b.add(tensor_of(input, "input")));
+  }
+  b.model.outputs = {b.add(tensor_of(vector.at("output"), "output"))};
+  const json& attributes = vector.at("attributes");
+  if (vector.at("op") == "ADD") {
+    b.op(OpCode::add, b.model.inputs, b.model.outputs[0],
+         AddAttributes{.activation = activation_named(attributes.at("activation"))});
+  } else {
+    b.op(OpCode::concatenation, b.model.inputs, b.model.outputs[0],
+         ConcatenationAttributes{.axis = attributes.at("axis")});
+  }
+  return b.model;
+}
+
+bool broadcasts(const json& vector) {
+  return vector.at("op") == "ADD" &&
+         vector.at("inputs")[0].at("shape") != vector.at("inputs")[1].at("shape");
+}
+
+/// The contract of a runtime of the vectors; ONNX Runtime has one of its own for ADD.
+std::optional<Rounding> contract_of(const std::string& runtime) {
+  if (runtime.starts_with("LiteRT.js") || runtime.starts_with("tfjs")) return Rounding::fp32;
+  if (runtime.starts_with("TFLite Micro")) return Rounding::double_rounding;
+  return std::nullopt;
+}
+
+TEST(OperatorVectors, AreTheBytesOfRealRuntimes) {
+  int compared = 0;
+  for (const json& vector : vectors()) {
+    if (broadcasts(vector)) continue;
+    for (const json& expected : vector.at("expected")) {
+      for (const std::string runtime : expected.at("runtimes")) {
+        const auto rounding = contract_of(runtime);
+        if (!rounding) continue;
+        Interpreter interpreter(model_of(vector), {.rounding = *rounding});
+        for (std::size_t i = 0; i < vector.at("inputs").size(); ++i) {
+          const auto codes = vector.at("inputs")[i].at("data").get<std::vector<std::int8_t>>();
+          std::ranges::copy(codes, interpreter.input<std::int8_t>(i).begin());
+        }
+        interpreter.invoke();
+        EXPECT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()),
+                  expected.at("data").get<std::vector<std::int8_t>>())
+            << vector.at("id") << " " << runtime;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_EQ(compared, 3 * 22);
+}
+
+TEST(OperatorVectors, BroadcastsAreRefusedByName) {
+  int refused = 0;
+  for (const json& vector : vectors()) {
+    if (!broadcasts(vector)) continue;
+    try {
+      model_of(vector).validate();
+      FAIL() << vector.at("id");
+    } catch (const FormatError& error) {
+      EXPECT_NE(std::string(error.what()).find("operator 0 (ADD): shape [1, 1, 1, "),
+                std::string::npos)
+          << error.what();
+    }
+    ++refused;
+  }
+  EXPECT_EQ(refused, 4);
+}
+
+TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
+  Draw draw(21);
+  for (int round = 0; round < 40; ++round) {
+    const auto grid = [&] {
+      // Also scales a thousand times the output's, where fp32 is the other form.
+      const float scale = std::ldexp(draw.uniform(0.5F, 1.0F), draw.between(-8, 4));
+      return quant(scale, draw.between(-128, 127));
+    };
+    const QuantParams a = grid();
+    const QuantParams b = grid();
+    const QuantParams out = quant(round % 4 == 0 ? 2 * a.scale() : std::ldexp(1.0F, -6), 3);
+    const auto activation = static_cast<FusedActivation>(round % 4);
+    const Rounding rounding = kContracts[round % 3];
+    const CodeAdder adder = CodeAdder::make(a, b, out, activation, rounding);
+    const oracle::Quant qa{a.scale(), a.zero_point()};
+    const oracle::Quant qb{b.scale(), b.zero_point()};
+    const oracle::Quant qo{out.scale(), out.zero_point()};
+    for (int first = -128; first <= 127; ++first) {
+      for (int second = -128; second <= 127; ++second) {
+        const auto x = static_cast<std::int8_t>(first);
+        const auto y = static_cast<std::int8_t>(second);
+        const std::int8_t expected =
+            naive_add(x, qa, y, qb, qo, oracle_clamp(activation), rounding);
+        ASSERT_EQ(adder.apply(first, second), expected) << round << " " << first << " " << second;
+        std::int8_t run = 0;
+        adder.run({&x, 1}, {&y, 1}, {&run, 1});
+        ASSERT_EQ(run, expected);
+      }
+    }
+  }
+}
+
+TEST(CodeAdder, RefusesWhatRuntimesRefuse) {
+  const QuantParams one = quant(1.0F, 0);
+  const QuantParams tiny = quant(1e-7F, 0);
+  EXPECT_THROW(
+      static_cast<void>(CodeAdder::make(one, one, tiny, FusedActivation::none, Rounding::fp32)),
+      InvalidArgument);
+  QuantParams two = one;
+  two.scales.push_back(1.0F);
+  two.zero_points.push_back(0);
+  EXPECT_THROW(
+      static_cast<void>(CodeAdder::make(two, one, one, FusedActivation::none, Rounding::fp32)),
+      InvalidArgument);
+}
+
+}  // namespace
+}  // namespace octet::test
