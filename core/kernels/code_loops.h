@@ -1,8 +1,9 @@
 #pragma once
 
+#include <octet/core/arithmetic/fixed_point.h>
+#include <octet/core/arithmetic/round_mode.h>
+#include <octet/core/arithmetic/small_round.h>
 #include <octet/core/kernels/passes.h>
-#include <octet/core/quant/fixed_point.h>
-#include <octet/core/quant/round.h>
 
 #include <type_traits>
 

@@ -9,6 +9,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/quant/axis.h>
+#include <octet/core/quant/round.h>
 
 namespace octet {
 namespace {

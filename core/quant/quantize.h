@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include <octet/core/arithmetic/round_mode.h>
 #include <octet/core/quant/quant_params.h>
-#include <octet/core/quant/round.h>
 
 namespace octet {
 

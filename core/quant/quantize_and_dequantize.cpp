@@ -8,6 +8,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/axis.h>
+#include <octet/core/quant/round.h>
 
 namespace octet {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <octet/core/quant/round.h>
+#include <octet/core/arithmetic/round_mode.h>
 
 namespace octet {
 

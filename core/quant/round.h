@@ -6,14 +6,10 @@
 #include <cstdint>
 #include <limits>
 
-namespace octet {
+#include <octet/core/arithmetic/round_mode.h>
+#include <octet/core/arithmetic/small_round.h>
 
-/// What happens to a value exactly between two integers.
-enum class RoundMode {
-  half_to_even,  ///< to the even neighbour: rint
-  half_up,       ///< towards +infinity: floor(x + 0.5)
-  half_away,     ///< away from zero: std::round
-};
+namespace octet {
 
 /// Nearest integer, ties to even.
 [[nodiscard]] inline float round_half_even(float x) noexcept { return std::rint(x); }
@@ -44,39 +40,6 @@ template <std::floating_point F>
   }
   return round_half_even(x);
 }
-
-namespace small {
-
-// The same roundings for |x| <= 2^22, from additions and comparisons alone, so that loops vectorise
-// on every x86-64 processor. Adding 1.5 * 2^23 leaves no bits for a fraction. NaN stays NaN. The
-// sign of a zero result is not kept. Always inlined: the sources of each code path use them.
-inline constexpr float kNoFraction = 12582912.0F;
-
-/// round_half_even for |x| <= 2^22.
-[[nodiscard, gnu::always_inline]] inline float round_half_even(float x) noexcept {
-  return (x + kNoFraction) - kNoFraction;
-}
-
-/// std::floor for |x| <= 2^22.
-[[nodiscard, gnu::always_inline]] inline float floor(float x) noexcept {
-  const float nearest = small::round_half_even(x);
-  return nearest - (nearest > x ? 1.0F : 0.0F);
-}
-
-/// round_half_away for |x| <= 2^22.
-[[nodiscard, gnu::always_inline]] inline float round_half_away(float x) noexcept {
-  const float magnitude = __builtin_fabsf(x);
-  const float nearest = small::round_half_even(magnitude);
-  const float away = nearest + (magnitude - nearest == 0.5F ? 1.0F : 0.0F);
-  return __builtin_copysignf(away, x);
-}
-
-/// round_half_up for |x| <= 2^22.
-[[nodiscard, gnu::always_inline]] inline float round_half_up(float x) noexcept {
-  return small::floor(x + 0.5F);
-}
-
-}  // namespace small
 
 /// Clamps to [lo, hi], then casts; the clamp comes first because casting a value that the integer
 /// type cannot hold is undefined. NaN gives lo. A fraction is cut off: round before calling.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/core/quant/round.h>
+#include <octet/core/arithmetic/round_mode.h>
 
 #include <string_view>
 

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace octet {
+
+/// What happens to a value exactly between two integers.
+enum class RoundMode {
+  half_to_even,  ///< to the even neighbour: rint
+  half_up,       ///< towards +infinity: floor(x + 0.5)
+  half_away,     ///< away from zero: std::round
+};
+
+}  // namespace octet
