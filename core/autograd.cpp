@@ -1,7 +1,8 @@
 #include <fmt/format.h>
-#include <octet/core/autograd.h>
+#include <octet/core/autograd_internal.h>
 #include <octet/core/error.h>
 #include <octet/core/profile.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +10,10 @@
 #include <unordered_set>
 
 namespace octet {
+
+using detail::Node;
+using detail::TensorAccess;
+
 namespace {
 
 thread_local bool tape_is_on = true;
@@ -20,9 +25,9 @@ std::vector<std::shared_ptr<Node>> nodes_latest_first(const std::shared_ptr<Node
   std::unordered_set<const Node*> seen = {root.get()};
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (const Tensor& input : found[i]->inputs) {
-      if (input.defined() && input.node() != nullptr && seen.insert(input.node().get()).second) {
-        found.push_back(input.node());
-      }
+      if (!input.defined()) continue;
+      const auto& node = TensorAccess::node(input);
+      if (node != nullptr && seen.insert(node.get()).second) found.push_back(node);
     }
   }
   std::ranges::sort(found, std::greater<>(), [](const auto& node) { return node->sequence; });
@@ -60,10 +65,10 @@ struct Sum {
 };
 
 void add_to_leaf(Tensor leaf, Tensor gradient) {
-  Tensor& total = leaf.mutable_grad();
+  Tensor& total = TensorAccess::mutable_grad(leaf);
   if (!total.defined()) {
     // The leaf keeps what nobody else has a handle on, else a copy.
-    total = gradient.is_only_handle() ? std::move(gradient) : gradient.clone();
+    total = TensorAccess::is_only_handle(gradient) ? std::move(gradient) : gradient.clone();
     return;
   }
   float* out = total.data();
@@ -81,14 +86,14 @@ void check_gradient(const Node& node, const Tensor& input, const Tensor& gradien
 
 }  // namespace
 
-Node::~Node() {
+detail::Node::~Node() {
   // Long chains are taken apart in a loop: the destructors' recursion would overflow the stack.
   std::vector<std::shared_ptr<Node>> pending;
   const auto take_inputs = [&pending](Node& node) {
     node.backward = nullptr;
     for (Tensor& input : node.inputs) {
-      if (!input.defined() || input.node() == nullptr) continue;
-      pending.push_back(input.node());
+      if (!input.defined() || TensorAccess::node(input) == nullptr) continue;
+      pending.push_back(TensorAccess::node(input));
       input = Tensor();
     }
   };
@@ -112,7 +117,8 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
               BackwardFn backward) {
   if (!records_gradient(inputs)) return result;
   for (const Tensor& input : inputs) {
-    if (input.defined() && input.node() != nullptr) check_not_freed(*input.node());
+    if (input.defined() && TensorAccess::node(input) != nullptr)
+      check_not_freed(*TensorAccess::node(input));
   }
   auto node = std::make_shared<Node>();
   node->operation = operation;
@@ -120,7 +126,7 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
-  result.set_node(std::move(node));
+  TensorAccess::set_node(result, std::move(node));
   return result;
 }
 
@@ -153,8 +159,8 @@ class BackwardPass {
       const Tensor& input = node.inputs[i];
       if (!gradients[i].defined() || !input.requires_grad()) continue;
       check_gradient(node, input, gradients[i]);
-      if (input.node() != nullptr) {
-        sums_[input.node().get()].add(gradients[i]);
+      if (TensorAccess::node(input) != nullptr) {
+        sums_[TensorAccess::node(input).get()].add(gradients[i]);
       } else {
         add_to_leaf(input, std::move(gradients[i]));
       }
@@ -189,10 +195,10 @@ void Tensor::backward(const Tensor& seed) {
   check_seed(*this, seed);
   const NoGrad guard;
   const Tensor start = seed.defined() ? seed : Tensor::ones(shape());
-  if (node() == nullptr) {
-    add_to_leaf(*this, start);
+  if (const auto& node = TensorAccess::node(*this)) {
+    BackwardPass(node).run(start);
   } else {
-    BackwardPass(node()).run(start);
+    add_to_leaf(*this, start);
   }
 }
 

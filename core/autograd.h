@@ -2,10 +2,9 @@
 
 #include <octet/core/tensor.h>
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -13,23 +12,6 @@ namespace octet {
 /// Given the gradient of the loss with respect to an op's result, returns one gradient per input,
 /// each of its input's shape; undefined where the input needs none.
 using BackwardFn = std::function<std::vector<Tensor>(const Tensor& grad_output)>;
-
-/// One op on the tape: what it was made from and how gradients flow back through it.
-struct Node {
-  std::string operation;
-  std::vector<Tensor> inputs;
-  BackwardFn backward;
-  /// Nodes are numbered as they are made: later ones depend only on earlier ones.
-  std::uint64_t sequence = 0;
-  /// Whose op it is, for a Profile; empty where none is made.
-  std::string owner;
-  bool freed = false;
-
-  Node() = default;
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-  ~Node();
-};
 
 /// While one is alive, ops on this thread record nothing.
 class NoGrad {

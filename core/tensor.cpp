@@ -1,10 +1,11 @@
 #include <fmt/format.h>
-#include <octet/core/autograd.h>
+#include <octet/core/autograd_internal.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
-#include <octet/core/tensor.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,11 @@
 #include <optional>
 
 namespace octet {
+
+using detail::LazyData;
+using detail::Node;
+using detail::TensorAccess;
+
 namespace {
 
 Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
@@ -35,8 +41,9 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
 constexpr std::size_t kGrain = 1U << 14;
 
 MinMax measure_limits(const Tensor& x) {
-  if (x.bytes() == nullptr) return min_max(x.span());
-  return min_max_pixels(std::span(x.bytes(), static_cast<std::size_t>(x.size())));
+  const std::uint8_t* bytes = TensorAccess::bytes(x);
+  if (bytes == nullptr) return min_max(x.span());
+  return min_max_pixels({bytes, static_cast<std::size_t>(x.size())});
 }
 
 }  // namespace
@@ -45,11 +52,11 @@ MinMax measure_limits(const Tensor& x) {
 class Tensor::Storage {
  public:
   explicit Storage(Index count) : size_(static_cast<std::size_t>(count)) { allocate(); }
-  Storage(Index count, PendingData pending)
-      : size_(static_cast<std::size_t>(count)), pending_(std::move(pending)) {}
+  Storage(Index count, LazyData lazy)
+      : size_(static_cast<std::size_t>(count)), lazy_(std::move(lazy)) {}
 
   std::size_t size() const { return size_; }
-  const PendingData* pending() const { return pending_ ? &*pending_ : nullptr; }
+  const LazyData* pending() const { return lazy_ ? &*lazy_ : nullptr; }
 
   /// Threads may ask at once, as the pieces of a parallel loop do: the first computes, the others
   /// wait.
@@ -58,14 +65,49 @@ class Tensor::Storage {
     return ready != nullptr ? ready : computed();
   }
 
-  /// Written to only where there is something to forget: threads may call data() at once.
-  void forget_contents() {
-    if (bytes) bytes.reset();
-    if (limits) limits.reset();
+  /// x = byte / 255, or null.
+  const std::uint8_t* bytes() const { return bytes_.get(); }
+  void remember_bytes(std::shared_ptr<const std::uint8_t[]> bytes) {
+    const std::lock_guard guard(mutex_);
+    bytes_ = std::move(bytes);
+    remembers_.store(true, std::memory_order_release);
   }
 
-  std::shared_ptr<const std::uint8_t[]> bytes;
-  std::optional<MinMax> limits;
+  /// The grid of all elements, its channels on an axis of grid_shape(), and their codes.
+  const std::shared_ptr<const QuantParams>& grid() const { return grid_; }
+  const Shape& grid_shape() const { return grid_shape_; }
+  const std::shared_ptr<const std::int8_t[]>& codes() const { return codes_; }
+  void remember_grid(std::shared_ptr<const QuantParams> grid, const Shape& shape,
+                     std::shared_ptr<const std::int8_t[]> codes) {
+    const std::lock_guard guard(mutex_);
+    grid_ = std::move(grid);
+    grid_shape_ = shape;
+    codes_ = std::move(codes);
+    remembers_.store(true, std::memory_order_release);
+  }
+
+  /// Limits are measured while a tensor is read, which several threads may do at the same time.
+  std::optional<MinMax> limits() const {
+    if (!remembers_.load(std::memory_order_acquire)) return {};
+    const std::lock_guard guard(mutex_);
+    return limits_;
+  }
+  void remember_limits(const MinMax& limits) {
+    const std::lock_guard guard(mutex_);
+    limits_ = limits;
+    remembers_.store(true, std::memory_order_release);
+  }
+
+  /// Loads one flag if there is nothing to drop: loops call data() for every element.
+  void forget_contents() {
+    if (!remembers_.load(std::memory_order_acquire)) return;
+    const std::lock_guard guard(mutex_);
+    bytes_.reset();
+    limits_.reset();
+    grid_.reset();
+    codes_.reset();
+    remembers_.store(false, std::memory_order_release);
+  }
 
  private:
   void allocate() {
@@ -78,22 +120,29 @@ class Tensor::Storage {
   std::atomic<float*> ready_ = nullptr;
   std::shared_ptr<float[]> memory_;
   /// Until there is memory.
-  std::optional<PendingData> pending_;
-  std::mutex mutex_;
+  std::optional<LazyData> lazy_;
+  std::shared_ptr<const std::uint8_t[]> bytes_;
+  std::optional<MinMax> limits_;
+  std::shared_ptr<const QuantParams> grid_;
+  Shape grid_shape_;
+  std::shared_ptr<const std::int8_t[]> codes_;
+  /// Whether there is any of these.
+  std::atomic<bool> remembers_ = false;
+  mutable std::mutex mutex_;
 };
 
 float* Tensor::Storage::computed() {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
     const std::shared_ptr<float[]> memory = allocate_array<float>(size_);
-    const std::size_t grain = std::max<std::size_t>(pending_->grain, 1);
+    const std::size_t grain = std::max<std::size_t>(lazy_->grain, 1);
     parallel_for(size_, thread_share(size_, grain, grain), [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += grain) {
-        pending_->compute(at, std::min(end, at + grain), memory.get() + at, {});
+        lazy_->compute(at, std::min(end, at + grain), memory.get() + at, {});
       }
     });
     memory_ = memory;
-    pending_.reset();
+    lazy_.reset();
     ready_.store(memory_.get(), std::memory_order_release);
   }
   return memory_.get();
@@ -106,13 +155,25 @@ struct Tensor::Impl {
   Index offset = 0;
   bool requires_grad = false;
   std::shared_ptr<Node> node;
-  std::shared_ptr<const QuantParams> grid;
-  std::shared_ptr<const std::int8_t[]> codes;
   Tensor grad;
 
   float* data() const { return storage->data() + offset; }
   bool is_whole() const { return size == static_cast<Index>(storage->size()); }
+  bool is_on_grid() const;
 };
+
+/// A view keeps a per-channel grid if its channels are those of the whole tensor.
+bool Tensor::Impl::is_on_grid() const {
+  const QuantParams* grid = storage->grid().get();
+  if (grid == nullptr || !grid->per_channel()) return grid != nullptr;
+  const auto axis = static_cast<std::size_t>(grid->quantized_dimension);
+  const auto dims = shape.dims();
+  const auto whole = storage->grid_shape().dims();
+  if (dims.size() != whole.size() || axis >= dims.size()) return false;
+  Index period = 1;
+  for (const Index extent : whole.subspan(axis)) period *= extent;
+  return std::ranges::equal(dims.subspan(axis), whole.subspan(axis)) && offset % period == 0;
+}
 
 Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset) {
   Tensor result;
@@ -126,20 +187,6 @@ Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index of
 
 Tensor::Tensor(const Shape& shape) {
   *this = on(shape, std::make_shared<Storage>(shape.size()), 0);
-}
-
-Tensor Tensor::lazy(const Shape& shape, PendingData pending) {
-  return on(shape, std::make_shared<Storage>(shape.size(), std::move(pending)), 0);
-}
-
-Tensor Tensor::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
-  Tensor result =
-      lazy(shape,
-           {kGrain, [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*soon*/) {
-              kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
-            }});
-  result.impl_->storage->bytes = std::move(bytes);
-  return result;
 }
 
 Tensor Tensor::full(const Shape& shape, float value) {
@@ -191,28 +238,6 @@ float* Tensor::data() {
   return data;
 }
 const float* Tensor::data() const { return impl_->data(); }
-const PendingData* Tensor::pending() const {
-  return impl_->is_whole() ? impl_->storage->pending() : nullptr;
-}
-
-const std::uint8_t* Tensor::bytes() const {
-  const auto& bytes = impl_->storage->bytes;
-  return bytes ? bytes.get() + impl_->offset : nullptr;
-}
-
-MinMax Tensor::limits() const {
-  auto& known = impl_->storage->limits;
-  if (known && impl_->is_whole()) return *known;
-  const MinMax found = measure_limits(*this);
-  if (impl_->is_whole()) known = found;
-  return found;
-}
-
-void Tensor::set_limits(const MinMax& limits) {
-  if (impl_->is_whole()) impl_->storage->limits = limits;
-}
-bool Tensor::has_limits() const { return impl_->storage->limits.has_value(); }
-
 float& Tensor::at(std::initializer_list<Index> index) { return data()[offset_of(shape(), index)]; }
 
 float Tensor::at(std::initializer_list<Index> index) const {
@@ -227,28 +252,14 @@ float Tensor::item() const {
   return data()[0];
 }
 
-bool Tensor::is_only_handle() const {
-  return impl_.use_count() == 1 && impl_->storage.use_count() == 1;
-}
-
-Tensor Tensor::view(const Shape& shape, Index offset) const {
-  Tensor result = on(shape, impl_->storage, impl_->offset + offset);
-  result.impl_->grid = impl_->grid;
-  if (impl_->codes) {
-    result.impl_->codes =
-        std::shared_ptr<const std::int8_t[]>(impl_->codes, impl_->codes.get() + offset);
-  }
-  return result;
-}
-
 Tensor Tensor::clone() const {
   Tensor result(shape());
   std::ranges::copy(span(), result.data());
-  result.impl_->grid = impl_->grid;
+  if (const auto& grid = TensorAccess::grid(*this)) TensorAccess::set_grid(result, grid);
   return result;
 }
 
-Tensor Tensor::detach() const { return view(shape()); }
+Tensor Tensor::detach() const { return TensorAccess::view(*this, shape()); }
 
 bool Tensor::requires_grad() const {
   return impl_ != nullptr && (impl_->requires_grad || impl_->node != nullptr);
@@ -265,19 +276,87 @@ Tensor& Tensor::set_requires_grad(bool value) {
 }
 
 const Tensor& Tensor::grad() const { return impl_->grad; }
-Tensor& Tensor::mutable_grad() { return impl_->grad; }
 void Tensor::zero_grad() { impl_->grad = Tensor(); }
 
-const std::shared_ptr<const QuantParams>& Tensor::grid() const { return impl_->grid; }
-const std::int8_t* Tensor::codes() const { return impl_->codes.get(); }
-void Tensor::set_grid(std::shared_ptr<const QuantParams> grid,
-                      std::shared_ptr<const std::int8_t[]> codes) {
-  impl_->grid = std::move(grid);
-  impl_->codes = std::move(codes);
+namespace detail {
+
+Tensor TensorAccess::lazy(const Shape& shape, LazyData data) {
+  return Tensor::on(shape, std::make_shared<Tensor::Storage>(shape.size(), std::move(data)), 0);
 }
 
-const std::shared_ptr<Node>& Tensor::node() const { return impl_->node; }
-void Tensor::set_node(std::shared_ptr<Node> node) { impl_->node = std::move(node); }
+Tensor TensorAccess::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
+  Tensor result = lazy(
+      shape,
+      {kGrain, [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
+         kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
+       }});
+  result.impl_->storage->remember_bytes(std::move(bytes));
+  return result;
+}
+
+Tensor TensorAccess::view(const Tensor& x, const Shape& shape, Index offset) {
+  return Tensor::on(shape, x.impl_->storage, x.impl_->offset + offset);
+}
+
+const LazyData* TensorAccess::pending(const Tensor& x) {
+  return x.impl_->is_whole() ? x.impl_->storage->pending() : nullptr;
+}
+
+const std::uint8_t* TensorAccess::bytes(const Tensor& x) {
+  const std::uint8_t* bytes = x.impl_->storage->bytes();
+  return bytes != nullptr ? bytes + x.impl_->offset : nullptr;
+}
+
+MinMax TensorAccess::limits(const Tensor& x) {
+  if (!x.impl_->is_whole()) return measure_limits(x);
+  if (const std::optional<MinMax> known = x.impl_->storage->limits()) return *known;
+  // Two threads may both measure; they find the same.
+  const MinMax found = measure_limits(x);
+  x.impl_->storage->remember_limits(found);
+  return found;
+}
+
+void TensorAccess::set_limits(Tensor& x, const MinMax& limits) {
+  if (x.impl_->is_whole()) x.impl_->storage->remember_limits(limits);
+}
+
+bool TensorAccess::has_limits(const Tensor& x) { return x.impl_->storage->limits().has_value(); }
+
+const std::shared_ptr<const QuantParams>& TensorAccess::grid(const Tensor& x) {
+  static const std::shared_ptr<const QuantParams> none;
+  return x.impl_->is_on_grid() ? x.impl_->storage->grid() : none;
+}
+
+std::shared_ptr<const std::int8_t[]> TensorAccess::codes(const Tensor& x) {
+  const auto& codes = x.impl_->storage->codes();
+  if (codes == nullptr || !x.impl_->is_on_grid()) return {};
+  return {codes, codes.get() + x.impl_->offset};
+}
+
+void TensorAccess::set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
+                            std::shared_ptr<const std::int8_t[]> codes) {
+  if (!x.impl_->is_whole()) {
+    throw InvalidArgument(
+        fmt::format("set_grid: expected a tensor of its own, found {} of {} elements; a part of a "
+                    "tensor cannot be on a grid that the rest is not on",
+                    x.size(), x.impl_->storage->size()));
+  }
+  x.impl_->storage->remember_grid(std::move(grid), x.shape(), std::move(codes));
+}
+
+const std::shared_ptr<Node>& TensorAccess::node(const Tensor& x) { return x.impl_->node; }
+
+void TensorAccess::set_node(Tensor& x, std::shared_ptr<Node> node) {
+  x.impl_->node = std::move(node);
+}
+
+Tensor& TensorAccess::mutable_grad(Tensor& x) { return x.impl_->grad; }
+
+bool TensorAccess::is_only_handle(const Tensor& x) {
+  return x.impl_.use_count() == 1 && x.impl_->storage.use_count() == 1;
+}
+
+}  // namespace detail
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
+#include <octet/core/transpose.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +13,6 @@ namespace octet {
 
 struct KernelTable;
 class PackedS8;
-
-enum class Transpose { no, yes };
 
 /// One row-major operand of a product: its first element, and how far apart its rows lie.
 struct GemmOperand {

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/reduction.h>
 

@@ -4,8 +4,6 @@
 
 namespace octet {
 
-struct GradientWindow;
-
 // Operands of two-sided ops broadcast as in numpy: shapes are aligned at the last axis, and an
 // extent of 1 is repeated. Shapes that do not fit throw InvalidArgument. A float operand is a
 // constant. Arithmetic is IEEE float32: a NaN operand gives a NaN result, in every op here.
@@ -61,8 +59,5 @@ inline Tensor operator-(float a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(float a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(float a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-
-/// For backward passes, outside the tape: g where x is inside the window, else 0.
-Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window);
 
 }  // namespace octet

@@ -3,11 +3,13 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +17,9 @@
 #include <vector>
 
 namespace octet {
+
+using detail::TensorAccess;
+
 namespace {
 
 /// Rows whose sums are added up together: a part of the definition of a bias's gradient, so that
@@ -120,20 +125,21 @@ Tensor kernel_gradient(const Tensor& x, const Tensor& g,
   const auto row = static_cast<std::size_t>(std::max<Index>(units, 1));
   const auto compute = [x, packed = PackedF32({g.data(), units}, g.dim(0), units), inputs, units,
                         row, finish = std::move(finish)](std::size_t begin, std::size_t end,
-                                                         float* out, MemoryParts soon) {
+                                                         float* out, MemoryParts prefetch) {
     const auto first = static_cast<Index>(begin / row);
     const auto last = static_cast<Index>(end / row);
-    if (x.codes() != nullptr) {
-      const CodeOperand codes{x.codes() + first, inputs, x.grid()->scale(), x.grid()->zero_point()};
-      packed.multiply_rows(last - first, codes, out, units, soon);
+    if (const auto codes = TensorAccess::codes(x)) {
+      const QuantParams& grid = *TensorAccess::grid(x);
+      const CodeOperand operand{codes.get() + first, inputs, grid.scale(), grid.zero_point()};
+      packed.multiply_rows(last - first, operand, out, units, prefetch);
     } else {
       const GemmOperand reals{x.data() + first, inputs, Transpose::yes};
-      packed.multiply_rows(last - first, reals, out, units, soon);
+      packed.multiply_rows(last - first, reals, out, units, prefetch);
     }
     if (finish) finish(first, last, out);
   };
-  return Tensor::lazy({inputs, units},
-                      {std::max(kLeastGradientRows, kGradientBlock / row) * row, compute});
+  return TensorAccess::lazy({inputs, units},
+                            {std::max(kLeastGradientRows, kGradientBlock / row) * row, compute});
 }
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/gemm.h>
 #include <octet/core/ops/matmul.h>
 
 namespace octet {

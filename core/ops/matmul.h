@@ -1,13 +1,14 @@
 #pragma once
 
-#include <octet/core/kernels/gemm.h>
 #include <octet/core/tensor.h>
+#include <octet/core/transpose.h>
 
 namespace octet {
 
 /// The product a' b' of two matrices, where ' transposes the operand that says Transpose::yes:
-/// a' is [m, k], b' is [k, n], the result [m, n]. Nothing is copied to transpose it. The order of
-/// summation is that of gemm_f32. Throws InvalidArgument for other ranks and where k differs.
+/// a' is [m, k], b' is [k, n], the result [m, n]. Nothing is copied to transpose it. Every
+/// element is summed over k in ascending order. Throws InvalidArgument for other ranks and where k
+/// differs.
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
               Transpose transpose_b = Transpose::no);
 

@@ -5,6 +5,7 @@
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/reduction.h>
+#include <octet/core/tensor_internal.h>
 
 #include <limits>
 
@@ -228,7 +229,7 @@ Tensor sum_as(const Tensor& x, const Request& request) {
   const Tensor y = reduce(x, request.repeated, request.result, Add(), to_float);
   return record("sum", y, {x}, [shape = x.shape(), request](const Tensor& g) {
     return std::vector<Tensor>{broadcast_map(
-        shape, [](float v) { return v; }, g.view(request.repeated))};
+        shape, [](float v) { return v; }, detail::TensorAccess::view(g, request.repeated))};
   });
 }
 
@@ -240,7 +241,7 @@ Tensor mean_as(const Tensor& x, const Request& request) {
   return record("mean", y, {x}, [shape = x.shape(), request, divide](const Tensor& g) {
     return std::vector<Tensor>{broadcast_map(
         shape, [divide](float v) { return divide(static_cast<double>(v)); },
-        g.view(request.repeated))};
+        detail::TensorAccess::view(g, request.repeated))};
   });
 }
 
@@ -252,14 +253,15 @@ Tensor extreme_as(std::string_view operation, const Tensor& x, const Request& re
     const auto attains = [](float v, float extreme) {
       return v == extreme || (v != v && extreme != extreme);
     };
-    const Tensor extreme = y.view(request.repeated);
+    const Tensor extreme = detail::TensorAccess::view(y, request.repeated);
     const Tensor ties = detail::sum_to_shape(
         broadcast_map(
             x.shape(), [attains](float v, float e) { return attains(v, e) ? 1.0F : 0.0F; }, x,
             extreme),
         request.repeated);
     const Tensor share = detail::map(
-        Grain::cheap, [](float v, float n) { return v / n; }, g.view(request.repeated), ties);
+        Grain::cheap, [](float v, float n) { return v / n; },
+        detail::TensorAccess::view(g, request.repeated), ties);
     return std::vector<Tensor>{broadcast_map(
         x.shape(), [attains](float v, float e, float s) { return attains(v, e) ? s : 0.0F; }, x,
         extreme, share)};

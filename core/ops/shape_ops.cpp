@@ -3,7 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +12,7 @@ namespace octet {
 namespace {
 
 using detail::Axis;
+using detail::TensorAccess;
 using detail::Walk;
 
 /// `wanted` with its -1, if any, replaced by what the other extents leave of `count` elements.
@@ -27,13 +28,6 @@ std::optional<Shape> resolve(const Shape& wanted, Index count) {
   const Index rest = known.size();
   if (rest == 0 || count % rest != 0) return {};
   return wanted.with_dim(axis, count / rest);
-}
-
-/// Whether the elements of a tensor keep their grid when they move along `axis`, or along any with
-/// -1: a scale per channel is bound to its place.
-bool keeps_grid(const Tensor& x, Index axis) {
-  return x.grid() == nullptr || !x.grid()->per_channel() ||
-         (axis >= 0 && x.grid()->quantized_dimension != axis);
 }
 
 /// One copy: out's neighbours are `axes` walked in order.
@@ -102,10 +96,10 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
         "reshape: {} elements of shape {} do not fit shape {}; at most one extent may be -1",
         x.size(), x.shape().to_string(), shape.to_string()));
   }
-  Tensor y = x.view(*resolved);
-  if (*resolved != x.shape() && !keeps_grid(x, -1)) y.set_grid(nullptr);
-  return record("reshape", y, {x},
-                [from = x.shape()](const Tensor& g) { return std::vector<Tensor>{g.view(from)}; });
+  return record("reshape", TensorAccess::view(x, *resolved), {x},
+                [from = x.shape()](const Tensor& g) {
+                  return std::vector<Tensor>{TensorAccess::view(g, from)};
+                });
 }
 
 Tensor transpose(const Tensor& x) {
@@ -170,8 +164,7 @@ Tensor slice(const Tensor& x, Index begin, Index end) {
                                       x.shape().to_string()));
   }
   const Index row = x.shape().without_batch().size();
-  Tensor y = x.view(x.shape().with_dim(0, end - begin), begin * row);
-  if (!keeps_grid(x, 0)) y.set_grid(nullptr);
+  const Tensor y = TensorAccess::view(x, x.shape().with_dim(0, end - begin), begin * row);
   return record("slice", y, {x}, [shape = x.shape(), offset = begin * row](const Tensor& g) {
     Tensor grad = Tensor::zeros(shape);
     std::ranges::copy(g.span(), grad.data() + offset);

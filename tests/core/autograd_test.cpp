@@ -1,11 +1,13 @@
-#include <octet/core/autograd.h>
+#include <octet/core/autograd_internal.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 namespace octet {
 namespace {
 
+using detail::TensorAccess;
 using namespace testing;
 
 Tensor cube(const Tensor& x) {
@@ -61,7 +63,7 @@ TEST(Autograd, ALeafTakesAGradientThatIsNobodyElsesAndCopiesOthers) {
     Tensor x = leaf(Tensor::zeros({2}));
     for (int times = 0; times < 2; ++times) {
       record("holds", Tensor::scalar(0), {x}, [&](const Tensor&) {
-        return std::vector<Tensor>{as_view ? held.view({2}) : held};
+        return std::vector<Tensor>{as_view ? TensorAccess::view(held, {2}) : held};
       }).backward();
     }
     expect_tensor(x.grad(), {2}, {2, 2});
@@ -129,7 +131,7 @@ TEST(Autograd, BackwardRunsWithTheTapeOff) {
 TEST(Autograd, BackwardFreesTheGraphThatItsResultStillHolds) {
   Tensor x = leaf(Tensor::scalar(2));
   Tensor y = exp(square(x));
-  const std::weak_ptr<Node> inner = y.node()->inputs[0].node();
+  const std::weak_ptr<detail::Node> inner = TensorAccess::node(TensorAccess::node(y)->inputs[0]);
   y.backward();
   EXPECT_TRUE(inner.expired());
 }
@@ -169,7 +171,7 @@ TEST(Autograd, UserDefinedOp) {
   }
   Tensor x = leaf(Tensor::scalar(2));
   Tensor y = cube(x);
-  EXPECT_EQ(y.node()->operation, "cube");
+  EXPECT_EQ(TensorAccess::node(y)->operation, "cube");
   EXPECT_EQ(y.item(), 8.0F);
   y.backward();
   EXPECT_EQ(x.grad().item(), 12.0F);
@@ -228,11 +230,11 @@ TEST(Autograd, WideGraphsVisitEachNodeOnce) {
 }
 
 TEST(Autograd, NothingIsLeftAliveByTheTape) {
-  std::weak_ptr<Node> watched;
+  std::weak_ptr<detail::Node> watched;
   {
     Tensor x = leaf(Tensor::from({2}, {1, 2}));
     Tensor y = sqrt(exp(x)) / square(x) + maximum(x, abs(x));
-    watched = y.node()->inputs[0].node();
+    watched = TensorAccess::node(TensorAccess::node(y)->inputs[0]);
     EXPECT_FALSE(watched.expired());
   }
   EXPECT_TRUE(watched.expired());

@@ -3,6 +3,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace octet {
 namespace {
 
+using detail::TensorAccess;
 using namespace testing;
 
 TEST(Tensor, Creation) {
@@ -65,7 +67,7 @@ TEST(Tensor, HandlesShareAndClonesDoNot) {
   Tensor a = Tensor::zeros({2});
   Tensor handle = a;
   Tensor copy = a.clone();
-  Tensor view = a.view({1}, 1);
+  Tensor view = TensorAccess::view(a, {1}, 1);
   a.at({1}) = 5.0F;
   EXPECT_EQ(handle.at({1}), 5.0F);
   EXPECT_EQ(view.item(), 5.0F);
@@ -125,21 +127,21 @@ Tensor counting(const Shape& shape, std::size_t grain, std::atomic<std::size_t>&
     computed += end - begin;
     for (std::size_t i = begin; i < end; ++i) out[i - begin] = static_cast<float>(i);
   };
-  return Tensor::lazy(shape, {grain, count});
+  return TensorAccess::lazy(shape, {grain, count});
 }
 
 TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
   std::atomic<std::size_t> computed = 0;
   const Tensor x = counting({3, 5}, 4, computed);
   const Tensor flat = x.reshape({15});
-  EXPECT_NE(x.pending(), nullptr);
-  EXPECT_NE(flat.pending(), nullptr);
+  EXPECT_NE(TensorAccess::pending(x), nullptr);
+  EXPECT_NE(TensorAccess::pending(flat), nullptr);
   EXPECT_EQ(computed, 0U);
   EXPECT_EQ(flat.at({14}), 14.0F);
   EXPECT_EQ(x.at({1, 2}), 7.0F);
   EXPECT_EQ(x.clone().at({2, 0}), 10.0F);
   EXPECT_EQ(computed, 15U);
-  EXPECT_EQ(x.pending(), nullptr);
+  EXPECT_EQ(TensorAccess::pending(x), nullptr);
   EXPECT_EQ(x.data(), flat.data());
 }
 
@@ -168,7 +170,7 @@ TEST(Tensor, LazyDataIsComputedInTheSameBlocksAsAnOptimizerAsksFor) {
       if (begin % 7 == 0 && end - begin == 7) ++whole;
       std::fill(out, out + (end - begin), static_cast<float>(begin));
     };
-    const Tensor x = Tensor::lazy({100}, {7, compute});
+    const Tensor x = TensorAccess::lazy({100}, {7, compute});
     EXPECT_EQ(x.at({99}), 98.0F);
     EXPECT_EQ(x.at({50}), 49.0F);
     EXPECT_EQ(whole, 14) << threads;
@@ -180,24 +182,24 @@ TEST(Tensor, PartsOfALazyTensorAreNotPending) {
   std::atomic<std::size_t> computed = 0;
   const Tensor x = counting({4, 2}, 8, computed);
   const Tensor part = x.slice(2, 3);
-  EXPECT_EQ(part.pending(), nullptr);
+  EXPECT_EQ(TensorAccess::pending(part), nullptr);
   EXPECT_EQ(part.at({0, 1}), 5.0F);
 }
 
 TEST(Tensor, BytesBecomeReals) {
   const auto bytes = std::make_shared<std::uint8_t[]>(6);
   for (std::size_t i = 0; i < 6; ++i) bytes.get()[i] = static_cast<std::uint8_t>(51 * i);
-  Tensor x = Tensor::from_bytes({2, 3}, bytes);
+  Tensor x = TensorAccess::from_bytes({2, 3}, bytes);
   const Tensor view = x.reshape({6});
-  EXPECT_EQ(view.bytes(), bytes.get());
-  EXPECT_EQ(x.limits().min, 0.0F);
-  EXPECT_EQ(x.limits().max, 1.0F);
-  EXPECT_EQ(x.pending() == nullptr, false);
+  EXPECT_EQ(TensorAccess::bytes(view), bytes.get());
+  EXPECT_EQ(TensorAccess::limits(x).min, 0.0F);
+  EXPECT_EQ(TensorAccess::limits(x).max, 1.0F);
+  EXPECT_EQ(TensorAccess::pending(x) == nullptr, false);
   EXPECT_EQ(std::as_const(x).at({1, 0}), 153.0F / 255.0F);
-  EXPECT_EQ(view.bytes(), bytes.get());
+  EXPECT_EQ(TensorAccess::bytes(view), bytes.get());
   x.data()[0] = 2.0F;
-  EXPECT_EQ(view.bytes(), nullptr);
-  EXPECT_EQ(view.limits().max, 2.0F);
+  EXPECT_EQ(TensorAccess::bytes(view), nullptr);
+  EXPECT_EQ(TensorAccess::limits(view).max, 2.0F);
 }
 
 TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
@@ -210,7 +212,7 @@ TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
     bytes[kCount - 1 - place] = 250;
     for (const int count : {1, 2, 5}) {
       set_num_threads(count);
-      const MinMax limits = Tensor::from_bytes({kCount}, bytes).limits();
+      const MinMax limits = TensorAccess::limits(TensorAccess::from_bytes({kCount}, bytes));
       EXPECT_EQ(limits.min, 3.0F / 255.0F) << place;
       EXPECT_EQ(limits.max, 250.0F / 255.0F) << place;
     }
@@ -220,16 +222,32 @@ TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
 
 TEST(Tensor, LimitsAreThoseOfTheDataAsItIs) {
   Tensor x = Tensor::from({4}, {1.0F, -2.0F, 5.0F, 0.0F});
-  EXPECT_FALSE(x.has_limits());
-  EXPECT_EQ(x.limits().min, -2.0F);
-  EXPECT_TRUE(x.has_limits());
-  EXPECT_EQ(x.slice(2, 4).limits().min, 0.0F);
+  EXPECT_FALSE(TensorAccess::has_limits(x));
+  EXPECT_EQ(TensorAccess::limits(x).min, -2.0F);
+  EXPECT_TRUE(TensorAccess::has_limits(x));
+  EXPECT_EQ(TensorAccess::limits(x.slice(2, 4)).min, 0.0F);
   x.data()[1] = 9.0F;
-  EXPECT_FALSE(x.has_limits());
-  EXPECT_EQ(x.limits().max, 9.0F);
-  EXPECT_EQ(x.limits().min, 0.0F);
+  EXPECT_FALSE(TensorAccess::has_limits(x));
+  EXPECT_EQ(TensorAccess::limits(x).max, 9.0F);
+  EXPECT_EQ(TensorAccess::limits(x).min, 0.0F);
   x.data()[0] = std::nanf("");
-  EXPECT_FALSE(x.limits().finite);
+  EXPECT_FALSE(TensorAccess::limits(x).finite);
+}
+
+TEST(Tensor, LimitsAreMeasuredForThreadsThatAskAtOnce) {
+  const int before = num_threads();
+  set_num_threads(4);
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    const Tensor x = Tensor::uniform({1000}, Random(round));
+    const auto [least, largest] = std::ranges::minmax(x.span());
+    std::atomic<int> right = 0;
+    parallel_for(8, 1, [&](std::size_t /*begin*/, std::size_t /*end*/) {
+      const MinMax limits = TensorAccess::limits(x);
+      if (limits.min == least && limits.max == largest && limits.finite) ++right;
+    });
+    EXPECT_EQ(right, 8);
+  }
+  set_num_threads(before);
 }
 
 TEST(Tensor, GradBelongsToAllHandles) {

@@ -1,5 +1,6 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <cmath>

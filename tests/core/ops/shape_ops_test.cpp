@@ -1,6 +1,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 namespace octet {
 namespace {
 
+using detail::TensorAccess;
 using namespace testing;
 
 TEST(Reshape, InfersOneExtentAndSharesData) {
@@ -50,43 +52,54 @@ TEST(Reshape, Gradient) {
 TEST(Views, KeepAGridUnlessItsChannelsMove) {
   Tensor x = Tensor::ones({4, 6});
   auto whole = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.5F, 3));
-  x.set_grid(whole);
-  EXPECT_EQ(x.reshape({24}).grid(), whole);
-  EXPECT_EQ(x.slice(1, 2).grid(), whole);
+  TensorAccess::set_grid(x, whole);
+  EXPECT_EQ(TensorAccess::grid(x.reshape({24})), whole);
+  EXPECT_EQ(TensorAccess::grid(x.slice(1, 2)), whole);
 
   QuantParams channels = QuantParams::per_tensor(0.5F, 0);
   channels.scales.assign(4, 0.5F);
   channels.zero_points.assign(4, 0);
-  x.set_grid(std::make_shared<const QuantParams>(channels));
-  EXPECT_EQ(x.reshape({24}).grid(), nullptr);
-  EXPECT_EQ(x.reshape({4, 6}).grid(), x.grid());
-  EXPECT_EQ(x.slice(1, 3).grid(), nullptr);
+  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(TensorAccess::grid(x.reshape({24})), nullptr);
+  EXPECT_EQ(TensorAccess::grid(x.reshape({4, 6})), TensorAccess::grid(x));
+  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3)), nullptr);
   channels.quantized_dimension = 1;
-  x.set_grid(std::make_shared<const QuantParams>(channels));
-  EXPECT_EQ(x.slice(1, 3).grid(), x.grid());
+  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(channels));
+  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3)), TensorAccess::grid(x));
+  EXPECT_EQ(TensorAccess::grid(x.slice(1, 3).slice(1, 2)), TensorAccess::grid(x));
+  EXPECT_EQ(TensorAccess::grid(x.reshape({2, 2, 6})), nullptr);
+  EXPECT_EQ(TensorAccess::grid(x.reshape({6, 4})), nullptr);
 }
 
 TEST(Views, CarryTheCodesOfTheirElements) {
   Tensor x = Tensor::from({3, 2}, {0, 1, 2, 3, 4, 5});
-  const auto codes = std::make_shared<std::int8_t[]>(6);
+  auto codes = std::make_shared<std::int8_t[]>(6);
   std::iota(codes.get(), codes.get() + 6, std::int8_t{0});
   const auto grid = std::make_shared<const QuantParams>(QuantParams::per_tensor(1.0F, 0));
-  x.set_grid(grid, codes);
-  EXPECT_EQ(x.reshape({6}).codes(), codes.get());
-  EXPECT_EQ(x.detach().codes(), codes.get());
-  EXPECT_EQ(x.slice(1, 3).codes(), codes.get() + 2);
-  EXPECT_EQ(x.slice(1, 3).slice(1, 2).codes(), codes.get() + 4);
+  TensorAccess::set_grid(x, grid, codes);
+  EXPECT_EQ(TensorAccess::codes(x.reshape({6})).get(), codes.get());
+  EXPECT_EQ(TensorAccess::codes(x.detach()).get(), codes.get());
+  EXPECT_EQ(TensorAccess::codes(x.slice(1, 3)).get(), codes.get() + 2);
+  EXPECT_EQ(TensorAccess::codes(x.slice(1, 3).slice(1, 2)).get(), codes.get() + 4);
   // Who copies the data means to change it.
-  EXPECT_EQ(x.clone().codes(), nullptr);
+  EXPECT_EQ(TensorAccess::codes(x.clone()), nullptr);
 
-  // The codes live as long as a view of them.
+  // They live as long as a view of them, and all views lose them together.
   const std::weak_ptr<std::int8_t[]> watched = codes;
-  Tensor tail = x.slice(2, 3);
-  x.set_grid(grid);
-  EXPECT_EQ(x.codes(), nullptr);
-  EXPECT_EQ(tail.codes()[0], 4);
-  tail.set_grid(nullptr);
-  EXPECT_EQ(watched.use_count(), 1);
+  const Tensor tail = x.slice(2, 3);
+  codes.reset();
+  x = Tensor();
+  EXPECT_EQ(TensorAccess::codes(tail)[0], 4);
+  Tensor(tail).data()[1] = 1.0F;
+  EXPECT_EQ(TensorAccess::grid(tail), nullptr);
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(Views, OfAPartCannotBeOnAGridAlone) {
+  const Tensor x = Tensor::ones({4, 6});
+  Tensor part = x.slice(1, 2);
+  expect_error([&] { TensorAccess::set_grid(part, nullptr); },
+               "set_grid: expected a tensor of its own, found 6 of 24 elements");
 }
 
 TEST(Transpose, SwapsTheAxesOfAMatrix) {
