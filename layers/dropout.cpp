@@ -3,6 +3,7 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 
 namespace octet {
@@ -24,11 +25,11 @@ Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
                  }
                });
   Tensor y = x * mask;
-  if (x.grid() != nullptr) {
+  if (const auto& from = detail::TensorAccess::grid(x)) {
     // The codes of x stay those of y: what is dropped is the code of 0, the rest is on wider steps.
-    auto grid = std::make_shared<QuantParams>(*x.grid());
+    auto grid = std::make_shared<QuantParams>(*from);
     for (float& scale : grid->scales) scale *= kept;
-    y.set_grid(std::move(grid));
+    detail::TensorAccess::set_grid(y, std::move(grid));
   }
   return y;
 }

@@ -2,8 +2,9 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/ops/linear.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
@@ -55,7 +56,7 @@ struct IntegerDense::Operands {
     const float below = static_cast<float>(weight_params.qmin) - 0.5F;
     const float above = static_cast<float>(weight_params.qmax) + 0.5F;
     if (!weight_params.per_channel()) {
-      const MinMax limits = kernel.limits();
+      const MinMax limits = detail::TensorAccess::limits(kernel);
       if (limits.finite && limits.min >= below * weight_scale(0) &&
           limits.max <= above * weight_scale(0)) {
         return {};
@@ -113,7 +114,7 @@ IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParam
     if (!limits) limits = found;
     limits->include(found);
   });
-  if (limits) real_.set_limits(*limits);
+  if (limits) detail::TensorAccess::set_limits(real_, *limits);
   operands_ = std::move(operands);
 }
 

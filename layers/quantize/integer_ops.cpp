@@ -9,6 +9,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/core/quant/round.h>
 #include <octet/core/quant/softmax.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/runtime/operators/definitions.h>
 
@@ -35,7 +36,7 @@ Tensor map_codes(const Tensor& x, const QuantParams& input, const QuantParams& o
                  run(std::span<const std::int8_t>(in), out, row);
                  dequantize(out, output, y.span().subspan(begin * row, out.size()));
                });
-  y.set_grid(std::make_shared<const QuantParams>(output), codes);
+  detail::TensorAccess::set_grid(y, std::make_shared<const QuantParams>(output), codes);
   return y;
 }
 
@@ -60,13 +61,13 @@ float activation_slope(Activation activation, float y) {
 }  // namespace
 
 const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
-  if (x.grid() == nullptr) {
+  if (detail::TensorAccess::grid(x) == nullptr) {
     throw InvalidArgument(fmt::format(
         "{}: integer simulation expects an input on a grid, found real values; quantize the layer "
         "in front too, or use Simulation::fake_quant",
         owner));
   }
-  return *x.grid();
+  return *detail::TensorAccess::grid(x);
 }
 
 void require_int8(const QuantParams& grid, const std::string& owner) {
@@ -139,7 +140,7 @@ Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& ow
 
 Tensor apply_fixed_grid_activation(Activation activation, const Tensor& x, Simulation simulation,
                                    Rounding rounding, const std::string& owner) {
-  if (simulation != Simulation::integer || x.grid() == nullptr) {
+  if (simulation != Simulation::integer || detail::TensorAccess::grid(x) == nullptr) {
     return apply_activation(activation, x);
   }
   return activation == Activation::softmax ? integer_softmax(x, rounding, owner)

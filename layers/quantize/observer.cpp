@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/min_max.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/observer.h>
 
 #include <algorithm>
@@ -70,7 +71,7 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
   std::vector<Range> limits(channels);
   bool finite = true;
   if (spec_.axis < 0) {
-    const MinMax range = x.limits();
+    const MinMax range = detail::TensorAccess::limits(x);
     limits[0] = {range.min, range.max};
     finite = range.finite;
   } else {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
@@ -48,8 +49,9 @@ Tensor QuantizeOutputWrapper::forward_logits(const Tensor& x, const ForwardConte
   }
   const Tensor real = layer_->forward_logits(x, context);
   if (context.observes()) output_->observe(real);
-  const bool in_integers = options.simulation == Simulation::integer && x.grid() &&
-                           output_->enabled() && activation != nullptr && !fixed_grid;
+  const bool in_integers = options.simulation == Simulation::integer &&
+                           detail::TensorAccess::grid(x) && output_->enabled() &&
+                           activation != nullptr && !fixed_grid;
   return in_integers ? integer_clamp(x, activation->activation(), output_->params(), name())
                      : output_->simulate(real, options.simulation);
 }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/core/kernels/passes.h>
-#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/fake_quant.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/tensor_codes.h>
 

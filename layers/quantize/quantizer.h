@@ -1,8 +1,8 @@
 #pragma once
 
+#include <octet/core/arithmetic/round_mode.h>
 #include <octet/core/description.h>
 #include <octet/core/quant/quant_params.h>
-#include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
 #include <octet/layers/quantize/observer.h>

@@ -2,11 +2,15 @@
 #include <octet/core/parallel.h>
 #include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <cstddef>
 
 namespace octet {
+
+using detail::TensorAccess;
+
 namespace {
 
 constexpr std::size_t kGrain = 1U << 15;
@@ -17,10 +21,10 @@ constexpr std::size_t kGrainBytes = 3U << 15;
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
   const auto size = static_cast<std::size_t>(x.size());
   auto codes = allocate_array<std::int8_t>(size);
-  if (x.bytes() != nullptr) {
+  if (const std::uint8_t* bytes = TensorAccess::bytes(x)) {
     const ByteCodes table(grid, mode);
     parallel_for(size, thread_share(size, kGrainBytes), [&](std::size_t begin, std::size_t end) {
-      table.run({x.bytes() + begin, end - begin}, {codes.get() + begin, end - begin});
+      table.run({bytes + begin, end - begin}, {codes.get() + begin, end - begin});
     });
     return codes;
   }
@@ -32,18 +36,18 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode 
 }
 
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
-  if (x.codes() == nullptr) return quantize_tensor(x, grid);
-  return {TensorCodes(), x.codes()};
+  if (TensorCodes codes = TensorAccess::codes(x)) return codes;
+  return quantize_tensor(x, grid);
 }
 
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
                        TensorCodes codes) {
-  Tensor y = Tensor::lazy(
-      shape,
-      {kGrain, [grid, codes](std::size_t begin, std::size_t end, float* out, MemoryParts /*soon*/) {
-         dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
-       }});
-  y.set_grid(std::move(grid), std::move(codes));
+  Tensor y = TensorAccess::lazy(
+      shape, {kGrain, [grid, codes](std::size_t begin, std::size_t end, float* out,
+                                    MemoryParts /*prefetch*/) {
+                dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
+              }});
+  TensorAccess::set_grid(y, std::move(grid), std::move(codes));
   return y;
 }
 

@@ -16,8 +16,7 @@ using TensorCodes = std::shared_ptr<const std::int8_t[]>;
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
                             RoundMode mode = RoundMode::half_away);
 
-/// The codes of x on the grid that it lies on: those it carries, which live as long as x, or made
-/// anew.
+/// The codes of x on the grid that it lies on: those it carries, or made anew.
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
 
 /// A tensor on `grid` that carries `codes`; their reals are computed when somebody asks for them.

@@ -1,4 +1,5 @@
 #include <octet/core/quant/bias.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/deploy/lower.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -10,6 +11,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 TEST(Lower, WritesTheOperatorsOfTheConverter) {
   const Sequential model = calibrated(build_model(
@@ -183,16 +186,16 @@ TEST(Lower, GrowsScalesForALargeBiasAndStaysEqual) {
     Interpreter interpreter(lowered, {.batch = 16});
     const Tensor input = model.layer("quantize_layer").forward(x, {});
     for (Index i = 0; i < 32; ++i) {
-      const float steps = input.data()[i] / input.grid()->scale();
+      const float steps = input.data()[i] / TensorAccess::grid(input)->scale();
       interpreter.input<std::int8_t>()[static_cast<std::size_t>(i)] =
-          static_cast<std::int8_t>(std::lround(steps) + input.grid()->zero_point());
+          static_cast<std::int8_t>(std::lround(steps) + TensorAccess::grid(input)->zero_point());
     }
     interpreter.invoke();
     const Tensor y = model.forward(x);
     for (Index i = 0; i < 32; ++i) {
       const float code = interpreter.output<std::int8_t>()[static_cast<std::size_t>(i)];
-      EXPECT_EQ(y.data()[i],
-                (code - static_cast<float>(y.grid()->zero_point())) * y.grid()->scale());
+      EXPECT_EQ(y.data()[i], (code - static_cast<float>(TensorAccess::grid(y)->zero_point())) *
+                                 TensorAccess::grid(y)->scale());
     }
   }
 }

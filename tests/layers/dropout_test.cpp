@@ -1,4 +1,5 @@
 #include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 #include <octet/tests/layers/layer_testing.h>
 
@@ -6,6 +7,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 TEST(Dropout, DropsItsShareAndScalesTheRest) {
   constexpr Index kCount = 100000;
@@ -62,18 +65,18 @@ TEST(Dropout, ItsGradientIsItsMask) {
 
 TEST(Dropout, LeavesItsResultOnAGridOfWiderSteps) {
   Tensor x = Tensor::from({1, 4}, {0.5F, -0.25F, 0.75F, 1.0F});
-  x.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)),
-             std::make_shared<std::int8_t[]>(4));
+  TensorAccess::set_grid(x, std::make_shared<const QuantParams>(QuantParams::per_tensor(0.25F, -3)),
+                         std::make_shared<std::int8_t[]>(4));
   const Tensor y = built(Dropout(0.5F), {4})->forward(x, training(2));
-  ASSERT_NE(y.grid(), nullptr);
-  EXPECT_EQ(y.grid()->scale(), 0.5F);
-  EXPECT_EQ(y.grid()->zero_point(), -3);
-  EXPECT_EQ(x.grid()->scale(), 0.25F);
+  ASSERT_NE(TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(TensorAccess::grid(y)->scale(), 0.5F);
+  EXPECT_EQ(TensorAccess::grid(y)->zero_point(), -3);
+  EXPECT_EQ(TensorAccess::grid(x)->scale(), 0.25F);
   // What was dropped has another code.
-  EXPECT_EQ(y.codes(), nullptr);
-  EXPECT_NE(x.codes(), nullptr);
+  EXPECT_EQ(TensorAccess::codes(y), nullptr);
+  EXPECT_NE(TensorAccess::codes(x), nullptr);
   // Outside training the grid stays as it is.
-  EXPECT_EQ(built(Dropout(0.5F), {4})->forward(x, {}).grid()->scale(), 0.25F);
+  EXPECT_EQ(TensorAccess::grid(built(Dropout(0.5F), {4})->forward(x, {}))->scale(), 0.25F);
 }
 
 TEST(Dropout, RefusesARateOutsideItsRange) {

@@ -21,6 +21,7 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/quantizers_test.cpp
   layers/quantize/simulation_test.cpp
   layers/quantize/tensor_codes_test.cpp
+  layers/quantize/written_tensor_test.cpp
   layers/reshape_test.cpp
   layers/save_load_test.cpp
   layers/sequential_test.cpp

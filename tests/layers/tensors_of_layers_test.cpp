@@ -1,3 +1,4 @@
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/annotated_layer.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -13,6 +14,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 std::vector<std::unique_ptr<Layer>> every_layer() {
   std::vector<std::unique_ptr<Layer>> layers;
@@ -112,7 +115,8 @@ TEST(EveryLayer, TrainingAWrapperMovesStateButNoParameter) {
     std::vector<std::vector<float>> before;
     for (const auto& [name, tensor] : layer->parameters()) before.push_back(values_of(tensor));
     Tensor x = random_tensor({5, 4}, 2);
-    x.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(0.02F, 3)));
+    TensorAccess::set_grid(x,
+                           std::make_shared<const QuantParams>(QuantParams::per_tensor(0.02F, 3)));
     layer->forward(x, training());
     std::size_t i = 0;
     for (const auto& [name, tensor] : layer->parameters()) {

@@ -1,4 +1,5 @@
 #include <octet/core/quant/fake_quant.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/annotated_layer.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -8,6 +9,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 /// Input({4}) and these layers, built.
 template <class... Layers>
@@ -161,8 +164,8 @@ TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
   EXPECT_EQ(names_of(quantized.layer("quant_mine").counters()),
             (std::vector<std::string>{"steps", "output_updates", "output_frozen"}));
   const Tensor y = quantized.forward(Tensor::ones({1, 4}), training());
-  ASSERT_NE(y.grid(), nullptr);
-  EXPECT_EQ(y.grid()->scale(), 8.0F / 255.0F);
+  ASSERT_NE(TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(TensorAccess::grid(y)->scale(), 8.0F / 255.0F);
   EXPECT_NEAR(y.data()[0], 2.0F, 0.02F);
 }
 

@@ -1,3 +1,4 @@
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
@@ -8,6 +9,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 /// All 256 codes of a grid, in rows of 16.
 Tensor every_code(float scale, std::int32_t zero_point) {
@@ -20,9 +23,9 @@ Tensor every_code(float scale, std::int32_t zero_point) {
 
 void expect_codes(const Tensor& y, const std::vector<std::int32_t>& expected, float scale,
                   std::int32_t zero_point) {
-  ASSERT_NE(y.grid(), nullptr);
-  EXPECT_EQ(y.grid()->scale(), scale);
-  EXPECT_EQ(y.grid()->zero_point(), zero_point);
+  ASSERT_NE(TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(TensorAccess::grid(y)->scale(), scale);
+  EXPECT_EQ(TensorAccess::grid(y)->zero_point(), zero_point);
   ASSERT_EQ(y.span().size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(y.span()[i], static_cast<float>(expected[i] - zero_point) * scale) << i;
@@ -114,7 +117,7 @@ struct Naive {
 Naive naive_dense(const Dense& dense, const Tensor& x, const QuantParams& kernel,
                   const QuantParams& output, std::int32_t lo, std::int32_t hi) {
   Naive result;
-  const float in_scale = x.grid()->scale();
+  const float in_scale = TensorAccess::grid(x)->scale();
   for (Index i = 0; i < x.dim(0); ++i) {
     for (Index j = 0; j < dense.units(); ++j) {
       const float w_scale = kernel.scale(kernel.per_channel() ? static_cast<std::size_t>(j) : 0);
@@ -241,7 +244,7 @@ TEST(FixedGridActivation, FallsBackToFloatWithoutAGridOrIntegers) {
     };
     expect_tensor(run(real, Simulation::integer), {1, 3}, expected);
     expect_tensor(run(gridded, Simulation::fake_quant), {1, 3}, expected);
-    EXPECT_NE(run(gridded, Simulation::integer).grid(), nullptr);
+    EXPECT_NE(TensorAccess::grid(run(gridded, Simulation::integer)), nullptr);
     EXPECT_NE(values_of(run(gridded, Simulation::integer)), expected);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/layers/layer_testing.h>
@@ -96,7 +97,8 @@ inline CustomConfig::Make unit_kernel() {
 
 /// `values` on a grid, as an op leaves them.
 inline Tensor on_grid(Tensor values, float scale, std::int32_t zero_point) {
-  values.set_grid(std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
+  detail::TensorAccess::set_grid(
+      values, std::make_shared<const QuantParams>(QuantParams::per_tensor(scale, zero_point)));
   return values;
 }
 

@@ -1,11 +1,14 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
 // What holds for every quantizer.
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 std::vector<std::unique_ptr<Quantizer>> every_quantizer(const QuantSpec& spec = {}) {
   std::vector<std::unique_ptr<Quantizer>> all;
@@ -172,7 +175,7 @@ TEST(Quantizer, LetsTensorsPassWhileDisabledButObserves) {
     const Tensor x = vector_of({0.123F, -55.0F});
     expect_tensor(quantizer->fake_quant(x), {2}, {0.123F, -55.0F});
     expect_tensor(quantizer->quantize_dequantize(x), {2}, {0.123F, -55.0F});
-    EXPECT_EQ(quantizer->quantize_dequantize(x).grid(), nullptr);
+    EXPECT_EQ(TensorAccess::grid(quantizer->quantize_dequantize(x)), nullptr);
     EXPECT_TRUE(quantizer->has_range());
   }
 }
@@ -200,8 +203,8 @@ TEST(Quantizer, QuantizeDequantizeGoesThroughTheCodes) {
       [&] { return std::vector<Tensor>{quantizer->quantize_dequantize(x)}; });
   const Tensor y = quantizer->quantize_dequantize(x);
   expect_tensor(y, {20001}, expected);
-  ASSERT_NE(y.grid(), nullptr);
-  EXPECT_EQ(*y.grid(), params);
+  ASSERT_NE(TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(*TensorAccess::grid(y), params);
 }
 
 TEST(Quantizer, QuantizeDequantizePassesTheGradientInsideItsLimitsInclusive) {

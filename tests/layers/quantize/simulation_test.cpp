@@ -1,5 +1,6 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
@@ -8,6 +9,8 @@
 
 namespace octet::testing {
 namespace {
+
+using detail::TensorAccess;
 
 constexpr QuantizeOptions kFakeQuant{.simulation = Simulation::fake_quant};
 
@@ -158,7 +161,7 @@ TEST(Simulation, AConfigThatLeavesTheResultAloneComputesInFloat) {
   wrapper.build({4}, Random(1));
   const Tensor x = on_grid(random_tensor({2, 4}, 1), 0.1F, 0);
   const Tensor y = wrapper.forward(x, training());
-  EXPECT_EQ(y.grid(), nullptr);
+  EXPECT_EQ(TensorAccess::grid(y), nullptr);
   const Tensor kernel = wrapper.kernel_quantizer()->fake_quant(wrapper.wrapped().kernel());
   expect_tensor(y, {2, 3}, values_of(tanh(matmul(x, kernel) + wrapper.wrapped().bias())));
   EXPECT_EQ(names_of(wrapper.state()), (std::vector<std::string>{"kernel_min", "kernel_max"}));
@@ -172,7 +175,7 @@ TEST(Simulation, AConfigThatLeavesTheKernelAlonePutsTheResultOnAGrid) {
     wrapper.build({4}, Random(1));
     const Tensor x = random_tensor({2, 4}, 1);
     const Tensor y = wrapper.forward(x, training());
-    EXPECT_NE(y.grid(), nullptr) << to_string(activation);
+    EXPECT_NE(TensorAccess::grid(y), nullptr) << to_string(activation);
     expect_close(y, wrapper.wrapped().with_activation(activation)->forward(x, {}), 0.02F);
   }
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 
 namespace octet {
 namespace {
+
+using detail::TensorAccess;
 
 QuantParams grid(float scale, std::int32_t zero_point) {
   QuantParams params;
@@ -27,9 +30,9 @@ std::shared_ptr<std::uint8_t[]> all_bytes(std::size_t count) {
 
 TEST(TensorCodes, BytesGetTheCodesOfTheirReals) {
   constexpr std::size_t kCount = 1031;
-  const Tensor bytes = Tensor::from_bytes({kCount}, all_bytes(kCount));
+  const Tensor bytes = TensorAccess::from_bytes({kCount}, all_bytes(kCount));
   const Tensor reals = bytes.clone();
-  ASSERT_EQ(reals.bytes(), nullptr);
+  ASSERT_EQ(TensorAccess::bytes(reals), nullptr);
   // The grid of [0, 1], where a code is a shift; finer, coarser, clipped on both sides.
   for (const QuantParams& params :
        {grid(1.0F / 255.0F, -128), grid(1.0F / 255.0F, -100), grid(0.003F, -128), grid(0.0078F, 0),
@@ -50,7 +53,7 @@ TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
   std::ranges::copy(values, codes.get());
   const Tensor y = tensor_of_codes({2, 2}, params, codes);
   EXPECT_EQ(codes_on_grid(y, *params).get(), codes.get());
-  EXPECT_NE(y.pending(), nullptr);
+  EXPECT_NE(TensorAccess::pending(y), nullptr);
   EXPECT_EQ(y.at({0, 0}), -65.5F);
   EXPECT_EQ(y.at({0, 1}), 0.0F);
   EXPECT_EQ(y.at({1, 1}), 62.0F);
