@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/train/dataset.h>
 
 #include <algorithm>
@@ -104,7 +105,7 @@ Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> 
   }
   const auto bytes = allocate_array<std::uint8_t>(count * example_size_);
   copy_to(bytes.get(), bytes_);
-  return Tensor::from_bytes(shape, bytes);
+  return detail::TensorAccess::from_bytes(shape, bytes);
 }
 
 Tensor Dataset::features(std::span<const std::uint32_t> rows) const {

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/adam_step.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
-#include <octet/train/optimizer.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/train/optimizer_internal.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 namespace octet {
+
+using detail::TensorAccess;
+
 namespace {
 
 constexpr std::size_t kGrain = 1U << 14;
@@ -44,48 +49,72 @@ std::vector<std::size_t> tasks_of(const std::vector<Piece>& pieces) {
 }
 
 bool is_pending(const Tensor& gradient) {
-  return gradient.defined() && gradient.pending() != nullptr;
+  return gradient.defined() && TensorAccess::pending(gradient) != nullptr;
 }
 
 void add_pieces(const Tensor& parameter, std::size_t number, std::vector<Piece>& pieces) {
   const Tensor& gradient = parameter.grad();
   if (!gradient.defined()) return;
   const auto size = static_cast<std::size_t>(parameter.size());
-  const std::size_t grain = is_pending(gradient) ? gradient.pending()->grain : kGrain;
+  const std::size_t grain = is_pending(gradient) ? TensorAccess::pending(gradient)->grain : kGrain;
   for (std::size_t begin = 0; begin < size; begin += grain) {
     pieces.push_back({number, begin, std::min(grain, size - begin), {}});
   }
 }
 
-/// The piece's gradient; where it is pending, computed into memory of this thread: used at once it
-/// never leaves the cache.
+/// The memory that the update of a piece accesses besides the gradient: the hint for prefetching.
+class PieceMemory {
+ public:
+  PieceMemory(const Target& target, const Piece& piece) {
+    parts_[0] = target.values.subspan(piece.begin, piece.size);
+    // The first three moments, if there are more.
+    const std::size_t slots = std::min(target.slots.size(), parts_.size() - 1);
+    for (std::size_t s = 0; s < slots; ++s) {
+      parts_[s + 1] = target.slots[s].subspan(piece.begin, piece.size);
+    }
+    count_ = slots + 1;
+  }
+  MemoryParts parts() const { return std::span(parts_).first(count_); }
+
+ private:
+  std::array<std::span<const float>, 4> parts_;
+  std::size_t count_;
+};
+
+/// Returns the gradient of a piece. A pending one is computed into a scratch buffer of this thread,
+/// which stays in the cache until the update has read it.
 std::span<const float> gradient_piece(const Target& target, const Piece& piece) {
   const Tensor& gradient = target.tensor.grad();
   if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
   float* computed = thread_floats<Piece>(piece.size);
-  // To be fetched meanwhile; of more moments than there are places, the first.
-  std::array<std::span<const float>, 4> soon = {target.values.subspan(piece.begin, piece.size)};
-  const std::size_t slots = std::min(target.slots.size(), soon.size() - 1);
-  for (std::size_t s = 0; s < slots; ++s) {
-    soon[s + 1] = target.slots[s].subspan(piece.begin, piece.size);
-  }
-  gradient.pending()->compute(piece.begin, piece.begin + piece.size, computed,
-                              std::span(soon).first(slots + 1));
+  const PieceMemory memory(target, piece);
+  TensorAccess::pending(gradient)->compute(piece.begin, piece.begin + piece.size, computed,
+                                           memory.parts());
   return {computed, piece.size};
 }
 
-void finish(std::vector<Target>& targets, const std::vector<Piece>& pieces) {
+/// Clears the gradients that were computed a piece at a time: after the step they could not be
+/// computed again from the old parameters.
+void drop_pending_gradients(std::vector<Target>& targets) {
   for (Target& target : targets) {
-    // It was made a piece at a time and is not kept; later it could not be made again.
     if (is_pending(target.tensor.grad())) target.tensor.zero_grad();
   }
-  // Measured while they were in the cache: the next step's ranges of kernels ask for them.
+}
+
+/// Stores the limits of the new parameters, measured while they were in the cache: the kernel
+/// ranges of the next forward pass need them.
+void remember_limits(std::vector<Target>& targets, const std::vector<Piece>& pieces) {
   for (std::size_t i = 0; i < pieces.size();) {
     const std::size_t number = pieces[i].target;
     MinMax limits = pieces[i].limits;
     for (; i < pieces.size() && pieces[i].target == number; ++i) limits.include(pieces[i].limits);
-    if (targets[number].limits_wanted) targets[number].tensor.set_limits(limits);
+    if (targets[number].limits_wanted) TensorAccess::set_limits(targets[number].tensor, limits);
   }
+}
+
+/// Returns alternating orders, so that a step begins with what the previous one left in the caches.
+TaskOrder order_of(double step) {
+  return std::fmod(step, 2.0) == 0.0 ? TaskOrder::ascending : TaskOrder::descending;
 }
 
 void require(bool holds, std::string_view what, double found) {
@@ -131,61 +160,76 @@ void Optimizer::build(const std::vector<NamedTensor>& parameters) {
   }
 }
 
-void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_rate) {
-  require(learning_rate >= 0.0F && std::isfinite(learning_rate),
-          "optimizer: expected a finite learning rate of 0 or more", learning_rate);
-  build(parameters);
-  steps_.data()[0] += 1.0F;
-  const auto step = static_cast<double>(steps_.item());
-  begin_step(learning_rate, step);
+/// One step of an optimizer over all of its parameters.
+struct Optimizer::Step {
+  const Optimizer& optimizer;
+  const detail::MeasuredUpdate* measured;
   std::vector<Target> targets;
-  targets.reserve(parameters.size());
-  // The pieces of all parameters in one parallel loop: entering one costs as much as a small piece.
+  /// The pieces of all parameters in one parallel loop: entering one costs as much as a small
+  /// piece.
   std::vector<Piece> pieces;
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    Tensor tensor = parameters[p].tensor;
-    if (!tensor.grad().defined()) continue;
+
+  /// Adds a parameter, unless it has no gradient; its moments are slots[s][number].
+  void add(Tensor tensor, std::size_t number, std::vector<std::vector<Tensor>>& slots) {
+    if (!tensor.grad().defined()) return;
     add_pieces(tensor, targets.size(), pieces);
-    // Asking for data to write into forgets the limits.
-    const bool limits_wanted = tensor.has_limits();
+    // tensor.span() below drops the limits.
+    const bool limits_wanted = TensorAccess::has_limits(tensor);
     targets.push_back({tensor, tensor.span(), {}, limits_wanted});
-    targets.back().slots.reserve(slots_.size());
-    for (auto& slot : slots_) targets.back().slots.push_back(slot[p].span());
+    targets.back().slots.reserve(slots.size());
+    for (auto& slot : slots) targets.back().slots.push_back(slot[number].span());
   }
-  // To and fro: a step begins with what the step before left in the caches.
-  const TaskOrder order =
-      std::fmod(step, 2.0) == 0.0 ? TaskOrder::ascending : TaskOrder::descending;
-  const auto run_piece = [&](Piece& piece) {
+
+  void run(TaskOrder order) {
+    const std::vector<std::size_t> begins = tasks_of(pieces);
+    parallel_tasks(
+        begins.size() - 1,
+        [&](std::size_t task) {
+          for (std::size_t i = begins[task]; i < begins[task + 1]; ++i) update(pieces[i]);
+        },
+        order);
+    drop_pending_gradients(targets);
+    remember_limits(targets, pieces);
+  }
+
+ private:
+  /// Updates a piece in parts small enough that limits are measured while they are in the cache.
+  void update(Piece& piece) const {
     const Target& target = targets[piece.target];
     const std::span<const float> gradient = gradient_piece(target, piece);
-    // A part at a time: limits are measured of what is still in the cache.
     for (std::size_t at = 0; at < piece.size; at += kGrain) {
       const std::size_t begin = piece.begin + at;
       const std::size_t size = std::min(kGrain, piece.size - at);
       const ParameterPart part{target.values.subspan(begin, size), gradient.subspan(at, size),
                                target.slots, begin};
       if (!target.limits_wanted) {
-        update(part);
+        optimizer.update(part);
         continue;
       }
       const MinMax limits = update_and_measure(part);
       if (at == 0) piece.limits = limits;
       piece.limits.include(limits);
     }
-  };
-  const std::vector<std::size_t> begins = tasks_of(pieces);
-  parallel_tasks(
-      begins.size() - 1,
-      [&](std::size_t task) {
-        for (std::size_t i = begins[task]; i < begins[task + 1]; ++i) run_piece(pieces[i]);
-      },
-      order);
-  finish(targets, pieces);
-}
+  }
 
-MinMax Optimizer::update_and_measure(const ParameterPart& part) const {
-  update(part);
-  return min_max(part.parameter);
+  MinMax update_and_measure(const ParameterPart& part) const {
+    if (measured != nullptr) return measured->run(part);
+    optimizer.update(part);
+    return min_max(part.parameter);
+  }
+};
+
+void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_rate) {
+  require(learning_rate >= 0.0F && std::isfinite(learning_rate),
+          "optimizer: expected a finite learning rate of 0 or more", learning_rate);
+  build(parameters);
+  steps_.data()[0] += 1.0F;
+  const auto number = static_cast<double>(steps_.item());
+  begin_step(learning_rate, number);
+  Step step{*this, measured_update(), {}, {}};
+  step.targets.reserve(parameters.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p) step.add(parameters[p].tensor, p, slots_);
+  step.run(order_of(number));
 }
 
 std::vector<NamedTensor> Optimizer::state() const {
@@ -223,6 +267,24 @@ void Sgd::update(const ParameterPart& part) const {
   }
 }
 
+class Adam::Pass : public detail::MeasuredUpdate {
+ public:
+  explicit Pass(const AdamStep& step) : step_(step) {}
+
+  MinMax run(const ParameterPart& part) const override {
+    MinMax limits;
+    run(part, &limits);
+    return limits;
+  }
+  void run(const ParameterPart& part, MinMax* limits) const {
+    kernels().passes.adam(part.parameter.data(), part.slot(0).data(), part.slot(1).data(),
+                          part.gradient.data(), part.parameter.size(), step_, limits);
+  }
+
+ private:
+  AdamStep step_;
+};
+
 Adam::Adam(AdamOptions options, Decay decay)
     : Optimizer({"m", "v"}), options_(options), decay_(decay) {
   require(options.beta1 >= 0.0F && options.beta1 < 1.0F, "Adam: expected beta1 in [0, 1)",
@@ -241,29 +303,21 @@ void Adam::begin_step(float learning_rate, double step) {
   const double rate = static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step));
   // A little above the least normal number, so that no rounding on the way leads below it.
   constexpr double kLeast = 0x1.01p-126;
-  step_ = {.beta1 = options_.beta1,
-           .beta2 = options_.beta2,
-           .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
-           .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
-           .rate = static_cast<float>(rate),
-           .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
-           .epsilon = options_.epsilon,
-           .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
-           .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))};
+  pass_ = std::make_shared<const Pass>(
+      AdamStep{.beta1 = options_.beta1,
+               .beta2 = options_.beta2,
+               .coupled = decay_ == Decay::coupled ? options_.weight_decay : 0.0F,
+               .shrink = decay_ == Decay::decoupled ? learning_rate * options_.weight_decay : 0.0F,
+               .rate = static_cast<float>(rate),
+               .spread = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(beta2, step))),
+               .epsilon = options_.epsilon,
+               .least_slope = static_cast<float>(std::sqrt(kLeast / (1.0 - beta2))),
+               .least_mean = static_cast<float>(std::min(kLeast / rate, 1.0))});
 }
 
-void Adam::update(const ParameterPart& part) const { update(part, nullptr); }
+void Adam::update(const ParameterPart& part) const { pass_->run(part, nullptr); }
 
-MinMax Adam::update_and_measure(const ParameterPart& part) const {
-  MinMax limits;
-  update(part, &limits);
-  return limits;
-}
-
-void Adam::update(const ParameterPart& part, MinMax* limits) const {
-  kernels().passes.adam(part.parameter.data(), part.slot(0).data(), part.slot(1).data(),
-                        part.gradient.data(), part.parameter.size(), step_, limits);
-}
+const detail::MeasuredUpdate* Adam::measured_update() const { return pass_.get(); }
 
 double clip_gradients(const std::vector<NamedTensor>& parameters, double max_norm) {
   require(max_norm > 0.0, "clip_gradients: expected a norm above 0", max_norm);

@@ -1,15 +1,19 @@
 #pragma once
 
-#include <octet/core/kernels/adam_step.h>
-#include <octet/core/kernels/min_max.h>
 #include <octet/layers/layer.h>
 
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace octet {
+
+namespace detail {
+class MeasuredUpdate;
+}
 
 /// Some neighbouring elements of a parameter in a step.
 struct ParameterPart {
@@ -24,8 +28,30 @@ struct ParameterPart {
   std::span<float> slot(std::size_t s) const { return slots[s].subspan(begin, parameter.size()); }
 };
 
-/// Moves parameters against their gradients. Its own tensors (moments) are made at the first step
-/// and saved in checkpoints.
+/// Moves parameters against their gradients. Its own tensors (moments, in `slots`) are made at the
+/// first step and saved in checkpoints. A whole optimizer, w -= lr * sign(g) (Bernstein et al.,
+/// "signSGD", ICML 2018):
+///
+///     class SignSgd : public Optimizer {
+///      public:
+///       SignSgd() : Optimizer({}) {}
+///       std::string_view type() const override { return "SignSgd"; }
+///       std::unique_ptr<Optimizer> clone() const override {
+///         return std::make_unique<SignSgd>(*this);
+///       }
+///
+///      protected:
+///       void begin_step(float learning_rate, double) override { rate_ = learning_rate; }
+///       void update(const ParameterPart& part) const override {
+///         for (std::size_t i = 0; i < part.parameter.size(); ++i) {
+///           const float g = part.gradient[i];
+///           part.parameter[i] -= rate_ * static_cast<float>((g > 0.0F) - (g < 0.0F));
+///         }
+///       }
+///
+///      private:
+///       float rate_ = 0.0F;
+///     };
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -53,11 +79,13 @@ class Optimizer {
   /// Changes part.parameter[i] given part.gradient[i] and the moments part.slot(s)[i]. Threads call
   /// it at once, each for elements of its own.
   virtual void update(const ParameterPart& part) const = 0;
-  /// update(), and then min_max() of part.parameter: for optimizers that know it from their own
-  /// pass to override.
-  virtual MinMax update_and_measure(const ParameterPart& part) const;
 
  private:
+  struct Step;
+  /// How this step's update() measures what it writes in the same pass; null where it does not. For
+  /// Octet's own optimizers.
+  virtual const detail::MeasuredUpdate* measured_update() const { return nullptr; }
+
   std::vector<std::string> slot_names_;
   std::vector<std::string> parameter_names_;
   std::vector<Shape> parameter_shapes_;
@@ -111,16 +139,18 @@ class Adam : public Optimizer {
  protected:
   enum class Decay { coupled, decoupled };
   Adam(AdamOptions options, Decay decay);
-  void begin_step(float learning_rate, double step) override;
-  void update(const ParameterPart& part) const override;
-  MinMax update_and_measure(const ParameterPart& part) const override;
+  /// Final, as update(): a step may run both in one pass that also measures.
+  void begin_step(float learning_rate, double step) final;
+  void update(const ParameterPart& part) const final;
 
  private:
-  void update(const ParameterPart& part, MinMax* limits) const;
+  class Pass;
+  const detail::MeasuredUpdate* measured_update() const final;
 
   AdamOptions options_;
   Decay decay_;
-  AdamStep step_{};
+  /// Made by begin_step().
+  std::shared_ptr<const Pass> pass_;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/optimizer.h>
 
@@ -11,6 +12,8 @@
 
 namespace octet::test {
 namespace {
+
+using detail::TensorAccess;
 
 constexpr int kSteps = 6;
 /// More than one chunk of a parallel loop, and no multiple of a vector.
@@ -29,7 +32,7 @@ float slope(int step, std::size_t i) {
 void set_gradient(Tensor& tensor, int step) {
   Tensor gradient(tensor.shape());
   for (std::size_t i = 0; i < kSize; ++i) gradient.span()[i] = slope(step, i);
-  tensor.mutable_grad() = gradient;
+  TensorAccess::mutable_grad(tensor) = gradient;
 }
 
 /// Runs kSteps steps with a rate that changes, and `naive` beside them on each element.
@@ -101,7 +104,7 @@ TEST(Optimizer, AdamWDecaysApartFromTheMoments) {
 
 TEST(Optimizer, AdamMovesByTheRateAtFirstAndNotAtAllWithoutSlope) {
   Tensor w = Tensor::from({3}, {1.0F, 1.0F, 1.0F}).set_requires_grad(true);
-  w.mutable_grad() = Tensor::from({3}, {1e-3F, -50.0F, 0.0F});
+  TensorAccess::mutable_grad(w) = Tensor::from({3}, {1e-3F, -50.0F, 0.0F});
   Adam adam({.epsilon = 1e-8F});
   adam.step({{"w", w}}, 0.25F);
   EXPECT_NEAR(w.data()[0], 0.75F, 1e-5);
@@ -118,7 +121,7 @@ TEST(Optimizer, AdamMakesNoSubnormals) {
     }
     const auto size = static_cast<Index>(slopes.size());
     Tensor w = Tensor::zeros({size}).set_requires_grad(true);
-    w.mutable_grad() = Tensor::from({size}, slopes);
+    TensorAccess::mutable_grad(w) = Tensor::from({size}, slopes);
     Adam adam({.beta2 = beta2});
     adam.step({{"w", w}}, 1e-3F);
     const Tensor v = adam.state()[2].tensor;
@@ -135,8 +138,8 @@ TEST(Optimizer, AdamMakesNoSubnormals) {
 std::vector<NamedTensor> two_parameters() {
   Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);
   Tensor b = Tensor::ones({3}).set_requires_grad(true);
-  a.mutable_grad() = Tensor::ones({2, 3});
-  b.mutable_grad() = Tensor::full({3}, 2.0F);
+  TensorAccess::mutable_grad(a) = Tensor::ones({2, 3});
+  TensorAccess::mutable_grad(b) = Tensor::full({3}, 2.0F);
   return {{"a", a}, {"b", b}};
 }
 
@@ -212,7 +215,7 @@ std::vector<NamedTensor> several_parameters() {
   for (const std::size_t size : {kSize, std::size_t{9}, 2 * kSize, std::size_t{5}}) {
     const std::size_t at = parameters.size();
     Tensor w = Tensor::normal({static_cast<Index>(size)}, Random(at)).set_requires_grad(true);
-    if (at != 1) w.mutable_grad() = Tensor::normal(w.shape(), Random(100 + at));
+    if (at != 1) TensorAccess::mutable_grad(w) = Tensor::normal(w.shape(), Random(100 + at));
     parameters.push_back({std::to_string(at), w});
   }
   return parameters;
@@ -272,7 +275,7 @@ Tensor pending_gradient(const Tensor& gradient, std::size_t grain) {
     for (const auto& part : soon) EXPECT_EQ(part.size(), end - begin);
     std::copy_n(gradient.data() + begin, end - begin, out);
   };
-  return Tensor::lazy(gradient.shape(), {grain, compute});
+  return TensorAccess::lazy(gradient.shape(), {grain, compute});
 }
 
 TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {
@@ -284,7 +287,7 @@ TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {
     Adam adam;
     for (int step = 0; step < 3; ++step) {
       const Tensor gradient = Tensor::normal(shape, Random(5).fork(static_cast<unsigned>(step)));
-      w.mutable_grad() = pending ? pending_gradient(gradient, 15) : gradient;
+      TensorAccess::mutable_grad(w) = pending ? pending_gradient(gradient, 15) : gradient;
       adam.step({{"w", w}}, 0.01F);
       EXPECT_EQ(w.grad().defined(), !pending);
     }
@@ -308,16 +311,16 @@ TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
       gradient.span().front() = 100.0F;
       gradient.span().back() = -100.0F;
       for (Index i = 0; i < w.size(); ++i) expected.data()[i] -= 0.5F * gradient.data()[i];
-      w.mutable_grad() =
+      TensorAccess::mutable_grad(w) =
           pending ? pending_gradient(gradient, static_cast<std::size_t>(w.size())) : gradient;
       sgd.step({{"w", w}}, 0.5F);
     };
     step();
-    EXPECT_FALSE(w.has_limits());
-    EXPECT_GT(w.limits().max, 1.0F);
+    EXPECT_FALSE(TensorAccess::has_limits(w));
+    EXPECT_GT(TensorAccess::limits(w).max, 1.0F);
     step();
-    ASSERT_TRUE(w.has_limits());
-    const MinMax kept = w.limits();
+    ASSERT_TRUE(TensorAccess::has_limits(w));
+    const MinMax kept = TensorAccess::limits(w);
     const MinMax measured = min_max(std::as_const(expected).span());
     EXPECT_EQ(kept.min, measured.min);
     EXPECT_EQ(kept.max, measured.max);
@@ -331,15 +334,15 @@ TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
     for (const int threads : {1, 3}) {
       set_num_threads(threads);
       Tensor w = Tensor::normal({300, 170}, Random(4), offset).set_requires_grad(true);
-      w.limits();
+      TensorAccess::limits(w);
       Adam adam;
       for (std::uint64_t seed = 0; seed < 3; ++seed) {
-        w.mutable_grad() = Tensor::normal(w.shape(), Random(seed));
+        TensorAccess::mutable_grad(w) = Tensor::normal(w.shape(), Random(seed));
         adam.step({{"w", w}}, 0.5F);
-        ASSERT_TRUE(w.has_limits());
+        ASSERT_TRUE(TensorAccess::has_limits(w));
         const auto [least, largest] = std::ranges::minmax(std::as_const(w).span());
-        EXPECT_EQ(w.limits().min, least);
-        EXPECT_EQ(w.limits().max, largest);
+        EXPECT_EQ(TensorAccess::limits(w).min, least);
+        EXPECT_EQ(TensorAccess::limits(w).max, largest);
       }
     }
   }
@@ -365,10 +368,10 @@ TEST(ClipGradients, ScalesToTheNormAndNoFurther) {
 
 TEST(ClipGradients, HugeGradientsDoNotOverflowAndNaNStaysVisible) {
   auto parameters = two_parameters();
-  parameters[1].tensor.mutable_grad() = Tensor::full({3}, 3e38F);
+  TensorAccess::mutable_grad(parameters[1].tensor) = Tensor::full({3}, 3e38F);
   clip_gradients(parameters, 1.0);
   EXPECT_NEAR(parameters[1].tensor.grad().data()[0], 1.0 / std::sqrt(3.0), 1e-5);
-  parameters[1].tensor.mutable_grad() = Tensor::full({3}, std::nanf(""));
+  TensorAccess::mutable_grad(parameters[1].tensor) = Tensor::full({3}, std::nanf(""));
   EXPECT_TRUE(std::isnan(clip_gradients(parameters, 1.0)));
   EXPECT_TRUE(std::isnan(parameters[1].tensor.grad().data()[0]));
 }

@@ -1,5 +1,6 @@
 // RangeFreeze and QuantizationDelay: what moves, and when.
 
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>
 
@@ -7,6 +8,8 @@
 
 namespace octet::test {
 namespace {
+
+using detail::TensorAccess;
 
 /// The state of the quantizers, by name, before each step and after the last.
 std::vector<std::map<std::string, float>> states_while(Trainer& trainer, const Dataset& data,
@@ -108,9 +111,9 @@ TEST(QuantizationDelay, ObservesRangesMeanwhile) {
               states[step + 1].at("quant_dense/post_activation_max"));
   }
   // While it is delayed the simulation computes in float: the outputs lie on no grid.
-  EXPECT_EQ(model.forward_logits(data.features(0, 4)).grid(), nullptr);
+  EXPECT_EQ(TensorAccess::grid(model.forward_logits(data.features(0, 4))), nullptr);
   enable_quantization(model, true);
-  EXPECT_NE(model.forward_logits(data.features(0, 4)).grid(), nullptr);
+  EXPECT_NE(TensorAccess::grid(model.forward_logits(data.features(0, 4))), nullptr);
 }
 
 }  // namespace
