@@ -3,17 +3,10 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
-set(rooms core runtime deploy)
 if(NOT OCTET_RUNTIME_ONLY)
-  list(APPEND rooms layers train)
-  install(FILES octet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet")
+  octet_public_headers(octet.h)
 endif()
-foreach(room IN LISTS rooms)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/octet/${room}"
-    FILES_MATCHING PATTERN "*.h")
-endforeach()
-
+octet_install_headers()
 # Two sets: who needs the runtime alone is not asked for what the rest depends on.
 install(TARGETS octet_runtime EXPORT octet_runtime ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT octet_runtime NAMESPACE octet:: DESTINATION "${package_dir}"
