@@ -2,6 +2,7 @@
 
 // Everything that a training program needs.
 
+#include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/gradcheck.h>
 #include <octet/core/log.h>
@@ -9,6 +10,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
+#include <octet/core/quant/quantize.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/dense_form.h>
