@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/ops.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/tests/train/training.h>
@@ -8,7 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace octet::test {
 namespace {
@@ -236,6 +240,38 @@ TEST(Optimizer, StepsEachOfManyParametersAsIfItWereAlone) {
   set_num_threads(before);
 }
 
+/// The example in optimizer.h, as a user writes it.
+class SignSgd : public Optimizer {
+ public:
+  SignSgd() : Optimizer({}) {}
+  std::string_view type() const override { return "SignSgd"; }
+  std::unique_ptr<Optimizer> clone() const override { return std::make_unique<SignSgd>(*this); }
+
+ protected:
+  void begin_step(float learning_rate, double /*step*/) override { rate_ = learning_rate; }
+  void update(const ParameterPart& part) const override {
+    for (std::size_t i = 0; i < part.parameter.size(); ++i) {
+      const float g = part.gradient[i];
+      part.parameter[i] -= rate_ * static_cast<float>((g > 0.0F) - (g < 0.0F));
+    }
+  }
+
+ private:
+  float rate_ = 0.0F;
+};
+
+TEST(Optimizer, OfAUserIsMeasuredToo) {
+  Tensor w = Tensor::from({4}, {1.0F, -2.0F, 0.5F, 0.0F}).set_requires_grad(true);
+  sum(w * Tensor::from({4}, {3.0F, 1.0F, -0.1F, 0.0F})).backward();
+  (void)TensorAccess::limits(w);
+  SignSgd().step({{"w", w}}, 0.5F);
+  const std::vector<float> expected = {0.5F, -2.5F, 1.0F, 0.0F};
+  EXPECT_TRUE(std::ranges::equal(std::as_const(w).span(), expected));
+  ASSERT_TRUE(TensorAccess::has_limits(w));
+  EXPECT_EQ(TensorAccess::limits(w).min, -2.5F);
+  EXPECT_EQ(TensorAccess::limits(w).max, 1.0F);
+}
+
 TEST(Optimizer, TheRateIsChecked) {
   const auto parameters = two_parameters();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -269,10 +305,10 @@ TEST(Optimizer, OptionsAreChecked) {
 /// As compute() of a gradient sees them, blocks must be whole rows; and it is told of as many
 /// elements of the parameter and of each moment, which are read next.
 Tensor pending_gradient(const Tensor& gradient, std::size_t grain) {
-  const auto compute = [=](std::size_t begin, std::size_t end, float* out, MemoryParts soon) {
+  const auto compute = [=](std::size_t begin, std::size_t end, float* out, MemoryParts prefetch) {
     EXPECT_EQ(begin % grain, 0U);
-    EXPECT_GE(soon.size(), 2U);
-    for (const auto& part : soon) EXPECT_EQ(part.size(), end - begin);
+    EXPECT_GE(prefetch.size(), 2U);
+    for (const auto& part : prefetch) EXPECT_EQ(part.size(), end - begin);
     std::copy_n(gradient.data() + begin, end - begin, out);
   };
   return TensorAccess::lazy(gradient.shape(), {grain, compute});
