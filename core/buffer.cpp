@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+// See docs/performance.md, "Buffers".
+
 namespace octet {
 namespace {
 
@@ -24,42 +26,43 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kMostKept = 0;
-/// Larger blocks have a slab of their own.
-constexpr std::size_t kMostShared = 0;
+constexpr std::size_t kMaxKept = 0;
+constexpr std::size_t kMaxShared = 0;
 #else
-constexpr std::size_t kMostKept = std::size_t{64} << 20;
-constexpr std::size_t kMostShared = kHugePage;
+constexpr std::size_t kMaxKept = std::size_t{64} << 20;
+/// Larger blocks have a slab of their own.
+constexpr std::size_t kMaxShared = kHugePage;
 #endif
-constexpr std::size_t kLargestSlab = 4 * kHugePage;
+constexpr std::size_t kMaxSlab = 4 * kHugePage;
 
 std::align_val_t alignment_of(std::size_t bytes) {
   return std::align_val_t{bytes >= kHugePage ? kHugePage : kCacheLine};
 }
 
-/// Large memory in huge pages. Products walk down columns, and each row may lie on a page of its
-/// own, more of them than the processor remembers the places of. And neighbours in a huge page
-/// share the second-level cache evenly; small pages lie in it by chance, some sets too full.
+/// Allocates memory from the system, in huge pages where it is large. Products walk down columns,
+/// where each row may lie on a page of its own: more small pages than the TLB holds. Neighbours in
+/// a huge page also spread evenly over the sets of the second-level cache; small pages do so only
+/// by chance.
 std::byte* memory_from_system(std::size_t bytes) {
   void* memory = ::operator new[](bytes, alignment_of(bytes));
   prefer_huge_pages(memory, bytes);
   return static_cast<std::byte*>(memory);
 }
 
-/// Memory from the system, which blocks are cut off: small ones share a slab. Not thread-safe.
+/// Cuts blocks off memory from the system; small blocks share a slab. Not thread-safe.
 class Slabs {
  public:
   std::byte* take(std::size_t bytes) {
-    if (bytes > kMostShared) return cut(*add(bytes), bytes);
+    if (bytes > kMaxShared) return cut(*add(bytes), bytes);
     const auto roomy = std::ranges::find_if(
         slabs_, [&](const auto& slab) { return slab.second.size - slab.second.used >= bytes; });
     if (roomy != slabs_.end()) return cut(*roomy, bytes);
     const std::size_t size = next_;
-    next_ = std::min(2 * size, kLargestSlab);
+    next_ = std::min(2 * size, kMaxSlab);
     return cut(*add(size), bytes);
   }
 
-  /// A slab whose blocks have all been given back goes back to the system.
+  /// Frees a block. A slab without blocks goes back to the system.
   void give_back(std::byte* block) noexcept {
     const auto slab = std::prev(slabs_.upper_bound(block));
     if (--slab->second.blocks > 0) return;
@@ -94,7 +97,7 @@ class Slabs {
   }
 
   Map slabs_;
-  /// Little for those who need little; in larger ones less is left over.
+  /// Starts small, for programs that need little; larger slabs leave less unused.
   std::size_t next_ = kHugePage;
 };
 
@@ -112,9 +115,8 @@ class Pool {
 
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
-    // take() has made the list and once held this many, so that nothing is allocated here but by
-    // a list that grows; where that fails the memory goes back to its slab.
-    if (kept_ + bytes > kMostKept || !keep(memory, bytes)) slabs_.give_back(memory);
+    // Allocates only where the free list grows; if that fails, the block goes back to its slab.
+    if (kept_ + bytes > kMaxKept || !keep(memory, bytes)) slabs_.give_back(memory);
   }
 
  private:
@@ -144,9 +146,9 @@ Pool& pool() {
 
 void prefer_huge_pages(void* memory, std::size_t size) {
 #if defined(__linux__)
-  // Whole pages alone, so that nothing is resident that was not asked for.
+  // Whole pages only, so that nothing becomes resident that was not asked for.
   if (void* place = memory; std::align(kHugePage, kHugePage, place, size) != nullptr) {
-    // Where the system has none the pages stay small.
+    // Where the system has no huge pages, the pages stay small.
     static_cast<void>(::madvise(place, size / kHugePage * kHugePage, MADV_HUGEPAGE));
   }
 #else
@@ -157,7 +159,7 @@ void prefer_huge_pages(void* memory, std::size_t size) {
 
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size) {
   if (size > static_cast<std::size_t>(-1) / 2) throw std::bad_alloc();
-  // Whole lines: no two blocks share one. At least one, so that no two have the same place.
+  // Whole cache lines, so that no two blocks share one; at least one, so that addresses differ.
   const std::size_t bytes =
       std::max<std::size_t>(size + kCacheLine - 1, kCacheLine) / kCacheLine * kCacheLine;
   return {pool().take(bytes), [bytes](std::byte* memory) { pool().give_back(memory, bytes); }};

@@ -5,20 +5,21 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace octet {
 
-/// Memory that is read soon, in parts.
+/// Memory in several parts, as a hint of what to prefetch.
 using MemoryParts = std::span<const std::span<const float>>;
 
-/// `size` bytes, 64-byte aligned and uninitialised. What is given back is kept for the next request
-/// of its size, up to 64 MiB in all: a training step asks for the same sizes over and over, and
-/// memory fresh from the system costs a page fault every 4 KiB. On Linux it lies in huge pages,
-/// where the system has them. Thread-safe. Under AddressSanitizer nothing is kept or put together,
-/// so that it sees every use after free. Throws std::bad_alloc.
+/// Allocates `size` bytes, 64-byte aligned and uninitialised. Freed blocks are kept for the next
+/// request of their size, up to 64 MiB in all: a training step asks for the same sizes over and
+/// over, and memory fresh from the system costs a page fault every 4 KiB. On Linux the memory lies
+/// in huge pages, where the system has them. Thread-safe. Under AddressSanitizer no block is kept
+/// or shares a slab, so that every use after free is seen. Throws std::bad_alloc.
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size);
 
-/// The same for `count` elements.
+/// Allocates `count` elements in the same way.
 template <class T>
 std::shared_ptr<T[]> allocate_array(std::size_t count) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>);
@@ -27,8 +28,8 @@ std::shared_ptr<T[]> allocate_array(std::size_t count) {
   return {bytes, reinterpret_cast<T*>(bytes.get())};
 }
 
-/// Asks the system to put [memory, memory + size), not yet touched, into huge pages where it can:
-/// rows read in any order then cost fewer misses of the address cache. Changes no contents.
+/// Asks the system to back [memory, memory + size), not yet touched, with huge pages where it can:
+/// rows read in any order then cause fewer TLB misses. Changes no contents.
 void prefer_huge_pages(void* memory, std::size_t size);
 
 /// Memory of this thread for `count` floats, 64-byte aligned and uninitialised. The next call for
@@ -45,5 +46,38 @@ float* thread_floats(std::size_t count) {
   }
   return memory.get();
 }
+
+/// Per-thread scratch memory for `count` elements, 64-byte aligned and uninitialised, which the
+/// next buffer with the same Purpose on this thread reuses. The memory is moved out while a buffer
+/// lives, so that a nested buffer with the same Purpose gets memory of its own. Throws
+/// std::bad_alloc.
+template <class T, class Purpose>
+class ScratchBuffer {
+ public:
+  explicit ScratchBuffer(std::size_t count) : block_(std::exchange(spare(), {})) {
+    if (block_.count >= count) return;
+    // Frees the old block first: its contents are not needed.
+    block_ = {};
+    block_ = {allocate_array<T>(count), count};
+  }
+  ~ScratchBuffer() { spare() = std::move(block_); }
+  ScratchBuffer(const ScratchBuffer&) = delete;
+  ScratchBuffer& operator=(const ScratchBuffer&) = delete;
+
+  T* data() const { return block_.memory.get(); }
+
+ private:
+  struct Block {
+    std::shared_ptr<T[]> memory;
+    std::size_t count = 0;
+  };
+
+  static Block& spare() {
+    thread_local Block block;
+    return block;
+  }
+
+  Block block_;
+};
 
 }  // namespace octet

@@ -18,12 +18,12 @@ std::atomic<int> requested_threads{0};
 /// The team that this thread leads.
 thread_local detail::ThreadTeam* own_team = nullptr;
 
-/// Whether this thread has others at hand that wait for a loop.
+/// Whether this thread leads a team whose threads wait for a loop.
 bool leads_team() { return own_team != nullptr && !own_team->at_work(); }
 
 int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-/// What a region leads to; an exception is carried out by hand, which must not leave it.
+/// Runs `body` as the team's leader. Returns its exception, which must not cross the OpenMP region.
 std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
   detail::ThreadTeam* const outer = std::exchange(own_team, &team);
   std::exception_ptr failure;
@@ -37,8 +37,8 @@ std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
   return failure;
 }
 
-/// A loop by itself: each thread does its own tasks, whose number and place depend on the number of
-/// threads alone, so that what a thread keeps for the next loop is there after the first.
+/// Runs a loop outside a region. Which tasks a thread runs depends on the number of threads alone,
+/// so that its per-thread buffers are complete after the first loop.
 void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
   detail::GuardedTask guarded(task);
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): clang-tidy does not see the OpenMP pragma.
@@ -50,6 +50,8 @@ void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrde
   guarded.rethrow();
 }
 
+/// The team's threads come from an OpenMP region, whose threads later loops outside of any region
+/// use again: two pools of threads would compete for the processors.
 void run_region(int threads, FunctionRef<void()> body) {
   detail::ThreadTeam team(threads);
   std::exception_ptr failure;
@@ -82,14 +84,14 @@ void set_num_threads(int count) {
 
 std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple) {
   const auto threads = static_cast<std::size_t>(num_threads());
-  const std::size_t worth = leads_team() ? least / 2 : least;
-  const std::size_t share = std::max({worth, (count + threads - 1) / threads, std::size_t{1}});
+  const std::size_t grain = leads_team() ? least / 2 : least;
+  const std::size_t share = std::max({grain, (count + threads - 1) / threads, std::size_t{1}});
   return (share + multiple - 1) / multiple * multiple;
 }
 
 void parallel_region(FunctionRef<void()> body) {
   const int threads = num_threads();
-  // A thread of another region has nobody to lead.
+  // A thread inside another parallel loop or region has no threads to lead.
   if (threads == 1 || omp_in_parallel() != 0) return body();
   run_region(threads, body);
 }

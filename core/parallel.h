@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// Threads that parallel loops use: what set_num_threads() said, else what the machine has.
+/// The number of threads that parallel loops use: that of set_num_threads(), else the machine's.
 int num_threads();
 
 /// Sets the number of threads of every later parallel loop. Throws InvalidArgument below 1.
@@ -14,30 +14,45 @@ int num_threads();
 void set_num_threads(int count);
 
 /// Calls body(begin, end) over [0, count) in chunks of `grain` (the last may be smaller), on
-/// num_threads() threads. The chunks are those of `grain`, whatever the number of threads. Chunks
-/// must write to disjoint places. An exception of the body reaches the caller. Runs inline where
-/// one chunk suffices or when called from inside another parallel loop.
+/// num_threads() threads. The chunks do not depend on the number of threads. Chunks must write to
+/// disjoint places. An exception of the body reaches the caller. Runs inline if there is only one
+/// chunk, or when called from inside another parallel loop.
 void parallel_for(std::size_t count, std::size_t grain,
                   FunctionRef<void(std::size_t begin, std::size_t end)> body);
 
-/// The grain that cuts `count` into at most one chunk for each thread, of `least` or more and a
-/// multiple of `multiple`: each thread then finds in its caches what it made of the same share
-/// before. `least` is what pays for waking a thread; of a parallel_region(), whose threads are
-/// awake, half. Chunks depend on the number of threads; results must not.
+/// Kinds of work. The value of each is its grain: how many elements of it justify waking a thread.
+enum class Work : std::size_t {
+  write_floats = 1U << 14,           ///< Packing or converting to floats or codes.
+  read_floats = 1U << 15,            ///< One pass over floats with a small result.
+  read_bytes = 3U << 15,             ///< The same over bytes.
+  float_multiply_adds = 1U << 17,    ///< Of a float product.
+  integer_multiply_adds = 1U << 20,  ///< Of an int8 product.
+};
+
+/// The fewest items, each of `elements_per_item` elements, that justify waking a thread.
+constexpr std::size_t parallel_grain(Work work, std::size_t elements_per_item = 1) {
+  const std::size_t elements = elements_per_item > 0 ? elements_per_item : 1;
+  return (static_cast<std::size_t>(work) + elements - 1) / elements;
+}
+
+/// Returns the grain that cuts `count` into at most one chunk per thread, each of at least `least`
+/// (see parallel_grain; half of that inside a parallel_region(), whose threads are awake) and a
+/// multiple of `multiple`. A thread then gets the same share of every loop of this count, and finds
+/// it in its caches. Chunks depend on the number of threads; results must not.
 std::size_t thread_share(std::size_t count, std::size_t least, std::size_t multiple = 1);
 
 enum class TaskOrder { ascending, descending };
 
-/// Calls task(i) for every i in [0, count), count below 2^32. Each thread has a share of
-/// neighbours, the same one for the same count, that it goes through in `order`; inside a
-/// parallel_region() one that is done helps the others. Otherwise as parallel_for.
+/// Calls task(i) for every i in [0, count), count below 2^32. Each thread goes through a share of
+/// consecutive tasks in `order`, always the same share for the same count; inside a
+/// parallel_region(), a thread that is done takes tasks from the others. Otherwise as parallel_for.
 void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task,
                     TaskOrder order = TaskOrder::ascending);
 
-/// Runs body() on the calling thread, with the other threads at hand for the loops inside it. A
-/// loop by itself wakes them, which can cost more than a short one saves. Meant for a stretch of
-/// many loops, such as a step of training: in between the threads wait busily. An exception of the
-/// body reaches the caller.
+/// Runs body() on the calling thread and keeps the other threads awake for the loops inside it. A
+/// loop outside a region has to wake them, which can cost more than a short loop saves. Meant for
+/// a sequence of many loops, such as a training step: between loops the threads spin. An exception
+/// of the body reaches the caller.
 void parallel_region(FunctionRef<void()> body);
 
 }  // namespace octet

@@ -8,8 +8,8 @@
 
 namespace octet {
 
-/// Where time goes: wall seconds by phase, e.g. "forward dense_1". Phases do not overlap, so that
-/// their sum tells how much of the whole they explain.
+/// Wall time by phase, e.g. "forward dense_1". Phases do not overlap, so that their sum shows how
+/// much of the total they explain.
 class Profile {
  public:
   struct Entry {
@@ -19,17 +19,18 @@ class Profile {
   };
 
   void add(std::string_view name, double seconds);
-  /// Adds to the time that the phases are parts of.
+  /// Adds to the total time, which the phases are parts of, and to the number of steps.
   void add_whole(double seconds, std::uint64_t steps);
 
-  /// In the order in which they first came.
+  /// The phases, in the order in which they first occurred.
   const std::vector<Entry>& entries() const { return entries_; }
   double whole_seconds() const { return whole_seconds_; }
   std::uint64_t steps() const { return steps_; }
-  /// The phases' share of the whole; 0 without a whole.
+  /// The sum of the phases divided by the total time; 0 without a total.
   double explained() const;
 
-  /// A table: phase, microseconds a step, share of the whole; last what no phase explains.
+  /// Returns a table with name, microseconds per step and share of the total for each phase, then
+  /// for the time that no phase explains and for the total.
   std::string table() const;
 
  private:
@@ -38,7 +39,7 @@ class Profile {
   std::uint64_t steps_ = 0;
 };
 
-/// While alive, scopes of this thread report to `profile` (null: to none).
+/// While it lives, the scopes of this thread report to `profile` (null: to none).
 class Profiling {
  public:
   explicit Profiling(Profile* profile);
@@ -50,11 +51,12 @@ class Profiling {
   Profile* previous_;
 };
 
-/// The part of a phase that an op on the tape will cause later is told by its name: that of the
-/// innermost scope's detail. Empty where nobody measures.
+/// Label of the innermost scope, empty if this thread is not profiled. Ops store it, so that their
+/// backward time is charged to the same layer.
 std::string_view profiled_detail();
 
-/// Measures its own life as the phase "<phase> <detail>". Costs one comparison where nobody asks.
+/// Measures its own lifetime as the phase "<phase> <detail>". Costs one comparison if this thread
+/// is not profiled.
 class ProfileScope {
  public:
   explicit ProfileScope(std::string_view phase, std::string_view detail = {});

@@ -8,7 +8,9 @@
 namespace octet::detail {
 namespace {
 
-// The parts of ThreadTeam's state: threads at work, two flags, the number of the loop.
+// The fields of ThreadTeam's state word: bits 0 to 29 count the threads at work besides the leader,
+// bit 30 says that threads may still join, bit 31 that serve() shall end, and bits 32 to 63 number
+// the loop.
 constexpr std::uint64_t kOpen = std::uint64_t{1} << 30;
 constexpr std::uint64_t kDismissed = std::uint64_t{1} << 31;
 constexpr std::uint64_t kWorkers = kOpen - 1;
@@ -16,8 +18,8 @@ constexpr int kNumberBits = 32;
 
 std::uint64_t number_of(std::uint64_t state) { return state >> kNumberBits; }
 
-/// Whether a thread that waits for another loop than `seen` has waited long enough.
-bool calls(std::uint64_t state, std::uint64_t seen) {
+/// Whether a thread that has seen loop number `seen` should stop waiting.
+bool has_news(std::uint64_t state, std::uint64_t seen) {
   return number_of(state) != seen || (state & kDismissed) != 0;
 }
 
@@ -29,11 +31,11 @@ void relax() {
 #endif
 }
 
-/// How often a thread that waits looks with the processor kept: for about 60 us, which the next
-/// loop of a step takes to come at the most. Waking a thread costs half of that.
+/// How often a waiting thread polls without yielding: as long as the next loop of a training step
+/// takes to come at most, about twice what waking a thread costs.
 constexpr int kSpins = 5000;
-/// How often it looks after giving way: one that shares its processor with the leader then costs it
-/// next to nothing.
+/// How often it then polls while yielding, so that it costs a leader on the same processor next to
+/// nothing, before it sleeps.
 constexpr int kYields = 2000;
 
 void wait_a_moment(int times) {
@@ -56,7 +58,7 @@ void GuardedTask::run(std::size_t i) {
 }
 
 TaskShares::TaskShares(std::size_t count, std::size_t threads, TaskOrder order)
-    : size_(std::min(threads, kMostShares)), order_(order) {
+    : size_(std::min(threads, kMaxShares)), order_(order) {
   assert(count <= std::numeric_limits<std::uint32_t>::max());
   for (std::size_t t = 0; t < size_; ++t) {
     shares_[t].left = {static_cast<std::uint32_t>(count * t / size_),
@@ -119,28 +121,28 @@ void ThreadTeam::serve(int thread) {
 }
 
 void ThreadTeam::announce(std::uint64_t state) {
-  // In the one order of both: a thread counts as a sleeper before it looks for the last time.
+  // Sequentially consistent with wait_beyond(): a thread counts as a sleeper before its last look.
   state_.store(state, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
   { const std::lock_guard guard(mutex_); }
   changed_.notify_all();
 }
 
-/// The state, once it is of another loop than that of number `seen`.
+/// Waits until the state has another loop number than `seen` or the team is dismissed.
 std::uint64_t ThreadTeam::wait_beyond(std::uint64_t seen) {
   for (int times = 0; times < kSpins + kYields; ++times) {
     const std::uint64_t state = state_.load(std::memory_order_acquire);
-    if (calls(state, seen)) return state;
+    if (has_news(state, seen)) return state;
     wait_a_moment(times);
   }
   std::unique_lock lock(mutex_);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  changed_.wait(lock, [&] { return calls(state_.load(std::memory_order_seq_cst), seen); });
+  changed_.wait(lock, [&] { return has_news(state_.load(std::memory_order_seq_cst), seen); });
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
   return state_.load(std::memory_order_acquire);
 }
 
-/// Whether the loop of `state` still had work to give, and this thread is one of its own now.
+/// Joins the loop of `state`. Returns false if it takes no more threads.
 bool ThreadTeam::join(std::uint64_t state) {
   const std::uint64_t number = number_of(state);
   while (number_of(state) == number && (state & kOpen) != 0) {

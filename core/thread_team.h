@@ -13,8 +13,8 @@
 
 namespace octet::detail {
 
-/// A loop's task. Its exceptions must not leave the threads of a region: the first one is carried
-/// out by hand.
+/// A loop's task whose first exception is stored and rethrown by the caller of the loop, because no
+/// exception may leave a thread of an OpenMP region.
 class GuardedTask {
  public:
   explicit GuardedTask(FunctionRef<void(std::size_t i)> task) : task_(task) {}
@@ -29,19 +29,19 @@ class GuardedTask {
   std::exception_ptr failure_;
 };
 
-/// Tasks that threads share out. Each thread has neighbours of its own, the same ones in every loop
-/// of as many tasks, so that what they touch stays in its caches; who is done takes from the
-/// others' far ends. Nothing is allocated: where there are more threads than shares, some have one
-/// together.
+/// Divides the tasks of a loop among threads. Each thread has a share of consecutive tasks, the
+/// same one in every loop of this count, so that the memory it touches stays in its caches. A
+/// thread that is done takes tasks from the far end of other shares. Allocates nothing: if there
+/// are more threads than shares, some threads have a share in common.
 class TaskShares {
  public:
   TaskShares(std::size_t count, std::size_t threads, TaskOrder order);
 
-  /// The next task of a thread; nothing where none is left.
+  /// Returns the next task of a thread, or nothing if none is left.
   std::optional<std::size_t> next(std::size_t thread);
 
  private:
-  // Aligned as a whole, so that its atomic needs no lock.
+  // Aligned as one word, so that its atomic needs no lock.
   struct alignas(8) Range {
     std::uint32_t begin, end;
   };
@@ -49,32 +49,32 @@ class TaskShares {
     std::atomic<Range> left;
   };
 
-  static constexpr std::size_t kMostShares = 32;
+  static constexpr std::size_t kMaxShares = 32;
 
   static std::optional<std::size_t> take(Share& share, bool first);
 
-  std::array<Share, kMostShares> shares_;
+  std::array<Share, kMaxShares> shares_;
   std::size_t size_;
   TaskOrder order_;
 };
 
-/// A leader, whose program goes on, and threads that wait for the loops that it runs.
+/// A leader, which runs the program, and threads that wait for its parallel loops.
 ///
-/// A loop ends when its tasks are done, not when every thread has come: one that the system has put
-/// aside, or that still wakes up, holds up nobody.
+/// A loop ends when its tasks are done, not when every thread has joined: a thread that the system
+/// has descheduled, or that is still waking up, delays no one. See docs/performance.md, "Threads".
 class ThreadTeam {
  public:
   explicit ThreadTeam(int threads) : threads_(static_cast<std::size_t>(threads)) {}
 
-  /// Of the leader: every task once, by the threads that are there. Throws the first exception of a
-  /// task after all others have run.
+  /// Runs every task once, on the leader and all threads that join; called by the leader. Throws
+  /// the first exception of a task after all others have run.
   void run(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order);
   /// Whether the leader is inside run().
   bool at_work() const { return loop_ != nullptr; }
-  /// Ends serve().
+  /// Ends serve() on all threads; called by the leader.
   void dismiss();
 
-  /// Of all others: works until dismissed.
+  /// Joins the leader's loops until dismissed; called by every other thread with its number.
   void serve(int thread);
 
  private:
@@ -87,9 +87,10 @@ class ThreadTeam {
 
   std::size_t threads_;
   Loop* loop_ = nullptr;
-  /// Who is at work on the loop, whether it takes others, and its number.
+  /// The number of threads at work on the loop, two flags, and the number of the loop: see
+  /// thread_team.cpp.
   std::atomic<std::uint64_t> state_{0};
-  /// Threads that have given up looking at the state.
+  /// Threads that have stopped polling the state and wait for changed_.
   std::atomic<int> sleepers_{0};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// <immintrin.h>, of which GCC 12 warns: its "undefined" vectors are used before they are set.
+// Includes <immintrin.h> without the warnings of GCC 12 about its own "undefined" vectors.
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -7,20 +7,21 @@
 
 #include <type_traits>
 
-// Loops that make codes: quantize, requantize, pack a kernel. As plain as those of passes_loops.h.
+// The loops that compute codes: quantize, requantize, pack a kernel. As simple as those of
+// passes_loops.h. See docs/performance.md, "Passes" and "Packing int8 weights".
 //
-// `unroll 1`: loops of 16 would be unrolled before they could become vectors.
+// `unroll 1` keeps compilers from unrolling loops of 16 completely before they vectorise them.
 
 namespace octet::passes {
 
-/// Clamping to integers before rounding gives what clamping after it would.
+/// Clamps x. With integer limits, clamping before rounding gives the same result as after it.
 [[gnu::always_inline]] static inline float clamped(float x, float lo, float hi) {
   const float above = x < lo ? lo : x;
   return above > hi ? hi : above;
 }
 
-/// The integer nearest to x, ties to even, for |x| <= 2^22: it is what is left in the low bits of a
-/// number that has none for a fraction.
+/// Returns the integer nearest to x, ties to even, for |x| <= 2^22: adding kNoFraction leaves it in
+/// the low bits of the sum.
 [[gnu::always_inline]] static inline std::int32_t nearest_integer(float x) {
   return __builtin_bit_cast(std::int32_t, x + small::kNoFraction) -
          __builtin_bit_cast(std::int32_t, small::kNoFraction);
@@ -31,7 +32,7 @@ template <RoundMode mode>
   return mode == RoundMode::half_to_even ? small::round_half_even(x) : small::round_half_away(x);
 }
 
-/// The rounded quotient x / scale, clamped; 0 of NaN.
+/// Returns the rounded quotient x / scale, clamped; 0 for NaN.
 template <RoundMode mode>
 [[gnu::always_inline]] static inline std::int32_t divided(float x, float scale, float lo,
                                                           float hi) {
@@ -39,18 +40,19 @@ template <RoundMode mode>
   return nearest_integer(rounded<mode>(clamped(quotient == quotient ? quotient : 0.0F, lo, hi)));
 }
 
-// A division costs ten multiplications, and a product with 1 / scale rounds to the same integer
-// unless it lies close to a tie: three roundings, of 1 / scale, of the product and of the quotient,
-// set the two apart by at most 3 * 2^-24 of a number of at most 255.5, less than 0.00005.
+// Multiplying by 1 / scale is faster than dividing, and rounds to the same integer unless the
+// product is close to a tie: the three roundings, of 1 / scale, of the product and of the quotient,
+// change a number of at most 255.5 by at most 3 * 2^-24 of it, less than 0.00005.
 inline constexpr float kClearOfTies = 0.5F - 0.0001F;
 
 [[gnu::always_inline]] static inline float reciprocal(float scale) {
-  // NaN, which is clear of nothing, where 1 / scale is not a normal number.
+  // NaN if 1 / scale is not a normal number; it compares as close to a tie.
   const bool normal = (scale > 1e-30F) & (scale < 1e30F);
   return normal ? 1.0F / scale : __builtin_nanf("");
 }
 
-/// The rounded quotients of rows of x, `stride` apart, by scales[j], clamped to [lo, hi].
+/// Writes the rounded quotients of rows of x, with row stride `stride`, by scales[j], clamped to
+/// [lo, hi].
 template <RoundMode mode, int rows, int columns>
 [[gnu::always_inline]] static inline void quotients(const float* __restrict x, Index stride,
                                                     const float* __restrict scales,
@@ -61,9 +63,9 @@ template <RoundMode mode, int rows, int columns>
 #pragma GCC unroll 1
     for (int j = 0; j < columns; ++j) {
       const float number = clamped(x[r * stride + j] * reciprocals[j], lo, hi);
-      const float off = number - small::round_half_even(number);
+      const float fraction = number - small::round_half_even(number);
       out[r * columns + j] = nearest_integer(number);
-      unclear[j] |= !(__builtin_fabsf(off) <= kClearOfTies);
+      unclear[j] |= !(__builtin_fabsf(fraction) <= kClearOfTies);
     }
   }
   std::int32_t any = 0;
@@ -130,8 +132,8 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   requantize_by<true>(in, size, factors, grid, out);
 }
 
-/// x >> by, rounded down: the bits of 64 are flipped into unsigned ones, which every processor can
-/// shift in vectors.
+/// Returns x >> by, rounded down. Shifts unsigned numbers, because not every processor has a vector
+/// instruction for the signed shift of 64 bits.
 [[gnu::always_inline]] static inline std::int64_t shifted_right(std::int64_t x, std::uint64_t by) {
   constexpr std::uint64_t kSign = std::uint64_t{1} << 63U;
   return static_cast<std::int64_t>(((static_cast<std::uint64_t>(x) ^ kSign) >> by) - (kSign >> by));
@@ -156,7 +158,7 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
                                                                 QuantizedMultiplier m) {
   constexpr std::int64_t kMost = 0x7FFFFFFF;
   const std::int64_t shift = m.shift;
-  // 2^32 carries every number but 0 out of int32 already.
+  // A factor of 2^32 already saturates every number but 0.
   const auto left = static_cast<std::uint64_t>(clamped(shift, 0, 32));
   const auto right = static_cast<std::uint64_t>(shift < 0 ? -shift : 0);
   const std::int64_t wide =
@@ -165,7 +167,7 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   const std::int64_t high = shifted_right(
       static_cast<std::int32_t>(wide) * std::int64_t{m.multiplier} + (1 << 30), std::uint64_t{31});
   const std::int64_t capped = high > kMost ? kMost : high;
-  // Ties away from zero: a negative number is moved by a little less than half.
+  // Ties away from zero: adds one less to a negative number.
   const auto half = static_cast<std::int64_t>((std::uint64_t{1} << right) >> 1U);
   const std::int64_t less = ((capped < 0) & (right > 0U)) ? 1 : 0;
   return shifted_right(capped + half - less, right);
@@ -185,11 +187,11 @@ static void requantize_fixed(const std::int32_t* __restrict in, std::size_t size
   }
 }
 
-/// Lays rows of a kernel's codes out so that those of a column stand side by side: in one word, or
-/// along the whole depth where Group is 0.
+/// Stores rows of a kernel's codes so that those of a column lie side by side: Group of them in one
+/// word, or the whole depth if Group is 0.
 template <int Rows, int Columns, int Group, class Code>
-[[gnu::always_inline]] static inline void lay_out(const std::int32_t* __restrict codes, Index depth,
-                                                  Index k0, Code* __restrict out) {
+[[gnu::always_inline]] static inline void store_codes(const std::int32_t* __restrict codes,
+                                                      Index depth, Index k0, Code* __restrict out) {
   if constexpr (Group == 0) {
     for (int j = 0; j < Columns; ++j) {
       for (int r = 0; r < Rows; ++r) {
@@ -215,13 +217,13 @@ template <int Rows, int Columns, int Group, class Code>
   }
 }
 
-/// Columns of a kernel on their way into one panel. Members are always inline: code paths must not
-/// share what one of them has compiled.
+/// The state of packing columns of a kernel into one panel. Members are always inlined, so that
+/// code paths share no compiled code.
 template <int Columns>
 struct KernelPacking {
   const float* data;
   Index stride, k, depth;
-  /// Columns that stand in the kernel.
+  /// Columns that exist in the kernel; the rest of the panel is padding.
   int valid;
   std::int8_t* codes;
   float lo, hi;
@@ -247,14 +249,14 @@ struct KernelPacking {
     }
   }
 
-  /// Whether rows [k0, k0 + rows) stand in the kernel with all columns.
+  /// Whether rows [k0, k0 + rows) and all columns of the panel exist in the kernel.
   [[gnu::always_inline]] bool is_whole(Index k0, int rows) const {
     return valid == Columns && k0 + rows <= k;
   }
 
-  /// The rows from k0 on, none of which stands in the kernel.
+  /// Zeroes the padding rows from k0 on.
   template <class Code>
-  [[gnu::always_inline]] void fill_up(Index k0) const {
+  [[gnu::always_inline]] void pad(Index k0) const {
     constexpr Index kRowBytes = Columns * static_cast<Index>(sizeof(Code));
     __builtin_memset(codes + k0 * kRowBytes, 0, static_cast<std::size_t>((depth - k0) * kRowBytes));
   }
@@ -267,7 +269,7 @@ struct KernelPacking {
   }
 };
 
-/// Rows [k0, k0 + Rows).
+/// Packs rows [k0, k0 + Rows).
 template <int Rows, int Columns, int Group, class Code>
 [[gnu::always_inline]] static inline void pack_rows_of_kernel(KernelPacking<Columns>& packing,
                                                               Index k0) {
@@ -296,18 +298,19 @@ template <int Rows, int Columns, int Group, class Code>
       packing.magnitudes[j] += code < 0 ? -code : code;
     }
   }
-  lay_out<Rows, Columns, Group>(codes, packing.depth, k0, reinterpret_cast<Code*>(packing.codes));
+  store_codes<Rows, Columns, Group>(codes, packing.depth, k0,
+                                    reinterpret_cast<Code*>(packing.codes));
 }
 
-/// A few rows of all columns at a time, up to 1 KiB of each: memory is read as it lies, which the
-/// processor foresees; a panel at a time, each row would lie on another page.
-/// pack_some(packing, k0) does `rows` rows of a panel, up to row `last`.
+/// Packs `rows` rows of all panels at a time, up to row `last`, with pack_some(packing, k0) for
+/// each panel. Reads up to 1 KiB of each row, in memory order, which the hardware prefetcher
+/// follows; panel by panel, consecutive reads would lie on different pages.
 template <int Columns, class Code, class PackSome>
 [[gnu::always_inline]] static inline void pack_panels(const KernelColumns& from,
                                                       const KernelPanels& to, Index rows,
                                                       Index last, PackSome pack_some) {
-  static_assert(kMostKernelColumns % Columns == 0);
-  KernelPacking<Columns> packings[kMostKernelColumns / Columns];
+  static_assert(kMaxKernelColumns % Columns == 0);
+  KernelPacking<Columns> packings[kMaxKernelColumns / Columns];
   int panels = 0;
   for (Index j = 0; j < from.columns; j += Columns) packings[panels++].begin(from, to, j);
   Index k0 = 0;
@@ -315,7 +318,7 @@ template <int Columns, class Code, class PackSome>
     for (int p = 0; p < panels; ++p) pack_some(packings[p], k0);
   }
   for (int p = 0; p < panels; ++p) {
-    if (k0 < from.depth) packings[p].template fill_up<Code>(k0);
+    if (k0 < from.depth) packings[p].template pad<Code>(k0);
     packings[p].finish(to, p * Columns);
   }
 }

@@ -3,16 +3,16 @@
 #include <octet/core/kernels/avx512_intrinsics.h>
 #include <octet/core/kernels/softmax_loops.h>
 
-// Loops of Passes that make codes, for the AVX-512 paths to include: the same numbers as those of
-// code_loops.h, of which compilers make twice as many instructions. Codes are made 64 at a time,
-// and the packing instructions do most of the clamping.
+// The loops of Passes that compute codes, for the AVX-512 paths to include: the same numbers as
+// code_loops.h, with half the instructions of the compiler's loops. Computes 64 codes at a time and
+// lets the packing instructions do most of the clamping.
 
 namespace octet::avx512 {
 
 inline constexpr std::size_t kBlock = 64;
 inline constexpr std::size_t kVector = 16;
 
-/// Integers as codes: the zero point added, and clamped.
+/// Packs integers into codes: adds the zero point and clamps.
 struct Packing {
   [[gnu::always_inline]] explicit Packing(const CodeGrid& grid)
       : zero_point(_mm512_set1_epi16(static_cast<std::int16_t>(grid.zero_point))),
@@ -22,17 +22,17 @@ struct Packing {
         from_zero(grid.zero_point == grid.qmin) {}
 
   [[gnu::always_inline]] __m512i codes(const __m512i* numbers) const {
-    // Packing goes by blocks of 16 bytes: words 0 of all four, then words 1, ...
+    // Packing works within blocks of 16 bytes; this order restores that of the elements.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i low = _mm512_packs_epi32(numbers[0], numbers[1]);
     const __m512i high = _mm512_packs_epi32(numbers[2], numbers[3]);
     return _mm512_permutexvar_epi32(order, clamped(low, high));
   }
 
-  /// Numbers of 16 bits as codes, in the order that packing leaves.
+  /// Packs 16-bit numbers into codes, in the order of the packing instructions.
   [[gnu::always_inline]] __m512i clamped(__m512i low, __m512i high) const {
     if (from_zero) {
-      // No number below 0 stays, which packing to unsigned sees to.
+      // Packing to unsigned bytes clamps at 0.
       return _mm512_add_epi8(_mm512_min_epu8(_mm512_packus_epi16(low, high), most_from_zero),
                              least);
     }
@@ -48,17 +48,17 @@ struct Packing {
   bool from_zero;
 };
 
-/// Calls run(i) for blocks [i, i + 64) that cover [0, size); the last one overlaps the one before.
+/// Calls run(i) for blocks [i, i + 64) that cover [0, size); the last block overlaps the one
+/// before.
 template <class Run>
 [[gnu::always_inline]] static inline void in_blocks(std::size_t size, Run run) {
   for (std::size_t i = 0; i + kBlock <= size; i += kBlock) run(i);
   if (size % kBlock != 0) run(size - kBlock);
 }
 
-/// passes::requantize and requantize_each. `below` says that no factor is 1 or more, and that
-/// therefore no scaled sum is more than int32 holds; one that is less becomes the least that it
-/// holds, as it should.
-template <bool each, bool below>
+/// passes::requantize and requantize_each. `below_one`: every factor is below 1, so that no scaled
+/// sum exceeds int32.
+template <bool each, bool below_one>
 [[gnu::always_inline]] static inline void requantize_by(const std::int32_t* in, std::size_t size,
                                                         const float* factors, const CodeGrid& grid,
                                                         std::int8_t* out) {
@@ -67,7 +67,7 @@ template <bool each, bool below>
   const __m512 above = _mm512_set1_ps(static_cast<float>(grid.qmax - grid.zero_point));
   const auto rounded = [&](__m512i sums, __m512 by) __attribute__((always_inline)) {
     __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), by);
-    if constexpr (!below) scaled = _mm512_min_ps(scaled, above);
+    if constexpr (!below_one) scaled = _mm512_min_ps(scaled, above);
     return _mm512_cvtps_epi32(scaled);
   };
   __m512i numbers[4];
@@ -108,8 +108,8 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   requantize_by<true, false>(in, size, factors, grid, out);
 }
 
-/// passes::quantize: products with 1 / scale where all of a block are clear of ties, which those
-/// that int32 does not hold, infinities and NaN are not.
+/// passes::quantize: multiplies by 1 / scale, and divides blocks with an element close to a tie,
+/// beyond int32, infinite or NaN.
 template <RoundMode mode>
 static void quantize(const float* in, std::size_t size, const CodeGrid& grid, std::int8_t* out) {
   if (size < kBlock) return passes::quantize<mode>(in, size, grid, out);
@@ -124,8 +124,8 @@ static void quantize(const float* in, std::size_t size, const CodeGrid& grid, st
         for (std::size_t v = 0; v < 4; ++v) {
           const __m512 quotient = _mm512_mul_ps(_mm512_loadu_ps(in + i + v * kVector), reciprocal);
           numbers[v] = _mm512_cvtps_epi32(quotient);
-          const __m512 off = _mm512_sub_ps(quotient, _mm512_cvtepi32_ps(numbers[v]));
-          unclear |= _mm512_cmp_ps_mask(_mm512_abs_ps(off), clear, _CMP_NLE_UQ);
+          const __m512 fraction = _mm512_sub_ps(quotient, _mm512_cvtepi32_ps(numbers[v]));
+          unclear |= _mm512_cmp_ps_mask(_mm512_abs_ps(fraction), clear, _CMP_NLE_UQ);
         }
         if (__builtin_expect(unclear != 0, 0)) {
           passes::quantize<mode>(in + i, kBlock, grid, out + i);
@@ -135,7 +135,7 @@ static void quantize(const float* in, std::size_t size, const CodeGrid& grid, st
       });
 }
 
-/// passes::softmax_codes, of rows of up to 16 codes in vectors of a row.
+/// passes::softmax_codes, with rows of up to 16 codes in one vector each.
 static void softmax_codes(const std::int8_t* in, std::size_t rows, std::size_t row,
                           const float* exps, std::int8_t* out) {
   if (row > kVector) return passes::softmax_codes(in, rows, row, exps, out);
@@ -145,7 +145,7 @@ static void softmax_codes(const std::int8_t* in, std::size_t rows, std::size_t r
   const __m512i lowest = _mm512_set1_epi32(-128);
   const __m512i most = _mm512_set1_epi32(127);
   for (; rows > 0; --rows, in += row, out += row) {
-    // How far the codes are below 127, and 255 where there is none.
+    // The distance of each code below 127; 255 beyond the row.
     const __m128i below =
         _mm_sub_epi8(largest, _mm_mask_loadu_epi8(_mm_set1_epi8(-128), existing, in));
     const __m128i least = _mm_minpos_epu16(_mm_min_epu8(below, _mm_srli_epi16(below, 8)));
@@ -157,7 +157,7 @@ static void softmax_codes(const std::int8_t* in, std::size_t rows, std::size_t r
     float sum = 0.0F;
     for (std::size_t j = 0; j < row; ++j) sum += kept[j];
     const __m512 scaled = _mm512_mul_ps(values, _mm512_set1_ps(1.0F / (sum * (1.0F / 256.0F))));
-    // To even, and one more where half is left: away from zero.
+    // Rounds to even, then adds 1 where half was rounded down: away from zero.
     const __m512 even = _mm512_roundscale_ps(scaled, _MM_FROUND_TO_NEAREST_INT);
     const __mmask16 ties = _mm512_cmp_ps_mask(_mm512_sub_ps(scaled, even), half, _CMP_EQ_OQ);
     const __m512 away = _mm512_mask_add_ps(even, ties, even, _mm512_set1_ps(1.0F));

@@ -14,7 +14,7 @@ namespace octet {
 struct KernelTable;
 class PackedS8;
 
-/// One row-major operand of a product: its first element, and how far apart its rows lie.
+/// One row-major operand of a product: its first element and its row stride in elements.
 struct GemmOperand {
   const float* data;
   Index stride;
@@ -27,7 +27,7 @@ struct GemmBlock {
 };
 
 /// A transposed operand given as codes: element (i, k) is scale * (data[k * stride + i] -
-/// zero_point), the real that dequantize gives.
+/// zero_point), the real value that dequantize gives.
 struct CodeOperand {
   const std::int8_t* data;
   Index stride;
@@ -35,23 +35,23 @@ struct CodeOperand {
   std::int32_t zero_point;
 };
 
-/// c = a' b', or c += a' b' with `accumulate`; a' is [m, k], b' is [k, n], c is [m, n] row-major
-/// with rows `c_stride` apart; ' transposes where the operand says so.
+/// Computes c = a' b', or c += a' b' with `accumulate`; a' is [m, k], b' is [k, n], c is [m, n]
+/// row-major with row stride `c_stride`; ' transposes where the operand says so.
 ///
-/// Every element is one chain over k in ascending order, acc = fma(a, b, acc) from 0, then added
-/// to c where accumulating. The bits therefore depend on nothing else: not on the vector width,
-/// the tiling or the number of threads.
+/// Every element is one chain over k in ascending order, acc = fma(a, b, acc), starting at 0 or,
+/// when accumulating, at c. The bits therefore depend on nothing else: not on the vector width, the
+/// tiling or the number of threads.
 ///
-/// `block_done`, where given, is called for blocks of c that are complete, each element once, by
-/// the thread that made them and has them in its caches. Rows of a' that lie a multiple of 4 KiB
-/// apart may be copied.
+/// Calls `block_done`, if given, for each completed block of c, on the thread that computed it and
+/// has it in its caches; every element is in one block. Copies a' if its row stride is close to a
+/// multiple of 4 KiB (see docs/performance.md, "Float products: blocks").
 void gemm_f32(Index m, Index n, Index k, const GemmOperand& a, const GemmOperand& b, float* c,
               Index c_stride, bool accumulate = false,
               FunctionRef<void(const GemmBlock& block)> block_done = {});
 
-/// c = a' w for the reals of int8 codes w [w.rows(), w.depth()], each float(code) times the scale
-/// of its row (`scales` holds one for all rows or one each): the bits of gemm_f32 of those reals,
-/// of which no copy is made.
+/// Computes c = a' w for the real values of int8 codes w [w.rows(), w.depth()], each float(code)
+/// times the scale of its row (`scales` holds one for all rows or one per row): the bits of
+/// gemm_f32 on those values, without a copy of them in memory.
 void gemm_f32(Index m, const GemmOperand& a, const PackedS8& w, std::span<const float> scales,
               float* c, Index c_stride);
 
@@ -60,13 +60,13 @@ class PackedF32 {
  public:
   PackedF32(const GemmOperand& b, Index k, Index n);
 
-  /// c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any number of
-  /// threads may multiply at once. `soon` may be fetched into the second-level cache meanwhile.
+  /// Computes c = a' b' for a' of m rows: the bits of gemm_f32. Runs on the calling thread; any
+  /// number of threads may call it at once. May prefetch `prefetch` into the second-level cache.
   void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
-                     MemoryParts soon = {}) const;
-  /// The same for a' given as codes: a quarter of the memory is read.
+                     MemoryParts prefetch = {}) const;
+  /// @overload for a' given as codes, which reads a quarter of the memory.
   void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride,
-                     MemoryParts soon = {}) const;
+                     MemoryParts prefetch = {}) const;
 
  private:
   const KernelTable* kernels_;
@@ -75,12 +75,13 @@ class PackedF32 {
   Index padded_n_;
   std::shared_ptr<const float[]> data_;
 
-  /// All blocks of k, over the rows of a' that tiles_of(k0, depth) gives, in tiles of `height`.
+  /// Multiplies all blocks of k, in tiles of `height` rows; tiles_of(k0, depth) gives the rows of
+  /// a' for one block.
   template <class TilesOf>
   void multiply_tiles(Index m, Index height, TilesOf&& tiles_of, float* c, Index c_stride,
-                      MemoryParts soon_parts) const;
-  /// Where the panel of rows [k0, k0 + depth) and columns from j0 on lies.
-  Index place(Index k0, Index depth, Index j0) const;
+                      MemoryParts prefetch) const;
+  /// The offset of the panel of rows [k0, k0 + depth) and columns from j0 on.
+  Index panel_offset(Index k0, Index depth, Index j0) const;
 };
 
 }  // namespace octet

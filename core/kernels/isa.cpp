@@ -21,7 +21,7 @@ namespace {
 std::atomic<const KernelTable*> forced{nullptr};
 
 #if defined(__x86_64__)
-// The compilers' own lists of features are too old for these.
+// __builtin_cpu_supports() of GCC 12 and Clang 14 does not know these features.
 
 bool has_avx_vnni() {
   unsigned int eax = 0;
@@ -31,7 +31,7 @@ bool has_avx_vnni() {
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1U << 4U)) != 0;
 }
 
-/// AMX with int8, which Linux lends to those processes that ask for it.
+/// Detects AMX with int8 and requests permission to use it, which Linux grants per process.
 bool has_amx() {
 #if defined(__linux__) && defined(SYS_arch_prctl)
   unsigned int eax = 0;

@@ -15,7 +15,7 @@ enum class Isa { portable, avx2, avx_vnni, avx512, avx512_vnni, amx, neon, neon_
 
 std::string_view to_string(Isa isa);
 
-/// Where the chains of a float tile start from (null: from 0) and where they go to.
+/// Where a float tile reads its initial sums (null: all are 0) and where it writes its results.
 struct TileSums {
   const float* from;
   Index from_stride;
@@ -23,12 +23,12 @@ struct TileSums {
   Index to_stride;
 };
 
-/// Memory that will be read next, to be fetched into the second-level cache while a tile is made:
-/// at every k the line at `at` and the one `apart` bytes on, and `at` moves on by `step` bytes.
-struct SoonLines {
+/// Memory that a float tile prefetches into the second-level cache: at every k the cache lines at
+/// `at` and `at + stride`, after which `at` advances by `step`. All in bytes; `at` null: nothing.
+struct TilePrefetch {
   const std::byte* at = nullptr;
   Index step = 0;
-  Index apart = 0;
+  Index stride = 0;
 };
 
 /// One tile of an int8 product: sums[r, j] = start[j] + sum over k of x[r, k] * panel[k, j], modulo
@@ -38,78 +38,94 @@ struct S8Tile {
   int cols = 0;
   /// A multiple of s8_depth_step.
   Index depth = 0;
-  /// Prepared rows, bytes apart.
+  /// Prepared rows; the stride is in bytes.
   const std::uint8_t* x = nullptr;
   Index x_stride = 0;
   const std::int8_t* panel = nullptr;
   const std::int32_t* start = nullptr;
   std::int32_t* sums = nullptr;
   Index sums_stride = 0;
-  /// Memory to be fetched meanwhile, as far as there is time: at every s8_depth_step of depth the
-  /// next `soon_step` bytes.
-  const std::byte* soon = nullptr;
-  Index soon_step = 0;
+  /// Memory to prefetch into the second-level cache: the next `prefetch_step` bytes for every
+  /// s8_depth_step of depth.
+  const std::byte* prefetch = nullptr;
+  Index prefetch_step = 0;
 };
 
-/// How the tiles of an int8 product are made.
+/// The tile functions of an int8 product.
 struct S8Tiles {
-  /// What is added to a code of x to fit the instruction's operand (128 where it is unsigned);
-  /// the driver takes 128 times the sum of the weights off again.
+  /// Added to every code of x to fit the instruction's operand (128 where that is unsigned); the
+  /// driver subtracts `offset` times the sum of the weights again.
   int offset = 0;
-  /// All s8_cols columns.
+  /// Computes all s8_cols columns.
   void (*whole)(const S8Tile& tile) = nullptr;
-  /// The first `cols` alone; or null, and the driver copies them.
+  /// Computes the first `cols` columns alone; null: the driver computes all and copies these.
   void (*part)(const S8Tile& tile) = nullptr;
-  /// Called by the thread that is about to make tiles, and when it has made them; or null.
+  /// Called by a thread before its first tile and after its last; may be null.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
-  /// Lines of `soon` that are fetched at every step.
-  int soon_lines = 0;
+  /// Cache lines that a tile prefetches for every s8_depth_step of depth.
+  int prefetch_lines = 0;
 };
 
-/// The inner loops of one code path. The drivers in gemm_f32.cpp and gemm_s8.cpp do the blocking.
+/// The largest tiles of any code path: the drivers' buffers for partial panels have these sizes.
+inline constexpr int kMaxF32Rows = 16;
+inline constexpr int kMaxF32Cols = 32;
+inline constexpr int kMaxS8Rows = 32;
+inline constexpr int kMaxS8Cols = 32;
+
+/// The inner loops of one code path. The drivers in gemm_f32.cpp, gemm_f32_rows.cpp and gemm_s8.cpp
+/// do the blocking.
 struct KernelTable {
   Isa isa;
 
   /// Rows and columns of one tile of a float product.
   int f32_rows;
   int f32_cols;
-  /// Floats that one k of a packed tile of a transposed operand takes, f32_rows or more.
+  /// Floats per k in a packed tile of a transposed operand: f32_rows or more.
   int f32_packed_rows;
-  /// to[r, j] = chain over k of fma(a[r * a_row + k * a_step], panel[k * f32_cols + j], acc) for
-  /// r < rows <= f32_rows and all f32_cols columns. A path may leave `soon` alone.
+  /// Computes to[r, j] = the chain over k of acc = fma(a[r * a_row + k * a_step],
+  /// panel[k * f32_cols + j], acc), which starts at from[r, j], for r < rows <= f32_rows and all
+  /// f32_cols columns. A path may ignore `prefetch`.
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                   const TileSums& sums, const SoonLines& soon);
+                   const TileSums& sums, const TilePrefetch& prefetch);
 
   /// Rows of one tile of an int8 product.
   int s8_rows;
-  /// Columns of a packed int8 panel, and how many codes of k lie side by side in it (0: all).
+  /// Columns of a packed int8 panel, and how many consecutive codes of k of one column it stores
+  /// side by side (0: all of them).
   int s8_cols;
   int s8_group;
-  /// Panels and prepared rows are filled up to a multiple of this many codes of k.
+  /// Panels and prepared rows are padded to a multiple of this many codes of k.
   int s8_depth_step;
-  /// Bytes of one prepared code of x, and of one packed weight: 1, or 2 where they are widened.
+  /// Bytes of one prepared code of x and of one packed weight: 1, or 2 where they are widened.
   int s8_x_bytes;
   int s8_w_bytes;
   S8Tiles s8;
 
-  /// The loops that are no products.
+  /// Elementwise and packing loops.
   Passes passes;
 
-  /// Products of at most so many rows are made by tiles of their own.
+  /// Products of at most s8_few_rows rows use the tiles s8_few instead of s8.
   int s8_few_rows = 0;
   S8Tiles s8_few = {};
 };
 
+/// Whether the tiles of a code path fit the drivers' buffers; each path asserts it of its table.
+consteval bool fits_tile_buffers(const KernelTable& table) {
+  return table.f32_rows <= kMaxF32Rows && table.f32_cols <= kMaxF32Cols &&
+         table.f32_packed_rows >= table.f32_rows && table.s8_rows <= kMaxS8Rows &&
+         table.s8_cols <= kMaxS8Cols && table.s8_few_rows <= table.s8_rows;
+}
+
 /// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA
-/// names (portable, avx2, avx_vnni, ...; see to_string). Throws InvalidArgument at first use where
-/// it names something unknown or something that this processor has not.
+/// names (portable, avx2, avx_vnni, ...; see to_string). Throws InvalidArgument at first use if
+/// that name is unknown or the processor does not support the path.
 const KernelTable& kernels();
 
-/// Every code path that this processor can run, for tests that compare them.
+/// Lists every code path that this processor can run, for tests that compare them.
 std::vector<const KernelTable*> available_kernels();
 
-/// Makes kernels() return `table` from now on, for tests; nullptr goes back to the choice above.
+/// Makes kernels() return `table` from now on, for tests; nullptr restores the default choice.
 void force_kernels(const KernelTable* table);
 
 namespace detail {

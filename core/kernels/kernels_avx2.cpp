@@ -1,11 +1,10 @@
 #include <immintrin.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
-#include <octet/core/kernels/tile_rows.h>
+#include <octet/core/kernels/tile_dispatch.h>
 
 // Compiled for AVX2 and FMA, and once more with AVX-VNNI (OCTET_VNNI). No function of the standard
-// library is called here: an inline one compiled for AVX2 could be the copy that the linker keeps
-// for everyone.
+// library is called here: the linker could keep the AVX2 copy of an inline one for all code paths.
 
 namespace octet {
 namespace {
@@ -26,7 +25,7 @@ constexpr int kRows = 6;
 constexpr int kPackedRows = 8;
 constexpr int kCols = Floats::kVectors * Floats::kWidth;
 
-// 12 sums, the weights, a code of x and a product fill the registers.
+// 12 accumulators, the weights, a code of x and a product fill the registers.
 constexpr int kS8Rows = 6;
 constexpr int kS8Cols = 16;
 #if defined(OCTET_VNNI)
@@ -36,7 +35,7 @@ constexpr int kS8Group = 4;
 constexpr int kS8Offset = 128;
 
 __m256i multiply_add(__m256i sum, __m256i x, __m256i w) {
-  // By hand: GCC 12 copies the registers of the intrinsic around.
+  // Assembly, because GCC 12 adds register copies to the intrinsic.
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
   return sum;
 }
@@ -51,22 +50,21 @@ __m256i multiply_add(__m256i sum, __m256i x, __m256i w) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
 }
 #endif
-constexpr int kS8XBytes = sizeof(Weight);
 
-/// Whole groups, and the rows of a kernel that are packed at a time.
+/// A multiple of both groups, and the number of kernel rows that are packed at a time.
 constexpr int kS8DepthStep = 4;
 
-/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
-/// before.
+/// Tiles of few rows alternate between several accumulator sets over the groups: with one set,
+/// every sum would wait for the latency of the one before.
 struct S8Rows {
   template <int R>
   static void run(const S8Tile& tile) {
-    constexpr int kApart = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
+    constexpr int kAccumulatorSets = R == 1 ? 4 : R == 2 ? 3 : R == 3 ? 2 : 1;
     const Index groups = tile.depth / kS8Group;
-    __m256i sum[kApart][R][2];
+    __m256i sum[kAccumulatorSets][R][2];
     const auto* first = reinterpret_cast<const __m256i*>(tile.start);
 #pragma GCC unroll 8
-    for (int u = 0; u < kApart; ++u) {
+    for (int u = 0; u < kAccumulatorSets; ++u) {
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         sum[u][r][0] = u == 0 ? _mm256_loadu_si256(first) : _mm256_setzero_si256();
@@ -87,15 +85,15 @@ struct S8Rows {
       }
     };
     Index g = 0;
-    for (; g + kApart <= groups; g += kApart) {
+    for (; g + kAccumulatorSets <= groups; g += kAccumulatorSets) {
 #pragma GCC unroll 8
-      for (int u = 0; u < kApart; ++u) add_group(g + u, u);
+      for (int u = 0; u < kAccumulatorSets; ++u) add_group(g + u, u);
     }
     for (; g < groups; ++g) add_group(g, 0);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-      for (int u = 1; u < kApart; ++u) {
+      for (int u = 1; u < kAccumulatorSets; ++u) {
         sum[0][r][0] = _mm256_add_epi32(sum[0][r][0], sum[u][r][0]);
         sum[0][r][1] = _mm256_add_epi32(sum[0][r][1], sum[u][r][1]);
       }
@@ -106,6 +104,22 @@ struct S8Rows {
   }
 };
 
+constexpr KernelTable kTable = {
+    .isa = kIsa,
+    .f32_rows = kRows,
+    .f32_cols = kCols,
+    .f32_packed_rows = kPackedRows,
+    .f32_tile = tiles::dispatch_rows<tiles::VectorFloatRows<Floats>, kRows>,
+    .s8_rows = kS8Rows,
+    .s8_cols = kS8Cols,
+    .s8_group = kS8Group,
+    .s8_depth_step = kS8DepthStep,
+    .s8_x_bytes = sizeof(Weight),
+    .s8_w_bytes = sizeof(Weight),
+    .s8 = {.offset = kS8Offset, .whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
+    .passes = passes::all<kCols, kPackedRows, kS8Cols, kS8Group, Weight>()};
+static_assert(fits_tile_buffers(kTable));
+
 }  // namespace
 
 namespace detail {
@@ -114,19 +128,7 @@ const KernelTable kAvxVnniKernels
 #else
 const KernelTable kAvx2Kernels
 #endif
-    = {kIsa,
-       kRows,
-       kCols,
-       kPackedRows,
-       tiles::up_to<tiles::FloatRows<Floats>, kRows>,
-       kS8Rows,
-       kS8Cols,
-       kS8Group,
-       kS8DepthStep,
-       kS8XBytes,
-       sizeof(Weight),
-       {kS8Offset, tiles::s8_up_to<S8Rows, kS8Rows>},
-       passes::all<kCols, kPackedRows, kS8Cols, kS8Group, Weight>()};
+    = kTable;
 }  // namespace detail
 
 }  // namespace octet

@@ -3,7 +3,7 @@
 #include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
-#include <octet/core/kernels/tile_rows.h>
+#include <octet/core/kernels/tile_dispatch.h>
 
 #if defined(OCTET_VNNI)
 #include <octet/core/kernels/pack_avx512_vnni.h>
@@ -11,25 +11,26 @@
 #endif
 
 // Compiled for AVX-512 F, BW, VL and DQ, and once more with VNNI and AMX (OCTET_VNNI). No function
-// of the standard library is called here: see kernels_avx2.cpp.
+// of the standard library is called here: see kernels_avx2.cpp. Why these tiles look as they do:
+// docs/performance.md, "Float products: tiles" and "Int8 products".
 
 namespace octet {
 namespace {
 
-/// 28 sums, two vectors of the panel and one of x fill the registers.
+/// 28 accumulators, two vectors of the panel and one of x fill the registers.
 constexpr int kRows = 14;
 constexpr int kPackedRows = 16;
 constexpr int kCols = 32;
 
-/// Rows of `a` in groups of kGroup: one register points at each group, and the addresses of its
-/// rows are what an instruction can add up by itself. A pointer for every row is more than there
-/// are registers, and GCC 12 then keeps some in those of vectors.
+/// Rows of `a` per base pointer: the addressing modes of an instruction reach the rows of a group
+/// from one register. One pointer per row would need more registers than there are, and GCC 12
+/// would spill some to vector registers.
 constexpr int kGroup = 5;
 
 struct FloatRows {
   template <int R>
   static void run(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                  const TileSums& sums, const SoonLines& soon) {
+                  const TileSums& sums, const TilePrefetch& prefetch) {
     const auto [from, from_stride, to, to_stride] = sums;
     __m512 acc[R][2];
 #pragma GCC unroll 16
@@ -48,13 +49,14 @@ struct FloatRows {
     for (int g = 0; g < kGroups; ++g) {
       groups[g] = reinterpret_cast<const char*>(a) + g * kGroup * stride;
     }
-    // Where nothing is to be fetched, what is there already.
-    const std::byte* line = soon.at != nullptr ? soon.at : reinterpret_cast<const std::byte*>(a);
-    const Index line_step = soon.step;
-    const Index apart = soon.apart;
+    // With nothing to prefetch, a line that is in the cache already.
+    const std::byte* line =
+        prefetch.at != nullptr ? prefetch.at : reinterpret_cast<const std::byte*>(a);
+    const Index line_step = prefetch.step;
+    const Index line_stride = prefetch.stride;
     for (Index kk = 0; kk < k; ++kk, line += line_step) {
       _mm_prefetch(line, _MM_HINT_T1);
-      _mm_prefetch(line + apart, _MM_HINT_T1);
+      _mm_prefetch(line + line_stride, _MM_HINT_T1);
       const __m512 b0 = _mm512_load_ps(panel + kk * kCols);
       const __m512 b1 = _mm512_load_ps(panel + kk * kCols + 16);
 #pragma GCC unroll 16
@@ -67,7 +69,7 @@ struct FloatRows {
 #pragma GCC unroll 4
       for (int g = 0; g < kGroups; ++g) {
         groups[g] += step;
-        // So that no other pointers are made of these.
+        // Keeps the compiler from deriving a pointer per row.
         asm("" : "+r"(groups[g]));
       }
     }
@@ -79,7 +81,7 @@ struct FloatRows {
   }
 };
 
-/// As passes::pack_code_rows, of which GCC makes short vectors.
+/// passes::pack_code_rows, which GCC 12 vectorises with short vectors only.
 void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
                     std::int32_t zero_point, float* out) {
   const auto existing = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
@@ -87,7 +89,7 @@ void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, f
   const __m512 step = _mm512_set1_ps(scale);
   for (Index k = 0; k < depth; ++k) {
     const __m128i codes = _mm_maskz_loadu_epi8(existing, a + k * stride);
-    // GCC 12 warns of its own header where these two have no mask.
+    // Masked, because GCC 12 warns about its own header otherwise.
     const __m512i shifted = _mm512_sub_epi32(_mm512_maskz_cvtepi8_epi32(existing, codes), zero);
     _mm512_storeu_ps(out + k * kPackedRows,
                      _mm512_mul_ps(step, _mm512_maskz_cvtepi32_ps(existing, shifted)));
@@ -109,11 +111,11 @@ constexpr Passes passes_of_this_path(Passes passes) {
 }
 
 #if defined(OCTET_VNNI)
-/// Few rows are quicker without the tiles of AMX.
+/// Products of at most this many rows are faster without AMX.
 constexpr int kFewRows = 4;
 #endif
 
-// 16 sums are enough to hide the latency of the instruction.
+// 24 accumulators: 16 would be enough to hide the latency of the instruction.
 constexpr int kS8Rows = 12;
 constexpr int kS8Cols = 32;
 #if defined(OCTET_VNNI)
@@ -121,10 +123,10 @@ constexpr Isa kIsa = Isa::avx512_vnni;
 constexpr int kS8Group = 4;
 constexpr int kS8Offset = 128;
 constexpr int kS8XBytes = 1;
-/// Groups that one turn of the loop adds to the same sums.
-constexpr int kS8Turn = 2;
-constexpr int kS8DepthStep = kS8Turn * kS8Group;
-constexpr int kSoonLines = 1;
+/// Groups that one iteration of the loop adds to the same accumulators.
+constexpr int kS8Unroll = 2;
+constexpr int kS8DepthStep = kS8Unroll * kS8Group;
+constexpr int kPrefetchLines = 1;
 
 __m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
 using vnni::multiply_add;
@@ -133,48 +135,47 @@ constexpr Isa kIsa = Isa::avx512;
 constexpr int kS8Group = 2;
 constexpr int kS8Offset = 0;
 constexpr int kS8XBytes = 2;
-constexpr int kS8Turn = 1;
-/// The rows of a kernel that are packed at a time.
+constexpr int kS8Unroll = 1;
+/// The number of kernel rows that are packed at a time.
 constexpr int kS8DepthStep = 4;
-constexpr int kSoonLines = 0;
+constexpr int kPrefetchLines = 0;
 
 __m512i load_weights(const std::int8_t* p) {
   return _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
 }
 [[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
-  // By hand: GCC 12 makes products ahead of their sums, for which there are not the registers.
+  // Assembly, because GCC 12 computes products ahead of their sums and runs out of registers.
   __m512i product;
   asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(sum), "=&v"(product) : "v"(x), "v"(w));
 }
 #endif
 
-/// One register points at so many rows, whose addresses an instruction can add up by itself: a
-/// pointer for each would be more than there are registers.
+/// Rows of x per base pointer, as kGroup.
 constexpr int kRowsPerBase = 4;
 
-/// Sums of R rows and `Vectors` vectors of columns, of which the last is stored as `stored` says.
-/// Of few, several groups at a time are summed apart: otherwise every sum waits for the one before.
-/// Of more, those of a turn go into the same sums.
+/// Computes R rows and `Vectors` vectors of columns; `stored` masks the store of the last vector.
+/// Tiles of few sums alternate between several accumulator sets over the groups: with one set,
+/// every sum would wait for the latency of the one before. Larger tiles have one set.
 template <int R, int Vectors>
 [[gnu::always_inline]] inline void s8_rows(const S8Tile& tile, __mmask16 stored) {
   constexpr int kChains = R * Vectors;
-  constexpr int kApart = kChains < 8 ? 12 / kChains : 1;
-  constexpr int kAtOnce = kApart == 1 ? kS8Turn : kApart;
+  constexpr int kAccumulatorSets = kChains < 8 ? 12 / kChains : 1;
+  constexpr int kGroupsPerIteration = kAccumulatorSets == 1 ? kS8Unroll : kAccumulatorSets;
   constexpr int kBases = (R + kRowsPerBase - 1) / kRowsPerBase;
   const std::uint8_t* bases[kBases];
 #pragma GCC unroll 4
   for (int b = 0; b < kBases; ++b) bases[b] = tile.x + b * kRowsPerBase * tile.x_stride;
   const Index x_stride = tile.x_stride;
   const std::int8_t* panel = tile.panel;
-  const std::byte* soon = tile.soon;
-  const Index soon_step = tile.soon_step;
-  // Copies: for all that the compiler knows, what is stored below changes the tile.
+  const std::byte* prefetch = tile.prefetch;
+  const Index prefetch_step = tile.prefetch_step;
+  // Copies, because the compiler must assume that the stores below change the tile.
   const std::int32_t* start = tile.start;
   std::int32_t* sums = tile.sums;
   const Index sums_stride = tile.sums_stride;
-  __m512i sum[kApart][R][Vectors];
+  __m512i sum[kAccumulatorSets][R][Vectors];
 #pragma GCC unroll 16
-  for (int u = 0; u < kApart; ++u) {
+  for (int u = 0; u < kAccumulatorSets; ++u) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
@@ -201,27 +202,28 @@ template <int R, int Vectors>
 #pragma GCC unroll 4
     for (int b = 0; b < kBases; ++b) {
       bases[b] += by * 4;
-      // So that no other pointers are made of these.
+      // Keeps the compiler from deriving a pointer per row.
       asm("" : "+r"(bases[b]));
     }
   };
   Index left = tile.depth / kS8Group;
-  for (; left >= kAtOnce; left -= kAtOnce, advance(kAtOnce)) {
-    if constexpr (kApart == 1 && kSoonLines > 0) {
-      _mm_prefetch(soon, _MM_HINT_T1);
-      soon += soon_step;
+  for (; left >= kGroupsPerIteration; left -= kGroupsPerIteration, advance(kGroupsPerIteration)) {
+    if constexpr (kAccumulatorSets == 1 && kPrefetchLines > 0) {
+      _mm_prefetch(prefetch, _MM_HINT_T1);
+      prefetch += prefetch_step;
     }
 #pragma GCC unroll 16
-    for (int u = 0; u < kAtOnce; ++u) add_group(u, u % kApart);
+    for (int u = 0; u < kGroupsPerIteration; ++u) add_group(u, u % kAccumulatorSets);
   }
-  for (; kApart > 1 && left > 0; --left, advance(1)) add_group(0, 0);
+  for (; kAccumulatorSets > 1 && left > 0; --left, advance(1)) add_group(0, 0);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
 #pragma GCC unroll 16
-      for (int u = 1; u < kApart; ++u) sum[0][r][v] = _mm512_add_epi32(sum[0][r][v], sum[u][r][v]);
-      // Added at the end, which is quicker than to start from it.
+      for (int u = 1; u < kAccumulatorSets; ++u)
+        sum[0][r][v] = _mm512_add_epi32(sum[0][r][v], sum[u][r][v]);
+      // Adding `start` at the end is faster than initialising the accumulators with it.
       const __m512i total = _mm512_add_epi32(sum[0][r][v], _mm512_loadu_si512(start + v * 16));
       std::int32_t* to = sums + r * sums_stride + v * 16;
       if (v + 1 < Vectors) {
@@ -253,6 +255,52 @@ struct S8Part {
   }
 };
 
+constexpr Passes kPasses =
+    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>());
+
+constexpr KernelTable kTable = {.isa = kIsa,
+                                .f32_rows = kRows,
+                                .f32_cols = kCols,
+                                .f32_packed_rows = kPackedRows,
+                                .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
+                                .s8_rows = kS8Rows,
+                                .s8_cols = kS8Cols,
+                                .s8_group = kS8Group,
+                                .s8_depth_step = kS8DepthStep,
+                                .s8_x_bytes = kS8XBytes,
+                                .s8_w_bytes = 1,
+                                .s8 = {.offset = kS8Offset,
+                                       .whole = tiles::dispatch_s8_rows<S8Whole, kS8Rows>,
+                                       .part = tiles::dispatch_s8_rows<S8Part, kS8Rows>,
+                                       .prefetch_lines = kPrefetchLines},
+                                .passes = kPasses};
+static_assert(fits_tile_buffers(kTable));
+
+#if defined(OCTET_VNNI)
+constexpr KernelTable kAmxTable = {.isa = Isa::amx,
+                                   .f32_rows = kRows,
+                                   .f32_cols = kCols,
+                                   .f32_packed_rows = kPackedRows,
+                                   .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
+                                   .s8_rows = amx::kRows,
+                                   .s8_cols = kS8Cols,
+                                   .s8_group = kS8Group,
+                                   .s8_depth_step = amx::kDepthStep,
+                                   .s8_x_bytes = kS8XBytes,
+                                   .s8_w_bytes = 1,
+                                   .s8 = {.whole = amx::whole,
+                                          .part = amx::part,
+                                          .begin = amx::begin,
+                                          .end = amx::end,
+                                          .prefetch_lines = amx::kPrefetchLines},
+                                   .passes = kPasses,
+                                   .s8_few_rows = kFewRows,
+                                   .s8_few = {.offset = kS8Offset,
+                                              .whole = tiles::dispatch_s8_rows<S8Whole, kFewRows>,
+                                              .part = tiles::dispatch_s8_rows<S8Part, kFewRows>}};
+static_assert(fits_tile_buffers(kAmxTable));
+#endif
+
 }  // namespace
 
 namespace detail {
@@ -261,42 +309,9 @@ const KernelTable kAvx512VnniKernels
 #else
 const KernelTable kAvx512Kernels
 #endif
-    = {kIsa,
-       kRows,
-       kCols,
-       kPackedRows,
-       tiles::up_to<FloatRows, kRows>,
-       kS8Rows,
-       kS8Cols,
-       kS8Group,
-       kS8DepthStep,
-       kS8XBytes,
-       1,
-       {.offset = kS8Offset,
-        .whole = tiles::s8_up_to<S8Whole, kS8Rows>,
-        .part = tiles::s8_up_to<S8Part, kS8Rows>,
-        .soon_lines = kSoonLines},
-       passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>())};
-
+    = kTable;
 #if defined(OCTET_VNNI)
-const KernelTable kAmxKernels = {
-    Isa::amx,
-    kRows,
-    kCols,
-    kPackedRows,
-    tiles::up_to<FloatRows, kRows>,
-    amx::kRows,
-    kS8Cols,
-    kS8Group,
-    amx::kDepthStep,
-    kS8XBytes,
-    1,
-    {0, amx::whole, amx::part, amx::begin, amx::end, amx::kSoonLines},
-    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()),
-    kFewRows,
-    {.offset = kS8Offset,
-     .whole = tiles::s8_up_to<S8Whole, kFewRows>,
-     .part = tiles::s8_up_to<S8Part, kFewRows>}};
+const KernelTable kAmxKernels = kAmxTable;
 #endif
 }  // namespace detail
 

@@ -1,13 +1,13 @@
 #include <arm_neon.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
-#include <octet/core/kernels/tile_rows.h>
+#include <octet/core/kernels/tile_dispatch.h>
 
 #include <utility>
 
 // For AArch64: compiled for its baseline, and once more with the dot products of Armv8.2
-// (OCTET_DOTPROD). No function of the standard library is called here: an inline one compiled for
-// more than the baseline could be the copy that the linker keeps for everyone.
+// (OCTET_DOTPROD). No function of the standard library is called here: the linker could keep the
+// copy of an inline one that needs more than the baseline for all code paths.
 
 namespace octet {
 namespace {
@@ -24,7 +24,8 @@ struct Floats {
   static void store(float* p, Vector x) { vst1q_f32(p, x); }
 };
 
-// 20 sums, a row of the panel and elements of the other operand; of 24 sums compilers spill some.
+// 20 accumulators, a row of the panel and elements of the other operand; compilers spill some
+// of 24.
 constexpr int kRows = 5;
 constexpr int kPackedRows = 8;
 constexpr int kCols = Floats::kVectors * Floats::kWidth;
@@ -36,7 +37,7 @@ constexpr int kS8Vectors = kS8Cols / 4;
 #if defined(OCTET_DOTPROD)
 constexpr Isa kIsa = Isa::neon_dotprod;
 constexpr int kS8Group = 4;
-/// The codes of a row that one register holds.
+/// The number of codes of a row that one register holds.
 constexpr int kS8DepthStep = 16;
 using Codes = int8x16_t;
 
@@ -76,22 +77,22 @@ template <int group>
 #endif
 constexpr int kGroupBytes = kS8Cols * kS8Group;
 
-/// Of few rows, several groups at a time are summed apart: otherwise every sum waits for the one
-/// before.
+/// Tiles of few rows alternate between several accumulator sets over the groups: with one set,
+/// every sum would wait for the latency of the one before.
 template <int R>
-constexpr int kApart = R == 1   ? 4
-                       : R == 2 ? 2
-                                : 1;
+constexpr int kAccumulatorSets = R == 1   ? 4
+                                 : R == 2 ? 2
+                                          : 1;
 
 template <int R, int... groups>
-[[gnu::always_inline]] inline void add_step(int32x4_t (&sum)[kApart<R>][R][kS8Vectors],
+[[gnu::always_inline]] inline void add_step(int32x4_t (&sum)[kAccumulatorSets<R>][R][kS8Vectors],
                                             const Codes* x, const std::int8_t* w,
                                             std::integer_sequence<int, groups...> /*indices*/) {
   const auto add_rows = [&]<int group>(std::integral_constant<int, group> /*index*/)
       __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-      add_group<group>(sum[group % kApart<R>][r], x[r], w + group * kGroupBytes);
+      add_group<group>(sum[group % kAccumulatorSets<R>][r], x[r], w + group * kGroupBytes);
     }
   };
   (add_rows(std::integral_constant<int, groups>()), ...);
@@ -100,9 +101,9 @@ template <int R, int... groups>
 struct S8Rows {
   template <int R>
   static void run(const S8Tile& tile) {
-    int32x4_t sum[kApart<R>][R][kS8Vectors];
+    int32x4_t sum[kAccumulatorSets<R>][R][kS8Vectors];
 #pragma GCC unroll 4
-    for (int u = 0; u < kApart<R>; ++u) {
+    for (int u = 0; u < kAccumulatorSets<R>; ++u) {
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
@@ -123,12 +124,29 @@ struct S8Rows {
 #pragma GCC unroll 4
       for (int v = 0; v < kS8Vectors; ++v) {
 #pragma GCC unroll 4
-        for (int u = 1; u < kApart<R>; ++u) sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
+        for (int u = 1; u < kAccumulatorSets<R>; ++u)
+          sum[0][r][v] = vaddq_s32(sum[0][r][v], sum[u][r][v]);
         vst1q_s32(tile.sums + r * tile.sums_stride + v * 4, sum[0][r][v]);
       }
     }
   }
 };
+
+constexpr KernelTable kTable = {
+    .isa = kIsa,
+    .f32_rows = kRows,
+    .f32_cols = kCols,
+    .f32_packed_rows = kPackedRows,
+    .f32_tile = tiles::dispatch_rows<tiles::VectorFloatRows<Floats>, kRows>,
+    .s8_rows = kS8Rows,
+    .s8_cols = kS8Cols,
+    .s8_group = kS8Group,
+    .s8_depth_step = kS8DepthStep,
+    .s8_x_bytes = 1,
+    .s8_w_bytes = 1,
+    .s8 = {.whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
+    .passes = passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
+static_assert(fits_tile_buffers(kTable));
 
 }  // namespace
 
@@ -138,19 +156,7 @@ const KernelTable kNeonDotprodKernels
 #else
 const KernelTable kNeonKernels
 #endif
-    = {kIsa,
-       kRows,
-       kCols,
-       kPackedRows,
-       tiles::up_to<tiles::FloatRows<Floats>, kRows>,
-       kS8Rows,
-       kS8Cols,
-       kS8Group,
-       kS8DepthStep,
-       1,
-       1,
-       {0, tiles::s8_up_to<S8Rows, kS8Rows>},
-       passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
+    = kTable;
 }  // namespace detail
 
 }  // namespace octet

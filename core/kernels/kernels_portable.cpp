@@ -1,10 +1,10 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
-#include <octet/core/kernels/tile_rows.h>
+#include <octet/core/kernels/tile_dispatch.h>
 
 #include <cmath>
 
-// Plain loops: what every other path is tested against, bit for bit.
+// Plain loops, the reference that every other path is tested against, bit for bit.
 
 namespace octet {
 namespace {
@@ -14,7 +14,7 @@ constexpr int kPackedRows = 4;
 constexpr int kCols = 16;
 
 void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
-              const TileSums& sums, const SoonLines& /*soon*/) {
+              const TileSums& sums, const TilePrefetch& /*prefetch*/) {
   const auto [from, from_stride, to, to_stride] = sums;
   for (int r = 0; r < rows; ++r) {
     float acc[kCols];
@@ -29,13 +29,13 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
 
 constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
-/// Columns whose sums are made side by side: with four rows all sums stay in 16 registers.
-constexpr int kS8Side = 2;
-/// Codes of 16 bits in the smallest vector that any processor has.
+/// Columns that are summed at a time: with four rows, all accumulators fit 16 registers.
+constexpr int kS8Columns = 2;
+/// The number of 16-bit codes in the smallest vector of any processor.
 constexpr int kS8Step = 8;
 
-// Rows and columns both lie along k as int16, so that compilers make vectors of pairs of products
-// (SSE2: pmaddwd), which no 16 by 16 bit product and sum of two can leave.
+// Rows and columns both run along k as int16, so that compilers vectorise with an instruction that
+// adds pairs of 16-bit products (SSE2: pmaddwd), which cannot overflow here.
 struct S8Rows {
   template <int R>
   static void run(const S8Tile& tile) {
@@ -44,11 +44,11 @@ struct S8Rows {
     for (int r = 0; r < R; ++r) {
       codes[r] = reinterpret_cast<const std::int16_t*>(tile.x + r * tile.x_stride);
     }
-    for (int j = 0; j < kS8Cols; j += kS8Side) {
+    for (int j = 0; j < kS8Cols; j += kS8Columns) {
       const auto* left = reinterpret_cast<const std::int16_t*>(tile.panel) + j * depth;
       const std::int16_t* right = left + depth;
-      std::int32_t sums[R][kS8Side] = {};
-      // Not in debug and sanitized builds, where Clang makes no vectors and would warn.
+      std::int32_t sums[R][kS8Columns] = {};
+      // Not in debug and sanitized builds, where Clang does not vectorise and would warn.
 #if defined(__clang__) && defined(NDEBUG)
 #pragma clang loop vectorize_width(8) interleave_count(1)
 #endif
@@ -60,7 +60,7 @@ struct S8Rows {
         }
       }
       for (int r = 0; r < R; ++r) {
-        for (int c = 0; c < kS8Side; ++c) {
+        for (int c = 0; c < kS8Columns; ++c) {
           tile.sums[r * tile.sums_stride + j + c] =
               static_cast<std::int32_t>(static_cast<std::uint32_t>(tile.start[j + c]) +
                                         static_cast<std::uint32_t>(sums[r][c]));
@@ -70,22 +70,26 @@ struct S8Rows {
   }
 };
 
+constexpr KernelTable kTable = {
+    .isa = Isa::portable,
+    .f32_rows = kRows,
+    .f32_cols = kCols,
+    .f32_packed_rows = kPackedRows,
+    .f32_tile = f32_tile,
+    .s8_rows = kS8Rows,
+    .s8_cols = kS8Cols,
+    .s8_group = 0,
+    .s8_depth_step = kS8Step,
+    .s8_x_bytes = sizeof(std::int16_t),
+    .s8_w_bytes = sizeof(std::int16_t),
+    .s8 = {.whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
+    .passes = passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
+static_assert(fits_tile_buffers(kTable));
+
 }  // namespace
 
 namespace detail {
-const KernelTable kPortableKernels = {Isa::portable,
-                                      kRows,
-                                      kCols,
-                                      kPackedRows,
-                                      f32_tile,
-                                      kS8Rows,
-                                      kS8Cols,
-                                      0,
-                                      kS8Step,
-                                      2,
-                                      2,
-                                      {0, tiles::s8_up_to<S8Rows, kS8Rows>},
-                                      passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
+const KernelTable kPortableKernels = kTable;
 }  // namespace detail
 
 }  // namespace octet

@@ -10,10 +10,6 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kGrain = 1U << 15;
-/// Bytes that pay for waking a thread.
-constexpr std::size_t kGrainBytes = 3U << 15;
-
 MinMax scan(std::span<const float> values) {
   MinMax result;
   kernels().passes.min_max(values.data(), values.size(), &result.min, &result.max, &result.finite);
@@ -21,20 +17,19 @@ MinMax scan(std::span<const float> values) {
 }
 
 MinMax scan(std::span<const std::uint8_t> pixels) {
-  std::uint8_t least = 0;
-  std::uint8_t largest = 0;
-  kernels().passes.min_max_bytes(pixels.data(), pixels.size(), &least, &largest);
+  std::uint8_t min = 0;
+  std::uint8_t max = 0;
+  kernels().passes.min_max_bytes(pixels.data(), pixels.size(), &min, &max);
   MinMax result;
-  kernels().passes.bytes_to_unit(&least, 1, &result.min);
-  kernels().passes.bytes_to_unit(&largest, 1, &result.max);
+  kernels().passes.bytes_to_unit(&min, 1, &result.min);
+  kernels().passes.bytes_to_unit(&max, 1, &result.max);
   return result;
 }
 
-/// `least` elements pay for waking a thread.
 template <class T>
-MinMax scan_parts(std::span<const T> values, std::size_t least) {
+MinMax scan_parts(std::span<const T> values, Work work) {
   if (values.empty()) return {};
-  const std::size_t share = thread_share(values.size(), least);
+  const std::size_t share = thread_share(values.size(), parallel_grain(work));
   if (share >= values.size()) return scan(values);
   std::vector<MinMax> parts((values.size() + share - 1) / share);
   parallel_for(values.size(), share, [&](std::size_t begin, std::size_t end) {
@@ -47,10 +42,10 @@ MinMax scan_parts(std::span<const T> values, std::size_t least) {
 
 }  // namespace
 
-MinMax min_max(std::span<const float> values) { return scan_parts(values, kGrain); }
+MinMax min_max(std::span<const float> values) { return scan_parts(values, Work::read_floats); }
 
 MinMax min_max_pixels(std::span<const std::uint8_t> pixels) {
-  return scan_parts(pixels, kGrainBytes);
+  return scan_parts(pixels, Work::read_bytes);
 }
 
 bool min_max_columns(std::span<const float> values, std::span<float> mins, std::span<float> maxs) {

@@ -3,8 +3,8 @@
 #include <octet/core/kernels/avx512_intrinsics.h>
 #include <octet/core/kernels/code_loops.h>
 
-// passes::pack_kernel for groups of 4 codes in panels of 32 columns, by AVX-512 with VNNI:
-// 784 x 256 weights in the cache take 22 us, of the loop that the compiler makes vectors of 37.
+// passes::pack_kernel for groups of 4 codes in panels of 32 columns, with AVX-512 VNNI, which is
+// faster than the auto-vectorised loop. See docs/performance.md, "Packing int8 weights".
 
 namespace octet::vnni {
 
@@ -12,15 +12,15 @@ constexpr int kColumns = 32;
 constexpr int kRows = 4;
 constexpr int kLanes = 16;
 
-/// sum += the products of unsigned bytes x and signed bytes w, four a lane. By hand: GCC 12 copies
-/// the registers of the intrinsic around, which costs a product a third of its speed.
+/// Adds the products of unsigned bytes x and signed bytes w to `sum`, four per lane. Assembly,
+/// because GCC 12 adds register copies to the intrinsic: see docs/performance.md, "Int8 products".
 [[gnu::always_inline]] static inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
 
-/// Bytes of four rows, clamped, those of a column side by side.
-[[gnu::always_inline]] static inline __m512i in_words(const __m512i (&rows)[kRows], __m512i lo,
-                                                      __m512i hi) {
+/// Packs four rows as clamped bytes, the four codes of a column side by side.
+[[gnu::always_inline]] static inline __m512i packed_by_columns(const __m512i (&rows)[kRows],
+                                                               __m512i lo, __m512i hi) {
   const __m512i by_rows = _mm512_packs_epi16(_mm512_packs_epi32(rows[0], rows[1]),
                                              _mm512_packs_epi32(rows[2], rows[3]));
   // Within 16 bytes: four of the first row, four of the second, ...
@@ -30,8 +30,8 @@ constexpr int kLanes = 16;
   return _mm512_min_epi8(_mm512_max_epi8(by_columns, lo), hi);
 }
 
-/// Rows [k0, k0 + 4) of a panel that has them whole. False where a quotient lies near a tie or is
-/// no number of 32 bits: then nothing counts.
+/// Packs rows [k0, k0 + 4) of a panel that exist in full. Returns false, with nothing written, if a
+/// quotient is close to a tie or does not fit 32 bits.
 [[gnu::always_inline]] static inline bool pack_whole_rows(passes::KernelPacking<kColumns>& packing,
                                                           Index k0, __m512i lo, __m512i hi) {
   const float* x = packing.data + k0 * packing.stride;
@@ -45,8 +45,8 @@ constexpr int kLanes = 16;
       const __m512 number =
           _mm512_mul_ps(_mm512_loadu_ps(x + r * packing.stride + h * kLanes), reciprocals);
       numbers[h][r] = _mm512_cvtps_epi32(number);
-      const __m512 off = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
-      clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(off),
+      const __m512 fraction = _mm512_sub_ps(number, _mm512_cvtepi32_ps(numbers[h][r]));
+      clear = _mm512_mask_cmp_ps_mask(clear, _mm512_abs_ps(fraction),
                                       _mm512_set1_ps(passes::kClearOfTies), _CMP_LE_OQ);
     }
   }
@@ -54,7 +54,7 @@ constexpr int kLanes = 16;
   const __m512i ones = _mm512_set1_epi8(1);
 #pragma GCC unroll 2
   for (int h = 0; h < 2; ++h) {
-    const __m512i codes = in_words(numbers[h], lo, hi);
+    const __m512i codes = packed_by_columns(numbers[h], lo, hi);
     _mm512_storeu_si512(packing.codes + k0 * kColumns + h * kLanes * kRows, codes);
     __m512i sums = _mm512_loadu_si512(packing.sums + h * kLanes);
     __m512i magnitudes = _mm512_loadu_si512(packing.magnitudes + h * kLanes);

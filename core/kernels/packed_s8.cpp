@@ -12,22 +12,21 @@
 #include <cstdlib>
 #include <cstring>
 
+// See docs/performance.md, "Packing int8 weights".
+
 namespace octet {
 namespace {
 
 constexpr Index kMaxDepth = 131071;
-constexpr int kMaxCols = 32;
-/// Rows that are packed together begin at a multiple of every path's group of codes.
+/// Threads start packing at a multiple of this many rows, itself a multiple of every path's group.
 constexpr Index kRowStep = 8;
-/// Kernels of fewer weights are packed by one thread.
-constexpr Index kParallelWeights = Index{1} << 14;
 
-/// Codes of a column that lie side by side.
+/// The number of consecutive codes of a column that are stored side by side.
 Index group_of(const KernelTable& table, Index padded) {
   return table.s8_group == 0 ? padded : table.s8_group;
 }
 
-/// totals = the sum of every other row of `rows`, from row `first` on.
+/// Adds every other row of `rows`, from row `first` on, to `totals`.
 void add_up(std::span<const std::int32_t> rows, std::size_t first,
             std::vector<std::int32_t>& totals) {
   const std::size_t row = totals.size();
@@ -108,12 +107,12 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
   PackedS8 result(n, k);
   const KernelTable& table = *result.kernels_;
-  // Where groups are whole columns, rows cannot be cut: then threads share out panels.
-  const Index width = table.s8_group == 0 ? table.s8_cols : kMostKernelColumns;
+  // If a group is a whole column, rows cannot be divided among threads: panels are divided instead.
+  const Index width = table.s8_group == 0 ? table.s8_cols : kMaxKernelColumns;
   const Index strips = divided_up(n, width);
-  // By rows, not columns: an optimizer gives each thread rows of the kernel, which are still in its
-  // cache.
-  const bool parallel = n * k >= kParallelWeights;
+  // Divides rows, not columns: the optimizer divides the kernel by rows too, so that each thread
+  // has its rows in its cache.
+  const bool parallel = n * k >= static_cast<Index>(parallel_grain(Work::write_floats));
   const Index most_parts = parallel && table.s8_group != 0 ? num_threads() : 1;
   assert(table.s8_group == 0 || kRowStep % table.s8_group == 0);
   const Index part_rows =
@@ -155,7 +154,7 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
 void PackedS8::pack_reals(Index first, Index count, Index k0, std::span<const float> scales,
                           float* panel) const {
   const Index cols = kernels_->s8_cols;
-  std::array<float, kMaxCols> same;
+  std::array<float, kMaxS8Cols> same;
   if (scales.size() == 1) same.fill(scales[0]);
   for (Index j = first; j < first + count;) {
     const Index column = j % cols;

@@ -5,25 +5,25 @@
 #include <octet/core/kernels/reals_loops.h>
 #include <octet/core/kernels/softmax_loops.h>
 
-// The loops of Passes, for the source of each code path to include: plain enough for the compiler
-// to make vectors of. Everything here is static or always inlined, and nothing of the standard
-// library is called: a function compiled for one processor must not be the copy that the linker
-// keeps for all.
+// The loops of Passes, for the source of each code path to include, simple enough for compilers to
+// vectorise. Everything here has internal linkage or is always inlined, and nothing of the standard
+// library is called, so the linker can never pick a copy that was compiled for another processor.
+// See docs/performance.md, "Passes".
 
 namespace octet::passes {
 
 static void bytes_to_unit(const std::uint8_t* __restrict in, std::size_t size,
                           float* __restrict out) {
-  // The quotient that other frameworks feed a model. For all 256 values a product in double rounds
-  // to the same float as a division, which takes several times as long.
+  // Other frameworks divide by 255. For all 256 values this product in double rounds to the same
+  // float as the division, and it is faster.
   for (std::size_t i = 0; i < size; ++i) {
     out[i] = static_cast<float>(static_cast<double>(in[i]) * (1.0 / 255.0));
   }
 }
 
-/// Calls run(i) for blocks [i, i + size of a block) that cover [0, size); the last one overlaps the
-/// one before, so that no element is left for a slow loop over single ones. False where size is
-/// less than a block.
+/// Calls run(i) for blocks [i, i + block) that cover [0, size). The last block overlaps the one
+/// before, so that no elements are left for a scalar loop. Returns false if size is less than a
+/// block.
 template <std::size_t block, class Run>
 [[gnu::always_inline]] static inline bool in_blocks(std::size_t size, Run run) {
   if (size < block) return false;
@@ -58,9 +58,9 @@ static void dequantize(const std::int8_t* __restrict in, std::size_t size, float
 }
 
 static void real_sums(const std::int32_t* __restrict sums, std::size_t size,
-                      const float* __restrict worth, float lo, float hi, float* __restrict real) {
+                      const float* __restrict scales, float lo, float hi, float* __restrict real) {
   for (std::size_t j = 0; j < size; ++j) {
-    real[j] = clamped(static_cast<float>(sums[j]) * worth[j], lo, hi);
+    real[j] = clamped(static_cast<float>(sums[j]) * scales[j], lo, hi);
   }
 }
 
@@ -107,8 +107,8 @@ static void mask_columns(const float* __restrict x, std::size_t rows, std::size_
   }
 }
 
-/// In lanes of their own, so that the loop vectorises without reordering a comparison.
-static void min_max(const float* __restrict x, std::size_t size, float* least, float* largest,
+/// Compares in independent lanes, so that the loop vectorises without reordering a comparison.
+static void min_max(const float* __restrict x, std::size_t size, float* min, float* max,
                     bool* finite) {
   constexpr std::size_t kLanes = 32;
   float low[kLanes];
@@ -133,41 +133,41 @@ static void min_max(const float* __restrict x, std::size_t size, float* least, f
     high[j] = x[i] > high[j] ? x[i] : high[j];
     poison[j] += 0.0F * x[i];
   }
-  *least = low[0];
-  *largest = high[0];
+  *min = low[0];
+  *max = high[0];
   *finite = true;
   for (std::size_t j = 0; j < kLanes; ++j) {
-    *least = low[j] < *least ? low[j] : *least;
-    *largest = high[j] > *largest ? high[j] : *largest;
+    *min = low[j] < *min ? low[j] : *min;
+    *max = high[j] > *max ? high[j] : *max;
     *finite = *finite && poison[j] == 0.0F;
   }
-  // Which zero was found depends on the order: none is left below 0.
-  *least += 0.0F;
-  *largest += 0.0F;
+  // Makes -0 into 0: which of the two was found depends on the order.
+  *min += 0.0F;
+  *max += 0.0F;
 }
 
-static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t* least,
-                          std::uint8_t* largest) {
+static void min_max_bytes(const std::uint8_t* x, std::size_t size, std::uint8_t* min,
+                          std::uint8_t* max) {
   std::uint8_t low = x[0];
   std::uint8_t high = x[0];
   for (std::size_t i = 0; i < size; ++i) {
     low = x[i] < low ? x[i] : low;
     high = x[i] > high ? x[i] : high;
   }
-  *least = low;
-  *largest = high;
+  *min = low;
+  *max = high;
 }
 
-/// x, or 0 where it is nearer to 0 than `least`. By bits: of selections of floats the compiler
-/// makes branches that it threads through one another.
+/// Returns x, or 0 if |x| < least. Masks the bits, because compilers turn a selection of floats
+/// into branches.
 [[gnu::always_inline]] static inline float zero_below(float x, float least) {
   const std::uint32_t kept = __builtin_fabsf(x) < least ? 0U : ~0U;
   return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, x) & kept);
 }
 
-// Subnormal numbers cost the processor a hundred cycles each, and Adam is full of them: the means
-// of weights whose gradients stay away decay to the smallest one and, rounded up, never leave it;
-// squares of small gradients are some. They become 0, and nothing is computed of them.
+/// Flushes subnormal results to 0, because they are slow: the running means of weights without
+/// gradients would decay to the smallest subnormal number and, rounded up, stay there; squares of
+/// small gradients are subnormal too. See docs/performance.md, "Adam".
 template <bool decays>
 static void adam_of(float* __restrict w, float* __restrict m, float* __restrict v,
                     const float* __restrict g, std::size_t size, const AdamStep& step) {
@@ -186,13 +186,13 @@ static void adam_of(float* __restrict w, float* __restrict m, float* __restrict 
   }
 }
 
-/// Where there is no decay, 0 * w is not added: that changes no bit of finite numbers.
+/// Without weight decay, 0 * w is not added, which changes no bit of finite numbers.
 static bool decays(const AdamStep& step) { return step.coupled != 0.0F || step.shrink != 0.0F; }
 
 static void adam(float* w, float* m, float* v, const float* g, std::size_t size,
-                 const AdamStep& step, MinMax* limits) {
+                 const AdamStep& step, MinMax* range) {
   decays(step) ? adam_of<true>(w, m, v, g, size, step) : adam_of<false>(w, m, v, g, size, step);
-  if (limits != nullptr) min_max(w, size, &limits->min, &limits->max, &limits->finite);
+  if (range != nullptr) min_max(w, size, &range->min, &range->max, &range->finite);
 }
 
 inline constexpr int kSquare = 4;
@@ -250,8 +250,9 @@ static void pack_floats(const FloatBlock& block, float* __restrict panel) {
   }
 }
 
-// Whole strides are packed: beyond the rows of the tile stands the next part of the operand, which
-// fills what no tile reads. Only behind the last k may nothing stand.
+// The two functions below copy f32_packed_rows elements per k, more than the `rows` that the tile
+// reads: the rest are elements of the same row of the operand or of the next one. The last k copies
+// `rows` elements alone, because the operand may end there.
 
 template <int Stride>
 static void pack_rows(const float* a, Index stride, Index depth, int rows, float* out) {
@@ -280,35 +281,35 @@ static void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int 
   }
 }
 
-/// All of them, for a path with these columns of a float panel, packed rows of a float tile, and
-/// columns and groups of an int8 panel.
-template <int FloatColumns, int FloatRows, int Columns, int Group, class Code>
+/// Returns the passes of a code path with these columns of a float panel, packed rows of a float
+/// tile, and columns, groups and codes of an int8 panel.
+template <int FloatColumns, int PackedRows, int Columns, int Group, class Code>
 static constexpr Passes all() {
-  return {bytes_to_unit,
-          shift_codes,
-          widen_codes,
-          quantize<RoundMode::half_to_even>,
-          quantize<RoundMode::half_away>,
-          dequantize,
-          requantize,
-          requantize_each,
-          requantize_fixed<false>,
-          requantize_fixed<true>,
-          softmax_codes,
-          add_bias,
-          real_sums,
-          window_gradient,
-          window_gradient_sums,
-          mask_columns,
-          add_to_totals,
-          min_max,
-          min_max_bytes,
-          adam,
-          pack_floats<FloatColumns>,
-          pack_rows<FloatRows>,
-          pack_code_rows<FloatRows>,
-          pack_kernel<Columns, Group, Code>,
-          pack_reals<FloatColumns, Columns, Group, Code>};
+  return {.bytes_to_unit = bytes_to_unit,
+          .shift_codes = shift_codes,
+          .widen_codes = widen_codes,
+          .quantize_even = quantize<RoundMode::half_to_even>,
+          .quantize_away = quantize<RoundMode::half_away>,
+          .dequantize = dequantize,
+          .requantize = requantize,
+          .requantize_each = requantize_each,
+          .requantize_single = requantize_fixed<false>,
+          .requantize_double = requantize_fixed<true>,
+          .softmax_codes = softmax_codes,
+          .add_bias = add_bias,
+          .real_sums = real_sums,
+          .window_gradient = window_gradient,
+          .window_gradient_sums = window_gradient_sums,
+          .mask_columns = mask_columns,
+          .add_to_totals = add_to_totals,
+          .min_max = min_max,
+          .min_max_bytes = min_max_bytes,
+          .adam = adam,
+          .pack_floats = pack_floats<FloatColumns>,
+          .pack_rows = pack_rows<PackedRows>,
+          .pack_code_rows = pack_code_rows<PackedRows>,
+          .pack_kernel = pack_kernel<Columns, Group, Code>,
+          .pack_reals = pack_reals<FloatColumns, Columns, Group, Code>};
 }
 
 }  // namespace octet::passes

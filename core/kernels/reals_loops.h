@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-// The loop that makes a float panel of packed codes. As plain as those of passes_loops.h.
+// The loop that dequantizes packed codes to a float panel, as simple as those of passes_loops.h.
 
 namespace octet::passes {
 
-/// `valid` codes of one column of a panel, from row k0 on, as lay_out has laid them.
+/// Gathers `valid` codes of one column of a panel, from row k0 on, from the layout of store_codes.
 template <int Columns, int Group, class Code>
 [[gnu::always_inline]] static inline void gather_codes(const PanelPart& part, int column, int valid,
                                                        Code* __restrict out) {
@@ -27,8 +27,7 @@ template <int Columns, int Group, class Code>
 
 template <int FloatColumns, int Columns, int Group, class Code>
 static void pack_reals(const PanelPart& part, float* __restrict panel) {
-  // All columns before any becomes floats: what is read at once after it was written in parts
-  // waits for that.
+  // Gathers every column before converting any: a wide load right after narrow stores stalls.
   Code codes[Columns * FloatColumns];
   for (int r = 0; r < part.rows; ++r) {
     Code* row = codes + r * FloatColumns;

@@ -2,11 +2,12 @@
 
 #include <octet/core/kernels/code_loops.h>
 
-// The softmax of codes, as plain as the loops of passes_loops.h.
+// The softmax of codes, as simple as the loops of passes_loops.h.
 
 namespace octet::passes {
 
-/// The exponentials of a row's codes, `kept` of them in `out`, and 1 / their sum in steps of 1/256.
+/// Returns 256 / the sum of the exponentials of a row's codes, and writes the first `kept`
+/// exponentials to `out` and the largest code to `largest`.
 [[gnu::always_inline]] static inline float row_exps(const std::int8_t* __restrict in,
                                                     std::size_t row, const float* __restrict exps,
                                                     std::size_t kept, float* __restrict out,
@@ -33,7 +34,7 @@ namespace octet::passes {
   }
 }
 
-/// Sums are made row by row, in order; all else for many rows at a time.
+/// Sums row by row, in order, and does everything else for many rows at a time.
 static void softmax_codes(const std::int8_t* in, std::size_t rows, std::size_t row,
                           const float* exps, std::int8_t* out) {
   constexpr std::size_t kBlock = 512;

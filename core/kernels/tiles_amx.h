@@ -5,20 +5,22 @@
 
 #include <cstdint>
 
-// Int8 products by AMX tiles, for the source of the AVX-512 VNNI path to include: panels and
-// prepared rows are laid out alike for both. A tile is 16 rows of 64 bytes; one instruction adds
-// the products of 16 rows of x with 16 columns over 64 codes of k.
+// Tile functions of int8 products with AMX, for the source of the AVX-512 VNNI path to include:
+// panels and prepared rows have the same layout for both. An AMX tile is 16 rows of 64 bytes; one
+// instruction adds the products of 16 rows of x and 16 columns over 64 codes of k. See
+// docs/performance.md, "Int8 products".
 
 namespace octet::amx {
 
 inline constexpr int kRows = 32;
 inline constexpr int kDepthStep = 64;
 inline constexpr int kTileRows = 16;
-inline constexpr int kSoonLines = 8;
-/// A row of a panel of 32 columns: 4 codes of each.
+inline constexpr int kPrefetchLines = 8;
+/// Bytes in a row of a panel: 4 codes of each of 32 columns.
 inline constexpr Index kPanelRow = 128;
 
-/// How many rows and bytes a row each tile has. 0 to 3: sums, 4 and 5: x, 6 and 7: weights.
+/// The tile configuration: rows and bytes per row of each tile. Tiles 0 to 3 hold sums, 4 and 5 x,
+/// 6 and 7 weights.
 struct alignas(64) Shape {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -36,12 +38,12 @@ static inline void set_shape(int rows) {
   shape.rows[2] = shape.rows[3] = shape.rows[5] = lower;
   shape.rows[6] = shape.rows[7] = kTileRows;
   if (lower == 0) shape.row_bytes[2] = shape.row_bytes[3] = shape.row_bytes[5] = 0;
-  // The intrinsic names 8 of the bytes that it reads.
+  // The intrinsic tells the compiler of 8 of the bytes that it reads only.
   asm volatile("" : : "r"(&shape) : "memory");
   _tile_loadconfig(&shape);
 }
 
-/// 16 rows, or 32 of which `two` says, and 16 or 32 columns.
+/// Multiplies up to 16 rows, or with `two` 17 to 32, by 16 columns, or with `wide` 32.
 template <bool two, bool wide>
 [[gnu::always_inline]] static inline void multiply(const S8Tile& tile) {
   const std::uint8_t* x = tile.x;
@@ -49,9 +51,9 @@ template <bool two, bool wide>
   std::int32_t* sums = tile.sums;
   std::int32_t* sums_lower = sums + kTileRows * tile.sums_stride;
   const Index sums_bytes = tile.sums_stride * static_cast<Index>(sizeof(std::int32_t));
-  const std::byte* soon = tile.soon;
-  const Index line_step = tile.soon_step / kSoonLines;
-  // Rows 0 bytes apart: all sums start alike.
+  const std::byte* prefetch = tile.prefetch;
+  const Index line_step = tile.prefetch_step / kPrefetchLines;
+  // A stride of 0: all rows have the same initial sums.
   _tile_loadd(0, tile.start, 0);
   if constexpr (wide) _tile_loadd(1, tile.start + kTileRows, 0);
   if constexpr (two) _tile_loadd(2, tile.start, 0);
@@ -62,7 +64,9 @@ template <bool two, bool wide>
     _tile_loadd(6, weights, kPanelRow);
     _tile_dpbssd(0, 4, 6);
 #pragma GCC unroll 8
-    for (int i = 0; i < kSoonLines; ++i, soon += line_step) _mm_prefetch(soon, _MM_HINT_T1);
+    for (int i = 0; i < kPrefetchLines; ++i, prefetch += line_step) {
+      _mm_prefetch(prefetch, _MM_HINT_T1);
+    }
     if constexpr (wide) {
       _tile_loadd(7, weights + kPanelRow / 2, kPanelRow);
       _tile_dpbssd(1, 4, 7);
@@ -81,7 +85,8 @@ template <bool two, bool wide>
 
 static void begin() { set_shape(kRows); }
 
-/// The state of other users of the tiles is theirs to set, and a thread switch costs less without.
+/// Releases the tiles, which makes context switches cheaper. Other users of AMX configure their
+/// own.
 static void end() { _tile_release(); }
 
 template <bool wide>
@@ -98,7 +103,8 @@ template <bool wide>
 
 static void whole(const S8Tile& tile) { multiply_rows<true>(tile); }
 
-/// Instructions store 16 columns or none.
+/// Computes 16 or 32 columns in a buffer, because an AMX store cannot be masked, and stores those
+/// that exist.
 static void part(const S8Tile& tile) {
   alignas(64) std::int32_t all[kRows * 2 * kTileRows];
   const bool wide = tile.cols > kTileRows;

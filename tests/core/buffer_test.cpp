@@ -23,12 +23,12 @@ TEST(Buffer, IsAlignedAndLargeEnough) {
   }
 }
 
-TEST(Buffer, IsNobodyElsesWhileItLives) {
+TEST(Buffer, LiveBlocksDoNotOverlap) {
   std::vector<std::shared_ptr<float[]>> alive;
   for (int i = 0; i < 50; ++i) {
     alive.push_back(allocate_array<float>(33));
     std::fill_n(alive.back().get(), 33, static_cast<float>(i));
-    // One given back in between comes again at most once.
+    // A block that was freed in between is returned at most once.
     allocate_array<float>(33);
   }
   for (int i = 0; i < 50; ++i) {
@@ -37,7 +37,7 @@ TEST(Buffer, IsNobodyElsesWhileItLives) {
   }
 }
 
-TEST(Buffer, BlocksOfAllSizesLieApart) {
+TEST(Buffer, BlocksOfAllSizesDoNotOverlap) {
   struct Block {
     std::shared_ptr<std::uint8_t[]> memory;
     std::size_t size;
@@ -50,9 +50,9 @@ TEST(Buffer, BlocksOfAllSizesLieApart) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().memory.get()) % 64, 0U);
     std::fill_n(blocks.back().memory.get(), size, mark);
   };
-  // Several to a slab, some that do not fit what is left of it, some too large for any.
+  // Several in a slab, some that do not fit the rest of it, some too large for any slab.
   for (std::size_t i = 0; i < 60; ++i) take(i * i * 997 % (3U << 20) + i % 2);
-  // Places are taken up again while neighbours live.
+  // Memory is reused while its neighbours live.
   for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i] = {};
   for (std::size_t i = 0; i < 60; ++i) take(i * i * 997 % (3U << 20) + i % 3);
   for (const Block& block : blocks) {
@@ -61,7 +61,7 @@ TEST(Buffer, BlocksOfAllSizesLieApart) {
   }
 }
 
-TEST(Buffer, RefusesMoreThanThereIs) {
+TEST(Buffer, RefusesImpossibleSizes) {
   EXPECT_THROW(allocate_array<float>(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
   EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), std::bad_alloc);
 }
@@ -74,23 +74,53 @@ TEST(Buffer, HugePagesChangeNoContents) {
   EXPECT_EQ(std::ranges::count(memory, 7), static_cast<long>(memory.size()));
 }
 
-TEST(Buffer, AThreadsOwnIsOneForEachPurpose) {
-  struct One;
-  struct Other;
-  float* one = thread_floats<One>(100);
-  float* other = thread_floats<Other>(100);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % 64, 0U);
-  EXPECT_NE(one, other);
-  EXPECT_EQ(thread_floats<One>(50), one);
-  float* elsewhere = nullptr;
-  std::thread([&] { elsewhere = thread_floats<One>(100); }).join();
-  EXPECT_NE(elsewhere, one);
-  float* larger = thread_floats<One>(1000);
-  std::fill_n(larger, 1000, 1.0F);
-  EXPECT_EQ(thread_floats<One>(1000)[999], 1.0F);
+struct One;
+struct Other;
+
+/// The address of a scratch buffer of this thread.
+template <class Purpose>
+float* scratch_address(std::size_t count) {
+  return ScratchBuffer<float, Purpose>(count).data();
 }
 
-TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
+TEST(ScratchBuffer, IsReusedByTheSameThreadForTheSamePurpose) {
+  float* one = scratch_address<One>(100);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % 64, 0U);
+  EXPECT_NE(scratch_address<Other>(100), one);
+  EXPECT_EQ(scratch_address<One>(50), one);
+  EXPECT_EQ(scratch_address<One>(0), one);
+  float* elsewhere = nullptr;
+  std::thread([&] {
+    const ScratchBuffer<float, One> kept(100);
+    elsewhere = kept.data();
+  }).join();
+  EXPECT_NE(elsewhere, one);
+}
+
+TEST(ScratchBuffer, GrowsAndKeepsTheLargerBlock) {
+  float* larger = nullptr;
+  {
+    const ScratchBuffer<float, One> buffer(1000);
+    larger = buffer.data();
+    std::fill_n(larger, 1000, 1.0F);
+  }
+  const ScratchBuffer<float, One> again(1000);
+  EXPECT_EQ(again.data(), larger);
+  EXPECT_EQ(again.data()[999], 1.0F);
+}
+
+TEST(ScratchBuffer, NestedBuffersDoNotShareMemory) {
+  const ScratchBuffer<float, One> outer(10);
+  std::fill_n(outer.data(), 10, 1.0F);
+  {
+    const ScratchBuffer<float, One> inner(2000);
+    EXPECT_NE(inner.data(), outer.data());
+    std::fill_n(inner.data(), 2000, 2.0F);
+  }
+  EXPECT_EQ(std::count(outer.data(), outer.data() + 10, 1.0F), 10);
+}
+
+TEST(Buffer, IsAllocatedAndFreedByAnyThread) {
   constexpr int kThreads = 4;
   std::latch all_here(kThreads);
   std::atomic<int> wrong = 0;
@@ -108,7 +138,7 @@ TEST(Buffer, IsTakenAndGivenBackByAnyThread) {
   for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, static_cast<float>(t + 1));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
-  // Made here, given back there.
+  // Allocated by one thread, freed by another.
   auto memory = allocate_array<float>(40);
   std::thread([kept = std::move(memory)]() mutable { kept.reset(); }).join();
 }

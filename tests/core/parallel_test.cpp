@@ -35,7 +35,7 @@ Chunks chunks_of(std::size_t count, std::size_t grain) {
   return chunks;
 }
 
-TEST_F(ParallelTest, ChunksAreThoseOfTheGrain) {
+TEST_F(ParallelTest, ChunksDependOnTheGrainAlone) {
   for (const int threads : {1, 2, 4}) {
     set_num_threads(threads);
     EXPECT_EQ(chunks_of(10, 4), (Chunks{{0, 4}, {4, 8}, {8, 10}}));
@@ -46,7 +46,7 @@ TEST_F(ParallelTest, ChunksAreThoseOfTheGrain) {
   }
 }
 
-TEST_F(ParallelTest, AShareIsOneChunkForEachThread) {
+TEST_F(ParallelTest, AShareIsOneChunkPerThread) {
   set_num_threads(3);
   EXPECT_EQ(thread_share(9, 1), 3U);
   EXPECT_EQ(thread_share(10, 1), 4U);
@@ -56,14 +56,14 @@ TEST_F(ParallelTest, AShareIsOneChunkForEachThread) {
   parallel_region([] {
     EXPECT_EQ(thread_share(10, 6), 4U);
     EXPECT_EQ(thread_share(10, 10), 5U);
-    // Inside a loop there is nobody to wake.
+    // Inside a loop there are no threads to wake.
     parallel_for(2, 1, [](std::size_t, std::size_t) { EXPECT_EQ(thread_share(10, 6), 6U); });
   });
   set_num_threads(1);
   EXPECT_EQ(thread_share(10, 1), 10U);
 }
 
-TEST_F(ParallelTest, TasksAreEachRunOnce) {
+TEST_F(ParallelTest, RunsEachTaskOnce) {
   for (const int threads : {1, 2, 4}) {
     set_num_threads(threads);
     for (const std::size_t count : {0U, 1U, 37U}) {
@@ -79,7 +79,7 @@ TEST_F(ParallelTest, TasksAreEachRunOnce) {
   }
 }
 
-/// The threads that run `count` tasks, each of which waits until `count` of them have begun.
+/// Returns the threads that run `count` tasks, each of which waits until all have begun.
 std::size_t threads_at_once(std::size_t count) {
   std::set<std::thread::id> seen;
   std::mutex mutex;
@@ -93,7 +93,7 @@ std::size_t threads_at_once(std::size_t count) {
   return seen.size();
 }
 
-TEST_F(ParallelTest, UsesTheThreadsItWasGiven) {
+TEST_F(ParallelTest, UsesTheGivenNumberOfThreads) {
   set_num_threads(3);
   EXPECT_EQ(threads_at_once(3), 3U);
   parallel_region([] {
@@ -101,7 +101,7 @@ TEST_F(ParallelTest, UsesTheThreadsItWasGiven) {
   });
 }
 
-TEST_F(ParallelTest, OneThreadGoesInTheOrderAskedFor) {
+TEST_F(ParallelTest, OneThreadFollowsTheGivenOrder) {
   set_num_threads(1);
   std::vector<std::size_t> order;
   parallel_tasks(3, [&](std::size_t i) { order.push_back(i); });
@@ -110,7 +110,7 @@ TEST_F(ParallelTest, OneThreadGoesInTheOrderAskedFor) {
   EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2, 2, 1, 0}));
 }
 
-TEST_F(ParallelTest, ARegionServesManyLoops) {
+TEST_F(ParallelTest, ARegionRunsManyLoops) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     std::vector<std::atomic<int>> runs(23);
@@ -133,7 +133,7 @@ TEST_F(ParallelTest, ARegionServesManyLoops) {
   }
 }
 
-TEST_F(ParallelTest, ARegionGivesExceptionsToItsCaller) {
+TEST_F(ParallelTest, ARegionPassesExceptionsToItsCaller) {
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
     const auto fail = [](std::size_t i) {

@@ -16,7 +16,7 @@ std::vector<std::string> names(const Profile& profile) {
   return result;
 }
 
-TEST(Profile, AddsUpByNameInTheOrderOfFirstAppearance) {
+TEST(Profile, SumsByNameInOrderOfFirstAppearance) {
   Profile profile;
   profile.add("b", 1.0);
   profile.add("a", 2.0);
@@ -31,12 +31,12 @@ TEST(Profile, AddsUpByNameInTheOrderOfFirstAppearance) {
               HasSubstr("(the rest)                              250000.0   12.5 %"));
 }
 
-TEST(Profile, OfNothingExplainsNothing) {
+TEST(Profile, WithoutPhasesExplainsNothing) {
   EXPECT_EQ(Profile().explained(), 0.0);
   EXPECT_THAT(Profile().table(), HasSubstr("step"));
 }
 
-TEST(ProfileScope, ReportsToTheProfileOfItsThreadAlone) {
+TEST(ProfileScope, ReportsOnlyToTheProfileOfItsThread) {
   Profile profile;
   { const ProfileScope unheard("before"); }
   {

@@ -11,7 +11,7 @@ set(OCTET_CORE_TESTS
   core/kernels/gemm_s8_test.cpp
   core/kernels/min_max_test.cpp
   core/kernels/passes_test.cpp
-  core/kernels/soon_lines_test.cpp
+  core/kernels/prefetch_test.cpp
   core/kernels/training_passes_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp

@@ -18,11 +18,11 @@ struct Case {
   Transpose a = Transpose::no;
   Transpose b = Transpose::no;
   bool accumulate = false;
-  /// How many elements lie between the end of a row and the next one.
+  /// Elements between the end of a row and the start of the next one.
   Index gap = 0;
 };
 
-/// The operands of one product, and c before it. Gaps hold NaN, so that reading one is seen.
+/// The operands of one product, and c before it. Gaps hold NaN, so that reading one shows.
 struct Operands {
   explicit Operands(const Case& c) : shape(c) {
     a = matrix(c.a == Transpose::no ? c.m : c.k, c.a == Transpose::no ? c.k : c.m, 1, a_stride);
@@ -132,7 +132,7 @@ TEST_P(GemmF32, ChainsOverDepthBlocks) {
 
 TEST_P(GemmF32, CutsLargeProductsIntoBlocks) {
   const Forced forced(GetParam());
-  // Blocks have 256 columns and 512 rows; with more than 288 of k sums wait beside c.
+  // Blocks have 256 columns and 512 rows; for k > 288 there are partial sums.
   for (const Index k : {5, 300}) {
     expect_naive({3, 256, k});
     expect_naive({9, 523, k, Transpose::no, Transpose::yes, true, 3});
@@ -142,7 +142,7 @@ TEST_P(GemmF32, CutsLargeProductsIntoBlocks) {
 }
 
 TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
-  // Large enough to be worth threads, with few panels and with many.
+  // Large enough for several threads, with few panels and with many.
   for (const Case c : {Case{130, 33, 80}, Case{7, 500, 90, Transpose::yes}, Case{9, 530, 300},
                        Case{300, 10, 120, Transpose::no, Transpose::yes, true, 2}}) {
     const Operands operands(c);
@@ -154,8 +154,8 @@ TEST_P(GemmF32, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-/// Rows that are a multiple of 4 KiB long, or a little more or less, are moved apart first.
-TEST_P(GemmF32, TakesRowsThatMeetInTheCache) {
+/// A first operand whose row stride is close to a multiple of 4 KiB is copied with padding.
+TEST_P(GemmF32, CopiesRowsThatAliasInTheCache) {
   for (const int threads : {1, 3}) {
     const Forced forced(GetParam(), threads);
     for (const Case c :
@@ -167,7 +167,7 @@ TEST_P(GemmF32, TakesRowsThatMeetInTheCache) {
   }
 }
 
-TEST_P(GemmF32, TellsOfEachBlockOnceWhenItIsComplete) {
+TEST_P(GemmF32, ReportsEachCompletedBlockOnce) {
   for (const int threads : {1, 3}) {
     const Forced forced(GetParam(), threads);
     for (const Case c : {Case{1, 1, 1}, Case{600, 70, 30}, Case{20, 700, 300}, Case{2, 3, 0}}) {
@@ -190,7 +190,7 @@ TEST_P(GemmF32, TellsOfEachBlockOnceWhenItIsComplete) {
   }
 }
 
-TEST_P(GemmF32, WithoutDepthIsZeroOrLeavesWhatItAddsTo) {
+TEST_P(GemmF32, WithoutDepthIsZeroOrLeavesC) {
   const Forced forced(GetParam());
   std::vector<float> c = {1, 2, 3, 4, 5, 6, 7, 8};
   gemm_f32(2, 3, 0, {nullptr, 0}, {nullptr, 0}, c.data(), 4, true);
@@ -205,7 +205,7 @@ TEST_P(GemmF32, WithoutRowsOrColumnsTouchesNothing) {
   gemm_f32(3, 0, 2, {nullptr, 2}, {nullptr, 0}, nullptr, 0);
 }
 
-/// A block of rows of a' at a time, as an optimizer asks for them.
+/// Multiplies a block of rows of a' at a time, as the optimizer does.
 std::vector<float> in_blocks(const Operands& o, Index block) {
   const Case& c = o.shape;
   std::vector<float> result = o.result;
@@ -243,7 +243,7 @@ TEST_P(GemmF32, WideOperandsArePackedByAnyNumberOfThreads) {
   }
 }
 
-TEST_P(GemmF32, WhatIsFetchedMeanwhileChangesNothing) {
+TEST_P(GemmF32, PrefetchingChangesNothing) {
   const Forced forced(GetParam());
   const std::vector<float> memory(5000, 1.0F);
   const std::span<const float> all(memory);
@@ -265,7 +265,7 @@ TEST_P(GemmF32, PackedOperandWithoutDepthGivesZeros) {
   EXPECT_EQ(c, std::vector<float>(4, 0.0F));
 }
 
-TEST_P(GemmF32, OperandOfCodesIsTheirReals) {
+TEST_P(GemmF32, OperandOfCodesEqualsItsRealValues) {
   const Forced forced(GetParam());
   for (const auto& [m, n, k] : {std::array<Index, 3>{1, 1, 1}, {15, 33, 7}, {57, 10, 300}}) {
     std::vector<std::int8_t> codes(static_cast<std::size_t>(m * k));
@@ -283,8 +283,8 @@ TEST_P(GemmF32, OperandOfCodesIsTheirReals) {
   }
 }
 
-TEST_P(GemmF32, ReadsThePackedCodesOfAKernelAsTheirReals) {
-  // Inputs and units off every block and panel, and more of either than one of them holds.
+TEST_P(GemmF32, PackedCodesOfAKernelEqualTheirRealValues) {
+  // Inputs and units that are no multiple of any block or panel, and more than one of each.
   for (const auto& [m, inputs, units] :
        {std::array<Index, 3>{1, 1, 1}, {3, 33, 7}, {15, 300, 37}, {2, 64, 600}, {13, 5, 130}}) {
     for (const bool per_unit : {false, true}) {
@@ -317,7 +317,7 @@ TEST_P(GemmF32, OfAKernelWithoutUnitsIsZero) {
   EXPECT_EQ(c, std::vector<float>(4, 0.0F));
 }
 
-TEST_P(GemmF32, LetsNanAndInfinityThrough) {
+TEST_P(GemmF32, PropagatesNanAndInfinity) {
   const Forced forced(GetParam());
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> a = {inf, 1.0F, 0.0F, 2.0F};

@@ -27,7 +27,7 @@ std::vector<std::int8_t> random_codes(Index count, std::uint64_t seed) {
   return codes;
 }
 
-/// x [m, k] with rows `x_stride` apart and w [n, k], and their product.
+/// x [m, k] with row stride `x_stride`, w [n, k], and their product.
 struct Product {
   Product(Index rows, Index columns, Index depth, Index gap = 0)
       : m(rows),
@@ -53,7 +53,7 @@ struct Product {
   }
 
   std::vector<std::int32_t> computed() const {
-    // What no kernel writes stays visible.
+    // A mark that shows where no kernel has written.
     std::vector<std::int32_t> acc(static_cast<std::size_t>(m * n), -123456789);
     gemm_s8(m, x.data(), x_stride, PackedS8(w.data(), n, k), acc.data());
     return acc;
@@ -87,7 +87,7 @@ TEST_P(GemmS8, HonoursTheStrideOfItsRows) {
 }
 
 #if defined(__linux__)
-/// Bytes whose end is the end of what this process may read.
+/// Bytes that end where the readable memory of this process ends.
 class UpToTheEdge {
  public:
   explicit UpToTheEdge(const std::vector<std::int8_t>& bytes) : size_(bytes.size()) {
@@ -111,9 +111,9 @@ class UpToTheEdge {
   std::int8_t* memory_ = nullptr;
 };
 
-TEST_P(GemmS8, ReadsNothingBehindItsLastRow) {
+TEST_P(GemmS8, ReadsNothingBeyondItsLastRow) {
   const Forced forced(GetParam());
-  // Tiles may read on from one row into the next, but not from the last.
+  // Tiles may read beyond a row into the next one, but not beyond the last.
   for (const Index k : {1, 17, 65, 130}) {
     for (const Index m : {1, 5, 32, 64, 70}) {
       const Product product(m, 33, k);
@@ -126,11 +126,11 @@ TEST_P(GemmS8, ReadsNothingBehindItsLastRow) {
 }
 #endif
 
-TEST_P(GemmS8, WhatItFetchesMeanwhileChangesNothing) {
+TEST_P(GemmS8, PrefetchingChangesNothing) {
   const Product product(77, 41, 150);
   const std::vector<std::int32_t> expected = product.naive();
   for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{100'000}}) {
-    const std::vector<std::byte> soon(size);
+    const std::vector<std::byte> prefetch(size);
     for (const int threads : {1, 2}) {
       const Forced forced(GetParam(), threads);
       std::vector<std::int32_t> taken(expected.size());
@@ -140,7 +140,7 @@ TEST_P(GemmS8, WhatItFetchesMeanwhileChangesNothing) {
           [&](Index begin, Index end, const std::int32_t* sums) {
             std::copy_n(sums, (end - begin) * product.n, taken.begin() + begin * product.n);
           },
-          soon);
+          prefetch);
       EXPECT_EQ(taken, expected) << size;
     }
   }
@@ -166,7 +166,7 @@ TEST_P(GemmS8, IsExactAtTheEndsOfTheCodes) {
   }
 }
 
-TEST_P(GemmS8, IsExactAtItsGreatestDepth) {
+TEST_P(GemmS8, IsExactAtTheLargestDepth) {
   const Forced forced(GetParam());
   constexpr Index kDepth = 131071;
   for (const auto& [x, w] : {std::pair{-128, -128}, {127, 127}, {-128, 127}, {127, -128}}) {
@@ -183,7 +183,7 @@ TEST_P(GemmS8, RefusesADepthThatCouldOverflow) {
   EXPECT_THROW(PackedS8(row.data(), 1, 131072), InvalidArgument);
 }
 
-TEST_P(GemmS8, KeepsTheSumsOfTheRows) {
+TEST_P(GemmS8, StoresTheSumsOfRows) {
   const Forced forced(GetParam());
   const std::vector<std::int8_t> w = {1, -2, 3, -128, -128, 127};
   const PackedS8 packed(w.data(), 2, 3);
@@ -207,7 +207,7 @@ TEST_P(GemmS8, KeepsItsOwnCodePathWhenAnotherIsChosenLater) {
   EXPECT_EQ(acc, product.naive());
 }
 
-TEST_P(GemmS8, SumsStartFromWhatIsGivenModulo32Bits) {
+TEST_P(GemmS8, AddsStartModulo32Bits) {
   const Forced forced(GetParam());
   for (const Index n : {1, 33, 64}) {
     const Product product(9, n, 35);
@@ -231,7 +231,7 @@ TEST_P(GemmS8, SumsStartFromWhatIsGivenModulo32Bits) {
 /// Large enough for several chunks of rows, and threads.
 Product chunked() { return {101, 66, 170}; }
 
-TEST_P(GemmS8, TellsOfEachRowOnceWhenItIsComplete) {
+TEST_P(GemmS8, ReportsEachCompletedRowOnce) {
   const Product product = chunked();
   const std::vector<std::int32_t> expected = product.naive();
   const auto n = static_cast<std::size_t>(product.n);
@@ -254,8 +254,8 @@ TEST_P(GemmS8, TellsOfEachRowOnceWhenItIsComplete) {
   }
 }
 
-TEST_P(GemmS8, HandsSumsOverWithoutKeepingThem) {
-  // Weights beyond the cache too, whose rows go through in larger chunks.
+TEST_P(GemmS8, PassesSumsToAnEpilogue) {
+  // Weights that exceed the cache too, which have larger chunks of rows.
   for (const Product& product : {chunked(), Product(53, 33, 2), Product(130, 1030, 1024)}) {
     const std::vector<std::int32_t> expected = product.naive();
     const auto n = static_cast<std::size_t>(product.n);
@@ -266,7 +266,7 @@ TEST_P(GemmS8, HandsSumsOverWithoutKeepingThem) {
               PackedS8(product.w.data(), product.n, product.k), {},
               [&](Index begin, Index end, std::int32_t* sums) {
                 const std::size_t at = static_cast<std::size_t>(begin) * n;
-                // Made negative in their place: they are the callee's to change.
+                // Negated in place: the callee may change them.
                 for (std::size_t i = 0; i < static_cast<std::size_t>(end - begin) * n; ++i) {
                   sums[i] = -sums[i];
                   taken[at + i] -= sums[i];
@@ -277,7 +277,7 @@ TEST_P(GemmS8, HandsSumsOverWithoutKeepingThem) {
   }
 }
 
-TEST_P(GemmS8, MakesProductsInsideAProduct) {
+TEST_P(GemmS8, AllowsProductsInsideRowsDone) {
   const Product product = chunked();
   const Product inner(3, 200, 50);
   const std::vector<std::int32_t> start(static_cast<std::size_t>(product.n), 11);

@@ -8,7 +8,7 @@
 
 namespace octet::testing {
 
-/// While alive, kernels() is `table` and loops run on `threads` threads.
+/// While it lives, kernels() is `table` and loops run on `threads` threads.
 class Forced {
  public:
   explicit Forced(const KernelTable* table, int threads = 1) : threads_before_(num_threads()) {
@@ -26,7 +26,7 @@ class Forced {
   int threads_before_;
 };
 
-/// Tests that run once for each code path of this processor.
+/// Tests that run once per code path of this processor.
 class KernelTest : public ::testing::TestWithParam<const KernelTable*> {};
 
 inline std::string isa_name(const ::testing::TestParamInfo<const KernelTable*>& info) {

@@ -15,7 +15,7 @@ std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-TEST(MinMax, FindsTheEndsWhereverTheyAre) {
+TEST(MinMax, FindsTheExtremesAtAnyPosition) {
   for (const std::size_t size : {1U, 2U, 31U, 32U, 33U, 64U, 65U, 1000U}) {
     for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
       std::vector<float> values = random_values(size, size);
@@ -30,7 +30,7 @@ TEST(MinMax, FindsTheEndsWhereverTheyAre) {
   }
 }
 
-TEST(MinMax, OfNothingIsZero) {
+TEST(MinMax, WithoutValuesIsZero) {
   const MinMax range = min_max({});
   EXPECT_EQ(range.min, 0.0F);
   EXPECT_EQ(range.max, 0.0F);
@@ -42,7 +42,7 @@ TEST(MinMax, OneSidedRangesStayOneSided) {
   EXPECT_EQ(min_max(std::vector<float>(40, -3.0F)).max, -3.0F);
 }
 
-TEST(MinMax, NoZeroIsBelowZero) {
+TEST(MinMax, NegativeZeroCountsAsZero) {
   for (const std::size_t size : {1U, 33U, 100'000U}) {
     const MinMax range = min_max(std::vector<float>(size, -0.0F));
     EXPECT_FALSE(std::signbit(range.min)) << size;
@@ -58,7 +58,7 @@ TEST(MinMax, HugeValuesAreFinite) {
   EXPECT_TRUE(range.finite);
 }
 
-TEST(MinMax, SeesNanAndInfinityAtAnyPlace) {
+TEST(MinMax, DetectsNanAndInfinityAtAnyPosition) {
   for (const float bad : {kNan, kInf, -kInf}) {
     for (const std::size_t at : {0U, 5U, 31U, 32U, 63U, 64U, 70U}) {
       std::vector<float> values = random_values(71, 3);
@@ -101,7 +101,7 @@ TEST(MinMaxColumns, EqualsTheColumnsOneByOne) {
   }
 }
 
-TEST(MinMaxColumns, SeesNanAndInfinityInAnyColumn) {
+TEST(MinMaxColumns, DetectsNanAndInfinityInAnyColumn) {
   for (const float bad : {kNan, kInf, -kInf}) {
     for (std::size_t at = 0; at < 12; ++at) {
       std::vector<float> values = random_values(12, 5);

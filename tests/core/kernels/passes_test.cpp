@@ -34,7 +34,7 @@ TEST_P(PassesTest, BytesBecomeExactQuotients) {
   }
 }
 
-TEST_P(PassesTest, QuantizeRoundsClampsAndComesBack) {
+TEST_P(PassesTest, QuantizeRoundsAndClampsAndDequantizeInverts) {
   for (const CodeGrid grid : {CodeGrid{0.25F, -3, -128, 127}, CodeGrid{0.1F, 0, -7, 7}}) {
     for (const std::size_t size : kSizes) {
       const std::vector<float> x = awkward(size, grid.scale);
@@ -54,8 +54,8 @@ TEST_P(PassesTest, QuantizeRoundsClampsAndComesBack) {
   }
 }
 
-/// Numbers of steps that a product with 1 / scale rounds as a division does, but for one in
-/// `ties_every` that is a tie or as close to one as floats get.
+/// Numbers of steps that multiplication by 1 / scale rounds like a division, except that one in
+/// `ties_every` is a tie or as close to one as floats get.
 std::vector<float> near_codes(std::size_t count, float scale, std::size_t ties_every) {
   const Random random(6);
   std::vector<float> x(count);
@@ -70,9 +70,9 @@ std::vector<float> near_codes(std::size_t count, float scale, std::size_t ties_e
   return x;
 }
 
-TEST_P(PassesTest, CodesAreThoseOfTheDivisionWhereAProductTakesItsPlace) {
+TEST_P(PassesTest, ReciprocalsGiveTheCodesOfTheDivision) {
   const Forced forced(GetParam());
-  // Whole blocks without a tie, with one, and scales whose reciprocals are no use or nearly so.
+  // Whole blocks without a tie and with one, and scales with unusable or barely usable reciprocals.
   for (const float scale :
        {0.0123F, 1.0F / 255.0F, 0.999F, 1e-30F, 1.1e-30F, 1e-39F, 1e-45F, 9e29F, 1e30F, 2e35F}) {
     for (const std::size_t ties_every : {std::size_t{100'000}, std::size_t{64}, std::size_t{777}}) {
@@ -98,8 +98,8 @@ TEST_P(PassesTest, CodesAreThoseOfTheDivisionWhereAProductTakesItsPlace) {
   }
 }
 
-TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
-  // The last two as a layer with a ReLU has them: no code is below that of 0.
+TEST_P(PassesTest, RequantizePerTensorAndPerChannel) {
+  // The last two as in a layer with a ReLU: no code is below that of 0.
   for (const CodeGrid grid : {CodeGrid{1.0F, 5, -100, 120}, CodeGrid{1.0F, -128, -128, 127},
                               CodeGrid{1.0F, -3, -3, 90}}) {
     for (const std::size_t size : kSizes) {
@@ -119,7 +119,7 @@ TEST_P(PassesTest, RequantizeByOneFactorAndByOneEach) {
   }
 }
 
-TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
+TEST_P(PassesTest, FixedPointFactorsFollowTheirContracts) {
   const CodeGrid grid{1.0F, -7, -120, 111};
   const Random random(3);
   std::vector<std::int32_t> acc = {0, 1, -1, std::numeric_limits<std::int32_t>::max(),
@@ -128,7 +128,7 @@ TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
     const auto sum = static_cast<std::int32_t>(random.bits(i) & 0xFFFFFFFFU);
     acc.push_back(sum >> (i % 29));
   }
-  // Ties of every shift with it: 2^30 is a half or a whole power of two.
+  // Gives ties for every shift: 2^30 is a half or a whole power of two.
   for (int bit = 0; bit < 31; ++bit) {
     acc.push_back((1 << bit) + (bit > 0 ? 1 << (bit - 1) : 0));
     acc.push_back(-acc.back());
@@ -138,7 +138,7 @@ TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
       const QuantizedMultiplier factor{multiplier, shift};
       std::vector<std::int8_t> once(acc.size());
       std::vector<std::int8_t> twice(acc.size());
-      // Larger shifts are none of the single rounding's.
+      // Single rounding does not allow larger shifts.
       const bool single = shift <= 30;
       if (single) passes().requantize_single(acc.data(), acc.size(), factor, grid, once.data());
       passes().requantize_double(acc.data(), acc.size(), factor, grid, twice.data());
@@ -157,7 +157,7 @@ TEST_P(PassesTest, FixedPointFactorsRoundAsTheirContractsSay) {
 }
 
 TEST_P(PassesTest, RequantizeSaturatesSumsFarBeyondTheCodes) {
-  // Factors up to, at and above 1, with which a scaled sum leaves int32.
+  // Factors below, at and above 1, where scaled sums exceed int32.
   for (const float factor : {1e-9F, 0.99999994F, 1.0F, 3.5F, 1e30F}) {
     for (const CodeGrid grid : {CodeGrid{1.0F, -128, -128, 127}, CodeGrid{1.0F, 127, -90, 91}}) {
       std::vector<std::int32_t> acc(77);
@@ -180,7 +180,7 @@ TEST_P(PassesTest, RequantizeSaturatesSumsFarBeyondTheCodes) {
   }
 }
 
-/// Contract fp32, row by row as SoftmaxInt8 states it.
+/// Contract fp32, row by row, as documented at SoftmaxInt8.
 std::vector<std::int8_t> naive_softmax(const std::vector<std::int8_t>& codes, std::size_t row,
                                        const std::vector<float>& exps) {
   std::vector<std::int8_t> result;
@@ -200,10 +200,10 @@ std::vector<std::int8_t> naive_softmax(const std::vector<std::int8_t>& codes, st
   return result;
 }
 
-TEST_P(PassesTest, SoftmaxOfRowsIsThatOfEach) {
+TEST_P(PassesTest, SoftmaxOfRowsEqualsThatOfEachRow) {
   const Random random(8);
-  // Whole vectors of codes, single ones, and more than what is kept at a time; and rows that leave
-  // half a code.
+  // Whole vectors of codes, single ones, and more than the loop buffers at a time; and rows whose
+  // results are half a code.
   for (const std::size_t row : {1U, 2U, 9U, 10U, 16U, 17U, 100U, 512U, 513U, 1300U}) {
     for (const bool halves : {false, true}) {
       std::vector<float> exps(256);
@@ -232,14 +232,14 @@ TEST_P(PassesTest, SoftmaxOfRowsIsThatOfEach) {
   }
 }
 
-TEST_P(PassesTest, SumsBecomeClampedReals) {
+TEST_P(PassesTest, SumsBecomeClampedRealValues) {
   for (const std::size_t size : kSizes) {
     const std::vector<std::int32_t> acc = sums(size);
-    const std::vector<float> worth = values(size, 8);
+    const std::vector<float> scales = values(size, 8);
     std::vector<float> real(size);
-    passes().real_sums(acc.data(), size, worth.data(), -900.0F, 6e5F, real.data());
+    passes().real_sums(acc.data(), size, scales.data(), -900.0F, 6e5F, real.data());
     for (std::size_t i = 0; i < size; ++i) {
-      EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * worth[i], -900.0F, 6e5F));
+      EXPECT_EQ(real[i], std::clamp(static_cast<float>(acc[i]) * scales[i], -900.0F, 6e5F));
     }
   }
 }
@@ -249,7 +249,7 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
   for (std::size_t i = 0; i < codes.size(); ++i) {
     codes[i] = static_cast<std::int8_t>(static_cast<int>(i) - 128);
   }
-  // Whole blocks, less than one, and a last one that overlaps the one before.
+  // Whole blocks, less than a block, and a last block that overlaps the one before.
   for (const std::size_t size : {std::size_t{256}, std::size_t{45}, std::size_t{150}}) {
     std::vector<std::uint8_t> shifted(size);
     std::vector<std::int16_t> wide(size);
@@ -262,7 +262,7 @@ TEST_P(PassesTest, CodesAreShiftedAndWidened) {
   }
 }
 
-TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
+TEST_P(PassesTest, PackedKernelsEqualTheirPackedCodes) {
   const Forced forced(GetParam(), 3);
   for (const auto& [k, n] : {std::pair<Index, Index>{1, 1},
                              {5, 33},
@@ -273,7 +273,7 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
                              {9, 2048}}) {
     for (const auto& [per_column, plain] :
          {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
-      // With and without ties, infinities and NaN, of which some paths take other ways.
+      // With and without ties, infinities and NaN, which some paths handle separately.
       const auto size = static_cast<std::size_t>(k * n);
       const float step = plain ? 0.0131F : 0.05F;
       const std::vector<float> x = plain ? values(size, 5) : awkward(size, step);
@@ -311,7 +311,7 @@ TEST_P(PassesTest, KernelsArePackedAsTheirCodesWouldBe) {
   }
 }
 
-TEST_P(PassesTest, BytesHaveTheirLimits) {
+TEST_P(PassesTest, FindsTheExtremesOfBytes) {
   for (const std::size_t size : kSizes) {
     std::vector<std::uint8_t> bytes(size);
     for (std::size_t i = 0; i < size; ++i) {

@@ -8,11 +8,11 @@
 #include <limits>
 #include <vector>
 
-// What the tests of Passes share.
+// Shared by the tests of Passes.
 
 namespace octet::testing {
 
-// Off every vector's width.
+// Not a multiple of any vector's width.
 inline constexpr std::size_t kSizes[] = {1, 7, 16, 33, 100, 259};
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -23,7 +23,7 @@ inline std::vector<float> values(std::size_t count, std::uint64_t seed) {
   return result;
 }
 
-/// The same with values that are easily got wrong: ties, ends, NaN, infinities.
+/// The same with difficult values: ties, ends, NaN, infinities.
 inline std::vector<float> awkward(std::size_t count, float step) {
   std::vector<float> result = values(count, 9);
   const std::vector<float> corners = {0.5F * step, -0.5F * step, 1.5F * step, -2.5F * step, 1e30F,
@@ -32,7 +32,7 @@ inline std::vector<float> awkward(std::size_t count, float step) {
   return result;
 }
 
-/// Element for element, NaN equal to NaN and -0 apart from 0.
+/// Compares element by element, with NaN equal to NaN and -0 different from 0.
 template <class T>
 bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;

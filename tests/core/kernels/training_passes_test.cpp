@@ -32,7 +32,7 @@ TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
   }
 }
 
-TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnLimits) {
+TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnRange) {
   for (const std::size_t columns : kSizes) {
     const std::vector<float> x = awkward(3 * columns, 1.0F);
     std::vector<float> lo = values(columns, 5);
@@ -71,7 +71,7 @@ TEST_P(TrainingPassesTest, AllPathsComputeTheSameBits) {
     EXPECT_TRUE(same_bytes(states[0].w, states[1].w) && same_bytes(states[0].m, states[1].m) &&
                 same_bytes(states[0].v, states[1].v));
 
-    // Both zeros are least, and which of them is told must not depend on the path.
+    // Both zeros are minimal, and the result must not depend on the path.
     std::vector<float> zeros(size, 0.0F);
     for (std::size_t i = 0; i < size; i += 2) zeros[i] = -0.0F;
     std::vector<float> least(2);
@@ -87,7 +87,7 @@ TEST_P(TrainingPassesTest, AllPathsComputeTheSameBits) {
   }
 }
 
-/// The formula of AdamStep for one element, with nothing left out.
+/// The formula of AdamStep for one element, without shortcuts.
 void adam_oracle(float& w, float& m, float& v, float g, const AdamStep& step) {
   const auto zero_below = [](float x, float least) { return std::fabs(x) < least ? 0.0F : x; };
   const float slope = g + step.coupled * w;
@@ -99,7 +99,7 @@ void adam_oracle(float& w, float& m, float& v, float g, const AdamStep& step) {
   w -= step.shrink * w + moved / (std::sqrt(v) * step.spread + step.epsilon);
 }
 
-/// NaN is as good as any other.
+/// Compares bits, except that all NaN are equal.
 void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto bits = [](float x) { return std::isnan(x) ? 0U : std::bit_cast<std::uint32_t>(x); };
@@ -107,7 +107,7 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
   }
 }
 
-TEST_P(TrainingPassesTest, AdamKeepsEveryBitOfItsFormula) {
+TEST_P(TrainingPassesTest, AdamEqualsItsFormulaBitForBit) {
   AdamState start;
   for (const float w : {0.0F, -0.0F, 1.5F, -0.25F}) {
     for (const float m : {0.0F, -0.0F, 0.5F, -1e-3F, 1.3e-38F, 1e-30F}) {
@@ -126,7 +126,7 @@ TEST_P(TrainingPassesTest, AdamKeepsEveryBitOfItsFormula) {
     AdamStep step{0.9F, 0.999F, coupled, shrink, 1e-3F, 31.6F, 1e-7F};
     step.least_slope = 1e-10F;
     step.least_mean = 1e-30F;
-    // From each element of a pair of vectors on.
+    // Starting at each element of a pair of vectors.
     for (std::size_t first = 0; first < 32; ++first) {
       AdamState expected = start;
       for (std::size_t i = first; i < start.w.size(); ++i) {
@@ -154,8 +154,8 @@ TEST_P(TrainingPassesTest, AdamWithoutDecayLeavesInfiniteWeights) {
   }
 }
 
-/// Of squares x twice in a row of 32, so that either vector of a pair has them: whether 1 - r /
-/// root is 0, where r is the right root; a root that is one bit off makes another quotient of it.
+/// Puts each square x into both vectors of a pair and checks that 1 - r / root is 0, where r is the
+/// correct root; a root that is one bit off gives another quotient.
 bool has_right_roots(const Passes& passes, const std::vector<float>& x) {
   const AdamStep step{1.0F, 1.0F, 0.0F, 0.0F, 1.0F, 1.0F, 0.0F};
   const std::size_t size = 2 * x.size();
@@ -170,8 +170,7 @@ bool has_right_roots(const Passes& passes, const std::vector<float>& x) {
 }
 
 TEST_P(TrainingPassesTest, AdamsRootsAreCorrectlyRounded) {
-  // All mantissas, of an even exponent and an odd one: the others are the same but for the
-  // exponent.
+  // All mantissas, with an even exponent and an odd one: the others differ in the exponent only.
   constexpr std::uint32_t kMantissas = 1U << 23;
   constexpr std::uint32_t kOne = 127U << 23;
   constexpr std::uint32_t kBlock = 1U << 11;
@@ -203,7 +202,7 @@ TEST_P(TrainingPassesTest, AdamMeasuresTheNewWeights) {
   const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 0.5F, 1.0F, 1e-7F};
   for (const std::size_t size : {1U, 16U, 31U, 32U, 33U, 64U, 71U}) {
     for (const float offset : {0.0F, 5.0F, -5.0F}) {
-      // Each end at each place; one of no gradient, so that it stays.
+      // Each extreme at each position; one without gradient, so that it stays.
       for (std::size_t at = 0; at < size; ++at) {
         for (const float end : {9.0F, -9.0F, 0.0F, -0.0F}) {
           std::vector<float> w = values(size, 7);
@@ -225,7 +224,7 @@ TEST_P(TrainingPassesTest, AdamMeasuresTheNewWeights) {
   }
 }
 
-TEST_P(TrainingPassesTest, AdamSeesWeightsThatAreNotFinite) {
+TEST_P(TrainingPassesTest, AdamDetectsWeightsThatAreNotFinite) {
   const AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 0.5F, 1.0F, 1e-7F};
   constexpr std::size_t kSize = 71;
   const std::vector<float> zeros(kSize, 0.0F);
@@ -250,11 +249,11 @@ TEST_P(TrainingPassesTest, AdamsMeansDecayToZeroAndNoSubnormal) {
   EXPECT_EQ(state.v, zeros);
 }
 
-TEST_P(TrainingPassesTest, AdamLeavesOutWhatWouldBeSubnormal) {
+TEST_P(TrainingPassesTest, AdamSkipsSubnormalTerms) {
   AdamStep step{0.9F, 0.999F, 0.0F, 0.0F, 1e-3F, 1.0F, 1e-7F};
   step.least_slope = 1e-10F;
   step.least_mean = 1e-30F;
-  // Off every vector's width; slopes below and above the bound in turn, then means.
+  // Not a multiple of any vector's width; slopes alternately below and above the bound, then means.
   const std::vector<float> zeros(35, 0.0F);
   AdamState state{zeros, zeros, std::vector<float>(35, 1e-22F), zeros};
   auto& [w, m, v, g] = state;

@@ -2,37 +2,36 @@
 
 #include <octet/core/kernels/isa.h>
 
-// What the tiles of products share between code paths, for the source of each path to include.
+// Parts of the tiles that the code paths have in common, for the source of each path to include.
 //
-// A path's vectors come as a type in that source's unnamed namespace. So nothing here is seen by
-// another file: what is compiled for one processor can never be the copy that the linker keeps for
-// all.
+// Everything here has internal linkage, so the linker can never pick an AVX-512 copy for the
+// baseline: functions are static, and vectors are types in the unnamed namespace of the source.
 
 namespace octet::tiles {
 
-/// A tile function of KernelTable for 1 to `most` rows: Rows::run<rows>, where the compiler knows
-/// how many there are and keeps their sums in registers.
+/// Calls Rows::run<rows>, for 1 <= rows <= most, which knows the number of rows at compile time and
+/// keeps all sums in registers. A tile function of KernelTable.
 template <class Rows, int most, class... Arguments>
-static void up_to(int rows, Arguments... arguments) {
+static void dispatch_rows(int rows, Arguments... arguments) {
   if constexpr (most > 1) {
-    if (rows < most) return up_to<Rows, most - 1, Arguments...>(rows, arguments...);
+    if (rows < most) return dispatch_rows<Rows, most - 1, Arguments...>(rows, arguments...);
   }
   Rows::template run<most>(arguments...);
 }
 
-/// The same for a tile of S8Tiles, which says itself how many rows it has.
+/// The same as a tile function of S8Tiles.
 template <class Rows, int most>
-static void s8_up_to(const S8Tile& tile) {
-  up_to<Rows, most, const S8Tile&>(tile.rows, tile);
+static void dispatch_s8_rows(const S8Tile& tile) {
+  dispatch_rows<Rows, most, const S8Tile&>(tile.rows, tile);
 }
 
-/// Rows of KernelTable::f32_tile, of V::kVectors vectors of V::kWidth columns. V::load_panel reads
-/// aligned memory; V::fma is a fused a * b + sum.
+/// KernelTable::f32_tile with V::kVectors vectors of V::kWidth columns. V::load_panel reads aligned
+/// memory; V::fma is a fused a * b + sum.
 template <class V>
-struct FloatRows {
+struct VectorFloatRows {
   template <int rows>
   static void run(Index k, const float* a, Index a_row, Index a_step, const float* panel,
-                  const TileSums& tile, const SoonLines& /*soon*/) {
+                  const TileSums& tile, const TilePrefetch& /*prefetch*/) {
     constexpr int kCols = V::kVectors * V::kWidth;
     const auto [from, from_stride, to, to_stride] = tile;
     typename V::Vector sums[rows][V::kVectors];
