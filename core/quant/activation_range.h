@@ -5,13 +5,13 @@
 
 namespace octet {
 
-/// An activation that the operator before it computes as a clamp of its output codes.
+/// An activation that is fused into the operator before it, as a clamp of its output codes.
 enum class FusedActivation { none, relu, relu_n1_to_1, relu6 };
 
 /// "none", "relu", "relu_n1_to_1" or "relu6".
 [[nodiscard]] std::string_view to_string(FusedActivation activation);
 
-/// The reals that an activation clamps to; infinite where it does not.
+/// The real values that an activation clamps to; infinite where it does not clamp.
 struct RealLimits {
   float lo;
   float hi;

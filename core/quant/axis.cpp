@@ -10,7 +10,7 @@
 namespace octet {
 namespace {
 
-// The product of extents, or a number that no array has if it overflows.
+// Returns the product of extents, or a size that no array has if it overflows.
 std::size_t product(std::span<const std::int64_t> extents) {
   std::size_t result = 1;
   for (const std::int64_t extent : extents) {

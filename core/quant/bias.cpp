@@ -16,7 +16,7 @@ namespace {
 constexpr std::int32_t kLargestBiasCode = std::numeric_limits<std::int32_t>::max() / 2;
 constexpr double kLargestBias = kLargestBiasCode;
 
-/// Returns the limits of the biases.
+/// Returns the range of the biases.
 MinMax check_bias(std::span<const float> bias, std::size_t scales, std::string_view name) {
   if (scales != 1 && scales != bias.size()) {
     throw InvalidArgument(fmt::format("{}: expected one scale or one per element, found {} for {}",
@@ -69,7 +69,7 @@ std::size_t fit_weight_scales_to_bias(std::span<const float> bias, float input_s
   const MinMax limits = check_bias(bias, weight_scales.size(), name);
   const std::vector<double> scales = bias_scales(input_scale, weight_scales);
   if (bias.empty()) return 0;
-  // As a rule all fit: the largest on the smallest scale does.
+  // Usually all fit: then the largest bias fits on the smallest scale.
   const auto largest = static_cast<double>(std::max(-limits.min, limits.max));
   if (largest / std::ranges::min(scales) < kLargestBias) return 0;
   std::vector<float> fitted(weight_scales.begin(), weight_scales.end());

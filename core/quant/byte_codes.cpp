@@ -28,7 +28,7 @@ void ByteCodes::run(std::span<const std::uint8_t> bytes, std::span<std::int8_t> 
         fmt::format("byte codes: {} bytes in, {} codes out", bytes.size(), out.size()));
   }
   if (shift_) {
-    // Modulo 256 it does not matter which of the two is signed.
+    // Modulo 256, signed and unsigned addition are the same.
     kernels().passes.shift_codes(reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size(),
                                  table_[0], reinterpret_cast<std::uint8_t*>(out.data()));
     return;

@@ -9,14 +9,14 @@
 
 namespace octet {
 
-/// The int8 codes of pixels without their floats: what quantize() makes of x = byte / 255, as a
-/// table of 256.
+/// Converts pixels to int8 codes without computing floats: a table of what quantize() gives for
+/// x = byte / 255.
 class ByteCodes {
  public:
-  /// Throws InvalidArgument as quantize() does: unless `grid` is sound and has one scale.
+  /// Throws InvalidArgument, as quantize() does, unless `grid` is valid and has one scale.
   explicit ByteCodes(const QuantParams& grid, RoundMode mode = RoundMode::half_away);
 
-  /// Throws InvalidArgument if sizes differ.
+  /// Writes the code of each byte to `out`. Throws InvalidArgument if sizes differ.
   void run(std::span<const std::uint8_t> bytes, std::span<std::int8_t> out) const;
 
  private:

@@ -20,7 +20,7 @@ void check_per_tensor(const QuantParams& params, std::string_view what) {
 }  // namespace
 
 CodeRequantizer CodeRequantizer::make(const QuantParams& in, const QuantParams& out, double factor,
-                                      ActivationRange limits, Rounding rounding) {
+                                      ActivationRange range, Rounding rounding) {
   CodeRequantizer result;
   result.rounding_ = rounding;
   if (rounding == Rounding::fp32) {
@@ -34,7 +34,7 @@ CodeRequantizer CodeRequantizer::make(const QuantParams& in, const QuantParams& 
   }
   result.zero_point_in_ = in.zero_point();
   result.zero_point_out_ = out.zero_point();
-  result.limits_ = limits;
+  result.range_ = range;
   return result;
 }
 
@@ -51,9 +51,9 @@ CodeRequantizer CodeRequantizer::activation(FusedActivation activation, const Qu
   check_per_tensor(in, "activation input");
   check_per_tensor(out, "activation output");
   const auto factor = static_cast<double>(in.scale() / out.scale());
-  const ActivationRange limits =
+  const ActivationRange range =
       activation_range(activation, out.scale(), out.zero_point(), out.qmin, out.qmax);
-  return make(in, out, factor, limits, Rounding::double_rounding);
+  return make(in, out, factor, range, Rounding::double_rounding);
 }
 
 std::int32_t CodeRequantizer::apply(std::int32_t code) const noexcept {
@@ -63,7 +63,7 @@ std::int32_t CodeRequantizer::apply(std::int32_t code) const noexcept {
           ? clamp_to<std::int32_t>(round_half_even(static_cast<float>(centred) * factor_))
           : multiply_by_quantized_multiplier(centred, multiplier_, rounding_);
   const std::int64_t moved = std::int64_t{scaled} + zero_point_out_;
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(moved, limits_.lo, limits_.hi));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(moved, range_.lo, range_.hi));
 }
 
 void CodeRequantizer::check_run(std::size_t in_size, std::size_t out_size, std::int64_t type_lo,
@@ -71,9 +71,9 @@ void CodeRequantizer::check_run(std::size_t in_size, std::size_t out_size, std::
   if (in_size != out_size) {
     throw InvalidArgument(fmt::format("requantize: {} codes in, {} out", in_size, out_size));
   }
-  if (limits_.lo < type_lo || limits_.hi > type_hi) {
+  if (range_.lo < type_lo || range_.hi > type_hi) {
     throw InvalidArgument(fmt::format("requantize: the codes {}..{} do not fit a type of {}..{}",
-                                      limits_.lo, limits_.hi, type_lo, type_hi));
+                                      range_.lo, range_.hi, type_lo, type_hi));
   }
 }
 

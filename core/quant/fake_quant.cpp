@@ -13,7 +13,7 @@
 namespace octet {
 namespace {
 
-// The tensor, or one channel of it, that a message is about.
+// Names the tensor, or one channel of it, in a message.
 struct Where {
   std::string_view name;
   std::optional<std::size_t> channel;
@@ -58,14 +58,14 @@ std::size_t rows_of(std::size_t size, std::size_t channels) {
   return size / channels;
 }
 
-// The order of the comparisons lets NaN through and is that of the processor's min and max.
+// The order of the comparisons propagates NaN, and matches the processor's min and max.
 inline float clip(float x, float min, float max) noexcept {
   const float below = max < x ? max : x;
   return below < min ? min : below;
 }
 
-// `position` is the distance from the nudged minimum in steps, 0..65535 and at most a rounding
-// error more, so that the vectorisable floor holds.
+// `position` is the distance from the nudged minimum in steps: 0..65535 plus at most a rounding
+// error, which is in the domain of the vectorisable floor.
 inline float snap(float position, float quant_zero, float scale) noexcept {
   return small::floor(position - quant_zero + 0.5F) * scale;
 }
@@ -128,7 +128,7 @@ NudgedRanges nudge_per_channel(std::span<const float> min, std::span<const float
 void fake_quant_multiply(std::span<const float> in, const NudgedRange& range,
                          std::span<float> out) {
   check_same_size(in.size(), out.size(), "out");
-  const NudgedRange r = range;  // local, so that writing to out cannot change it
+  const NudgedRange r = range;  // a copy, because writing to `out` might change `range`
   const float* x = in.data();
   float* y = out.data();
   for (std::size_t i = 0; i < in.size(); ++i) {

@@ -7,7 +7,7 @@
 
 namespace octet {
 
-/// A range moved so that 0 is one of its codes (TensorFlow's nudge, all steps in float32):
+/// A range nudged so that 0 is one of its codes (as TensorFlow does, all steps in float32):
 ///   scale = (max - min) / (qmax - qmin), zero_point = clamp(round_half_away(qmin - min / scale)),
 ///   nudged min = (qmin - zero_point) * scale, nudged max = (qmax - zero_point) * scale,
 /// on the unsigned codes qmin = narrow ? 1 : 0, qmax = 2^bits - 1.
@@ -18,7 +18,7 @@ struct NudgedRange {
   float inv_scale = 0.0F;   ///< (qmax - qmin) / (max - min): its own division, not 1 / scale
   float quant_zero = 0.0F;  ///< floor(-nudged min * inv_scale + 0.5)
   std::int32_t zero_point = 0;
-  /// Nothing but 0 is in the range: min = max = 0, or a width whose scale is below the smallest
+  /// The range contains 0 only: min = max = 0, or the scale of its width is below the smallest
   /// normal float32. Outputs are 0 and gradients pass.
   bool is_zero = false;
   bool operator==(const NudgedRange&) const = default;
@@ -30,7 +30,8 @@ struct NudgedRange {
 [[nodiscard]] NudgedRange nudge(float min, float max, int num_bits, bool narrow_range,
                                 std::string_view name);
 
-/// The ranges of all channels, one array for each member so that loops over channels vectorise.
+/// The nudged ranges of all channels, as one array per member so that loops over channels
+/// vectorise.
 struct NudgedRanges {
   std::vector<float> min;
   std::vector<float> max;
@@ -41,26 +42,27 @@ struct NudgedRanges {
   std::vector<float> pass_max;  ///< max, or +infinity for a zero range
 };
 
-/// nudge for each channel. Throws InvalidArgument if the sizes differ ("has incorrect size").
+/// Nudges the range of each channel. Throws InvalidArgument if the sizes differ ("has incorrect
+/// size").
 [[nodiscard]] NudgedRanges nudge_per_channel(std::span<const float> min, std::span<const float> max,
                                              int num_bits, bool narrow_range,
                                              std::string_view name);
 
-// Forward loops on a nudged range. Elementwise, so that a caller may cut the spans into pieces; out
-// may be in itself. NaN stays NaN; an infinite value clips to its limit.
-// c = max(min(x, nudged max), nudged min), s = c - nudged min.
+// Forward loops over a nudged range. Elementwise, so a caller may divide the spans; `out` may be
+// `in` itself. NaN stays NaN; infinite values are clamped. c = max(min(x, nudged max), nudged min),
+// s = c - nudged min.
 
-/// y = floor(s * inv_scale - quant_zero + 0.5) * scale: the Args form.
+/// Computes y = floor(s * inv_scale - quant_zero + 0.5) * scale: the Args form.
 void fake_quant_multiply(std::span<const float> in, const NudgedRange& range, std::span<float> out);
-/// y = floor(s / scale - quant_zero + 0.5) * scale: the Vars form. It differs from the multiplying
-/// one in the last bit of the quotient, and so at ties.
+/// Computes y = floor(s / scale - quant_zero + 0.5) * scale: the Vars form. It differs from the
+/// multiplying form in the last bit of the quotient, and therefore at ties.
 void fake_quant_divide(std::span<const float> in, const NudgedRange& range, std::span<float> out);
-/// The multiplying form with the range of each element's index on the last dimension.
-/// in.size() must be a multiple of the number of channels.
+/// @overload with one range per index of the last dimension; in.size() must be a multiple of the
+/// number of channels.
 void fake_quant_multiply(std::span<const float> in, const NudgedRanges& ranges,
                          std::span<float> out);
 
-/// d_input = g where nudged min <= x <= nudged max, else 0; every g for a zero range.
+/// Computes d_input = g where nudged min <= x <= nudged max, else 0; every g for a zero range.
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRange& range, std::span<float> d_input);
 /// @overload for the last dimension.
@@ -71,7 +73,7 @@ void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
 void fake_quant_args(std::span<const float> in, float min, float max, int num_bits,
                      bool narrow_range, std::span<float> out,
                      std::string_view name = "fake_quant_with_min_max_args");
-/// Its gradient.
+/// The gradient of fake_quant_args.
 void fake_quant_args_grad(std::span<const float> gradient, std::span<const float> in, float min,
                           float max, int num_bits, bool narrow_range, std::span<float> d_input,
                           std::string_view name = "fake_quant_with_min_max_args_gradient");
@@ -86,7 +88,7 @@ struct RangeGradient {
   float d_min = 0.0F;
   float d_max = 0.0F;
 };
-/// Its gradient. The sums are always added in the same order.
+/// The gradient of fake_quant_vars. Adds the sums in the same order every time.
 RangeGradient fake_quant_vars_grad(std::span<const float> gradient, std::span<const float> in,
                                    float min, float max, int num_bits, bool narrow_range,
                                    std::span<float> d_input,
@@ -97,7 +99,7 @@ void fake_quant_per_channel(std::span<const float> in, std::span<const float> mi
                             std::span<const float> max, int num_bits, bool narrow_range,
                             std::span<float> out,
                             std::string_view name = "fake_quant_with_min_max_vars_per_channel");
-/// Its gradient; d_min and d_max have one element per channel and are overwritten.
+/// The gradient of fake_quant_per_channel; overwrites d_min and d_max, one element per channel.
 void fake_quant_per_channel_grad(
     std::span<const float> gradient, std::span<const float> in, std::span<const float> min,
     std::span<const float> max, int num_bits, bool narrow_range, std::span<float> d_input,
@@ -105,7 +107,7 @@ void fake_quant_per_channel_grad(
     std::string_view name = "fake_quant_with_min_max_vars_per_channel_gradient");
 
 /// TensorFlow Lite's FAKE_QUANT operator: the same nudge, then
-/// y = round_half_away(s * (1 / scale)) * scale + nudged min. Agrees with the others but for ties.
+/// y = round_half_away(s * (1 / scale)) * scale + nudged min. Differs from the others at ties only.
 void tflite_fake_quant(std::span<const float> in, float min, float max, int num_bits,
                        bool narrow_range, std::span<float> out,
                        std::string_view name = "tflite_fake_quant");

@@ -20,7 +20,7 @@ void check_sizes(std::size_t gradient, std::size_t in, std::size_t d_input) {
   }
 }
 
-// Branch-free: a selection of two values, which vectorises, not a jump.
+// Selects one of two values without a branch, so that loops vectorise.
 inline float pass_if(bool condition, float gradient) noexcept {
   return condition ? gradient : 0.0F;
 }
@@ -31,7 +31,7 @@ inline float mask(float gradient, float x, float min, float max) noexcept {
   return pass_if(above & below, gradient);
 }
 
-// Sums in a fixed order: kLanes running sums in float32 over a block, blocks in double.
+// Sums in a fixed order: kLanes running sums in float32 within a block, blocks in double.
 constexpr std::size_t kLanes = 16;
 constexpr std::size_t kBlock = 1024;
 

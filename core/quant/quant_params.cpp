@@ -13,7 +13,7 @@
 namespace octet {
 namespace {
 
-// Ranges up to this width are widened, to hold at least [-kHalfNarrowest, kHalfNarrowest].
+// Ranges up to this width are widened, to contain at least [-kHalfNarrowest, kHalfNarrowest].
 constexpr double kNarrowest = 1e-6;
 constexpr double kHalfNarrowest = 5e-7;
 
@@ -22,7 +22,7 @@ struct Range {
   double max;
 };
 
-/// What an error calls a range: put together only where there is one.
+/// The name of a range in an error message, formatted only if there is an error.
 struct RangeName {
   std::string_view tensor;
   std::optional<std::size_t> channel = {};
@@ -57,14 +57,14 @@ ScaleZeroPoint choose(Range range, std::int32_t qmin, std::int32_t qmax) {
   return {scale, clamp_to<std::int32_t>(round_half_away(zero_point), qmin, qmax)};
 }
 
-// TFMOT's symmetric range: each side grows to what the other asks for.
+// TFMOT's symmetric range: each side grows to match the other.
 Range make_symmetric(Range range, const QuantSpec& spec) {
   const auto codes = static_cast<double>(std::int64_t{1} << spec.num_bits);
   const double ratio = spec.narrow_range ? -1.0 : -(codes - 2.0) / codes;
   return {std::min(range.min, range.max / ratio), std::max(range.max, range.min * ratio)};
 }
 
-/// choose_scale_zero_point() on a sound spec.
+/// choose_scale_zero_point() for a valid spec.
 ScaleZeroPoint choose_on_grid(Range range, const QuantSpec& spec, const RangeName& name) {
   check_range(range, name);
   if (spec.symmetric) {
@@ -83,7 +83,7 @@ ScaleZeroPoint choose_on_grid(Range range, const QuantSpec& spec, const RangeNam
   if (spec.is_signed) {
     result.zero_point -= middle;
   }
-  // Full steps reckon with code 0, which a narrow range does not have.
+  // `full` steps count code 0, which a narrow range does not have.
   result.zero_point = std::max(result.zero_point, spec.qmin());
   return result;
 }

@@ -8,13 +8,13 @@
 
 namespace octet {
 
-/// What a narrow range divides the real range by. The integers hardly differ, the real values do.
+/// The number of steps that a narrow range has. It hardly changes the codes, but the real values.
 enum class NarrowSteps {
   reduced,  ///< qmax - qmin steps (254 for 8 bits), as TensorFlow's fake quantization
-  full,     ///< 2^bits - 1 steps (255): scale and zero point of the full range, limits only clamp
+  full,     ///< 2^bits - 1 steps (255): scale and zero point of the full range; qmin only clamps
 };
 
-/// What kind of integers a tensor is to have.
+/// How a tensor is to be quantized.
 struct QuantSpec {
   int num_bits = 8;           ///< 2 to 16
   bool is_signed = true;      ///< codes around 0, else from 0 upwards
@@ -30,8 +30,8 @@ struct QuantSpec {
   bool operator==(const QuantSpec&) const = default;
 };
 
-/// How the integers q of a tensor stand for reals: f = (q - zero_point) * scale, with
-/// qmin <= q <= qmax. One scale and zero point, or one per index of `quantized_dimension`.
+/// The real values that the integers q of a tensor represent: f = (q - zero_point) * scale, with
+/// qmin <= q <= qmax. One scale and zero point per tensor, or per index of `quantized_dimension`.
 struct QuantParams {
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points;
@@ -53,7 +53,7 @@ struct QuantParams {
   bool operator==(const QuantParams&) const = default;
 };
 
-/// A scale before it is rounded to float32, and its zero point.
+/// A scale, not yet rounded to float32, and its zero point.
 struct ScaleZeroPoint {
   double scale = 0.0;
   std::int32_t zero_point = 0;
@@ -68,19 +68,19 @@ struct ScaleZeroPoint {
                                                                std::int32_t qmin,
                                                                std::int32_t qmax);
 
-/// The rule of the TensorFlow Lite converter, in double, on the codes of `spec` (its axis plays no
-/// part). A range of width <= 1e-6 is first widened to hold [-5e-7, 5e-7], so that all zeros get a
-/// sound scale; a range that excludes 0 keeps its width and shifts; signed codes are the unsigned
-/// ones less 2^(bits - 1). A symmetric spec first widens the range to
+/// Applies the rule of the TensorFlow Lite converter, in double, to the codes of `spec` (its axis
+/// does not matter). A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so that a
+/// range of zeros gets a valid scale; a range without 0 keeps its width and shifts; signed codes
+/// are the unsigned ones minus 2^(bits - 1). A symmetric spec first widens the range to
 /// [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the largest magnitude that fits.
 /// Throws NumericError, naming `tensor_name`, if a bound is NaN or infinite or min > max.
 [[nodiscard]] ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
                                                      std::string_view tensor_name);
 
-/// choose_scale_zero_point for each channel, scales rounded to float32. `mins` and `maxs` hold one
-/// value if spec.axis is -1, else one per channel. Throws InvalidArgument for other sizes,
-/// NumericError, naming the tensor and the channel, for a range that is NaN, infinite, upside down
-/// or so wide that the outermost codes would stand for infinity.
+/// Applies choose_scale_zero_point to each channel and rounds the scales to float32. `mins` and
+/// `maxs` hold one value if spec.axis is -1, else one per channel. Throws InvalidArgument for other
+/// sizes, NumericError, naming the tensor and the channel, for a range that is NaN, infinite,
+/// reversed or so wide that the outermost codes would represent infinity.
 [[nodiscard]] QuantParams choose_quant_params(std::span<const float> mins,
                                               std::span<const float> maxs, const QuantSpec& spec,
                                               std::string_view tensor_name);

@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-// The codes of one scale, moved by the zero point: limits for the rounded quotient.
+// The range of codes minus the zero point: what the rounded quotient is clamped to.
 template <typename Real>
 struct Steps {
   Real lo;
@@ -30,8 +30,8 @@ inline float round_small(float x) noexcept {
   }
 }
 
-// Clamping to integers before rounding gives what clamping after it would. Codes of up to 16 bits
-// and their distances from a zero point are exact in float32; those of int32 need double.
+// With integer limits, clamping before rounding gives the same result as after it. Codes of up to
+// 16 bits minus a zero point are exact in float32; those of int32 need double.
 template <RoundMode mode, typename T>
 inline T to_code(float x, float scale, std::int32_t zero_point, std::int32_t qmin,
                  std::int32_t qmax) noexcept {
@@ -68,7 +68,7 @@ void quantize_channels(const float* in, const AxisSplit& split, const QuantParam
   const std::int32_t qmax = params.qmax;
   for (std::size_t o = 0; o < split.outer; ++o) {
     const std::size_t start = o * split.channels * split.inner;
-    if (split.inner == 1) {  // neighbours belong to different channels
+    if (split.inner == 1) {  // consecutive elements have different channels
       for (std::size_t c = 0; c < split.channels; ++c) {
         out[start + c] = to_code<mode, T>(in[start + c], scales[c], zero_points[c], qmin, qmax);
       }
@@ -101,7 +101,7 @@ void check(std::size_t in, std::size_t out, const QuantParams& params, std::stri
   }
 }
 
-// Where there is one scale the shape plays no part but for its size.
+// With one scale, only the size of the shape matters.
 AxisSplit channel_split(std::span<const std::int64_t> shape, const QuantParams& params,
                         std::size_t size, std::string_view name) {
   const AxisSplit split = split_axis(shape, params.quantized_dimension, size, name);

@@ -16,7 +16,7 @@ struct QuantizeAndDequantizeOptions {
   bool range_given = false;  ///< false: the range is that of the data (of each slice)
   RoundMode round_mode = RoundMode::half_to_even;  ///< or half_up
   bool narrow_range = false;                       ///< signed only: leaves out the lowest code
-  int axis = -1;                                   ///< -1: whole tensor; else a scale per slice
+  int axis = -1;                                   ///< -1: per tensor; else a scale per slice
   bool operator==(const QuantizeAndDequantizeOptions&) const = default;
 };
 
@@ -24,7 +24,7 @@ struct QuantizeAndDequantizeOptions {
 /// axis below -1 from the end, V2 and V4 refuse it.
 enum class QuantizeAndDequantizeVersion { v2, v3, v4 };
 
-/// Scale and range of one slice: the scale is that of the wider side, the zero point is 0.
+/// The scale and range of one slice: the wider side determines the scale, the zero point is 0.
 struct QuantizeAndDequantizeScale {
   float scale = 0.0F;
   float inverse = 0.0F;
@@ -33,12 +33,13 @@ struct QuantizeAndDequantizeScale {
   bool is_zero = false;  ///< no value but 0 can be represented; every output is 0
 };
 
-/// The scale for data in [min, max]. All zeros, and negative data in unsigned codes, are_zero.
+/// Returns the scale for data in [min, max]. Zeros, and negative data with unsigned codes, give
+/// is_zero.
 [[nodiscard]] QuantizeAndDequantizeScale quantize_and_dequantize_scale(
     float min, float max, const QuantizeAndDequantizeOptions& options);
 
-/// y = round(x * scale) / scale with a scale per tensor or per slice of options.axis; a given range
-/// clamps x first, the range of the data does not.
+/// Computes y = round(x * scale) / scale with a scale per tensor or per slice of options.axis; a
+/// given range clamps x first, the range of the data does not.
 ///
 /// `input_min` and `input_max` are read if range_given: one value for the whole tensor, one per
 /// slice otherwise (as TensorFlow's V3; its V2 and V4 fail there). `out` may be `in` itself.
@@ -63,7 +64,7 @@ void quantize_and_dequantize_v4_grad(std::span<const float> gradient, std::span<
                                      std::span<float> d_max,
                                      std::string_view name = "quantize_and_dequantize_v4_grad");
 
-/// The axis attribute from Python's argument: none becomes -1 (whole tensor), a negative axis
+/// Converts Python's argument to the axis attribute: none becomes -1 (per tensor), a negative axis
 /// counts from the end. Throws InvalidArgument if it is outside the rank.
 [[nodiscard]] int quantize_and_dequantize_axis(std::optional<int> axis, std::size_t rank);
 
@@ -77,7 +78,7 @@ void check_quantize_and_dequantize_range_shapes(int axis, std::span<const std::i
 [[nodiscard]] int quantize_and_dequantize_num_bits(std::span<const std::int32_t> values,
                                                    std::span<const std::int64_t> shape);
 
-/// "HALF_TO_EVEN" or "HALF_UP". Throws InvalidArgument for anything else.
+/// Parses "HALF_TO_EVEN" or "HALF_UP". Throws InvalidArgument for anything else.
 [[nodiscard]] RoundMode parse_round_mode(std::string_view text);
 
 }  // namespace octet

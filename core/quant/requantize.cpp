@@ -23,7 +23,7 @@ void check_scale(float scale, std::string_view what) {
 }  // namespace
 
 Requantizer Requantizer::make(float input_scale, std::span<const float> weight_scales,
-                              float output_scale, Rounding rounding, Product product) {
+                              float output_scale, Rounding rounding, ScaleProduct product) {
   check_scale(input_scale, "input");
   check_scale(output_scale, "output");
   if (weight_scales.empty()) {
@@ -47,7 +47,7 @@ Requantizer Requantizer::make(float input_scale, std::span<const float> weight_s
       continue;
     }
     const double wide =
-        product == Product::in_float ? static_cast<double>(float_product) : exact_product;
+        product == ScaleProduct::in_float ? static_cast<double>(float_product) : exact_product;
     result.multipliers_.push_back(
         quantize_multiplier(wide / static_cast<double>(output_scale), rounding));
   }
@@ -57,12 +57,12 @@ Requantizer Requantizer::make(float input_scale, std::span<const float> weight_s
 Requantizer Requantizer::fully_connected(float input_scale, std::span<const float> weight_scales,
                                          float output_scale, Rounding rounding) {
   return make(input_scale, weight_scales, output_scale, rounding,
-              weight_scales.size() == 1 ? Product::in_float : Product::in_double);
+              weight_scales.size() == 1 ? ScaleProduct::in_float : ScaleProduct::in_double);
 }
 
 Requantizer Requantizer::convolution(float input_scale, std::span<const float> weight_scales,
                                      float output_scale, Rounding rounding) {
-  return make(input_scale, weight_scales, output_scale, rounding, Product::in_double);
+  return make(input_scale, weight_scales, output_scale, rounding, ScaleProduct::in_double);
 }
 
 std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noexcept {
@@ -92,7 +92,7 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
     const std::int32_t* from = acc.data() + start;
     std::int8_t* to = out.data() + start;
     if (rounding_ != Rounding::fp32 && each) {
-      // Shifts that differ from element to element make no vectors.
+      // One by one: shifts that differ between elements do not vectorise.
       for (std::size_t i = 0; i < row; ++i) {
         const std::int64_t code = std::int64_t{apply(from[i], i)} + zero_point;
         to[i] = static_cast<std::int8_t>(std::clamp<std::int64_t>(code, lo, hi));

@@ -11,19 +11,19 @@
 
 namespace octet {
 
-/// Brings int32 accumulators of scale input_scale * weight_scale_c to the output's scale under one
-/// of the three contracts, for one weight scale or one per output channel.
+/// Rescales int32 accumulators, of scale input_scale * weight_scale_c, to the output's scale under
+/// one of the three contracts, with one weight scale or one per output channel.
 class Requantizer {
  public:
-  /// For FULLY_CONNECTED. With one weight scale, TensorFlow Lite makes the product of scales in
-  /// float32 and divides in double; with more, everything is in double.
-  /// Throws InvalidArgument unless all scales are finite and above 0, NumericError if a factor is
-  /// beyond float32.
+  /// For FULLY_CONNECTED. With one weight scale, TensorFlow Lite multiplies the scales in float32
+  /// and divides in double; with more, it does everything in double. Throws InvalidArgument unless
+  /// all scales are finite and above 0, NumericError if a factor is beyond float32.
   [[nodiscard]] static Requantizer fully_connected(float input_scale,
                                                    std::span<const float> weight_scales,
                                                    float output_scale, Rounding rounding);
 
-  /// For CONV_2D and DEPTHWISE_CONV_2D: the factor is made in double. Under fp32 the two are one.
+  /// For CONV_2D and DEPTHWISE_CONV_2D: computes the factor in double. Under fp32, the same as
+  /// fully_connected.
   [[nodiscard]] static Requantizer convolution(float input_scale,
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);
@@ -33,26 +33,27 @@ class Requantizer {
   [[nodiscard]] std::size_t channels() const noexcept { return channels_; }
   /// The float factors of the fp32 contract; empty otherwise.
   [[nodiscard]] std::span<const float> factors() const noexcept { return factors_; }
-  /// The fixed-point factors of the other two; empty for fp32.
+  /// The fixed-point factors of the other two contracts; empty for fp32.
   [[nodiscard]] std::span<const QuantizedMultiplier> multipliers() const noexcept {
     return multipliers_;
   }
 
-  /// The accumulator on the output's scale, before the zero point is added; saturated to int32.
-  /// fp32: rint(float(acc) * factor), ties to even. `channel` is ignored where there is one factor.
+  /// Returns the accumulator on the output's scale, before the zero point is added, saturated to
+  /// int32. fp32: rint(float(acc) * factor), ties to even. Ignores `channel` if there is one
+  /// factor.
   [[nodiscard]] std::int32_t apply(std::int32_t acc, std::size_t channel = 0) const noexcept;
 
-  /// out = clamp(apply(acc) + zero_point, lo, hi) for one row or several, laid end to end, of
-  /// channels() accumulators each (any number where there is one factor).
+  /// Computes out = clamp(apply(acc) + zero_point, lo, hi) for contiguous rows of channels()
+  /// accumulators each (any number if there is one factor).
   /// Allocates nothing. Throws InvalidArgument if the sizes do not fit or unless
   /// -128 <= lo <= hi <= 127 and the zero point is an int8.
   void requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
                   std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const;
 
  private:
-  enum class Product { in_float, in_double };
+  enum class ScaleProduct { in_float, in_double };
   static Requantizer make(float input_scale, std::span<const float> weight_scales,
-                          float output_scale, Rounding rounding, Product product);
+                          float output_scale, Rounding rounding, ScaleProduct product);
 
   Rounding rounding_ = Rounding::fp32;
   std::size_t channels_ = 1;
@@ -60,14 +61,13 @@ class Requantizer {
   std::vector<QuantizedMultiplier> multipliers_;
 };
 
-/// What TensorFlow Lite's reference FULLY_CONNECTED computes: round_half_away(acc * factor) in
-/// double, saturated, factor = input_scale * weight_scale / output_scale in double.
+/// Computes what TensorFlow Lite's reference FULLY_CONNECTED does: round_half_away(acc * factor) in
+/// double, saturated, with factor = input_scale * weight_scale / output_scale in double.
 [[nodiscard]] std::int32_t requantize_reference(std::int32_t acc, float input_scale,
                                                 float weight_scale, float output_scale) noexcept;
 
-/// TensorFlow Lite refuses a per-tensor layer whose bias has a scale of its own:
-/// |float32(input_scale * weight_scale) - bias_scale| / output_scale <= 0.02.
-/// Throws InvalidArgument, naming `name`.
+/// Checks |float32(input_scale * weight_scale) - bias_scale| / output_scale <= 0.02, as TensorFlow
+/// Lite does for layers quantized per tensor. Throws InvalidArgument, naming `name`.
 void check_bias_scale(float input_scale, float weight_scale, float bias_scale, float output_scale,
                       std::string_view name);
 

@@ -11,18 +11,18 @@
 
 namespace octet {
 
-/// Nearest integer, ties to even.
+/// Rounds to the nearest integer, ties to even.
 [[nodiscard]] inline float round_half_even(float x) noexcept { return std::rint(x); }
 /// @overload
 [[nodiscard]] inline double round_half_even(double x) noexcept { return std::rint(x); }
 
-/// Nearest integer, ties away from zero.
+/// Rounds to the nearest integer, ties away from zero.
 [[nodiscard]] inline float round_half_away(float x) noexcept { return std::round(x); }
 /// @overload
 [[nodiscard]] inline double round_half_away(double x) noexcept { return std::round(x); }
 
-/// floor(x + 0.5) with the sum rounded to the type of x, as TensorFlow computes it: ties go towards
-/// +infinity, and the largest float below 0.5 gives 1.
+/// Computes floor(x + 0.5) with the sum rounded to the type of x, as TensorFlow does: ties go
+/// towards +infinity, and the largest float below 0.5 gives 1.
 [[nodiscard]] inline float round_half_up(float x) noexcept { return std::floor(x + 0.5F); }
 /// @overload
 [[nodiscard]] inline double round_half_up(double x) noexcept { return std::floor(x + 0.5); }
@@ -57,7 +57,7 @@ requires(sizeof(T) <= sizeof(std::int32_t)) [[nodiscard]] constexpr T
   return static_cast<T>(wide);
 }
 
-/// Clamps to every value that T has.
+/// Clamps to the range of T.
 template <std::integral T, std::floating_point F>
 [[nodiscard]] constexpr T clamp_to(F value) noexcept {
   return clamp_to<T>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());

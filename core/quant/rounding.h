@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// How an int32 accumulator is brought to the output scale. Runtimes differ, so "bit-exact" has to
+/// How an int32 accumulator is rescaled to the output scale. Runtimes differ, so "bit-exact" has to
 /// name one of these three contracts.
 enum class Rounding {
   /// rint(float(acc) * multiplier), ties to even: XNNPACK (LiteRT's default), ONNX Runtime.
@@ -17,14 +17,14 @@ enum class Rounding {
   double_rounding,
 };
 
-/// "fp32", "single" or "double". Throws InvalidArgument for anything else.
+/// Parses "fp32", "single" or "double". Throws InvalidArgument for anything else.
 [[nodiscard]] Rounding parse_rounding(std::string_view text);
 
-/// The name that parse_rounding reads.
+/// Returns the name that parse_rounding reads.
 [[nodiscard]] std::string_view to_string(Rounding rounding);
 
-/// How the runtimes of a contract round a real to a code: XNNPACK ties to even, the others away
-/// from zero.
+/// Returns how the runtimes of a contract round a real value to a code: XNNPACK rounds ties to
+/// even, the others away from zero.
 [[nodiscard]] constexpr RoundMode quantize_mode(Rounding rounding) noexcept {
   return rounding == Rounding::fp32 ? RoundMode::half_to_even : RoundMode::half_away;
 }

@@ -101,13 +101,13 @@ TEST(CodeRequantizer, AgreesWithNaive) {
       }
       for (const FusedActivation activation :
            {FusedActivation::relu, FusedActivation::relu6, FusedActivation::relu_n1_to_1}) {
-        const ActivationRange limits =
+        const ActivationRange range =
             activation_range(activation, out.scale(), out.zero_point(), -128, 127);
         const CodeRequantizer op = CodeRequantizer::activation(activation, in, out);
-        EXPECT_EQ(op.limits(), limits);
+        EXPECT_EQ(op.range(), range);
         for (std::int32_t code = -128; code <= 127; ++code) {
           EXPECT_EQ(op.apply(code),
-                    naive(code, in, out, rounded, limits, Rounding::double_rounding));
+                    naive(code, in, out, rounded, range, Rounding::double_rounding));
         }
       }
     }
@@ -127,8 +127,8 @@ TEST(CodeRequantizer, FactorsOfQuantizeAndActivationDiffer) {
   EXPECT_NE(quantize.apply(kCode), relu.apply(kCode));
 }
 
-// What RELU of LiteRT.js and tfjs-tflite gives behind TANH: 43 * 0.1724 = 7.41 becomes 8, since the
-// first rounding is at a quarter.
+// What RELU of LiteRT.js and tfjs-tflite gives after TANH: 43 * 0.1724 = 7.41 becomes 8, because
+// the first rounding is to quarters.
 TEST(CodeRequantizer, AnActivationRoundsTwice) {
   const QuantParams in = QuantParams::per_tensor(0.0078125F, 0);
   const QuantParams out = QuantParams::per_tensor(0.0453210175F, -1);

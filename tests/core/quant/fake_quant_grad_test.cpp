@@ -9,7 +9,7 @@
 namespace octet::test {
 namespace {
 
-// Whole numbers, so that every order of adding them gives the same sum.
+// Whole numbers, whose sum does not depend on the order.
 std::vector<float> whole_numbers(Random& random, std::size_t size) {
   std::vector<float> g(size);
   for (float& x : g) {
@@ -126,8 +126,8 @@ TEST(FakeQuantGrad, SpecialInputs) {
   EXPECT_EQ(sums.d_min, 4.0F);
 }
 
-// Section 1.5: the nudged maximum may land below `max`, whose owner then gets no gradient.
-TEST(FakeQuantGrad, TheLargestWeightMayGetNone) {
+// Section 1.5: the nudged maximum may be below `max`: that element then gets no gradient.
+TEST(FakeQuantGrad, TheLargestWeightMayGetNoGradient) {
   Random random(92);
   int without = 0;
   for (int i = 0; i < 500; ++i) {

@@ -126,8 +126,8 @@ TEST(FakeQuant, DividingAndMultiplyingFormsDiffer) {
   EXPECT_EQ(y[0], 2.0235295F);
 }
 
-TEST(FakeQuant, HalfStepsGoUp) {
-  // Scale 1, zero point 128: what is rounded is the signed distance from zero.
+TEST(FakeQuant, HalfStepsRoundUp) {
+  // Scale 1, zero point 128: rounds the signed distance from zero.
   const std::vector<float> x{0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 0.0F};
   std::vector<float> y(x.size());
   const std::vector<float> want{1.0F, 2.0F, 3.0F, 0.0F, -1.0F, -2.0F, 0.0F};
@@ -139,7 +139,7 @@ TEST(FakeQuant, HalfStepsGoUp) {
   EXPECT_EQ(y, want);
 }
 
-TEST(FakeQuant, InvScaleIsADivisionOfItsOwn) {
+TEST(FakeQuant, InvScaleIsASeparateDivision) {
   const NudgedRange range = nudge(-0.7F, 1.3F, 8, false, "x");
   EXPECT_EQ(range.inv_scale, 255.0F / 2.0F);
   int differ = 0;
@@ -182,7 +182,7 @@ TEST(FakeQuant, ZeroRangeGivesZeros) {
   fake_quant_per_channel(rows, std::vector<float>{0.0F, -1.0F}, std::vector<float>{0.0F, 1.0F}, 8,
                          true, rows);
   EXPECT_EQ(rows, (std::vector<float>{0.0F, 1.0F, 0.0F, -63.0F / 127.0F}));
-  // A range whose scale no normal float32 holds counts as zero too.
+  // A range whose scale is below the normal float32 counts as zero too.
   for (const float tiny : {1e-45F, 1e-40F, 2.9e-36F}) {
     EXPECT_TRUE(nudge(0.0F, tiny, 8, false, "x").is_zero) << tiny;
     fake_quant_args(x, -tiny, 0.0F, 8, false, y);

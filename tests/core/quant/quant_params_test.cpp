@@ -111,7 +111,7 @@ TEST(ChooseTflite, Edges) {
                               {"not finite"});
 }
 
-TEST(Choose, ZeroRangeGetsASoundScale) {
+TEST(Choose, ZeroRangeGetsAValidScale) {
   const QuantParams params = choose_quant_params(0.0F, 0.0F, unsigned_spec(), "x");
   EXPECT_EQ(params.scale(), static_cast<float>(1e-6 / 255));
   EXPECT_EQ(params.zero_point(), 127);
@@ -128,7 +128,7 @@ TEST(Choose, NarrowRangesAreWidened) {
   const ScaleZeroPoint above = choose_scale_zero_point(0.0, 1.01e-6, unsigned_spec(), "x");
   EXPECT_DOUBLE_EQ(above.scale, 1.01e-6 / 255);
   EXPECT_EQ(above.zero_point, 0);
-  // min = max != 0 thereby reaches down to zero.
+  // min = max != 0 is thereby extended to zero.
   const ScaleZeroPoint five = choose_scale_zero_point(5.0, 5.0, unsigned_spec(), "x");
   EXPECT_DOUBLE_EQ(five.scale, (5.0 + 5e-7) / 255);
   EXPECT_EQ(five.zero_point, 0);
@@ -147,7 +147,7 @@ TEST(Choose, OneSidedRangesKeepTheirWidth) {
   EXPECT_EQ(choose_quant_params(0.5F, 128.0F, unsigned_spec(true), "x").zero_point(), 1);
 }
 
-TEST(Choose, SignedIsUnsignedMoved) {
+TEST(Choose, SignedCodesAreShiftedUnsignedCodes) {
   Random random(3);
   for (int i = 0; i < 1000; ++i) {
     const float min = -random.positive(1e-4F, 1e4F);
@@ -197,7 +197,7 @@ TEST(Choose, FullStepsOfANarrowRange) {
   EXPECT_EQ(reduced, (ScaleZeroPoint{2000.0 / 254, 128}));
   spec.narrow_steps = NarrowSteps::full;
   EXPECT_EQ(choose_scale_zero_point(-1000, 1000, spec, "x"), (ScaleZeroPoint{2000.0 / 255, 128}));
-  // Zero stays a code where the full range would give it the code that is left out.
+  // Zero stays a code even if the full range would give it the code that is left out.
   EXPECT_EQ(choose_scale_zero_point(0, 255, spec, "x"), (ScaleZeroPoint{1.0, 1}));
   spec.is_signed = true;
   EXPECT_EQ(choose_scale_zero_point(-1000, 1000, spec, "x"), (ScaleZeroPoint{2000.0 / 255, 0}));
@@ -208,7 +208,7 @@ TEST(Choose, HugeRanges) {
   const QuantParams params = choose_quant_params(-3e38F, 3e38F, signed_spec(), "x");
   EXPECT_EQ(params.scale(), static_cast<float>(2.0 * static_cast<double>(3e38F) / 255));
   EXPECT_TRUE(std::isfinite(params.scale()));
-  // Code -128 would stand for -128 * (2 FLT_MAX / 255) < -FLT_MAX.
+  // Code -128 would represent -128 * (2 FLT_MAX / 255) < -FLT_MAX.
   expect_throws<NumericError>(
       [] { (void)choose_quant_params(-kFltMax, kFltMax, signed_spec(), "logits"); },
       {"logits", "too wide"});
@@ -257,7 +257,7 @@ TEST(Choose, PerChannel) {
                                  {"expected one min"});
 }
 
-TEST(Choose, ScaleIsAlwaysSound) {
+TEST(Choose, ScaleIsAlwaysValid) {
   Random random(5);
   const std::vector<float> ends{0.0F,  1e-45F, 1e-38F, 1e-30F, 4e-7F,
                                 5e-7F, 1e-6F,  1.0F,   1e30F,  1e38F};

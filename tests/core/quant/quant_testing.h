@@ -18,7 +18,7 @@ inline constexpr float kFltMax = std::numeric_limits<float>::max();
 inline constexpr std::int32_t kInt32Min = std::numeric_limits<std::int32_t>::min();
 inline constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
-/// Random numbers that are the same everywhere.
+/// Random numbers that are the same on every platform.
 class Random {
  public:
   explicit Random(std::uint32_t seed) : engine_(seed) {}
@@ -60,7 +60,7 @@ void expect_throws(const std::function<void()>& function, const std::vector<std:
   }
 }
 
-/// Bit for bit, but any NaN equals any other.
+/// Compares bit by bit, except that all NaN are equal.
 inline bool same_bits(float a, float b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }

@@ -61,7 +61,7 @@ TEST(Quantize, WorkedExample) {
     quantize(x, params, codes, mode);
     EXPECT_EQ(codes, (std::vector<std::uint8_t>{133, 128, 255, 1}));
   }
-  // TensorFlow's 254 steps: the same codes, other reals.
+  // TensorFlow's 254 steps: the same codes, other real values.
   spec.narrow_steps = NarrowSteps::reduced;
   const QuantParams reduced = choose_quant_params(-1000.0F, 1000.0F, spec, "example");
   EXPECT_EQ(reduced.zero_point(), 128);

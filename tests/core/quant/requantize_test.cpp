@@ -141,7 +141,7 @@ TEST(Requantizer, Fp32RoundsEachStep) {
   EXPECT_EQ(one.apply(kInt32Min), kInt32Min);
 }
 
-// Section 6.4: only a per-tensor FULLY_CONNECTED makes the product in float32.
+// Section 6.4: only a FULLY_CONNECTED quantized per tensor multiplies the scales in float32.
 TEST(Requantizer, FloatAndDoubleProducts) {
   Random random(132);
   int differ = 0;

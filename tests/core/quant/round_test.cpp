@@ -71,7 +71,7 @@ TEST(ClampTo, ClampsBeforeCasting) {
   EXPECT_EQ(clamp_to<std::uint32_t>(4294967295.0), 4294967295U);
 }
 
-TEST(InRange, TakesBothEnds) {
+TEST(InRange, IncludesBothEnds) {
   EXPECT_TRUE(in_range(1.0F, 1.0F, 2.0F));
   EXPECT_TRUE(in_range(2.0F, 1.0F, 2.0F));
   EXPECT_FALSE(in_range(std::nextafter(2.0F, 3.0F), 1.0F, 2.0F));

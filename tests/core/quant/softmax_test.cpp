@@ -37,7 +37,7 @@ Codes naive_float(const Codes& x, float scale, float beta) {
   return y;
 }
 
-// Section 7.8 B, with exp taken anew for each code.
+// Section 7.8 B, with exp computed for each code.
 Codes naive_fixed(const Codes& x, float scale, float beta, double limit) {
   const double real = std::min(double{beta} * double{scale} * 67108864.0, limit);
   const QuantizedMultiplier m = quantize_multiplier(real);
@@ -106,7 +106,7 @@ TEST(SoftmaxInt8, AgreesWithNaive) {
   }
 }
 
-TEST(SoftmaxInt8, IsCloseToTheRealThing) {
+TEST(SoftmaxInt8, IsCloseToTheRealSoftmax) {
   Random random(151);
   for (int i = 0; i < 200; ++i) {
     const float scale = random.positive(1e-3F, 1.0F);
@@ -144,7 +144,7 @@ TEST(SoftmaxInt8, Rows) {
 }
 
 TEST(SoftmaxInt8, ContractsChooseTheAlgorithm) {
-  // A row on which the table and the fixed point differ by one; they are rare.
+  // A row on which the table and the fixed point differ by one, which is rare.
   Random random(152);
   int differ = 0;
   for (int i = 0; i < 20000; ++i) {

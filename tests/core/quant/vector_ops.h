@@ -14,7 +14,7 @@ using VectorRunner = void (*)(const Vector&);
 std::map<std::string, VectorRunner> fake_quant_runners();
 /// Fixed-point arithmetic and the choice of parameters.
 std::map<std::string, VectorRunner> arithmetic_runners();
-/// Operators on integer tensors, through naive loops and the room's functions.
+/// Operators on integer tensors, through naive loops and Octet's functions.
 std::map<std::string, VectorRunner> operator_runners();
 
 }  // namespace octet::test

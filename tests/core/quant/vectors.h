@@ -32,17 +32,17 @@ inline void PrintTo(const Vector& vector, std::ostream* out) { *out << vector.id
 /// All entries, read once. Throws if the file is missing or of another format.
 const std::vector<Vector>& all_vectors();
 
-/// Those whose operation is one of `ops`.
+/// Returns the entries whose operation is one of `ops`.
 std::vector<Vector> vectors_of(std::span<const std::string> ops);
 
-/// The id as GoogleTest takes it: letters, digits and underscores.
+/// The id in the form that GoogleTest accepts: letters, digits and underscores.
 std::string test_name(const Vector& vector);
 
 /// A number or a list of numbers, each rounded to float32.
 std::vector<float> floats(const nlohmann::json& value);
 /// A number or a list of numbers in double.
 std::vector<double> doubles(const nlohmann::json& value);
-/// A number or a list of integers; fails for one that T does not hold.
+/// A number or a list of integers; fails for an integer that T cannot represent.
 template <std::integral T>
 std::vector<T> integers(const nlohmann::json& value) {
   std::vector<T> result;

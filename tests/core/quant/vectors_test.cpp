@@ -12,7 +12,7 @@ namespace {
 // Not built yet; everything else must run.
 const std::array<std::string, 5> kMissing{"add", "average_pool_2d", "conv_2d", "depthwise_conv_2d",
                                           "max_pool_2d"};
-// Run by the tests of the layers.
+// Run by layers_tests.
 const std::array<std::string, 2> kOfLayers{"qat_layer", "quantizer_state"};
 
 bool contains(std::span<const std::string> list, const std::string& op) {

@@ -85,7 +85,7 @@ TEST(Symmetric, Errors) {
       {"3 inverse scales"});
 }
 
-TEST(Bias, ScalesAreMadeInDouble) {
+TEST(Bias, ScalesAreComputedInDouble) {
   const std::vector<double> scales = bias_scales(0.1F, std::vector<float>{0.3F, 0.7F});
   EXPECT_EQ(scales,
             (std::vector<double>{double{0.1F} * double{0.3F}, double{0.1F} * double{0.7F}}));
