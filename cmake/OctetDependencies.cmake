@@ -43,7 +43,12 @@ if(OCTET_RUNTIME_ONLY)
   return()
 endif()
 
-octet_find(Eigen3 libeigen3-dev 3.4 NO_MODULE)
+# For octet::eigen alone, which the tests use.
+if(OCTET_BUILD_TESTS)
+  octet_find(Eigen3 libeigen3-dev 3.4 NO_MODULE)
+else()
+  find_package(Eigen3 3.4 NO_MODULE QUIET)
+endif()
 octet_find(spdlog libspdlog-dev)
 octet_find(ZLIB zlib1g-dev)
 octet_find(nlohmann_json nlohmann-json3-dev)

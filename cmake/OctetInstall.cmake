@@ -14,6 +14,11 @@ install(EXPORT octet_runtime NAMESPACE octet:: DESTINATION "${package_dir}"
 if(NOT OCTET_RUNTIME_ONLY)
   install(TARGETS octet EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
+  if(TARGET octet_eigen)
+    install(TARGETS octet_eigen EXPORT octet_eigen)
+    install(EXPORT octet_eigen NAMESPACE octet:: DESTINATION "${package_dir}"
+      FILE octetEigenTargets.cmake)
+  endif()
   if(OCTET_BUILD_TOOLS)
     install(TARGETS octet_tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()

@@ -5,6 +5,8 @@
 
 #include <Eigen/Core>
 
+// For programs that use Eigen: link octet::eigen. Nothing else in Octet includes this header.
+
 namespace octet {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -13,7 +15,7 @@ using ConstMatrixMap = Eigen::Map<const Matrix>;
 using ArrayMap = Eigen::Map<Eigen::ArrayXf>;
 using ConstArrayMap = Eigen::Map<const Eigen::ArrayXf>;
 
-/// All elements in a row, sharing the tensor's data.
+/// All elements as an Eigen array that shares the tensor's data.
 inline ArrayMap as_array(Tensor& t) { return {t.data(), t.size()}; }
 inline ConstArrayMap as_array(const Tensor& t) { return {t.data(), t.size()}; }
 
@@ -25,7 +27,7 @@ inline void check_matrix(const Tensor& t) {
 }
 }  // namespace detail
 
-/// A rank-2 tensor as an Eigen matrix, sharing its data. Throws InvalidArgument for other ranks.
+/// A rank-2 tensor as an Eigen matrix that shares its data. Throws InvalidArgument for other ranks.
 inline MatrixMap as_matrix(Tensor& t) {
   detail::check_matrix(t);
   return {t.data(), t.shape()[0], t.shape()[1]};

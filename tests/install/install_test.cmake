@@ -1,5 +1,5 @@
 # Installs the build into an empty folder, then builds and runs projects that know nothing but
-# find_package(octet): one that trains, and one that only runs models.
+# find_package(octet): one that trains, one that only runs models, and one that uses Eigen.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
@@ -21,13 +21,15 @@ function(build project)
   run("${CMAKE_COMMAND}" --build "${WORK}/${project}")
 endfunction()
 
-build(consumer)
+build(consumer -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+build(eigen_consumer)
 # As on a machine without what training needs.
 set(without "")
 foreach(package Eigen3 spdlog ZLIB nlohmann_json Protobuf)
   list(APPEND without "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
 endforeach()
 build(runtime_consumer ${without})
+run("${WORK}/eigen_consumer/eigen_views")
 run("${WORK}/consumer/train_tiny" "${WORK}/tiny.tflite")
 run("${WORK}/runtime_consumer/run_tiny" "${WORK}/tiny.tflite")
 run("${WORK}/prefix/bin/octet" inspect "${WORK}/tiny.tflite")
