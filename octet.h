@@ -35,4 +35,7 @@
 #include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>
+#include <octet/train/resume_command.h>
+#include <octet/train/stop_signals.h>
 #include <octet/train/trainer.h>
+#include <octet/train/training_run.h>

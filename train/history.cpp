@@ -3,6 +3,7 @@
 #include <octet/core/json_text.h>
 #include <octet/train/history.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace octet {
@@ -72,6 +73,17 @@ std::string history_csv(const History& history, bool with_times) {
 History without_times(History history) {
   for (EpochRecord& record : history) record.seconds = record.images_per_second = 0.0;
   return history;
+}
+
+double seconds_per_epoch(const History& history) {
+  if (history.empty()) return 0.0;
+  std::vector<double> seconds;
+  for (const EpochRecord& record : history) {
+    if (record.phase == history.back().phase) seconds.push_back(record.seconds);
+  }
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
 }
 
 std::string history_json(const History& history) {

@@ -38,6 +38,10 @@ std::string history_csv(const History& history, bool with_times = true);
 /// The history with every time and speed set to 0.
 History without_times(History history);
 
+/// The training time of an epoch in the last phase: the median over its epochs after the first (the
+/// first where there is no other); 0 without epochs.
+double seconds_per_epoch(const History& history);
+
 /// The history as a JSON array, and back. Throws FormatError for text that history_json() did not
 /// write.
 std::string history_json(const History& history);

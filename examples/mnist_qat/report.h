@@ -1,20 +1,39 @@
 #pragma once
 
+#include <octet/octet.h>
+
+#include <optional>
 #include <string>
 
 #include "options.h"
-#include "run.h"
 
 namespace octet::mnist {
 
+/// What a whole run came to, beside what TrainingRun itself reports.
+struct Results {
+  double float_accuracy = 0.0;
+  /// Of the calibrated model, before any step with quantization in the loop.
+  std::optional<double> calibrated_integer_accuracy;
+  double simulated_accuracy = 0.0;
+  double integer_accuracy = 0.0;
+  std::size_t differing_predictions = 0;
+  /// Of the simulation and the exported file, over the test images.
+  NetworkDifference layer_differences;
+  /// With --profile: where the time of the steps of each phase went.
+  Profile float_profile;
+  Profile qat_profile;
+  std::uintmax_t float_bytes = 0;
+  std::uintmax_t int8_bytes = 0;
+  /// Of the C source: constants, and static buffers.
+  std::int64_t c_flash_bytes = 0;
+  std::int64_t c_ram_bytes = 0;
+};
+
+/// What the program adds to metrics.json.
+std::string metrics_json(const Options& options, const Results& results);
+
 /// The table at the end of a run, and the exported model's input and output.
-std::string final_report(const Options& options, const Results& results);
-
-/// metrics.json; `indent` as nlohmann::json::dump takes it: -1 for one line.
-std::string metrics_json(const Options& options, const Results& results, int indent);
-
-/// The training time of an epoch in the last phase: the median over its epochs after the first
-/// (the first where there is no other); 0 without epochs.
-double seconds_per_epoch(const History& history);
+std::string final_report(const Options& options, const Results& results, const History& history,
+                         const RunReport& report);
 
 }  // namespace octet::mnist

@@ -25,7 +25,7 @@ build(consumer -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 build(eigen_consumer)
 # As on a machine without what training needs.
 set(without "")
-foreach(package Eigen3 spdlog ZLIB nlohmann_json Protobuf)
+foreach(package Eigen3 spdlog ZLIB nlohmann_json OpenSSL Protobuf)
   list(APPEND without "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
 endforeach()
 build(runtime_consumer ${without})

@@ -17,8 +17,10 @@ set(OCTET_TRAIN_TESTS
   train/ranges_test.cpp
   train/save_fault_test.cpp
   train/schedule_test.cpp
+  train/stop_signals_test.cpp
   train/trainer_fault_test.cpp
-  train/trainer_test.cpp)
+  train/trainer_test.cpp
+  train/training_run_test.cpp)
 set(OCTET_CLI_TESTS
   cli/mnist_qat_nothing_lost_test.cpp
   cli/mnist_qat_resume_test.cpp

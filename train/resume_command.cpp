@@ -1,0 +1,30 @@
+#include <octet/train/resume_command.h>
+
+namespace octet {
+namespace {
+
+std::string quoted(std::string_view word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string resume_command(int argc, const char* const* argv, std::string_view flag) {
+  std::string text;
+  bool resumes = false;
+  for (int i = 0; i < argc; ++i) {
+    if (i > 0) text += ' ';
+    text += quoted(argv[i]);
+    resumes = resumes || argv[i] == flag;
+  }
+  return resumes ? text : text + ' ' + quoted(flag);
+}
+
+}  // namespace octet

@@ -1,0 +1,68 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/train/run_folders.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace octet {
+namespace {
+
+/// Why a folder cannot be made or written to, and what is likely to be wrong.
+[[noreturn]] void refuse(const NamedFolder& folder, int error) {
+  throw IoError(fmt::format("{}: cannot write to the folder '{}': {}; {}", folder.name,
+                            folder.path.string(), std::generic_category().message(error),
+                            error == ENOTDIR || error == EEXIST
+                                ? "a file of that name is in the way"
+                                : "choose a folder that you may write to"));
+}
+
+void make(const NamedFolder& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder.path, failure);
+  if (failure) refuse(folder, failure.value());
+  if (::access(folder.path.c_str(), W_OK | X_OK) != 0) refuse(folder, errno);
+}
+
+}  // namespace
+
+/// A lock on a folder, by a handle that keeps it.
+class RunFolders::Lock {
+ public:
+  explicit Lock(const NamedFolder& folder)
+      : handle_(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (handle_ < 0 || ::flock(handle_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(handle_);
+    throw IoError(fmt::format("{}: another run is writing to '{}'; give this one its own folder",
+                              folder.name, folder.path.string()));
+  }
+  ~Lock() {
+    if (handle_ >= 0) ::close(handle_);
+  }
+  Lock(Lock&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
+  Lock& operator=(Lock&&) = delete;
+
+ private:
+  int handle_;
+};
+
+RunFolders::RunFolders(const std::vector<NamedFolder>& folders) {
+  std::ranges::for_each(folders, make);
+  for (auto folder = folders.begin(); folder != folders.end(); ++folder) {
+    const bool locked = std::any_of(folders.begin(), folder, [&](const NamedFolder& other) {
+      return std::filesystem::equivalent(folder->path, other.path);
+    });
+    if (!locked) locks_.emplace_back(*folder);
+  }
+  for (const NamedFolder& folder : folders) remove_temporaries_left_behind(folder.path);
+}
+
+RunFolders::~RunFolders() = default;
+
+}  // namespace octet

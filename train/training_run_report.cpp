@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/core/json_text.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
+#include <octet/train/checkpoint.h>
+#include <octet/train/sha256.h>
+#include <octet/train/training_run.h>
+
+#include <nlohmann/json.hpp>
+
+// What a run leaves at its end: its digests, history.csv and metrics.json.
+
+namespace octet {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// The caller's object, without what the run adds to it.
+json callers_metrics(const std::string& text, const json& of_the_run) {
+  json metrics;
+  try {
+    metrics = *detail::ParsedJson(text);
+  } catch (const json::exception& error) {
+    throw InvalidArgument(
+        fmt::format("TrainingRun::finish: metrics are no JSON: {}", error.what()));
+  }
+  if (!metrics.is_object()) {
+    throw InvalidArgument(
+        fmt::format("TrainingRun::finish: expected a JSON object as metrics, found {}", text));
+  }
+  for (const auto& entry : of_the_run.items()) {
+    if (!metrics.contains(entry.key())) continue;
+    throw InvalidArgument(fmt::format(
+        "TrainingRun::finish: metrics hold \"{}\", which the run itself writes", entry.key()));
+  }
+  return metrics;
+}
+
+}  // namespace
+
+std::string TrainingRun::checkpoint_hash() const {
+  std::vector<std::string> histories;
+  for (const std::string& phase : options_.phases) histories.push_back(history_note(phase));
+  return sha256(without_times(Archive::read(checkpoint()), histories).to_bytes());
+}
+
+bool TrainingRun::came_to_its_end() const {
+  try {
+    const auto bytes = read_file(folder() / "metrics.json");
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return detail::ParsedJson(text)->at("sha256").at("checkpoint") == checkpoint_hash();
+  } catch (const Error&) {
+    return false;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+RunReport TrainingRun::finish(const std::filesystem::path& model, const std::string& metrics) {
+  if (finished_.size() < options_.phases.size()) {
+    throw InvalidArgument(fmt::format("TrainingRun::finish: phase \"{}\" is still to be trained",
+                                      options_.phases[finished_.size()]));
+  }
+  const History all = history();
+  RunReport report;
+  report.hashes.model = sha256(read_file(model));
+  if (std::filesystem::exists(checkpoint())) report.hashes.checkpoint = checkpoint_hash();
+  report.hashes.history = sha256(history_csv(all, false));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const auto& [train, test] = data();
+  const json of_the_run = {
+      {"data", {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}}},
+      {"epochs", json::parse(history_json(all))},
+      {"isa", to_string(kernels().isa)},
+      {"s_per_epoch", seconds_per_epoch(all)},
+      {"seconds", report.seconds},
+      {"sha256",
+       {{"model", report.hashes.model},
+        {"checkpoint", report.hashes.checkpoint},
+        {"history", report.hashes.history}}},
+      {"threads", num_threads()}};
+  json whole = callers_metrics(metrics, of_the_run);
+  whole.update(of_the_run);
+  report.metrics = text_of(whole, -1);
+  write_file_atomic(folder() / "history.csv", history_csv(all));
+  write_file_atomic(folder() / "metrics.json", text_of(whole, 2));
+  return report;
+}
+
+}  // namespace octet
