@@ -28,4 +28,5 @@ set(OCTET_CLI_TESTS
   cli/mnist_qat_test.cpp
   cli/mnist_qat_usage_test.cpp
   cli/octet_verify_test.cpp
+  cli/training_run_test.cpp
   train/save_kill_test.cpp)
