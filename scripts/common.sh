@@ -23,6 +23,7 @@ LIST
 octet_test_requirements() {
   cat <<'LIST'
 header:gtest/gtest.h libgtest-dev
+header:gmock/gmock.h libgmock-dev
 LIST
 }
 

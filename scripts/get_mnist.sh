@@ -56,7 +56,7 @@ download() {
     timeout "$total_seconds" wget --quiet --tries=1 --timeout="$connect_seconds" \
       --output-document="$file" -- "$url" &
   else
-    die "neither curl nor wget is installed"
+    die "neither curl nor wget is installed; on Debian or Ubuntu: apt-get install curl ca-certificates"
   fi
   child=$!
   local status=0

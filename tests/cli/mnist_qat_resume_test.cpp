@@ -158,11 +158,13 @@ TEST_F(MnistQatResume, SignalsThatTheCallerIgnoresAreIgnored) {
 }
 
 TEST_F(MnistQatResume, ATerminalThatGoesDoesNotKeepTheRunFromSaving) {
-  int screen = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_GE(screen, 0);
-  ASSERT_EQ(::grantpt(screen), 0);
-  ASSERT_EQ(::unlockpt(screen), 0);
-  const std::string terminal = ::ptsname(screen);
+  const int screen = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const bool ready = screen >= 0 && ::grantpt(screen) == 0 && ::unlockpt(screen) == 0;
+  const std::string terminal = ready ? ::ptsname(screen) : "";
+  if (::access(terminal.c_str(), R_OK | W_OK) != 0) {
+    GTEST_SKIP() << "no pseudo-terminal can be opened here (" << std::strerror(errno)
+                 << "): /dev/ptmx or a mounted /dev/pts is missing";
+  }
   std::string command = "exec '" OCTET_MNIST_QAT "'";
   for (const std::string& word : long_run("out")) command += " '" + word + "'";
   Process process({"/bin/sh", "-c", command + " >" + terminal + " 2>&1"}, plain_environment());
