@@ -1,5 +1,6 @@
 # cmake --build build/release --target docs: the reference of all public headers, in
-# build/release/docs/html. Needs Doxygen, and nothing else in the build does.
+# build/release/docs/html. Needs Doxygen, and nothing else in the build does: without it the target is
+# there, and says so.
 
 find_package(Doxygen QUIET)
 if(DOXYGEN_FOUND)
@@ -13,6 +14,15 @@ if(DOXYGEN_FOUND)
   set(DOXYGEN_USE_MDFILE_AS_MAINPAGE "${PROJECT_SOURCE_DIR}/README.md")
   set(DOXYGEN_QUIET YES)
   set(DOXYGEN_WARN_IF_UNDOCUMENTED NO)
-  doxygen_add_docs(docs README.md core runtime layers deploy train docs
+  # What the pages link to is a page as well, so that no link leads nowhere.
+  doxygen_add_docs(docs
+    README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md tests/interop/README.md
+    core runtime layers deploy train docs
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+else()
+  add_custom_target(docs
+    COMMAND "${CMAKE_COMMAND}" -E echo
+      "octet's reference needs doxygen, which was not found. On Debian or Ubuntu: apt-get install doxygen"
+    COMMAND "${CMAKE_COMMAND}" -E false
+    VERBATIM)
 endif()

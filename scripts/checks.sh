@@ -106,6 +106,7 @@ for job in "${jobs[@]}"; do
   else
     echo "checks: $job: FAILED after $((SECONDS - begin)) s, see $logs/$job.log ${summary}"
     tail -60 "$logs/$job.log"
+    octet_explain "$logs/$job.log"
     status=1
   fi
 done

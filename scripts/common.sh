@@ -112,6 +112,15 @@ octet_install() {
       --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# octet_explain LOG: where a log shows that the machine failed and not the code, what to do about it.
+octet_explain() {
+  # LLVM's OpenMP library registers itself there when it starts, and no setting of it asks for less.
+  if grep -q "^OMP: Error #.*SHM.* failed" "$1"; then
+    echo "octet: LLVM's OpenMP library (libomp) ends a program that can't open shared memory: it needs" \
+      "a /dev/shm that can be written to; mount -t tmpfs tmpfs /dev/shm, or start the container with one"
+  fi
+}
+
 # octet_build PRESET [cmake options]: configures and builds, quietly unless it fails.
 octet_build() {
   local preset=$1

@@ -35,6 +35,7 @@ for target in "${targets[@]}"; do
     -max_total_time="$share" -timeout=10 -malloc_limit_mb=128 -rss_limit_mb=2048 -max_len=8192 \
     -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$finds/$target-" >"$log" 2>&1; then
     echo "$target: FOUND something, see $log and $finds"
+    octet_explain "$log"
     status=1
   fi
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

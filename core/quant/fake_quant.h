@@ -65,7 +65,7 @@ void fake_quant_multiply(std::span<const float> in, const NudgedRanges& ranges,
 /// Computes d_input = g where nudged min <= x <= nudged max, else 0; every g for a zero range.
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRange& range, std::span<float> d_input);
-/// @overload for the last dimension.
+/// The same with the range of each element's index on the last dimension.
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRanges& ranges, std::span<float> d_input);
 
