@@ -16,6 +16,7 @@
 #include <octet/deploy/dense_form.h>
 #include <octet/deploy/lower.h>
 #include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/activation.h>

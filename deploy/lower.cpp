@@ -185,13 +185,16 @@ class Lowering {
       add_activation(activation, layer.name(), layer.output_shape());
       return;
     }
-    if (wrapper.output_quantizer() == nullptr) {
+    require_exportable_clamp(wrapper);
+    const bool keeps_grid = clamps_input_codes(layer, wrapper.config().options().rounding);
+    if (!keeps_grid && wrapper.output_quantizer() == nullptr) {
       throw InvalidArgument(
           fmt::format("lower: layer \"{}\" leaves its result unquantized", wrapper.name()));
     }
+    const QuantParams params =
+        keeps_grid ? input_params(wrapper) : int8_params(*wrapper.output_quantizer(), wrapper);
     const std::int32_t output =
-        builder_.activation(layer.name(), DType::int8, layer.output_shape(),
-                            int8_params(*wrapper.output_quantizer(), wrapper));
+        builder_.activation(layer.name(), DType::int8, layer.output_shape(), params);
     builder_.op(activation == Activation::relu ? OpCode::relu : OpCode::relu6, {current_}, output);
     current_ = output;
   }

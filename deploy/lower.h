@@ -25,7 +25,8 @@ struct LowerOptions {
 /// Metadata: "octet.rounding", the contract; "octet.accumulator_bound", the largest value that any
 /// sum of any layer can reach for any input.
 /// Throws InvalidArgument that names the layer where it is not quantized, has no range, has a
-/// result on other codes than those of int8, or could overflow int32:
+/// result on other codes than those of int8, quantizes the output of a ReLU6 of its own under
+/// contract double (require_exportable_clamp()), or could overflow int32:
 /// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit.
 IntegerModel lower(const Sequential& model, const LowerOptions& options = {});
 

@@ -20,6 +20,9 @@ void add_verify(CLI::App& app, int& exit_code);
 /// Refuses an empty name: a shell makes one of a variable that is not set.
 CLI::Validator named();
 
+/// Bytes of a warning that are printed; names in it may be long.
+inline constexpr std::size_t kMostOfWarning = 600;
+
 /// How a model is run: the options that `run` and `eval` share.
 struct RunOptions {
   std::string file;

@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 
 #include <memory>
@@ -28,6 +30,9 @@ void export_model(const ExportOptions& options) {
                 .code_outputs = options.codes});
   }
   if (!options.c.empty()) write_c_source(model, options.c);
+  for (const std::string& warning : runtime_warnings(model)) {
+    fmt::print(stderr, "octet: warning: {}\n", printable(warning, kMostOfWarning));
+  }
 }
 
 }  // namespace

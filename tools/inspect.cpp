@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
+#include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 
 #include <algorithm>
@@ -97,6 +98,7 @@ void print_json(const IntegerModel& model, const std::string& file, std::size_t 
                     {"metadata", model.metadata},
                     {"inputs", details_json(model, model.inputs)},
                     {"outputs", details_json(model, model.outputs)},
+                    {"warnings", runtime_warnings(model)},
                     {"operators", ordered_json::array()},
                     {"tensors", ordered_json::array()}};
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
@@ -135,6 +137,9 @@ void print_text(const IntegerModel& model, const std::string& file, std::size_t 
   fmt::print("model '{}', {}\n", printable(model.name), printable(model.description));
   for (const auto& [name, value] : model.metadata) {
     fmt::print("metadata {} = {}\n", printable(name), printable(value));
+  }
+  for (const std::string& warning : runtime_warnings(model)) {
+    fmt::print("warning: {}\n", printable(warning, kMostOfWarning));
   }
   fmt::print("\n{:>4}  {:<16} {:>7}  {:<14} {:<7} {}\n", "#", "operator", "version", "inputs",
              "output", "options");

@@ -36,6 +36,22 @@ std::int32_t exp_on_last_quarter(std::int32_t a) {
   return saturate_int32(std::int64_t{kExpMinusEighth} + high_mul(kExpMinusEighth, x + polynomial));
 }
 
+constexpr std::int32_t kOneWithTwoBits = std::int32_t{1} << 29;
+
+// 2 / (1 + a) with 2 integer bits, for 0 <= a < 1 with none: three Newton steps.
+std::int32_t two_over_one_plus_x(std::int32_t a) {
+  assert(a >= 0);
+  constexpr std::int32_t k48Over17 = 1515870810;
+  constexpr std::int32_t kMinus32Over17 = -1010580540;
+  const auto half = static_cast<std::int32_t>((std::int64_t{a} + kMax + 1) / 2);
+  std::int32_t x = k48Over17 + high_mul(half, kMinus32Over17);
+  for (int step = 0; step < 3; ++step) {
+    const std::int32_t error = kOneWithTwoBits - high_mul(half, x);
+    x += saturating_left_shift(high_mul(x, error), 2);
+  }
+  return x;
+}
+
 }  // namespace
 
 std::int32_t exp_on_negative_values(std::int32_t a, int integer_bits) noexcept {
@@ -61,17 +77,31 @@ std::int32_t exp_on_negative_values(std::int32_t a, int integer_bits) noexcept {
 }
 
 std::int32_t one_over_one_plus_x(std::int32_t a) noexcept {
-  assert(a >= 0);
-  constexpr std::int32_t k48Over17 = 1515870810;  // 2 integer bits, as x below
-  constexpr std::int32_t kMinus32Over17 = -1010580540;
-  constexpr std::int32_t kOne = std::int32_t{1} << 29;
-  const auto half = static_cast<std::int32_t>((std::int64_t{a} + kMax + 1) / 2);
-  std::int32_t x = k48Over17 + high_mul(half, kMinus32Over17);
-  for (int step = 0; step < 3; ++step) {
-    const std::int32_t error = kOne - high_mul(half, x);
-    x += saturating_left_shift(high_mul(x, error), 2);
+  return saturating_left_shift(two_over_one_plus_x(a), 1);
+}
+
+std::int32_t one_minus_x_over_one_plus_x(std::int32_t a) noexcept {
+  return saturating_left_shift(two_over_one_plus_x(a) - kOneWithTwoBits, 2);
+}
+
+std::int32_t fixed_point_logistic(std::int32_t a, int integer_bits) noexcept {
+  constexpr std::int32_t kOneHalf = std::int32_t{1} << 30;
+  if (a == 0) {
+    return kOneHalf;
   }
-  return saturating_left_shift(x, 1);
+  const std::int32_t positive =
+      one_over_one_plus_x(exp_on_negative_values(a < 0 ? a : -a, integer_bits));
+  return a < 0 ? kMax - positive : positive;
+}
+
+std::int32_t fixed_point_tanh(std::int32_t a, int integer_bits) noexcept {
+  if (a == 0) {
+    return 0;
+  }
+  // The same raw number with one more integer bit is 2 a.
+  const std::int32_t positive =
+      one_minus_x_over_one_plus_x(exp_on_negative_values(a < 0 ? a : -a, integer_bits + 1));
+  return a < 0 ? -positive : positive;
 }
 
 }  // namespace octet

@@ -13,4 +13,13 @@ namespace octet {
 /// 1 / (1 + a) with 0 integer bits, for 0 <= a < 1 with 0 integer bits; three Newton steps.
 [[nodiscard]] std::int32_t one_over_one_plus_x(std::int32_t a) noexcept;
 
+/// (1 - a) / (1 + a) with 0 integer bits, for 0 <= a < 1 with 0 integer bits; three Newton steps.
+[[nodiscard]] std::int32_t one_minus_x_over_one_plus_x(std::int32_t a) noexcept;
+
+/// 1 / (1 + exp(-a)) with 0 integer bits, for a with `integer_bits` of them (0..29).
+[[nodiscard]] std::int32_t fixed_point_logistic(std::int32_t a, int integer_bits) noexcept;
+
+/// tanh(a) with 0 integer bits, for a with `integer_bits` of them (0..28).
+[[nodiscard]] std::int32_t fixed_point_tanh(std::int32_t a, int integer_bits) noexcept;
+
 }  // namespace octet

@@ -48,6 +48,7 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"int8_bytes", r.int8_bytes},
       {"c_flash_bytes", r.c_flash_bytes},
       {"c_ram_bytes", r.c_ram_bytes},
+      {"warnings", r.warnings},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
@@ -86,6 +87,7 @@ std::string final_report(const Options& options, const Results& r, const History
   }
   text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                       stem, r.c_flash_bytes, r.c_ram_bytes);
+  for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",
                       report.hashes.model, report.hashes.history);
   if (!report.hashes.checkpoint.empty()) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "options.h"
 
@@ -27,6 +28,8 @@ struct Results {
   /// Of the C source: constants, and static buffers.
   std::int64_t c_flash_bytes = 0;
   std::int64_t c_ram_bytes = 0;
+  /// Of the exported file: see runtime_warnings().
+  std::vector<std::string> warnings;
 };
 
 /// What the program adds to metrics.json.

@@ -99,6 +99,7 @@ void export_and_compare(const Options& options, const Trainer& trainer, const Se
   results.c_ram_bytes = source.ram_bytes;
   const Evaluation simulated = trainer.evaluate(test);
   const IntegerModel file = read_tflite(path);
+  results.warnings = runtime_warnings(file);
   const Evaluation shipped = evaluate(file, test);
   results.simulated_accuracy = simulated.accuracy;
   results.integer_accuracy = shipped.accuracy;

@@ -98,11 +98,12 @@ Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& 
   });
 }
 
-Tensor integer_table(const Tensor& x, Activation activation, const std::string& owner) {
+Tensor integer_table(const Tensor& x, Activation activation, Rounding rounding,
+                     const std::string& owner) {
   const QuantParams& input = require_grid(x, owner);
   const bool is_tanh = activation == Activation::tanh;
-  const Int8Lut table = is_tanh ? Int8Lut::tanh(input.scale(), input.zero_point())
-                                : Int8Lut::logistic(input.scale(), input.zero_point());
+  const Int8Lut table = is_tanh ? Int8Lut::tanh(input.scale(), input.zero_point(), rounding)
+                                : Int8Lut::logistic(input.scale(), input.zero_point(), rounding);
   const QuantParams output = definition(is_tanh ? OpCode::tanh : OpCode::logistic).fixed_grid();
   const Tensor y = map_codes(x, input, output,
                              [&](std::span<const std::int8_t> in, std::span<std::int8_t> out,
@@ -144,7 +145,7 @@ Tensor apply_fixed_grid_activation(Activation activation, const Tensor& x, Simul
     return apply_activation(activation, x);
   }
   return activation == Activation::softmax ? integer_softmax(x, rounding, owner)
-                                           : integer_table(x, activation, owner);
+                                           : integer_table(x, activation, rounding, owner);
 }
 
 }  // namespace octet

@@ -47,12 +47,13 @@ class IntegerDense {
 };
 
 /// RELU or RELU6 as an operator of its own: codes on the grid `output`. The same under every
-/// rounding contract.
+/// rounding contract; on the input's own grid it is a clamp of codes and no more.
 Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
                      const std::string& owner);
 
-/// LOGISTIC or TANH, by table: output scale 1/256 and 1/128.
-Tensor integer_table(const Tensor& x, Activation activation, const std::string& owner);
+/// LOGISTIC or TANH, by the table of the contract (Int8Lut): output scale 1/256 and 1/128.
+Tensor integer_table(const Tensor& x, Activation activation, Rounding rounding,
+                     const std::string& owner);
 
 /// SOFTMAX over the last axis, output scale 1/256.
 Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& owner);

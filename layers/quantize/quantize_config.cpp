@@ -39,7 +39,14 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Lay
   const auto* activation = dynamic_cast<const ActivationLayer*>(&layer);
   const bool clamps = activation != nullptr && activation->activation() != Activation::none &&
                       !quantizes_before(activation->activation());
-  return clamps ? moving_average(options()) : nullptr;
+  return clamps && !clamps_input_codes(layer, options().rounding) ? moving_average(options())
+                                                                  : nullptr;
+}
+
+bool clamps_input_codes(const Layer& layer, Rounding rounding) {
+  const auto* activation = dynamic_cast<const ActivationLayer*>(&layer);
+  return rounding == Rounding::double_rounding && activation != nullptr &&
+         activation->activation() == Activation::relu6;
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {

@@ -39,7 +39,8 @@ class QuantizeConfig {
   /// For the result of a Dense layer: before its activation where that is softmax, sigmoid or tanh,
   /// after it otherwise.
   virtual std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const = 0;
-  /// For the output of any other layer; the default scheme has one for ReLU and ReLU6 alone.
+  /// For the output of any other layer; the default scheme has one for ReLU and ReLU6 alone, and
+  /// for a ReLU6 none where clamps_input_codes().
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
 
  private:
@@ -55,6 +56,11 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
 };
+
+/// Whether `layer` is an activation whose operator clamps codes on its input's own grid under
+/// `rounding`: a ReLU6 of its own under contract double, since the RELU6 of TFLite Micro does not
+/// rescale. Its output then takes no quantizer.
+bool clamps_input_codes(const Layer& layer, Rounding rounding);
 
 /// The default scheme. Throws InvalidArgument for weight bits outside 2 to 8.
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options = {});

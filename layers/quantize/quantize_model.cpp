@@ -17,12 +17,18 @@ namespace {
 
 using ConfigPtr = std::shared_ptr<const QuantizeConfig>;
 
-/// Quantizes a result and leaves the kernel alone: for layers in front of a marked one.
+/// Quantizes a result and leaves the kernel alone: for layers in front of a marked one. What they
+/// read is on no grid, so a ReLU6 has none to keep.
 class ResultOnlyConfig : public Default8BitQuantizeConfig {
  public:
   using Default8BitQuantizeConfig::Default8BitQuantizeConfig;
   std::unique_ptr<Quantizer> kernel_quantizer(const Layer& /*layer*/) const override {
     return nullptr;
+  }
+  std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
+    const bool has_no_grid = clamps_input_codes(layer, options().rounding);
+    return has_no_grid ? activation_quantizer(layer)
+                       : Default8BitQuantizeConfig::output_quantizer(layer);
   }
 };
 
@@ -47,12 +53,15 @@ struct Plan {
   bool own_config = false;
 };
 
-std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, ConfigPtr config) {
+std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, const Plan& plan) {
   if (auto* dense = dynamic_cast<Dense*>(layer.get())) {
     static_cast<void>(layer.release());
-    return std::make_unique<QuantizeWrapper>(std::unique_ptr<Dense>(dense), std::move(config));
+    return std::make_unique<QuantizeWrapper>(std::unique_ptr<Dense>(dense), plan.config);
   }
-  return std::make_unique<QuantizeOutputWrapper>(std::move(layer), std::move(config));
+  auto wrapper = std::make_unique<QuantizeOutputWrapper>(std::move(layer), plan.config);
+  // Before it is trained, since lower() would refuse it afterwards.
+  if (plan.own_config) require_exportable_clamp(*wrapper);
+  return wrapper;
 }
 
 /// The clamp that `next` computes, where it can become the activation of the Dense layer of `plan`.
@@ -66,6 +75,11 @@ Activation fusible_activation(const Plan& plan, const Plan* next) {
   // A config of its own says how the clamp's result is quantized; that of the Dense would win.
   if (next->own_config && next->config != plan.config) return Activation::none;
   return activation->activation();
+}
+
+/// Whether the result of a planned layer is on a grid.
+bool is_on_grid(const Plan& plan) {
+  return plan.config != nullptr || as<InputLayer>(*plan.layer) != nullptr;
 }
 
 void check_source(const Sequential& model, std::string_view operation) {
@@ -117,7 +131,7 @@ Sequential build_quantized(const Sequential& source, const std::vector<Plan>& pl
       copy = dynamic_cast<const Dense&>(*copy).with_activation(fused);
       ++i;
     }
-    add(wrap(std::move(copy), plan.config));
+    add(wrap(std::move(copy), plan));
   }
   return result;
 }
@@ -179,7 +193,10 @@ Sequential quantize_apply(const Sequential& model, const QuantizeOptions& option
     any_marked = true;
     const bool feeds = !plans.empty() && plans.back().config == nullptr;
     if (feeds && is_known(*plans.back().layer)) {
-      plans.back().config = std::make_shared<ResultOnlyConfig>(options);
+      const bool reads_codes = plans.size() > 1 && is_on_grid(plans[plans.size() - 2]);
+      plans.back().config = reads_codes && !as<Dense>(*plans.back().layer)
+                                ? config
+                                : std::make_shared<ResultOnlyConfig>(options);
     }
     plans.push_back(plan_of(*marked, config, "quantize_apply"));
   }

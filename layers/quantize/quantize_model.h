@@ -7,7 +7,9 @@ namespace octet {
 
 /// A copy of a built model, its weights copied, with quantization in the loop: a QuantizeLayer
 /// behind the input and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
-/// behind a Dense layer without activation becomes that layer's own. The original is untouched.
+/// behind a Dense layer without activation becomes that layer's own; one that stays a layer has its
+/// output quantized, but for a ReLU6 under contract double (clamps_input_codes()). The original is
+/// untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, or a layer
 /// whose kind it does not know.
 Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {});
@@ -25,7 +27,7 @@ std::unique_ptr<Layer> quantize_annotate_layer(L layer,
 
 /// As quantize_model(), for the marked layers of a built model alone. A layer that is not marked
 /// but feeds a marked one gets its result quantized, nothing else. Throws InvalidArgument also
-/// where no layer is marked.
+/// where no layer is marked, and where require_exportable_clamp() refuses a user's config.
 Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {});
 
 /// Runs `features` through a quantized model so that its quantizers see the ranges; changes no

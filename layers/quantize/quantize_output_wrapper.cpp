@@ -41,6 +41,10 @@ Tensor QuantizeOutputWrapper::forward_logits(const Tensor& x, const ForwardConte
   const auto* activation = dynamic_cast<const ActivationLayer*>(layer_.get());
   const QuantizeOptions& options = config_->options();
   const bool fixed_grid = activation != nullptr && quantizes_before(activation->activation());
+  if (!output_ && options.simulation == Simulation::integer && x.grid() &&
+      clamps_input_codes(*layer_, options.rounding)) {
+    return integer_clamp(x, activation->activation(), *x.grid(), name());
+  }
   if (!output_) {
     return fixed_grid && !ends_in_softmax()
                ? apply_fixed_grid_activation(activation->activation(), x, options.simulation,
@@ -81,6 +85,19 @@ std::vector<Quantizer*> QuantizeOutputWrapper::quantizers() const {
 
 std::unique_ptr<Layer> QuantizeOutputWrapper::clone() const {
   return std::make_unique<QuantizeOutputWrapper>(*this);
+}
+
+void require_exportable_clamp(const QuantizeOutputWrapper& wrapper) {
+  if (wrapper.output_quantizer() == nullptr ||
+      !clamps_input_codes(wrapper.wrapped(), wrapper.config().options().rounding)) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\": expected no quantizer for the output of a ReLU6 of its own under rounding "
+      "double, found one in its QuantizeConfig; the RELU6 of TFLite Micro clamps codes without "
+      "rescaling them. Leave it to the default scheme, which keeps the scale of its input, make it "
+      "the activation of the Dense in front, or use a ReLU",
+      wrapper.wrapped().name()));
 }
 
 }  // namespace octet

@@ -5,7 +5,8 @@
 namespace octet {
 
 /// Any other layer with its output on a grid, where the config wants one. State: output_min,
-/// output_max, output_zero_point; none where the output is left alone.
+/// output_max, output_zero_point; none where the output is left alone. A ReLU6 that is left alone
+/// clamps the codes of its input under contract double (see clamps_input_codes()).
 class QuantizeOutputWrapper : public Layer {
  public:
   /// Throws InvalidArgument where the config quantizes the output of a softmax.
@@ -35,5 +36,9 @@ class QuantizeOutputWrapper : public Layer {
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> output_;
 };
+
+/// Throws InvalidArgument that names the layer where it is a ReLU6 of its own under contract double
+/// with an output quantizer: the RELU6 of TFLite Micro clamps codes and does not rescale them.
+void require_exportable_clamp(const QuantizeOutputWrapper& wrapper);
 
 }  // namespace octet

@@ -15,7 +15,7 @@ void check_logistic(const OperatorView& view) {
 
 ByteTable logistic_table(const KernelSource& source) {
   const QuantParams& in = source.input().quantization;
-  const auto lut = Int8Lut::logistic(in.scale(), in.zero_point());
+  const auto lut = Int8Lut::logistic(in.scale(), in.zero_point(), source.rounding);
   return tabulate(source, [&](std::int32_t code) { return lut(static_cast<std::int8_t>(code)); });
 }
 

@@ -15,7 +15,7 @@ void check_tanh(const OperatorView& view) {
 
 ByteTable tanh_table(const KernelSource& source) {
   const QuantParams& in = source.input().quantization;
-  const auto lut = Int8Lut::tanh(in.scale(), in.zero_point());
+  const auto lut = Int8Lut::tanh(in.scale(), in.zero_point(), source.rounding);
   return tabulate(source, [&](std::int32_t code) { return lut(static_cast<std::int8_t>(code)); });
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/file.h>
+#include <octet/deploy/runtime_warnings.h>
+#include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/models.h>
@@ -142,6 +144,29 @@ TEST_F(OctetTool, InspectPrintsTheModel) {
   EXPECT_EQ(input.at("shape_signature"), nlohmann::json({-1, 6}));
   EXPECT_EQ(input.at("quantization")[0], 0.003921568859368563);
   EXPECT_EQ(json.at("metadata").at("octet.rounding"), "fp32");
+}
+
+TEST_F(OctetTool, InspectAndExportWarnOfWhatRuntimesRefuse) {
+  IntegerModel model = make_mlp(1, {6, 5, 4}, true, false);
+  const std::string file = "'" + path("m.tflite") + "'";
+  const std::string c = " --c '" + path("net") + "'";
+  write_tflite(model, path("m.tflite"));
+  EXPECT_EQ(octet("inspect " + file).out.find("warning"), std::string::npos);
+  EXPECT_EQ(octet("export " + file + c).err, "");
+  EXPECT_TRUE(nlohmann::json::parse(octet("inspect --json " + file).out).at("warnings").empty());
+
+  const auto output = static_cast<std::size_t>(model.operators[1].outputs[0]);
+  model.tensors[output].quantization.scales = {1e-7F};
+  write_tflite(model, path("m.tflite"));
+  EXPECT_NE(octet("inspect " + file).out.find("\nwarning: operator 1 (FULLY_CONNECTED) 'dense_1'"),
+            std::string::npos);
+  const Result exported = octet("export " + file + c);
+  EXPECT_EQ(exported.exit_code, 0);
+  EXPECT_NE(exported.err.find("octet: warning: operator 1 (FULLY_CONNECTED) 'dense_1': rescale"),
+            std::string::npos)
+      << exported.err;
+  const auto json = nlohmann::json::parse(octet("inspect --json " + file).out);
+  EXPECT_EQ(json.at("warnings"), nlohmann::json(runtime_warnings(read_tflite(path("m.tflite")))));
 }
 
 TEST_F(OctetTool, NamesCannotSteerTheTerminal) {

@@ -11,6 +11,8 @@ set(OCTET_DEPLOY_TESTS
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp
   deploy/onnx_writer_test.cpp
+  deploy/own_relu6_test.cpp
+  deploy/runtime_warnings_test.cpp
   deploy/tflite_damage_test.cpp
   deploy/tflite_foreign_test.cpp
   deploy/tflite_test.cpp)

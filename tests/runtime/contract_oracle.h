@@ -154,14 +154,13 @@ inline std::int64_t saturating_shift(std::int64_t x, int n) {
   return x > threshold ? kMost : x < -threshold ? kLeast : x * pow2(n);
 }
 
-/// exp(a), a <= 0 with 5 integer bits; the result has none.
-inline std::int64_t exp_neg(std::int64_t a) {
-  constexpr int kIntegerBits = 5;
-  constexpr int kFractionBits = 31 - kIntegerBits;
+/// exp(a), a <= 0 with 4 or 5 integer bits; the result has none.
+inline std::int64_t exp_neg(std::int64_t a, int integer_bits = 5) {
+  const int fraction_bits = 31 - integer_bits;
   if (a == 0) return kMost;
-  const std::int64_t quarter = pow2(kFractionBits - 2);
+  const std::int64_t quarter = pow2(fraction_bits - 2);
   const std::int64_t amod = (a & (quarter - 1)) - quarter;
-  const std::int64_t x = saturating_shift(amod, kIntegerBits) + pow2(28);
+  const std::int64_t x = saturating_shift(amod, integer_bits) + pow2(28);
   const std::int64_t x2 = srdhm(x, x);
   const std::int64_t x3 = srdhm(x2, x);
   const std::int64_t x4 = srdhm(x2, x2);
@@ -175,18 +174,22 @@ inline std::int64_t exp_neg(std::int64_t a) {
                         {2, 39332535},    {3, 720401},      {4, 242}};
   const std::int64_t rem = amod - a;
   for (const Step step : steps) {
-    if (((rem >> (kFractionBits + step.k)) & 1) != 0) y = srdhm(y, step.factor);
+    const bool there = integer_bits > step.k;
+    if (there && ((rem >> (fraction_bits + step.k)) & 1) != 0) y = srdhm(y, step.factor);
   }
   return y;
 }
 
-/// 1 / (1 + a), a in [0, 1) without integer bits.
-inline std::int64_t one_over_one_plus(std::int64_t a) {
+/// 2 / (1 + a) with 2 integer bits, a in [0, 1) without.
+inline std::int64_t newton(std::int64_t a) {
   const std::int64_t h = (a + kMost + 1) / 2;
   std::int64_t x = 1515870810 + srdhm(h, -1010580540);
   for (int i = 0; i < 3; ++i) x += saturating_shift(srdhm(x, pow2(29) - srdhm(h, x)), 2);
-  return saturating_shift(x, 1);
+  return x;
 }
+
+/// 1 / (1 + a), a in [0, 1) without integer bits.
+inline std::int64_t one_over_one_plus(std::int64_t a) { return saturating_shift(newton(a), 1); }
 
 /// One row of SOFTMAX, output scale 1/256 and zero point -128: fixed point.
 inline std::vector<std::int8_t> softmax_fixed(const std::vector<std::int8_t>& row, float scale,
@@ -245,6 +248,49 @@ inline std::vector<std::int8_t> softmax(const std::vector<std::int8_t>& x, std::
     const auto result = contract == Contract::fp32 ? softmax_float(row, scale, beta)
                                                    : softmax_fixed(row, scale, beta, contract);
     y.insert(y.end(), result.begin(), result.end());
+  }
+  return y;
+}
+
+enum class Table { logistic, tanh };
+
+/// One code of LOGISTIC (output scale 1/256, zero point -128) or TANH (1/128, 0) as TFLite Micro's
+/// kernel for int8 computes it: 4 integer bits.
+inline std::int8_t table_fixed(Table table, int distance, float scale) {
+  const Multiplier q = multiplier_of(double{scale} * 134217728.0, Contract::twice);
+  const double radius = std::floor(15.0 * 134217728.0 / std::ldexp(1.0, q.shift));
+  if (distance <= -radius) return -128;
+  if (distance >= radius) return 127;
+  const std::int64_t v = rescale(distance, q, Contract::twice);
+  const std::int64_t below = v > 0 ? -v : v;
+  std::int64_t code = 0;
+  if (table == Table::logistic) {
+    const std::int64_t r = one_over_one_plus(exp_neg(below, 4));
+    code = rdbypot(v == 0 ? pow2(30) : v < 0 ? kMost - r : r, 23) - 128;
+  } else {
+    const std::int64_t r = saturating_shift(newton(exp_neg(below, 5)) - pow2(29), 2);
+    code = rdbypot(v == 0 ? 0 : v < 0 ? -r : r, 24);
+  }
+  return static_cast<std::int8_t>(std::clamp<std::int64_t>(code, -128, 127));
+}
+
+/// The same by a function of floats, as XNNPACK and LiteRT fill their tables.
+inline std::int8_t table_float(Table table, int distance, float scale) {
+  const double x = double{scale * static_cast<float>(distance)};
+  const bool tanh = table == Table::tanh;
+  const auto y = static_cast<float>(tanh ? std::tanh(x) : 1.0 / (1.0 + std::exp(-x)));
+  const float code = tanh ? std::nearbyint(y * 128.0F) : std::nearbyint(y * 256.0F) - 128.0F;
+  return static_cast<std::int8_t>(std::clamp(code, -128.0F, 127.0F));
+}
+
+/// LOGISTIC or TANH.
+inline std::vector<std::int8_t> table(Table table, Quant in, const std::vector<std::int8_t>& x,
+                                      Contract contract) {
+  std::vector<std::int8_t> y;
+  for (const std::int8_t code : x) {
+    const int distance = code - in.zero_point;
+    y.push_back(contract == Contract::twice ? table_fixed(table, distance, in.scale)
+                                            : table_float(table, distance, in.scale));
   }
   return y;
 }

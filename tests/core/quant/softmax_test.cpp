@@ -7,7 +7,6 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point_math.h>
-#include <octet/core/quant/lut.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
 namespace octet::test {
@@ -192,49 +191,6 @@ TEST(SoftmaxScaling, Limits) {
             (QuantizedMultiplier{kInt32Max - 1, 30}));
   EXPECT_EQ(calculate_input_radius(5, 27), 15);  // 31 * 2^26 / 2^27, rounded down
   EXPECT_EQ(calculate_input_radius(5, 31), 0);
-}
-
-TEST(Int8Lut, AgreesWithTheFormula) {
-  Random random(153);
-  for (int i = 0; i < 200; ++i) {
-    const float scale = random.positive(1e-4F, 1.0F);
-    const std::int32_t zero = random.integer(-128, 127);
-    const Int8Lut logistic = Int8Lut::logistic(scale, zero);
-    const Int8Lut tanh = Int8Lut::tanh(scale, zero);
-    for (int code = -128; code <= 127; ++code) {
-      const double x = double{scale * static_cast<float>(code - zero)};
-      const double sigmoid = std::min(256.0 / (1.0 + std::exp(-x)) - 128.0, 127.0);
-      EXPECT_NEAR(logistic(static_cast<std::int8_t>(code)), sigmoid, 0.5001);
-      EXPECT_NEAR(tanh(static_cast<std::int8_t>(code)), std::min(128.0 * std::tanh(x), 127.0),
-                  0.5001);
-    }
-    EXPECT_EQ(logistic(static_cast<std::int8_t>(zero)), 0);
-    EXPECT_EQ(tanh(static_cast<std::int8_t>(zero)), 0);
-  }
-}
-
-TEST(Int8Lut, Ends) {
-  EXPECT_EQ(Int8Lut::logistic(1.0F, 0)(127), 127);
-  EXPECT_EQ(Int8Lut::logistic(1.0F, 0)(-128), -128);
-  EXPECT_EQ(Int8Lut::tanh(1.0F, 0)(127), 127);
-  EXPECT_EQ(Int8Lut::tanh(1.0F, 0)(-128), -128);
-  EXPECT_EQ(Int8Lut::logistic(1e38F, 0)(1), 127);  // the input is beyond float32 for others
-  EXPECT_EQ(Int8Lut::logistic(1e38F, 0)(-128), -128);
-}
-
-TEST(Int8Lut, RunAndErrors) {
-  const Int8Lut tanh = Int8Lut::tanh(0.05F, 3);
-  Codes x{-128, -1, 3, 127};
-  const Codes want{tanh(-128), tanh(-1), 0, tanh(127)};
-  tanh.run(x, x);
-  EXPECT_EQ(x, want);
-  expect_throws<InvalidArgument>([&] { tanh.run(x, std::span(x).first(2)); }, {"4", "2"});
-  for (const float bad : {0.0F, -1.0F, kInf, kNan}) {
-    expect_throws<InvalidArgument>([&] { (void)Int8Lut::tanh(bad, 0); }, {"tanh"});
-  }
-  for (const std::int32_t bad : {-129, 128}) {
-    expect_throws<InvalidArgument>([&] { (void)Int8Lut::logistic(1, bad); }, {"logistic", "int8"});
-  }
 }
 
 }  // namespace

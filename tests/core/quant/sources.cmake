@@ -3,6 +3,7 @@ set(OCTET_QUANT_TESTS
   core/quant/fake_quant_grad_test.cpp
   core/quant/fake_quant_test.cpp
   core/quant/fixed_point_test.cpp
+  core/quant/lut_test.cpp
   core/quant/quant_params_test.cpp
   core/quant/quantize_and_dequantize_test.cpp
   core/quant/quantize_test.cpp

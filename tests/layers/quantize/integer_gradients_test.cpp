@@ -164,8 +164,9 @@ TEST(IntegerGradients, OfSigmoidTanhAndSoftmaxAreThoseOfTheRealFunction) {
   for (const Activation activation : {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const Tensor x = on_grid(leaf(values.clone()), 0.25F, 0);
     const Tensor real = leaf(values.clone());
-    Tensor y = activation == Activation::softmax ? integer_softmax(x, Rounding::fp32, "s")
-                                                 : integer_table(x, activation, "t");
+    Tensor y = activation == Activation::softmax
+                   ? integer_softmax(x, Rounding::fp32, "s")
+                   : integer_table(x, activation, Rounding::fp32, "t");
     Tensor expected = apply_activation(activation, real);
     expect_close(y.detach(), expected.detach(), 0.005F);
     y.backward(upstream);

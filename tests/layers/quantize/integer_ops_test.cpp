@@ -65,8 +65,9 @@ TEST(IntegerTable, LooksUpEveryCode) {
       tanhs.push_back(clamp_code(std::rint(128.0 * std::tanh(x))));
     }
     const Tensor x = every_code(scale, zero_point);
-    expect_codes(integer_table(x, Activation::sigmoid, "t"), sigmoids, 1.0F / 256.0F, -128);
-    expect_codes(integer_table(x, Activation::tanh, "t"), tanhs, 1.0F / 128.0F, 0);
+    expect_codes(integer_table(x, Activation::sigmoid, Rounding::fp32, "t"), sigmoids,
+                 1.0F / 256.0F, -128);
+    expect_codes(integer_table(x, Activation::tanh, Rounding::fp32, "t"), tanhs, 1.0F / 128.0F, 0);
   }
 }
 
@@ -187,7 +188,7 @@ TEST(IntegerOps, TakeAnEmptyBatch) {
   EXPECT_EQ(IntegerDense(*dense, x, grid, Rounding::fp32, "d").output(grid).shape(), (Shape{0, 2}));
   EXPECT_EQ(integer_clamp(x, Activation::relu, grid, "c").shape(), (Shape{0, 3}));
   EXPECT_EQ(integer_softmax(x, Rounding::fp32, "s").shape(), (Shape{0, 3}));
-  EXPECT_EQ(integer_table(x, Activation::tanh, "t").shape(), (Shape{0, 3}));
+  EXPECT_EQ(integer_table(x, Activation::tanh, Rounding::fp32, "t").shape(), (Shape{0, 3}));
 }
 
 TEST(IntegerOps, NeedAnInputOnAGrid) {
@@ -198,7 +199,7 @@ TEST(IntegerOps, NeedAnInputOnAGrid) {
            [&] { IntegerDense(*dense, x, grid, Rounding::fp32, "layer"); },
            [&] { integer_clamp(x, Activation::relu, grid, "layer"); },
            [&] { integer_softmax(x, Rounding::fp32, "layer"); },
-           [&] { integer_table(x, Activation::tanh, "layer"); }}) {
+           [&] { integer_table(x, Activation::tanh, Rounding::fp32, "layer"); }}) {
     expect_error(body, "layer: integer simulation expects an input on a grid");
   }
 }

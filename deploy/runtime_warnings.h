@@ -1,0 +1,23 @@
+#pragma once
+
+#include <octet/runtime/integer_model.h>
+
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// What other runtimes refuse, or compute otherwise, in a model that is valid; one sentence each,
+/// which names the operator by its number and its output. Empty for most models.
+///
+/// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED and CONV_2D only
+/// where
+///   float32(input scale * weight scale) / output scale is below 256 for every unit, and all three
+///   scales are normal float32 numbers. There is no lower limit: small factors give codes of 0.
+/// - TFLite Micro's RELU6 clamps codes and does not rescale them. Said of models of contract double
+///   (metadata "octet.rounding"); lower() writes none that need it.
+///
+/// Throws FormatError where the model is not valid.
+std::vector<std::string> runtime_warnings(const IntegerModel& model);
+
+}  // namespace octet

@@ -1,0 +1,87 @@
+#include <octet/core/error.h>
+#include <octet/deploy/dense_form.h>
+#include <octet/deploy/runtime_warnings.h>
+#include <octet/tests/deploy/lowered.h>
+#include <octet/tests/runtime/models.h>
+
+#include <cmath>
+
+namespace octet::test {
+namespace {
+
+/// A FULLY_CONNECTED of one input whose factors are the weight scales, over `output_scale`.
+IntegerModel make_layer(const std::vector<float>& weight_scales, float output_scale = 1.0F,
+                        float input_scale = 1.0F) {
+  const auto units = static_cast<std::int32_t>(weight_scales.size());
+  ModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 1}, DType::int8, quant(input_scale, 0))};
+  QuantParams weights{weight_scales, std::vector<std::int32_t>(weight_scales.size(), 0)};
+  const std::int32_t w = b.constant("w", {units, 1}, DType::int8,
+                                    std::vector<std::int8_t>(weight_scales.size(), 1), weights);
+  b.model.outputs = {b.activation("y", {1, units}, DType::int8, quant(output_scale, 3))};
+  b.op(OpCode::fully_connected, {0, w}, b.model.outputs[0]);
+  return b.model;
+}
+
+void expect_one(const IntegerModel& model, const std::vector<std::string>& parts) {
+  const std::vector<std::string> warnings = runtime_warnings(model);
+  ASSERT_EQ(warnings.size(), 1U);
+  for (const std::string& part : parts) {
+    EXPECT_NE(warnings[0].find(part), std::string::npos) << part << "\n" << warnings[0];
+  }
+}
+
+// xnn_create_fully_connected_nc_qs8: "requantization scale is greater or equal to 256.0".
+TEST(RuntimeWarnings, OfFactorsFrom256OnThatXnnpackRefuses) {
+  EXPECT_TRUE(runtime_warnings(make_layer({std::nextafter(256.0F, 0.0F)})).empty());
+  expect_one(make_layer({256.0F}),
+             {"operator 0 (FULLY_CONNECTED) 'y'", "rescale factor 256", "XNNPACK", "LiteRT.js"});
+  expect_one(make_layer({1.0F}, 1.0F / 300.0F), {"rescale factor 300"});
+  expect_one(make_layer({1.0F, 2.0F, 300.0F}), {"rescale factor 300 of unit 2"});
+  expect_one(per_channel_as_conv_2d(make_layer({1.0F, 300.0F})), {"(CONV_2D)", "of unit 1"});
+  // Beyond float32, where our own interpreter refuses the model as well.
+  expect_one(make_layer({1e30F}, 1e-20F), {"rescale factor inf"});
+}
+
+TEST(RuntimeWarnings, OfScalesThatAreNotNormalAndOfNoSmallFactor) {
+  EXPECT_TRUE(runtime_warnings(make_layer({1e-20F}, 1.0F, 1e-10F)).empty());
+  expect_one(make_layer({1e-40F}), {"below the normal float32 numbers"});
+  expect_one(make_layer({1.0F, 1e-40F}), {"of unit 1"});
+  expect_one(make_layer({1.0F}, 1.0F, 1e-40F), {"below the normal"});
+}
+
+TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {
+  const auto relu6 = [](float out_scale, std::int32_t out_zero, const std::string& contract) {
+    IntegerModel model =
+        make_unary(OpCode::relu6, {"x", DType::int8, {1, 4}, {}, quant(0.1F, -3), {}},
+                   {"y", DType::int8, {1, 4}, {}, quant(out_scale, out_zero), {}});
+    model.metadata["octet.rounding"] = contract;
+    return model;
+  };
+  expect_one(relu6(0.1F, -128, "double"), {"(RELU6) 'y'", "TFLite Micro"});
+  expect_one(relu6(0.02F, -3, "double"), {"(RELU6) 'y'"});
+  EXPECT_TRUE(runtime_warnings(relu6(0.1F, -3, "double")).empty());
+  EXPECT_TRUE(runtime_warnings(relu6(0.02F, -128, "fp32")).empty());
+}
+
+TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {
+  Sequential net("m", Input({4}), Dense(3, Activation::relu, "dead"));
+  net.build();
+  Tensor kernel = net.parameters()[0].tensor;
+  std::ranges::fill(kernel.span(), -1.0F);
+  const Sequential model = quantize_model(net);
+  calibrate(model, Tensor::ones({2, 4}));
+  expect_one(lower(model), {"'dead'", "rescale factor"});
+}
+
+TEST(RuntimeWarnings, OfNothingInCommonModels) {
+  for (const bool per_channel : {false, true}) {
+    EXPECT_TRUE(runtime_warnings(make_mlp(1, {9, 5, 3}, per_channel, true)).empty());
+  }
+  IntegerModel broken = make_layer({1.0F});
+  broken.operators[0].inputs[0] = 77;
+  EXPECT_THROW(runtime_warnings(broken), FormatError);
+}
+
+}  // namespace
+}  // namespace octet::test
