@@ -11,7 +11,7 @@ namespace octet {
 enum class Rounding {
   /// rint(float(acc) * multiplier), ties to even: XNNPACK (LiteRT's default), ONNX Runtime.
   fp32,
-  /// (acc * m + half) >> shift in 64 bits: ruy, LiteRT's optimised kernels.
+  /// (acc * m + half) >> shift in 64 bits: LiteRT's built-in kernels on Arm and in plain C++.
   single_rounding,
   /// Doubling high multiply, then a rounding shift: TFLite Micro, CMSIS-NN.
   double_rounding,

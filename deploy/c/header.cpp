@@ -64,9 +64,10 @@ int @name@_invoke(const @input_type@ *input, @output_type@ *output);
 
 #ifndef @NAME@_NO_FLOAT
 /*
- * For callers who have floats; these two alone compute in them, and need a compiler that keeps to
- * IEEE 754 (no -ffast-math). Codes are rounded to the nearest, ties @ties@, and NaN
- * becomes the zero point.
+ * For callers who have floats; these two alone compute in them, and need a compiler that rounds
+ * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
+ * which 32-bit x86 has by default) does: values next to the middle of two codes then change. Codes
+ * are rounded to the nearest, ties @ties@, and NaN becomes the zero point.
  */
 int @name@_quantize_input(const float *values, @input_type@ *codes);
 int @name@_dequantize_output(const @output_type@ *codes, float *values);
@@ -82,7 +83,7 @@ int @name@_dequantize_output(const @output_type@ *codes, float *values);
 std::string_view contract_text(Rounding rounding) {
   switch (rounding) {
     case Rounding::single_rounding:
-      return "(sum * m + half) >> s, as LiteRT's own kernels";
+      return "(sum * m + half) >> s, as LiteRT's built-in kernels on Arm";
     case Rounding::double_rounding:
       return "high multiply, then rounding shift, as TFLite Micro and CMSIS-NN";
     case Rounding::fp32:

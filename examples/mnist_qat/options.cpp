@@ -124,7 +124,8 @@ void add_options(const Adder& add, Options& o) {
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
              "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
-             "own kernels), double (TFLite Micro, CMSIS-NN)",
+             "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
+             "CMSIS-NN)",
              [&o](const std::string& text) { o.rounding = parse_rounding(text); });
   add.choice("--simulation", {"integer", "fake_quant"}, "integer",
              "How training computes: integer, as the exported file does, or fake_quant, as "

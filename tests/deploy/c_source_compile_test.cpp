@@ -3,6 +3,8 @@
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/runtime/naive.h>
 
+#include <bit>
+#include <cmath>
 #include <regex>
 
 namespace octet::test {
@@ -164,6 +166,65 @@ int main(void)
 )");
   project_.build(c_compilers()[0], {"-std=c99"}, "main", {"main.c", "net.c"});
   EXPECT_EQ(project_.run("main").exit_code, 16);
+}
+
+/// A program that prints the code which net_quantize_input() makes of each value.
+std::string printing_codes(const std::vector<float>& values) {
+  std::string bits;
+  for (const float v : values) bits += std::to_string(std::bit_cast<std::uint32_t>(v)) + "u,\n";
+  return R"(#include "net.h"
+#include <stdio.h>
+#include <string.h>
+static const uint32_t values[] = {)" +
+         bits + R"(};
+int main(void)
+{
+    static float reals[NET_INPUT_SIZE];
+    static int8_t codes[NET_INPUT_SIZE];
+    for (unsigned i = 0; i < sizeof values / sizeof *values; ++i) {
+        memcpy(reals, &values[i], sizeof *reals);
+        if (net_quantize_input(reals, codes) != NET_OK) return 1;
+        printf("%d\n", codes[0]);
+    }
+    return 0;
+}
+)";
+}
+
+TEST_F(CSourceCompile, FloatHelpersChangeWithTheFlagsThatTheHeaderNames) {
+  const std::string gcc = find_program("gcc");
+  if (gcc.empty()) GTEST_SKIP() << "gcc is not here";
+  const IntegerModel model = make_mlp(1, {4, 3}, false, false);
+  const CSource source = to_c_source(model, "net");
+  const std::string sentence = source.header.substr(source.header.find("For callers who have"));
+  expect_mentions(sentence, "-ffast-math");
+  expect_mentions(sentence, "-mfpmath=387");
+
+  // Next to the middle of two codes; the code of each by float32 arithmetic.
+  const float scale = model.tensors[0].quantization.scale();
+  std::vector<float> values;
+  std::string expected;
+  for (int k = 0; k < 250; ++k) {
+    const float middle = (static_cast<float>(k) + 0.5F) * scale;
+    for (const float x : {std::nextafter(middle, 0.0F), middle, std::nextafter(middle, 9.0F)}) {
+      values.push_back(x);
+      expected += std::to_string(std::lrint(x / scale) - 128) + "\n";
+    }
+  }
+  project_.write(source);
+  project_.write("halves.c", printing_codes(values));
+  const auto codes = [&](const Words& flags) {
+    project_.build(gcc, joined({"-std=c99", "-O2"}, flags), "halves", {"halves.c", "net.c"});
+    return project_.run("halves").out;
+  };
+  EXPECT_EQ(codes({}), expected);
+#ifdef __x86_64__
+  const CDriver network({{model, Rounding::fp32, random_codes(model, 50, 1)}});
+  for (const char* flag : {"-mfpmath=387", "-ffast-math"}) {
+    EXPECT_NE(codes({flag}), expected) << flag;
+    EXPECT_EQ(network.differing(gcc, {"-O2", flag}), 0U) << flag;
+  }
+#endif
 }
 
 TEST_F(CSourceCompile, FilesOfTwoExportsDoNotCompile) {

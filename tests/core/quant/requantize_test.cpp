@@ -266,5 +266,43 @@ TEST(CheckBiasScale, AllowsTwoPercentOfTheOutputScale) {
   }
 }
 
+/// What ruy's SIMD kernels on x86 compute: half up twice.
+std::int32_t half_up_twice(std::int32_t acc, QuantizedMultiplier m) {
+  const std::int64_t high = (std::int64_t{acc} * m.multiplier + (std::int64_t{1} << 30)) >> 31;
+  const int right = -m.shift;
+  return static_cast<std::int32_t>((high + (std::int64_t{1} << (right - 1))) >> right);
+}
+
+TEST(Rounding, SingleIsNotLitertOnX86) {
+  // 1 / 4: the first step halves it and rounds 1/2 up, the second does the same. One step gives 0.
+  const QuantizedMultiplier quarter{std::int32_t{1} << 30, -1};
+  EXPECT_EQ(half_up_twice(1, quarter), 1);
+  EXPECT_EQ(multiply_by_quantized_multiplier_single(1, quarter), 0);
+  EXPECT_EQ(multiply_by_quantized_multiplier_double(1, quarter), 1);
+  // Below 0 half up differs from the second rounding of double, away from zero.
+  EXPECT_EQ(half_up_twice(-2, quarter), 0);
+  EXPECT_EQ(multiply_by_quantized_multiplier_double(-2, quarter), -1);
+
+  Random random(31);
+  int from_single = 0;
+  int from_double = 0;
+  constexpr int kCount = 200000;
+  for (int i = 0; i < kCount; ++i) {
+    const QuantizedMultiplier m = quantize_multiplier(random.positive(1e-3F, 0.01F));
+    const std::int32_t acc = random.integer(-20000, 20000);
+    const std::int32_t x86 = half_up_twice(acc, m);
+    const std::int32_t single = multiply_by_quantized_multiplier_single(acc, m);
+    const std::int32_t twice = multiply_by_quantized_multiplier_double(acc, m);
+    // The first rounding can only lift a value to the middle: never below single.
+    ASSERT_TRUE(x86 == single || x86 == single + 1) << acc;
+    ASSERT_LE(std::abs(x86 - twice), 1) << acc;
+    from_single += x86 != single ? 1 : 0;
+    from_double += x86 != twice ? 1 : 0;
+  }
+  EXPECT_GT(from_single, 0);
+  EXPECT_LT(from_single, kCount / 100);
+  EXPECT_GT(from_double, 0);
+}
+
 }  // namespace
 }  // namespace octet::test
