@@ -109,7 +109,31 @@ class OnnxWriter {
       const std::string_view function = op.code == OpCode::tanh ? "Tanh" : "Sigmoid";
       return finish(values_.node(function, {x}, base_name(out) + "/function"), out);
     }
-    finish_clamped(x, out, detail::relu_activation(op.code));
+    const bool is_clamp = op.code != OpCode::quantize;
+    finish_regridded(x, out, is_clamp ? detail::relu_activation(op.code) : FusedActivation::none);
+  }
+
+  /// Ends a clamp, or nothing, between two grids. Not by Clip or the saturation of QuantizeLinear
+  /// alone: ONNX Runtime drops a Clip or Relu that the saturation repeats, and makes one pair of
+  /// another scale of two QuantizeLinear and DequantizeLinear pairs with nothing in between. It
+  /// leaves Max and Min where they are.
+  void finish_regridded(const std::string& x, std::int32_t out, FusedActivation activation) {
+    const ModelTensor& t = tensor(out);
+    if (!t.is_quantized()) return finish_clamped_real(x, out, activation);
+    const float scale = t.quantization.scale();
+    const std::int32_t zero_point = t.quantization.zero_point();
+    const auto [lowest, highest] = code_limits(t.dtype);
+    const auto range = activation_range(activation, scale, zero_point, lowest, highest);
+    const std::string name = base_name(out);
+    const auto limit = [&](std::string_view which, std::int32_t code) {
+      return values_.constant(fmt::format("{}/{}", name, which),
+                              {static_cast<float>(code - zero_point) * scale});
+    };
+    std::string y = values_.node("Max", {x, limit("lowest", range.lo)}, name + "/not_below");
+    if (range.hi < highest) {
+      y = values_.node("Min", {y, limit("highest", range.hi)}, name + "/not_above");
+    }
+    values_.quantize(y, out);
   }
 
   void add_table(const Operator& op) {

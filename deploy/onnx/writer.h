@@ -18,7 +18,8 @@ enum class OnnxStyle {
   exact,
   /// Reals: every scale stands at its tensor, as tools that compile for a device expect. A runtime
   /// that fuses Gemm into integers computes the fp32 contract; one that sums the reals in
-  /// floating point gives a neighbouring code where a sum falls near the middle of two.
+  /// floating point gives a neighbouring code where a sum falls near the middle of two. RELU and
+  /// RELU6 as operators of their own are Max and Min of reals, and round once, not twice.
   standard
 };
 

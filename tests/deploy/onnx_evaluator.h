@@ -149,6 +149,8 @@ class OnnxEvaluator {
     if (node.op == "Identity") return in(node, 0);
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
     if (node.op == "Sub") return map(node, [](double a, double b) { return a - b; });
+    if (node.op == "Max") return map(node, [](double a, double b) { return std::max(a, b); });
+    if (node.op == "Min") return map(node, [](double a, double b) { return std::min(a, b); });
     if (node.op == "Tanh") return map(node, [](double a, double) { return std::tanh(a); });
     if (node.op == "Sigmoid") {
       return map(node, [](double a, double) { return 1.0 / (1.0 + std::exp(-a)); });

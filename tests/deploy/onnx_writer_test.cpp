@@ -8,6 +8,8 @@
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/models.h>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace octet::test {
@@ -226,6 +228,45 @@ TEST(OnnxWriter, FunctionsOfOneCodeAreTables) {
   }
   const ModelTensor bytes{"y", DType::uint8, {1, 256}, {}, quant(0.031F, 121, DType::uint8), {}};
   expect_equal_codes(make_unary(OpCode::quantize, x, bytes), every);
+}
+
+// ONNX Runtime makes one pair of a scale of its own of two with nothing, or with a Clip or Relu
+// that the saturation repeats, in between.
+TEST(OnnxWriter, StandardStyleKeepsPairsOfTwoGridsApart) {
+  constexpr float kScale = 0.031F;
+  constexpr std::int32_t kZeroPoint = -7;
+  const ModelTensor x{"x", DType::int8, {1, 256}, {}, quant(kScale, kZeroPoint), {}};
+  OnnxTensor every{OnnxElement::int8, {1, 256}, {}};
+  for (int code = -128; code < 128; ++code) every.values.push_back(code);
+  struct Case {
+    OpCode code;
+    QuantParams out;
+    float lo;
+    float hi;
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Case cases[] = {{OpCode::relu, quant(0.045F, -128), 0.0F, kInfinity},
+                        {OpCode::relu, quant(0.045F, -1), 0.0F, kInfinity},
+                        {OpCode::relu6, quant(0.05F, -128), 0.0F, 6.0F},
+                        {OpCode::relu_n1_to_1, quant(0.01F, 3), -1.0F, 1.0F},
+                        {OpCode::quantize, quant(0.07F, 20), -kInfinity, kInfinity}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(to_string(c.code));
+    const OnnxFile file =
+        file_of(make_unary(c.code, x, {"y", DType::int8, {1, 256}, {}, c.out, {}}),
+                {.style = OnnxStyle::standard, .float_io = false});
+    const std::string& before = file.producer_of(file.producer_of("y").inputs.at(0)).op;
+    EXPECT_TRUE(before == "Max" || before == "Min") << before;
+    OnnxEvaluator onnx(file);
+    onnx.run(every);
+    for (std::size_t i = 0; i < every.values.size(); ++i) {
+      const float real = static_cast<float>(every.values[i] - kZeroPoint) * kScale;
+      const float steps = std::nearbyint(std::clamp(real, c.lo, c.hi) / c.out.scale());
+      const float code =
+          std::clamp(steps + static_cast<float>(c.out.zero_point()), -128.0F, 127.0F);
+      EXPECT_EQ(onnx.value("y").values[i], double{code}) << every.values[i];
+    }
+  }
 }
 
 TEST(OnnxWriter, RowsOfAnyRankAndReshape) {

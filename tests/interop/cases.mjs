@@ -40,6 +40,7 @@ function readCases(folder) {
       ...c.onnx,
       exact: part(c.onnx.exact),
       standard: part(c.onnx.standard),
+      standardAlone: part(c.onnx.standard_alone),
       input: numbers(c.onnx.input),
       codes: c.onnx.codes.map(numbers),
     },
