@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/core/quant/quantize_and_dequantize.h>
+#include <octet/core/quant/tensorflow/quantize_and_dequantize.h>
 #include <octet/core/tensor.h>
 
 #include <functional>

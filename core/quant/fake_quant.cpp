@@ -186,17 +186,6 @@ void fake_quant_per_channel(std::span<const float> in, std::span<const float> mi
   fake_quant_multiply(in, nudge_per_channel(min, max, num_bits, narrow_range, name), out);
 }
 
-void tflite_fake_quant(std::span<const float> in, float min, float max, int num_bits,
-                       bool narrow_range, std::span<float> out, std::string_view name) {
-  check_same_size(in.size(), out.size(), "out");
-  const NudgedRange r = nudge(min, max, num_bits, narrow_range, name);
-  const float inv_scale = r.is_zero ? 0.0F : 1.0F / r.scale;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const float position = (clip(in[i], r.min, r.max) - r.min) * inv_scale;
-    out[i] = small::round_half_away(position) * r.scale + r.min;
-  }
-}
-
 void check_fake_quant_args_range(float min, float max, std::string_view name) {
   if (min >= max) {
     throw InvalidArgument(

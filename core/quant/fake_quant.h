@@ -106,12 +106,6 @@ void fake_quant_per_channel_grad(
     std::span<float> d_min, std::span<float> d_max,
     std::string_view name = "fake_quant_with_min_max_vars_per_channel_gradient");
 
-/// TensorFlow Lite's FAKE_QUANT operator: the same nudge, then
-/// y = round_half_away(s * (1 / scale)) * scale + nudged min. Differs from the others at ties only.
-void tflite_fake_quant(std::span<const float> in, float min, float max, int num_bits,
-                       bool narrow_range, std::span<float> out,
-                       std::string_view name = "tflite_fake_quant");
-
 /// Throws InvalidArgument "min has to be smaller than max, was: A >= B", which only Args demands.
 void check_fake_quant_args_range(float min, float max, std::string_view name);
 /// Throws InvalidArgument "`min` must be rank 0 but is rank N" unless both are scalars.

@@ -109,21 +109,4 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
   }
 }
 
-std::int32_t requantize_reference(std::int32_t acc, float input_scale, float weight_scale,
-                                  float output_scale) noexcept {
-  const double factor = static_cast<double>(input_scale) * static_cast<double>(weight_scale) /
-                        static_cast<double>(output_scale);
-  return clamp_to<std::int32_t>(round_half_away(static_cast<double>(acc) * factor));
-}
-
-void check_bias_scale(float input_scale, float weight_scale, float bias_scale, float output_scale,
-                      std::string_view name) {
-  const auto product = static_cast<double>(input_scale * weight_scale);
-  const double difference = std::fabs(product - static_cast<double>(bias_scale));
-  if (!(difference / static_cast<double>(output_scale) <= 0.02)) {
-    throw InvalidArgument(fmt::format(
-        "{}: bias scale {} differs from input scale * weight scale {}", name, bias_scale, product));
-  }
-}
-
 }  // namespace octet

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <octet/core/quant/fixed_point.h>
@@ -60,15 +59,5 @@ class Requantizer {
   std::vector<float> factors_;
   std::vector<QuantizedMultiplier> multipliers_;
 };
-
-/// Computes what TensorFlow Lite's reference FULLY_CONNECTED does: round_half_away(acc * factor) in
-/// double, saturated, with factor = input_scale * weight_scale / output_scale in double.
-[[nodiscard]] std::int32_t requantize_reference(std::int32_t acc, float input_scale,
-                                                float weight_scale, float output_scale) noexcept;
-
-/// Checks |float32(input_scale * weight_scale) - bias_scale| / output_scale <= 0.02, as TensorFlow
-/// Lite does for layers quantized per tensor. Throws InvalidArgument, naming `name`.
-void check_bias_scale(float input_scale, float weight_scale, float bias_scale, float output_scale,
-                      std::string_view name);
 
 }  // namespace octet

@@ -12,8 +12,9 @@ target_sources(octet_runtime PRIVATE
   quant/lut.cpp
   quant/quant_params.cpp
   quant/quantize.cpp
-  quant/quantize_and_dequantize.cpp
+  quant/tensorflow/quantize_and_dequantize.cpp
+  quant/tensorflow/reference.cpp
   quant/requantize.cpp
   quant/rounding.cpp
   quant/softmax.cpp
-  quant/symmetric.cpp)
+  quant/tensorflow/symmetric.cpp)

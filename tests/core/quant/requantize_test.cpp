@@ -1,4 +1,5 @@
 #include <octet/core/quant/requantize.h>
+#include <octet/core/quant/tensorflow/reference.h>
 
 #include <algorithm>
 #include <cmath>

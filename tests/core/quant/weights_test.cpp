@@ -4,7 +4,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/bias.h>
-#include <octet/core/quant/symmetric.h>
+#include <octet/core/quant/tensorflow/symmetric.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
 namespace octet::test {

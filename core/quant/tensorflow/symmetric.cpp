@@ -1,4 +1,4 @@
-#include <octet/core/quant/symmetric.h>
+#include <octet/core/quant/tensorflow/symmetric.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <octet/core/quant/quantize_and_dequantize.h>
+#include <octet/core/quant/tensorflow/quantize_and_dequantize.h>
 
 #include <algorithm>
 #include <cmath>
