@@ -32,21 +32,6 @@ std::shared_ptr<T[]> allocate_array(std::size_t count) {
 /// rows read in any order then cause fewer TLB misses. Changes no contents.
 void prefer_huge_pages(void* memory, std::size_t size);
 
-/// Memory of this thread for `count` floats, 64-byte aligned and uninitialised. The next call for
-/// the same purpose takes it back, also one that a callee makes.
-template <class Purpose>
-float* thread_floats(std::size_t count) {
-  thread_local std::shared_ptr<float[]> memory;
-  thread_local std::size_t size = 0;
-  if (size < count) {
-    memory.reset();
-    size = 0;
-    memory = allocate_array<float>(count);
-    size = count;
-  }
-  return memory.get();
-}
-
 /// Per-thread scratch memory for `count` elements, 64-byte aligned and uninitialised, which the
 /// next buffer with the same Purpose on this thread reuses. The memory is moved out while a buffer
 /// lives, so that a nested buffer with the same Purpose gets memory of its own. Throws

@@ -81,16 +81,15 @@ class PieceMemory {
   std::size_t count_;
 };
 
-/// Returns the gradient of a piece. A pending one is computed into a scratch buffer of this thread,
-/// which stays in the cache until the update has read it.
-std::span<const float> gradient_piece(const Target& target, const Piece& piece) {
+/// Returns the gradient of a piece. A pending one is computed into `scratch`, which stays in the
+/// cache until the update has read it.
+std::span<const float> gradient_piece(const Target& target, const Piece& piece, float* scratch) {
   const Tensor& gradient = target.tensor.grad();
   if (!is_pending(gradient)) return gradient.span().subspan(piece.begin, piece.size);
-  float* computed = thread_floats<Piece>(piece.size);
   const PieceMemory memory(target, piece);
-  TensorAccess::pending(gradient)->compute(piece.begin, piece.begin + piece.size, computed,
+  TensorAccess::pending(gradient)->compute(piece.begin, piece.begin + piece.size, scratch,
                                            memory.parts());
-  return {computed, piece.size};
+  return {scratch, piece.size};
 }
 
 /// Clears the gradients that were computed a piece at a time: after the step they could not be
@@ -196,7 +195,9 @@ struct Optimizer::Step {
   /// Updates a piece in parts small enough that limits are measured while they are in the cache.
   void update(Piece& piece) const {
     const Target& target = targets[piece.target];
-    const std::span<const float> gradient = gradient_piece(target, piece);
+    const bool pending = is_pending(target.tensor.grad());
+    const ScratchBuffer<float, Piece> scratch(pending ? piece.size : 0);
+    const std::span<const float> gradient = gradient_piece(target, piece, scratch.data());
     for (std::size_t at = 0; at < piece.size; at += kGrain) {
       const std::size_t begin = piece.begin + at;
       const std::size_t size = std::min(kGrain, piece.size - at);
