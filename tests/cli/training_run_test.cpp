@@ -34,6 +34,7 @@ TEST(TrainingRunExample, StoppedAndResumedEndsInTheSameBytes) {
 
   const ProcessResult resumed = run_process(in_folder(folder, "--resume"), environment);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.out.find("float 1/3"), std::string::npos) << "it began anew";
   EXPECT_EQ(last_line(resumed.out), last_line(whole.out));
   EXPECT_EQ(read_file(folder / "digits_run/digits_int8.tflite"),
             read_file(scratch.path() / "whole/digits_run/digits_int8.tflite"));

@@ -28,11 +28,12 @@ const DataSplit& digits() {
   return data;
 }
 
-/// The files of a run, and its digests.
+/// The files of a run, its digests, and how many steps the program took.
 struct Ended {
   Bytes model;
   RunHashes hashes;
   std::string history;
+  std::uint64_t steps = 0;
 };
 
 class TrainingRuns : public ::testing::Test {
@@ -71,7 +72,7 @@ class TrainingRuns : public ::testing::Test {
     const fs::path file = run.folder() / "digits.tflite";
     trainer.export_int8(file);
     const RunReport report = run.finish(file, R"({"answer": 42})");
-    return Ended{read_file(file), report.hashes, history_csv(run.history(), false)};
+    return Ended{read_file(file), report.hashes, history_csv(run.history(), false), done};
   }
 
   void expect_same(const Ended& a, const Ended& b) const {
@@ -112,6 +113,7 @@ TEST_F(TrainingRuns, StoppedAfterAnyStepAndResumedEndsInTheSameBytes) {
     EXPECT_FALSE(fs::exists(path(folder) / "metrics.json"));
     const auto resumed = program(options(folder, true));
     ASSERT_TRUE(resumed);
+    EXPECT_EQ(resumed->steps, kStepsOfARun - k);
     expect_same(*resumed, *whole);
   }
 }
