@@ -115,7 +115,7 @@ TEST(Sequential, GathersNamedTensorsAndClearsGradients) {
                                       "quantize_layer/zero_point"}));
   EXPECT_EQ(names_of(model.counters()),
             (std::vector<std::string>{"quantize_layer/updates", "quantize_layer/frozen"}));
-  EXPECT_EQ(model.saved_tensors().size(), 8U);
+  EXPECT_EQ(model.saved_tensors().size(), 9U);
   model.forward(random_tensor({2, 4}, 1), training()).backward(Tensor::ones({2, 2}));
   for (const auto& [name, tensor] : model.parameters()) EXPECT_TRUE(tensor.grad().defined());
   model.zero_grad();
