@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 begin=$SECONDS
 log=$PWD/build/aarch64.log
 mkdir -p build
-if ! octet_install octet_aarch64_requirements >"$log" 2>&1; then
+if ! octet_install octet_runtime_requirements octet_aarch64_requirements >"$log" 2>&1; then
   tail -20 "$log"
   echo "aarch64: FAILED: no cross compiler or emulator, and they could not be installed;" \
     "on Debian or Ubuntu: apt-get install g++-aarch64-linux-gnu qemu-user googletest"

@@ -14,7 +14,8 @@ jobs=("$@")
 [ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64)
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
-octet_install octet_requirements octet_test_requirements octet_clang_requirements || exit 1
+octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
+  octet_clang_requirements || exit 1
 export OMP_WAIT_POLICY=passive
 export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 # Coverage tells files by their path: no object that a cache made in another folder.

@@ -1,17 +1,25 @@
 # Sourced by the other scripts: finds what is missing on this machine and installs it.
 
-# A program or file that shows that a package is there, and the Debian package that brings it.
-octet_requirements() {
+# A program or file that shows that a package is there, and the Debian package that brings it. A
+# package is in one list, and in none where nothing of ours uses it; tests/packages holds them to it.
+
+# What octet::runtime is built with, beside a compiler.
+octet_runtime_requirements() {
   cat <<'LIST'
-program:g++ g++
 program:cmake cmake
 program:ninja ninja-build
 program:flatc flatbuffers-compiler
 header:flatbuffers/flatbuffers.h libflatbuffers-dev
+header:fmt/core.h libfmt-dev
+LIST
+}
+
+# What the rest is built with: libraries, examples and tools.
+octet_requirements() {
+  cat <<'LIST'
+program:g++ g++
 program:protoc protobuf-compiler
 header:google/protobuf/message_lite.h libprotobuf-dev
-header:eigen3/Eigen/Core libeigen3-dev
-header:fmt/core.h libfmt-dev
 header:spdlog/spdlog.h libspdlog-dev
 header:zlib.h zlib1g-dev
 header:nlohmann/json.hpp nlohmann-json3-dev
@@ -24,6 +32,7 @@ octet_test_requirements() {
   cat <<'LIST'
 header:gtest/gtest.h libgtest-dev
 header:gmock/gmock.h libgmock-dev
+header:eigen3/Eigen/Core libeigen3-dev
 LIST
 }
 
@@ -41,13 +50,9 @@ LIST
 # What scripts/aarch64.sh cross-compiles and runs the runtime's tests with.
 octet_aarch64_requirements() {
   cat <<'LIST'
-program:cmake cmake
-program:ninja ninja-build
-program:flatc flatbuffers-compiler
-header:flatbuffers/flatbuffers.h libflatbuffers-dev
-header:fmt/core.h libfmt-dev
 file:/usr/src/googletest/CMakeLists.txt googletest
 program:aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+file:/usr/aarch64-linux-gnu/lib/libc.so.6 libc6-arm64-cross
 program:qemu-aarch64 qemu-user
 LIST
 }
@@ -57,6 +62,21 @@ octet_interop_requirements() {
   cat <<'LIST'
 program:node nodejs
 program:npm npm
+LIST
+}
+
+# What is used where it is there, and done without, or asked for by name, where it is not. Nothing
+# installs these.
+octet_optional() {
+  cat <<'LIST'
+program:ccache ccache
+program:curl curl
+program:debootstrap debootstrap
+program:doxygen doxygen
+program:git git
+program:shasum perl
+program:sudo sudo
+program:wget wget
 LIST
 }
 

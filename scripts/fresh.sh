@@ -95,6 +95,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+# apt downloads as a user of its own, who must get here.
+chmod 755 "$root"
 mkdir "$root/mount_test"
 echo "fresh: $(git log -1 --format='%h %s') in $root"
 unshare --mount --pid --fork --kill-child=KILL \

@@ -18,7 +18,8 @@ fi
 share=$((seconds / ${#targets[@]}))
 [ "$share" -ge 1 ] || share=1
 
-octet_install octet_requirements octet_test_requirements octet_clang_requirements
+octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
+  octet_clang_requirements
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)" --target "${targets[@]/#/fuzz_}"
 

@@ -5,7 +5,7 @@ start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
-octet_install octet_requirements
+octet_install octet_runtime_requirements octet_requirements
 octet_build release -DOCTET_BUILD_TESTS=OFF
 program=$PWD/build/release/bin/mnist_qat
 cd "$start"

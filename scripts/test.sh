@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
-octet_install octet_requirements octet_test_requirements
+octet_install octet_runtime_requirements octet_requirements octet_test_requirements
 octet_install octet_interop_requirements || true
 octet_build release -DOCTET_BUILD_TESTS=ON
 [ -n "${OCTET_MNIST_DIR:-}" ] ||

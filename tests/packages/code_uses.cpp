@@ -1,0 +1,86 @@
+// What the sources say themselves: headers, Python modules, programs that C++ starts.
+
+#include <octet/tests/packages/debian.h>
+#include <octet/tests/packages/uses.h>
+
+#include <map>
+#include <regex>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// C++ files that start programs, and which of the system's. Anywhere else that is an error.
+const std::map<std::string, std::vector<std::string>>& starters() {
+  static const std::map<std::string, std::vector<std::string>> kStarters = {
+      {"bench/run.cpp", {}},      // what its command line says: see scripts/bench.sh
+      {"tools/process.cpp", {}},  // what c_program.cpp says
+      {"tests/cli/octet_tool_test.cpp", {"sh"}},
+      {"tests/packages/debian.cpp", {"sh", "xargs", "dpkg-query", "bash", "ninja"}},
+      {"tools/c_program.cpp", {"cc"}},  // gcc and clang only where there is no cc
+  };
+  return kStarters;
+}
+
+/// Of Python's own library.
+const Names& python_library() {
+  static const Names kModules = {"gzip", "json", "pathlib", "statistics",
+                                 "sys",  "time", "warnings"};
+  return kModules;
+}
+
+void add_started(const std::string& text, const std::string& where, Uses& uses, Names& seen) {
+  static const std::regex kStart(R"(\b(exec[lv]p?e?|posix_spawnp|popen|system)[ ]*\()");
+  const auto known = starters().find(where);
+  if (known != starters().end()) {
+    seen.insert(where);
+    for (const std::string& name : known->second) uses.add_program(name, where);
+  } else if (std::smatch found; std::regex_search(text, found, kStart)) {
+    uses.add_unknown(where, found[1].str() + ": no table says which programs this file starts");
+  }
+}
+
+void add_modules(const std::string& text, const std::string& where, Uses& uses) {
+  static const std::regex kImport(R"(^[ \t]*(?:import|from)[ \t]+(\w+))", std::regex::multiline);
+  for (std::sregex_iterator at(text.begin(), text.end(), kImport), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    if (!python_library().contains(name)) {
+      uses.found.push_back({Use::Kind::python_module, name, "", where});
+    }
+  }
+}
+
+}  // namespace
+
+void add_header_uses(const std::string& text, const std::string& where, Uses& uses) {
+  static const std::regex kInclude(R"(^[ \t]*#[ \t]*include[ \t]*<([^>]+)>)",
+                                   std::regex::multiline);
+  for (std::sregex_iterator at(text.begin(), text.end(), kInclude), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    if (name.starts_with("octet/")) continue;
+    uses.found.push_back({Use::Kind::header, name, "", where});
+  }
+}
+
+void add_code_uses(const fs::path& source, Uses& uses) {
+  Names seen;
+  const Names code = {".cpp", ".h", ".c"};
+  for (const fs::path& file : our_files(source, [&](const fs::path& path) {
+         return code.contains(path.extension().string()) || path.extension() == ".py";
+       })) {
+    const std::string text = text_of(file);
+    const std::string where = fs::relative(file, source).string();
+    if (file.extension() == ".py") {
+      add_modules(text, where, uses);
+    } else {
+      add_header_uses(text, where, uses);
+      add_started(text, where, uses, seen);
+    }
+  }
+  for (const auto& [file, programs] : starters()) {
+    if (!seen.contains(file)) uses.add_unknown("code_uses.cpp", "there is no file " + file);
+  }
+}
+
+}  // namespace octet::test
