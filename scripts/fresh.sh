@@ -81,15 +81,14 @@ child=
 # shellcheck disable=SC2317
 cleanup() {
   if [ -n "$child" ]; then
-    kill -KILL "$child" 2>/dev/null
+    # Its child is the first process of the namespace: when that is gone, all of them are, and
+    # nothing writes to the root any more.
+    local first
+    first=$(cat "/proc/$child/task/$child/children" 2>/dev/null)
+    kill -KILL "${first%% *}" 2>/dev/null || kill -KILL "$child" 2>/dev/null
     wait "$child" 2>/dev/null
   fi
-  # What was killed may take a moment to be gone.
-  for _ in 1 2 3; do
-    rm -rf --one-file-system "$root" "$root.log" 2>/dev/null && return
-    sleep 1
-  done
-  echo "fresh: could not remove $root" >&2
+  rm -rf --one-file-system "$root" "$root.log" || echo "fresh: could not remove $root" >&2
 }
 trap cleanup EXIT
 trap 'exit 130' INT

@@ -16,25 +16,25 @@ namespace fs = std::filesystem;
 
 /// What CMake's own commands and variables stand for. An empty program is one of ours.
 const std::map<std::string, std::string>& cmake_commands() {
-  static const std::map<std::string, std::string> kCommands = {
+  static const std::map<std::string, std::string> commands = {
       {"${CMAKE_COMMAND}", "cmake"},
       {"${OCTET_FLATC}", "flatc"},
       {"protobuf::protoc", "protoc"},
       {"${ARGN}", ""},  // tests/install/install_test.cmake: CMake and what it has built
   };
-  return kCommands;
+  return commands;
 }
 
 /// Packages of CMake that are found without octet_find, and the program that each is.
 const std::map<std::string, std::string>& cmake_packages() {
-  static const std::map<std::string, std::string> kPackages = {
+  static const std::map<std::string, std::string> packages = {
       {"Doxygen", "doxygen"}, {"fmt", ""}, {"octet", ""}, {"${package}", ""}};
-  return kPackages;
+  return packages;
 }
 
 std::string without_comments(const std::string& text) {
-  static const std::regex kComment(R"((^|[ \t])#[^\n]*)", std::regex::multiline);
-  return std::regex_replace(text, kComment, "");
+  static const std::regex comment(R"((^|[ \t])#[^\n]*)", std::regex::multiline);
+  return std::regex_replace(text, comment, "");
 }
 
 template <typename Function>
@@ -119,8 +119,8 @@ void add_build_command(const std::string& line, Names& programs, Names& librarie
     const bool system = word.starts_with("/usr/") || word.starts_with("/bin/");
     if (command && system) programs.insert(word);
     command = word == "&&" || word == ":" || (command && word.ends_with("ccache"));
-    static const std::regex kLibrary(R"(^/.*/lib[^/]*\.(so|a)(\.[0-9.]+)?$)");
-    if (system && std::regex_match(word, kLibrary)) libraries.insert(word);
+    static const std::regex library(R"(^/.*/lib[^/]*\.(so|a)(\.[0-9.]+)?$)");
+    if (system && std::regex_match(word, library)) libraries.insert(word);
   }
 }
 

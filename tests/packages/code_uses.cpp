@@ -13,37 +13,37 @@ namespace fs = std::filesystem;
 
 /// C++ files that start programs, and which of the system's. Anywhere else that is an error.
 const std::map<std::string, std::vector<std::string>>& starters() {
-  static const std::map<std::string, std::vector<std::string>> kStarters = {
+  static const std::map<std::string, std::vector<std::string>> known = {
       {"bench/run.cpp", {}},      // what its command line says: see scripts/bench.sh
       {"tools/process.cpp", {}},  // what c_program.cpp says
       {"tests/cli/octet_tool_test.cpp", {"sh"}},
       {"tests/packages/debian.cpp", {"sh", "xargs", "dpkg-query", "bash", "ninja"}},
       {"tools/c_program.cpp", {"cc"}},  // gcc and clang only where there is no cc
   };
-  return kStarters;
+  return known;
 }
 
 /// Of Python's own library.
 const Names& python_library() {
-  static const Names kModules = {"gzip", "json", "pathlib", "statistics",
-                                 "sys",  "time", "warnings"};
-  return kModules;
+  static const Names modules = {"gzip", "json", "pathlib", "statistics", "sys", "time", "warnings"};
+  return modules;
 }
 
 void add_started(const std::string& text, const std::string& where, Uses& uses, Names& seen) {
-  static const std::regex kStart(R"(\b(exec[lv]p?e?|posix_spawnp|popen|system)[ ]*\()");
+  static const std::regex start(R"(\b(exec[lv]p?e?|posix_spawnp|popen|system)[ ]*\()");
   const auto known = starters().find(where);
   if (known != starters().end()) {
     seen.insert(where);
     for (const std::string& name : known->second) uses.add_program(name, where);
-  } else if (std::smatch found; std::regex_search(text, found, kStart)) {
+  } else if (std::smatch found; std::regex_search(text, found, start)) {
     uses.add_unknown(where, found[1].str() + ": no table says which programs this file starts");
   }
 }
 
 void add_modules(const std::string& text, const std::string& where, Uses& uses) {
-  static const std::regex kImport(R"(^[ \t]*(?:import|from)[ \t]+(\w+))", std::regex::multiline);
-  for (std::sregex_iterator at(text.begin(), text.end(), kImport), end; at != end; ++at) {
+  static const std::regex import_line(R"(^[ \t]*(?:import|from)[ \t]+(\w+))",
+                                      std::regex::multiline);
+  for (std::sregex_iterator at(text.begin(), text.end(), import_line), end; at != end; ++at) {
     const std::string name = (*at)[1];
     if (!python_library().contains(name)) {
       uses.found.push_back({Use::Kind::python_module, name, "", where});
@@ -54,9 +54,9 @@ void add_modules(const std::string& text, const std::string& where, Uses& uses) 
 }  // namespace
 
 void add_header_uses(const std::string& text, const std::string& where, Uses& uses) {
-  static const std::regex kInclude(R"(^[ \t]*#[ \t]*include[ \t]*<([^>]+)>)",
-                                   std::regex::multiline);
-  for (std::sregex_iterator at(text.begin(), text.end(), kInclude), end; at != end; ++at) {
+  static const std::regex include_line(R"(^[ \t]*#[ \t]*include[ \t]*<([^>]+)>)",
+                                       std::regex::multiline);
+  for (std::sregex_iterator at(text.begin(), text.end(), include_line), end; at != end; ++at) {
     const std::string name = (*at)[1];
     if (name.starts_with("octet/")) continue;
     uses.found.push_back({Use::Kind::header, name, "", where});

@@ -11,7 +11,7 @@ namespace octet::test {
 namespace {
 
 const Uses& uses() {
-  static const Uses kUses = [] {
+  static const Uses found_uses = [] {
     Uses found;
     add_script_uses(OCTET_SOURCE_DIR, found);
     add_code_uses(OCTET_SOURCE_DIR, found);
@@ -19,7 +19,7 @@ const Uses& uses() {
     add_build_uses(OCTET_SOURCE_DIR, OCTET_BUILD_DIR, OCTET_NINJA, found);
     return found;
   }();
-  return kUses;
+  return found_uses;
 }
 
 class Packages : public testing::Test {
@@ -30,9 +30,9 @@ class Packages : public testing::Test {
   }
 
   std::vector<std::string> problems(const std::vector<Requirement>& requirements) const {
-    static const Debian kDebian;
-    static const UsedPackages kUsed(uses().found, kDebian);
-    return kUsed.problems(requirements);
+    static const Debian debian;
+    static const UsedPackages used(uses().found, debian);
+    return used.problems(requirements);
   }
 };
 

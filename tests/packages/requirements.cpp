@@ -14,7 +14,7 @@ using Kind = Use::Kind;
 
 // Where the compiler looks for <name>, newest first; empty where it is not on this machine.
 std::string header_path(const std::string& name) {
-  static const std::vector<std::string> kFolders = [] {
+  static const std::vector<std::string> known = [] {
     std::vector<std::string> folders;
     for (const char* parent : {"/usr/include/c++", "/usr/lib/gcc"}) {
       std::error_code none;
@@ -37,7 +37,7 @@ std::string header_path(const std::string& name) {
     }
     return folders;
   }();
-  for (const std::string& folder : kFolders) {
+  for (const std::string& folder : known) {
     if (fs::exists(fs::path(folder) / name)) return (fs::path(folder) / name).string();
   }
   return {};
@@ -45,8 +45,8 @@ std::string header_path(const std::string& name) {
 
 /// Headers that a compiler for x86 or AArch64 brings with it, and the other one lacks.
 const Names& one_processors() {
-  static const Names kHeaders = {"arm_neon.h", "asm/hwcap.h", "cpuid.h", "immintrin.h"};
-  return kHeaders;
+  static const Names headers = {"arm_neon.h", "asm/hwcap.h", "cpuid.h", "immintrin.h"};
+  return headers;
 }
 
 std::string llvm_path(const std::string& name, bool program) {

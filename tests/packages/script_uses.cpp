@@ -24,7 +24,7 @@ struct Runner {
   std::size_t operands = 0;
 };
 const std::map<std::string, Runner>& runners() {
-  static const std::map<std::string, Runner> kRunners = {
+  static const std::map<std::string, Runner> known = {
       {"chroot", {{}, 1}},
       {"command", {{}, 0}},
       {"env", {{"-u"}, 0}},
@@ -35,13 +35,13 @@ const std::map<std::string, Runner>& runners() {
       {"unshare", {{}, 0}},
       {"xargs", {{"-I", "-P", "-n", "-d", "-a"}, 0}},
   };
-  return kRunners;
+  return known;
 }
 
 /// Commands that a variable or a name made of one holds, by what stands in the script, and why they
 /// are no programs of the system.
 const std::map<std::string, std::string>& known_variables() {
-  static const std::map<std::string, std::string> kVariables = {
+  static const std::map<std::string, std::string> known = {
       {"$list", "scripts/common.sh: the name of a function"},
       {"job_$job", "scripts/checks.sh: the name of a function"},
       {"$command", "scripts/fresh.sh: our two scripts"},
@@ -49,7 +49,7 @@ const std::map<std::string, std::string>& known_variables() {
       {"$script", "tests/cli/get_mnist_test.sh: scripts/get_mnist.sh"},
       {"$nm", "tests/core/kernels/shares_no_code.sh: CMAKE_NM, which the compiler brings"},
   };
-  return kVariables;
+  return known;
 }
 
 using Words = std::span<const ShellWord>;
@@ -84,7 +84,8 @@ class ScriptReader {
   void expect_variables_used() {
     for (const auto& [word, why] : known_variables()) {
       if (!seen_variables_.contains(word)) {
-        uses_.add_unknown("script_uses.cpp", "no script has the command " + word + ": " + why);
+        uses_.add_unknown("script_uses.cpp",
+                          fmt::format("no script has the command {}: {}", word, why));
       }
     }
   }
@@ -113,10 +114,10 @@ class ScriptReader {
   // program is looked at where it is installed. Builtins run none, functions of ours only by words
   // that are looked at where they stand, and the words of these programs are verbs of their own.
   void arguments(Words words) {
-    static const Names kWithVerbs = {"apt-get", "cmake", "ctest", "git", "mount", "npm"};
+    static const Names with_verbs = {"apt-get", "cmake", "ctest", "git", "mount", "npm"};
     const std::string& program = words[0].text;
     if (builtins_.contains(program) && !runners().contains(program)) return;
-    if (script_->functions.contains(program) || kWithVerbs.contains(program)) return;
+    if (script_->functions.contains(program) || with_verbs.contains(program)) return;
     for (const ShellWord& word : words.subspan(1)) {
       const bool name = word.plain && word.literal && !word.text.empty() && word.text[0] != '-' &&
                         !has(word.text, "/") && !has(word.text, "=");

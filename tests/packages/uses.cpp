@@ -20,7 +20,7 @@ std::string program_path(const std::string& name) {
   std::istringstream folders(std::string(path == nullptr ? "" : path) +
                              ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (fs::path(folder) / name).string();
+    std::string candidate = (fs::path(folder) / name).string();
     if (!fs::is_directory(candidate) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return {};
