@@ -28,7 +28,7 @@ const std::map<std::string, std::string>& cmake_commands() {
 /// Packages of CMake that are found without octet_find, and the program that each is.
 const std::map<std::string, std::string>& cmake_packages() {
   static const std::map<std::string, std::string> packages = {
-      {"Doxygen", "doxygen"}, {"fmt", ""}, {"octet", ""}, {"${package}", ""}};
+      {"Doxygen", "doxygen"}, {"Eigen3", ""}, {"fmt", ""}, {"octet", ""}, {"${package}", ""}};
   return packages;
 }
 
@@ -49,6 +49,12 @@ Names targets_of(const std::string& text) {
   Names targets;
   each_match(text, R"((?:add_executable|octet_\w+|octet_peer)\(\s*([\w]+))",
              [&](const std::string& name) { targets.insert(name); });
+  // A loop that makes one of each of its names.
+  each_match(text, R"(foreach\(\s*\w+\s+([^)]*)\)\s*add_executable\(\$\{)",
+             [&](const std::string& names) {
+               std::istringstream words(names);
+               for (std::string name; words >> name;) targets.insert(name);
+             });
   return targets;
 }
 

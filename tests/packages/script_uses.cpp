@@ -47,6 +47,8 @@ const std::map<std::string, std::string>& known_variables() {
       {"$command", "scripts/fresh.sh: our two scripts"},
       {"$program", "scripts/mnist.sh: mnist_qat"},
       {"$script", "tests/cli/get_mnist_test.sh: scripts/get_mnist.sh"},
+      {"$cmake", "tests/rooms/headers.sh: CMAKE_COMMAND"},
+      {"$compiler", "tests/rooms/headers.sh: CMAKE_CXX_COMPILER"},
       {"$nm", "tests/core/kernels/shares_no_code.sh: CMAKE_NM, which the compiler brings"},
   };
   return known;
