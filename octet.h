@@ -13,8 +13,8 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/c/writer.h>
-#include <octet/deploy/dense_form.h>
-#include <octet/deploy/lower.h>
+#include <octet/runtime/dense_form.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>

@@ -11,8 +11,23 @@ namespace octet {
 
 using nlohmann::json;
 
+/// Entries of its own, or those of a JSON object that outlives it.
 struct Description::Node {
-  json object = json::object();
+  Node() = default;
+  explicit Node(json entries) : own(std::move(entries)) {}
+  explicit Node(const json* entries, std::shared_ptr<const Node> keeper = nullptr)
+      : other(entries), owner(std::move(keeper)) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  // nlohmann's destructor allocates: what is taken apart leaves nothing for it to do.
+  ~Node() { detail::take_apart(own); }
+
+  const json& entries() const { return other != nullptr ? *other : own; }
+
+  json own = json::object();
+  const json* other = nullptr;
+  /// Whose entries `other` is among; null where a caller keeps them.
+  std::shared_ptr<const Node> owner;
 };
 
 namespace {
@@ -79,61 +94,65 @@ Description& Description::set(std::string_view key, const Shape& value) {
 }
 
 Description& Description::set(std::string_view key, const Description& value) {
-  json part = value.node_->object;
+  json part = value.node_->entries();
   DescriptionAccess::own(*this)[std::string(key)] = std::move(part);
   return *this;
 }
 
-bool Description::has(std::string_view key) const { return node_->object.contains(key); }
+bool Description::has(std::string_view key) const { return node_->entries().contains(key); }
 
 bool Description::flag(std::string_view key) const {
-  return entry_of(node_->object, key, "true or false", &json::is_boolean).get<bool>();
+  return entry_of(node_->entries(), key, "true or false", &json::is_boolean).get<bool>();
 }
 
 Index Description::integer(std::string_view key) const {
   return detail::whole_number<Index>(
-      entry_of(node_->object, key, "a whole number", &json::is_number_integer));
+      entry_of(node_->entries(), key, "a whole number", &json::is_number_integer));
 }
 
 double Description::number(std::string_view key) const {
-  return entry_of(node_->object, key, "a number", &json::is_number).get<double>();
+  return entry_of(node_->entries(), key, "a number", &json::is_number).get<double>();
 }
 
 std::string Description::text(std::string_view key) const {
-  return entry_of(node_->object, key, "a text", &json::is_string).get<std::string>();
+  return entry_of(node_->entries(), key, "a text", &json::is_string).get<std::string>();
 }
 
 Shape Description::shape(std::string_view key) const {
   std::vector<Index> extents;
-  for (const json& extent : entry_of(node_->object, key, "a shape", &json::is_array)) {
+  for (const json& extent : entry_of(node_->entries(), key, "a shape", &json::is_array)) {
     extents.push_back(detail::whole_number<Index>(extent));
   }
   return Shape(std::move(extents));
 }
 
 Description Description::part(std::string_view key) const {
-  return DescriptionAccess::from_json(
-      entry_of(node_->object, key, "a description", &json::is_object));
+  Description part;
+  part.node_ = std::make_shared<Node>(
+      &entry_of(node_->entries(), key, "a description", &json::is_object), node_);
+  return part;
 }
 
-std::string Description::to_json() const { return node_->object.dump(); }
+std::string Description::to_json() const { return node_->entries().dump(); }
 
 json& DescriptionAccess::own(Description& description) {
   auto& node = description.node_;
-  if (node.use_count() > 1) node = std::make_shared<Description::Node>(*node);
-  return node->object;
+  if (node.use_count() > 1 || node->other != nullptr) {
+    node = std::make_shared<Description::Node>(node->entries());
+  }
+  return node->own;
 }
 
 const json& DescriptionAccess::json_of(const Description& description) {
-  return description.node_->object;
+  return description.node_->entries();
 }
 
-Description DescriptionAccess::from_json(const json& object) {
+Description DescriptionAccess::of(const json& object) {
   if (!object.is_object()) {
     throw FormatError(fmt::format("description: expected an object, found {}", object.dump()));
   }
   Description description;
-  description.node_->object = object;
+  description.node_ = std::make_shared<Description::Node>(&object);
   return description;
 }
 

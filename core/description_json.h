@@ -12,8 +12,9 @@ struct DescriptionAccess {
   /// The description's JSON object, to read, and to change: then no other description shares it.
   static const nlohmann::json& json_of(const Description& description);
   static nlohmann::json& own(Description& description);
-  /// The description that a JSON object is. Throws FormatError for JSON of another kind.
-  static Description from_json(const nlohmann::json& object);
+  /// The description that a JSON object is, which must outlive it. Throws FormatError for JSON of
+  /// another kind.
+  static Description of(const nlohmann::json& object);
 };
 
 }  // namespace octet

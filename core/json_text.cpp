@@ -67,7 +67,8 @@ class Builder final : public nlohmann::json_sax<json> {
   std::string key_;
 };
 
-/// Empties containers from the inside; as deep as kMostLevels.
+}  // namespace
+
 void take_apart(json& value) noexcept {
   if (auto* items = value.get_ptr<json::array_t*>()) {
     for (json& item : *items) take_apart(item);
@@ -77,8 +78,6 @@ void take_apart(json& value) noexcept {
     members->clear();
   }
 }
-
-}  // namespace
 
 ParsedJson::ParsedJson(std::string_view text) {
   Builder builder(value_);

@@ -31,6 +31,10 @@ class ParsedJson {
   nlohmann::json value_;
 };
 
+/// Empties containers from the inside, as deep as ParsedJson allows them to be: what is left can be
+/// destroyed without memory.
+void take_apart(nlohmann::json& value) noexcept;
+
 /// A whole number that T holds. Throws FormatError for anything else: get<T>() would wrap around
 /// what is too large, and converting a large real is undefined.
 template <std::integral T>

@@ -3,12 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/layer_codes.h>
-#include <octet/deploy/lower.h>
-#include <octet/layers/quantize/integer_ops.h>
-#include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
 
 #include <algorithm>
 
@@ -102,61 +97,35 @@ std::span<const std::int8_t> InterpretedCodes::codes(std::size_t layer) const {
   return {reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size()};
 }
 
-SimulatedCodes::SimulatedCodes(const Sequential& model) : model_(&model) {
+SimulatedCodes::SimulatedCodes(const Model& model) : model_(&model) {
   refresh_kernel_ranges(model);
-  const IntegerModel lowered = lower(model);
-  layers_ = code_layers(lowered, code_tensors(lowered));
+  const LoweredModel lowered = lower_by_layer(model);
+  const std::vector<std::int32_t> tensors = code_tensors(lowered.model);
+  layers_ = code_layers(lowered.model, tensors);
   codes_.resize(layers_.size());
-  rounding_ = parse_rounding(lowered.metadata.at("octet.rounding"));
-}
-
-std::ptrdiff_t SimulatedCodes::find(const std::string& name) const {
-  for (std::size_t i = next_; i < layers_.size(); ++i) {
-    if (layers_[i].name == name) return static_cast<std::ptrdiff_t>(i);
+  rounding_ = parse_rounding(lowered.model.metadata.at("octet.rounding"));
+  for (const std::vector<std::int32_t>& of_layer : lowered.tensors_of_layer) {
+    std::vector<std::size_t>& numbers = numbers_.emplace_back();
+    for (const std::int32_t tensor : of_layer) {
+      numbers.push_back(
+          static_cast<std::size_t>(std::ranges::find(tensors, tensor) - tensors.begin()));
+    }
   }
-  return -1;
-}
-
-void SimulatedCodes::keep(const std::string& name, const Tensor& value) {
-  const std::ptrdiff_t found = find(name);
-  // Dropout, an activation of none and a reshape to the same shape become no operator.
-  if (found < 0) return;
-  next_ = static_cast<std::size_t>(found) + 1;
-  const CodeLayer& layer = layers_[next_ - 1];
-  std::vector<std::int8_t>& codes = codes_[next_ - 1];
-  codes.resize(static_cast<std::size_t>(value.size()));
-  quantize(value.span(), QuantParams::per_tensor(layer.scale, layer.zero_point), codes);
 }
 
 void SimulatedCodes::run_samples(const Tensor& samples) {
   const NoGrad guard;
-  next_ = 0;
-  Tensor value = samples.reshape(model_->input_shape().with_batch(samples.dim(0)));
-  for (const auto& layer : model_->layers()) {
-    if (dynamic_cast<QuantizeLayer*>(layer.get()) != nullptr) {
-      value = layer->forward(value, {});
-      keep(model_->layers().front()->name(), value);
-    } else if (auto* dense = dynamic_cast<QuantizeWrapper*>(layer.get())) {
-      const Activation activation = dense->wrapped().activation();
-      const std::string& name = dense->wrapped().name();
-      value = dense->forward_linear(value, {});
-      if (quantizes_before(activation)) {
-        keep(name + "/linear", value);
-        const QuantizeOptions& options = dense->config().options();
-        value = apply_fixed_grid_activation(activation, value, options.simulation, options.rounding,
-                                            dense->name());
-      }
-      keep(name, value);
-    } else {
-      value = layer->forward(value, {});
-      const auto* other = dynamic_cast<const QuantizeOutputWrapper*>(layer.get());
-      if (other != nullptr) keep(other->wrapped().name(), value);
+  const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
+    // Dropout, an activation of none and a reshape to the same shape become no operator.
+    for (std::size_t i = 0; i < numbers_[layer].size(); ++i) {
+      const CodeLayer& shown = layers_[numbers_[layer][i]];
+      std::vector<std::int8_t>& codes = codes_[numbers_[layer][i]];
+      codes.resize(static_cast<std::size_t>(steps[i].size()));
+      quantize(steps[i].span(), QuantParams::per_tensor(shown.scale, shown.zero_point), codes);
     }
-  }
-  if (next_ != layers_.size()) {
-    throw InvalidArgument(
-        fmt::format("layer codes: \"{}\" of the lowered model is no layer's", layers_[next_].name));
-  }
+  };
+  const Tensor x = samples.reshape(model_->input_shape().with_batch(samples.dim(0)));
+  model_->forward_all({&x, 1}, {}, keep);
 }
 
 }  // namespace octet

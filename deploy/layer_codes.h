@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/core/tensor.h>
-#include <octet/layers/sequential.h>
+#include <octet/layers/lower.h>
 #include <octet/runtime/interpreter.h>
 
 #include <cstdint>
@@ -71,20 +71,17 @@ class InterpretedCodes : public LayerCodes {
 class SimulatedCodes : public LayerCodes {
  public:
   /// Keeps a reference to `model` and takes its kernel ranges anew. Throws as lower().
-  explicit SimulatedCodes(const Sequential& model);
+  explicit SimulatedCodes(const Model& model);
   std::span<const std::int8_t> codes(std::size_t layer) const override { return codes_[layer]; }
 
  protected:
   void run_samples(const Tensor& samples) override;
 
  private:
-  /// The number in layers() of the value named `name`, none before `next_`; -1 where there is none.
-  std::ptrdiff_t find(const std::string& name) const;
-  void keep(const std::string& name, const Tensor& value);
-
-  const Sequential* model_;
+  const Model* model_;
+  /// By layer of the model and operator: the number in layers() of what it gives.
+  std::vector<std::vector<std::size_t>> numbers_;
   std::vector<std::vector<std::int8_t>> codes_;
-  std::size_t next_ = 0;
 };
 
 }  // namespace octet

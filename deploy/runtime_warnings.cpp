@@ -44,6 +44,16 @@ bool computes_sums_of_codes(const IntegerModel& model, const Operator& op) {
          tensor_of(model, op.inputs[0]).dtype == DType::int8;
 }
 
+/// Whether LiteRT refuses an ADD of codes: t / (2^20 output scale), t twice the larger input scale,
+/// is no factor below 1.
+bool litert_refuses_add(const IntegerModel& model, const Operator& op) {
+  if (op.code != OpCode::add || tensor_of(model, op.inputs[0]).dtype != DType::int8) return false;
+  const float larger = std::max(tensor_of(model, op.inputs[0]).quantization.scale(),
+                                tensor_of(model, op.inputs[1]).quantization.scale());
+  const float out = tensor_of(model, op.outputs[0]).quantization.scale();
+  return std::ldexp(2.0 * double{larger} / double{out}, -20) >= 1.0;
+}
+
 bool is_rescaling_relu6(const IntegerModel& model, const Operator& op) {
   if (op.code != OpCode::relu6) return false;
   const QuantParams& in = tensor_of(model, op.inputs[0]).quantization;
@@ -70,6 +80,11 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
                         "Its results are next to nothing: is it dead, or its range too narrow?",
                         name, *refusal));
       }
+    } else if (litert_refuses_add(model, op)) {
+      warnings.push_back(fmt::format(
+          "{}: its output scale is next to nothing beside its inputs'; LiteRT and TFLite "
+          "Micro refuse such a sum. Is it dead, or its range too narrow?",
+          name));
     } else if (for_tflite_micro && is_rescaling_relu6(model, op)) {
       warnings.push_back(fmt::format(
           "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps codes "

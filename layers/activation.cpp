@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/activation.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/lowering.h>
 
 #include <array>
 #include <utility>
@@ -18,13 +20,17 @@ constexpr std::array<std::pair<std::string_view, Activation>, 7> kNames = {
      {"tanh", Activation::tanh},
      {"linear", Activation::none}}};
 
+[[noreturn]] void fail_unknown() {
+  throw InvalidArgument("activation: a value outside the enumeration");
+}
+
 }  // namespace
 
 std::string_view to_string(Activation activation) {
   for (const auto& [name, value] : kNames) {
     if (value == activation) return name;
   }
-  return "unknown";
+  fail_unknown();
 }
 
 Activation parse_activation(std::string_view name) {
@@ -37,14 +43,50 @@ Activation parse_activation(std::string_view name) {
 }
 
 bool quantizes_before(Activation activation) {
-  return activation == Activation::softmax || activation == Activation::sigmoid ||
-         activation == Activation::tanh;
+  switch (activation) {
+    case Activation::softmax:
+    case Activation::sigmoid:
+    case Activation::tanh:
+      return true;
+    case Activation::none:
+    case Activation::relu:
+    case Activation::relu6:
+      return false;
+  }
+  fail_unknown();
 }
 
 FusedActivation fused_activation(Activation activation) {
-  if (activation == Activation::relu) return FusedActivation::relu;
-  if (activation == Activation::relu6) return FusedActivation::relu6;
-  return FusedActivation::none;
+  switch (activation) {
+    case Activation::relu:
+      return FusedActivation::relu;
+    case Activation::relu6:
+      return FusedActivation::relu6;
+    case Activation::none:
+    case Activation::softmax:
+    case Activation::sigmoid:
+    case Activation::tanh:
+      return FusedActivation::none;
+  }
+  fail_unknown();
+}
+
+OpCode operator_of(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return OpCode::relu;
+    case Activation::relu6:
+      return OpCode::relu6;
+    case Activation::softmax:
+      return OpCode::softmax;
+    case Activation::sigmoid:
+      return OpCode::logistic;
+    case Activation::tanh:
+      return OpCode::tanh;
+    case Activation::none:
+      throw InvalidArgument("activation: none has no operator");
+  }
+  fail_unknown();
 }
 
 Tensor apply_activation(Activation activation, const Tensor& x) {
@@ -62,18 +104,40 @@ Tensor apply_activation(Activation activation, const Tensor& x) {
     case Activation::tanh:
       return tanh(x);
   }
-  throw InvalidArgument("activation: a value outside the enumeration");
+  fail_unknown();
 }
 
 ActivationLayer::ActivationLayer(Activation activation, std::string name)
     : ActivationLayer(activation, "Activation", std::move(name)) {}
 
-Tensor ActivationLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  return apply_activation(activation_, x);
+Tensor ActivationLayer::forward(const Tensor& x, const ForwardContext& context) {
+  return context.logits && ends_in_softmax() ? x : apply_activation(activation_, x);
 }
 
-Tensor ActivationLayer::forward_logits(const Tensor& x, const ForwardContext& context) {
-  return ends_in_softmax() ? x : forward(x, context);
+ResultGrid ActivationLayer::result_grid(Rounding rounding) const {
+  switch (activation_) {
+    case Activation::none:
+      return ResultGrid::as_input;
+    case Activation::relu:
+      return ResultGrid::measured;
+    case Activation::relu6:
+      return rounding == Rounding::double_rounding ? ResultGrid::clamps : ResultGrid::measured;
+    case Activation::softmax:
+    case Activation::sigmoid:
+    case Activation::tanh:
+      return ResultGrid::fixed;
+  }
+  fail_unknown();
+}
+
+std::int32_t ActivationLayer::lower(Lowering& lowering,
+                                    std::span<const std::int32_t> inputs) const {
+  if (activation_ == Activation::none) return inputs[0];
+  return lowering.op(*this, operator_of(activation_), {inputs[0]});
+}
+
+void ActivationLayer::describe(Description& description) const {
+  if (type_ == "Activation") description.set("activation", to_string(activation_));
 }
 
 std::unique_ptr<Layer> ActivationLayer::clone() const {

@@ -1,13 +1,14 @@
 #pragma once
 
-#include <octet/core/quant/activation_range.h>
 #include <octet/layers/layer.h>
+#include <octet/runtime/operator.h>
 
 namespace octet {
 
 /// Activation functions by name. `none` is the identity, Keras's "linear".
 enum class Activation { none, relu, relu6, softmax, sigmoid, tanh };
 
+/// Throws InvalidArgument for a value outside the enumeration.
 std::string_view to_string(Activation activation);
 
 /// The activation named "none", "linear", "relu", "relu6", "softmax", "sigmoid" or "tanh".
@@ -20,6 +21,9 @@ bool quantizes_before(Activation activation);
 /// The clamp that computes `activation`; none for one that is no clamp.
 FusedActivation fused_activation(Activation activation);
 
+/// The operator that computes `activation` by itself. Throws InvalidArgument for none.
+OpCode operator_of(Activation activation);
+
 /// f(x), element by element; softmax over the last axis.
 Tensor apply_activation(Activation activation, const Tensor& x);
 
@@ -30,10 +34,13 @@ class ActivationLayer : public Layer {
   explicit ActivationLayer(Activation activation, std::string name = "");
 
   std::string_view type() const override { return type_; }
-  Activation activation() const { return activation_; }
+  Activation activation() const override { return activation_; }
+  bool is_activation() const override { return true; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
-  bool ends_in_softmax() const override { return activation_ == Activation::softmax; }
+  /// A ReLU6 clamps under contract double: the RELU6 of TFLite Micro does not rescale codes.
+  ResultGrid result_grid(Rounding rounding) const override;
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -51,6 +58,7 @@ class ReLU : public ActivationLayer {
  public:
   explicit ReLU(std::string name = "")
       : ActivationLayer(Activation::relu, "ReLU", std::move(name)) {}
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<ReLU>(*this); }
 };
 
 /// min(max(x, 0), 6).
@@ -58,6 +66,7 @@ class ReLU6 : public ActivationLayer {
  public:
   explicit ReLU6(std::string name = "")
       : ActivationLayer(Activation::relu6, "ReLU6", std::move(name)) {}
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<ReLU6>(*this); }
 };
 
 /// exp(x_i) / sum over j of exp(x_j), over the last axis.
@@ -65,6 +74,7 @@ class Softmax : public ActivationLayer {
  public:
   explicit Softmax(std::string name = "")
       : ActivationLayer(Activation::softmax, "Softmax", std::move(name)) {}
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Softmax>(*this); }
 };
 
 }  // namespace octet

@@ -1,237 +1,133 @@
 #include <fmt/format.h>
+#include <octet/core/description_json.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/layers/architecture.h>
-#include <octet/layers/dense.h>
-#include <octet/layers/dropout.h>
-#include <octet/layers/quantize/annotated_layer.h>
-#include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/quantizer_json.h>
-#include <octet/layers/reshape.h>
+#include <octet/layers/layer_registry.h>
 
-#include <functional>
 #include <map>
-#include <typeinfo>
+#include <vector>
 
 namespace octet {
 namespace {
 
-using detail::fixed_config;
-using detail::options_from;
-using detail::options_json;
-using detail::quantizer_from;
-using detail::quantizer_json;
-using detail::whole_number;
 using nlohmann::json;
-using LayerPtr = std::unique_ptr<Layer>;
 
-constexpr int kFormat = 1;
-/// Every layer is compared with those before it: more would take long.
+/// 1 was a list of layers without what they read.
+constexpr int kFormat = 2;
+/// A name is compared with all before it, so that time grows with the square of this.
 constexpr std::size_t kMostLayers = 10000;
+constexpr std::size_t kMostInputs = 100;
 constexpr const char* kEntry = "architecture";
 constexpr const char* kReason = "no architecture";
 
-/// `layer` where it is a T and nothing derived from it: a subclass computes something else.
-template <class T>
-const T* exactly(const Layer& layer) {
-  return typeid(layer) == typeid(T) ? static_cast<const T*>(&layer) : nullptr;
+json layer_json(const Model& model, std::size_t i) {
+  json inputs = json::array();
+  for (const std::size_t input : model.inputs_of(i)) {
+    inputs.push_back(model.layers()[input]->name());
+  }
+  json entry = DescriptionAccess::json_of(describe_layer(*model.layers()[i]));
+  entry["inputs"] = std::move(inputs);
+  return entry;
 }
 
-json shape_json(const Shape& shape) { return std::vector<Index>(shape.begin(), shape.end()); }
-Shape shape_from(const json& extents) {
-  std::vector<Index> dims;
-  for (const json& extent : extents) dims.push_back(whole_number<Index>(extent));
-  return Shape(std::move(dims));
-}
-
-/// A layer that is not quantized; null for a class of the program's own.
-json plain_json(const Layer& layer) {
-  if (const auto* input = exactly<InputLayer>(layer)) {
-    return {{"type", "Input"}, {"shape", shape_json(input->example_shape())}};
-  }
-  if (const auto* dense = exactly<Dense>(layer)) {
-    return {{"type", "Dense"},
-            {"units", dense->units()},
-            {"activation", to_string(dense->activation())},
-            {"use_bias", dense->use_bias()}};
-  }
-  if (const auto* activation = exactly<ActivationLayer>(layer)) {
-    return {{"type", "Activation"}, {"activation", to_string(activation->activation())}};
-  }
-  if (exactly<ReLU>(layer)) return {{"type", "ReLU"}};
-  if (exactly<ReLU6>(layer)) return {{"type", "ReLU6"}};
-  if (exactly<Softmax>(layer)) return {{"type", "Softmax"}};
-  if (const auto* dropout = exactly<Dropout>(layer)) {
-    return {{"type", "Dropout"}, {"rate", dropout->rate()}};
-  }
-  if (const auto* reshape = exactly<Reshape>(layer)) {
-    return {{"type", "Reshape"}, {"target", shape_json(reshape->target())}};
-  }
-  if (exactly<Flatten>(layer)) return {{"type", "Flatten"}};
-  return nullptr;
-}
-
-json named(json description, const Layer& layer) {
-  if (description.is_null()) {
-    throw InvalidArgument(
-        fmt::format("{} is no layer of Octet's own, so a file cannot make it anew", layer.type()));
-  }
-  description["name"] = layer.name();
-  return description;
-}
-
-json layer_json(const Layer& layer) {
-  if (const auto* quantize = exactly<QuantizeLayer>(layer)) {
-    return {{"type", "Quantize"},
-            {"options", options_json(quantize->options())},
-            {"quantizer", quantizer_json(&quantize->quantizer())}};
-  }
-  if (const auto* dense = exactly<QuantizeWrapper>(layer)) {
-    return {{"type", "QuantizeDense"},
-            {"layer", named(plain_json(dense->wrapped()), dense->wrapped())},
-            {"options", options_json(dense->config().options())},
-            {"kernel", quantizer_json(dense->kernel_quantizer())},
-            {"activation", quantizer_json(dense->activation_quantizer())}};
-  }
-  if (const auto* other = exactly<QuantizeOutputWrapper>(layer)) {
-    return {{"type", "QuantizeOutput"},
-            {"layer", named(plain_json(other->wrapped()), other->wrapped())},
-            {"options", options_json(other->config().options())},
-            {"output", quantizer_json(other->output_quantizer())}};
-  }
-  if (const auto* marked = exactly<AnnotatedLayer>(layer)) {
-    if (marked->config()) throw InvalidArgument("its mark holds a QuantizeConfig");
-    return {{"type", "Annotated"}, {"layer", named(plain_json(marked->wrapped()), layer)}};
-  }
-  return plain_json(layer);
-}
-
-LayerPtr plain_from(const json& entry) {
-  const auto name = entry.at("name").get<std::string>();
-  const auto type = entry.at("type").get<std::string>();
-  const std::map<std::string, std::function<LayerPtr()>> makers = {
-      {"Input", [&] { return std::make_unique<InputLayer>(shape_from(entry.at("shape")), name); }},
-      {"Dense",
-       [&] {
-         return std::make_unique<Dense>(
-             whole_number<Index>(entry.at("units")),
-             parse_activation(entry.at("activation").get<std::string>()),
-             DenseOptions{.use_bias = entry.at("use_bias"), .name = name});
-       }},
-      {"Activation",
-       [&] {
-         return std::make_unique<ActivationLayer>(
-             parse_activation(entry.at("activation").get<std::string>()), name);
-       }},
-      {"ReLU", [&] { return std::make_unique<ReLU>(name); }},
-      {"ReLU6", [&] { return std::make_unique<ReLU6>(name); }},
-      {"Softmax", [&] { return std::make_unique<Softmax>(name); }},
-      {"Dropout", [&] { return std::make_unique<Dropout>(entry.at("rate").get<float>(), name); }},
-      {"Reshape", [&] { return std::make_unique<Reshape>(shape_from(entry.at("target")), name); }},
-      {"Flatten", [&] { return std::make_unique<Flatten>(name); }}};
-  const auto maker = makers.find(type);
-  if (maker == makers.end()) {
+/// The layers by name that a list of names means.
+std::vector<Value> values_of(const json& names, const std::map<std::string, Value>& values,
+                             std::string_view reader) {
+  if (!names.is_array() || names.size() > kMostInputs) {
     throw FormatError(
-        fmt::format("architecture: layer \"{}\" is of unknown type \"{}\"", name, type));
+        fmt::format("architecture: {}: expected a list of at most {} layers", reader, kMostInputs));
   }
-  return maker->second();
-}
-
-LayerPtr layer_from(const json& entry) {
-  const auto type = entry.at("type").get<std::string>();
-  if (type == "Quantize") {
-    auto quantizer = quantizer_from(entry.at("quantizer"));
-    if (quantizer == nullptr) throw FormatError("architecture: an input without a quantizer");
-    return std::make_unique<QuantizeLayer>(std::move(quantizer), options_from(entry.at("options")));
-  }
-  if (type == "QuantizeDense") {
-    LayerPtr layer = plain_from(entry.at("layer"));
-    auto* dense = dynamic_cast<Dense*>(layer.get());
-    if (dense == nullptr) throw FormatError("architecture: expected a Dense to quantize");
-    static_cast<void>(layer.release());
-    std::unique_ptr<Dense> owned(dense);
-    return std::make_unique<QuantizeWrapper>(
-        std::move(owned),
-        fixed_config(options_from(entry.at("options")), quantizer_from(entry.at("kernel")),
-                     quantizer_from(entry.at("activation")), nullptr));
-  }
-  if (type == "QuantizeOutput") {
-    return std::make_unique<QuantizeOutputWrapper>(
-        plain_from(entry.at("layer")), fixed_config(options_from(entry.at("options")), nullptr,
-                                                    nullptr, quantizer_from(entry.at("output"))));
-  }
-  if (type == "Annotated") return quantize_annotate_layer(plain_from(entry.at("layer")));
-  return plain_from(entry);
-}
-
-/// The Dense layer that `layer` is or holds; null for none.
-const Dense* dense_in(const Layer& layer) {
-  const Layer* plain = &layer;
-  if (const auto* marked = dynamic_cast<const AnnotatedLayer*>(plain)) plain = &marked->wrapped();
-  if (const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(plain)) return &wrapper->wrapped();
-  return dynamic_cast<const Dense*>(plain);
-}
-
-/// As Sequential::build(), but makes no kernel before the archive is known to hold one of its size:
-/// a broken description could ask for any amount of memory.
-void build_as_archived(const Sequential& model, const Archive& archive) {
-  const auto* input = model.layers().empty()
-                          ? nullptr
-                          : dynamic_cast<const InputLayer*>(model.layers().front().get());
-  if (input == nullptr) throw FormatError("architecture: expected an Input as the first layer");
-  Shape shape = input->example_shape();
-  for (const auto& layer : model.layers()) {
-    const Dense* dense = dense_in(*layer);
-    if (dense != nullptr && shape.rank() == 1) {
-      archive.check_shape(layer->name() + "/kernel", {shape[0], dense->units()});
+  std::vector<Value> result;
+  for (const json& name : names) {
+    const auto found = values.find(name.get<std::string>());
+    if (found == values.end()) {
+      throw FormatError(
+          fmt::format("architecture: {} reads \"{}\", which is no layer in front of it; layers "
+                      "stand behind what they read, without a cycle",
+                      reader, name.get<std::string>()));
     }
-    layer->build(shape, Random());
-    shape = layer->output_shape();
+    result.push_back(found->second);
+  }
+  return result;
+}
+
+Model graph_from(const json& description) {
+  const json& layers = description.at("layers");
+  if (layers.size() > kMostLayers) {
+    throw FormatError(
+        fmt::format("architecture: {} layers, more than {}", layers.size(), kMostLayers));
+  }
+  Model model(description.at("name").get<std::string>());
+  std::map<std::string, Value> values;
+  for (const json& entry : layers) {
+    std::unique_ptr<Layer> layer = make_layer(DescriptionAccess::of(entry));
+    const std::string name = layer->name();
+    const auto inputs = values_of(entry.at("inputs"), values, fmt::format("layer \"{}\"", name));
+    values[name] = model.add(std::move(layer), inputs);
+  }
+  for (const Value& output : values_of(description.at("outputs"), values, "the list of outputs")) {
+    model.output(output);
+  }
+  return model;
+}
+
+/// As Model::build(), but makes no kernel before the archive is known to hold one of its size:
+/// a broken description could ask for any amount of memory.
+void build_as_archived(const Model& model, const Archive& archive) {
+  model.check_graph();
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    Layer& layer = *model.layers()[i];
+    const std::vector<Shape> shapes = model.shapes_read_by(i);
+    if (const auto kernel = layer.kernel_shape(shapes.front())) {
+      archive.check_shape(layer.name() + "/kernel", *kernel);
+    }
+    layer.build_all(shapes, Random());
   }
 }
 
 }  // namespace
 
-std::string architecture_json(const Sequential& model) {
+std::string architecture_json(const Model& model) {
   json layers = json::array();
-  for (const auto& layer : model.layers()) {
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
     try {
-      layers.push_back(named(layer_json(*layer), *layer));
+      layers.push_back(layer_json(model, i));
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("layer \"{}\" of model \"{}\" cannot be described: {}",
-                                        layer->name(), model.name(), error.what()));
+                                        model.layers()[i]->name(), model.name(), error.what()));
     }
   }
+  json outputs = json::array();
+  for (const std::size_t output : model.output_layers()) {
+    outputs.push_back(model.layers()[output]->name());
+  }
   try {
-    return json{{"format", kFormat}, {"name", model.name()}, {"layers", layers}}.dump();
+    return json{{"format", kFormat},
+                {"name", model.name()},
+                {"layers", std::move(layers)},
+                {"outputs", std::move(outputs)}}
+        .dump();
   } catch (const json::exception& error) {
     throw InvalidArgument(fmt::format("architecture: names have to be UTF-8: {}", error.what()));
   }
 }
 
-Sequential model_from_json(std::string_view text) {
+Model model_from_json(std::string_view text) {
   try {
     const detail::ParsedJson parsed(text);
     const json& description = *parsed;
-    if (description.at("format") != kFormat) {
-      throw FormatError(fmt::format("architecture: expected format {}, found {}", kFormat,
-                                    description.at("format").dump()));
-    }
-    const json& layers = description.at("layers");
-    if (layers.size() > kMostLayers) {
+    const json& format = description.at("format");
+    if (format == 1) {
       throw FormatError(
-          fmt::format("architecture: {} layers, more than {}", layers.size(), kMostLayers));
+          "architecture: format 1 is of Octet before 0.2, which this one does not read; train "
+          "and save the model again");
     }
-    Sequential model(description.at("name").get<std::string>());
-    for (const json& entry : layers) {
-      LayerPtr layer = layer_from(entry);
-      layer->set_name(entry.at("name").get<std::string>());
-      model.add(std::move(layer));
+    if (format != kFormat) {
+      throw FormatError(
+          fmt::format("architecture: expected format {}, found {}", kFormat, format.dump()));
     }
-    return model;
+    return graph_from(description);
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
   } catch (const InvalidArgument& error) {
@@ -239,7 +135,7 @@ Sequential model_from_json(std::string_view text) {
   }
 }
 
-void add_architecture(Archive& archive, const Sequential& model) {
+void add_architecture(Archive& archive, const Model& model) {
   try {
     archive.add_text(kEntry, architecture_json(model));
   } catch (const InvalidArgument& error) {
@@ -247,7 +143,7 @@ void add_architecture(Archive& archive, const Sequential& model) {
   }
 }
 
-Sequential model_from_archive(const Archive& archive, const std::string& prefix) {
+Model model_from_archive(const Archive& archive, const std::string& prefix) {
   if (archive.has_text(kReason)) {
     throw FormatError(
         fmt::format("the file holds tensors without their model: {}", archive.text(kReason)));
@@ -256,7 +152,7 @@ Sequential model_from_archive(const Archive& archive, const std::string& prefix)
     throw FormatError(
         "the file holds tensors without their model: it was written before files described it");
   }
-  Sequential model = model_from_json(archive.text(kEntry));
+  Model model = model_from_json(archive.text(kEntry));
   Archive tensors;
   for (const auto& [name, tensor] : archive.tensors()) {
     if (name.starts_with(prefix)) tensors.add(name.substr(prefix.size()), tensor);

@@ -1,27 +1,28 @@
 #pragma once
 
 #include <octet/core/archive.h>
-#include <octet/layers/sequential.h>
+#include <octet/layers/model.h>
 
 #include <string>
 #include <string_view>
 
 namespace octet {
 
-/// A model's layers, their sizes, activations, names and quantizers as JSON, without any tensor.
-/// How parameters were initialised is no part of it. Throws InvalidArgument that names the first
-/// layer that is not one of Octet's own classes, or has a quantizer that is not.
-std::string architecture_json(const Sequential& model);
+/// A model's layers with what each reads, their sizes, activations, names and quantizers as JSON,
+/// without any tensor. How parameters were initialised is no part of it. Throws InvalidArgument
+/// that names the first layer whose class, or whose quantizer's class, is not registered: see
+/// register_layer().
+std::string architecture_json(const Model& model);
 
 /// The model that architecture_json() described, not built yet. Throws FormatError for anything
 /// else.
-Sequential model_from_json(std::string_view json);
+Model model_from_json(std::string_view json);
 
 /// Puts the architecture into an archive or, where it cannot be described, why.
-void add_architecture(Archive& archive, const Sequential& model);
+void add_architecture(Archive& archive, const Model& model);
 
 /// The model that an archive describes, with the tensors that it holds under `prefix`. Throws
 /// FormatError for an archive that is broken or was written without the architecture.
-Sequential model_from_archive(const Archive& archive, const std::string& prefix = "");
+Model model_from_archive(const Archive& archive, const std::string& prefix = "");
 
 }  // namespace octet

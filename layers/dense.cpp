@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/linear.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/lowering.h>
 
 namespace octet {
 
@@ -16,15 +18,12 @@ Tensor Dense::linear(const Tensor& x, const Tensor& kernel) const {
   return octet::linear(x, kernel, bias_);
 }
 
-Tensor Dense::forward(const Tensor& x, const ForwardContext& /*context*/) {
+Tensor Dense::forward(const Tensor& x, const ForwardContext& context) {
   if (activation_ == Activation::relu || activation_ == Activation::relu6) {
     return octet::linear(x, kernel_, bias_, fused_activation(activation_));
   }
-  return apply_activation(activation_, linear(x, kernel_));
-}
-
-Tensor Dense::forward_logits(const Tensor& x, const ForwardContext& context) {
-  return ends_in_softmax() ? linear(x, kernel_) : forward(x, context);
+  const Tensor y = linear(x, kernel_);
+  return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
 }
 
 std::vector<NamedTensor> Dense::parameters() const {
@@ -32,10 +31,35 @@ std::vector<NamedTensor> Dense::parameters() const {
   return {{"kernel", kernel_}, {"bias", bias_}};
 }
 
-std::unique_ptr<Dense> Dense::with_activation(Activation activation) const {
+std::optional<LayerWeights> Dense::weights() const {
+  constexpr int kUnitAxis = 1;
+  return LayerWeights{kernel_, bias_, kUnitAxis};
+}
+
+std::unique_ptr<Layer> Dense::with_activation(Activation activation) const {
+  if (activation_ != Activation::none) return nullptr;
   auto changed = std::make_unique<Dense>(*this);
   changed->activation_ = activation;
   return changed;
+}
+
+std::int32_t Dense::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  if (!quantizes_before(activation_)) {
+    return lowering.fully_connected(*this, inputs[0], fused_activation(activation_));
+  }
+  const std::int32_t linear =
+      lowering.fully_connected(*this, inputs[0], FusedActivation::none, "/linear");
+  return lowering.op(*this, operator_of(activation_), {linear});
+}
+
+void Dense::describe(Description& description) const {
+  description.set("units", units_)
+      .set("activation", to_string(activation_))
+      .set("use_bias", options_.use_bias);
+}
+
+std::optional<Shape> Dense::kernel_shape(const Shape& input_shape) const {
+  return Shape{input_shape.size(), units_};
 }
 
 std::unique_ptr<Layer> Dense::clone() const {

@@ -23,22 +23,23 @@ class Dense : public Layer {
 
   std::string_view type() const override { return "Dense"; }
   Index units() const { return units_; }
-  Activation activation() const { return activation_; }
+  Activation activation() const override { return activation_; }
   bool use_bias() const { return options_.use_bias; }
   const Tensor& kernel() const { return kernel_; }
   /// Undefined without bias.
   const Tensor& bias() const { return bias_; }
 
-  /// x W' + b with another kernel W' in the place of W, without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel) const;
-
-  /// This layer, its tensors shared, with `activation` for its own.
-  std::unique_ptr<Dense> with_activation(Activation activation) const;
-
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
-  bool ends_in_softmax() const override { return activation_ == Activation::softmax; }
   std::vector<NamedTensor> parameters() const override;
+  std::optional<LayerWeights> weights() const override;
+  /// x W' + b with another kernel W' in the place of W, without the activation.
+  Tensor linear(const Tensor& x, const Tensor& kernel) const override;
+  std::unique_ptr<Layer> with_activation(Activation activation) const override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
+  /// [inputs, units].
+  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

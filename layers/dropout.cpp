@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/parallel.h>
@@ -33,6 +34,12 @@ Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
   }
   return y;
 }
+
+std::int32_t Dropout::lower(Lowering& /*lowering*/, std::span<const std::int32_t> inputs) const {
+  return inputs[0];
+}
+
+void Dropout::describe(Description& description) const { description.set("rate", double{rate_}); }
 
 std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>(*this); }
 

@@ -14,6 +14,10 @@ class Dropout : public Layer {
   std::string_view type() const override { return "Dropout"; }
   float rate() const { return rate_; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
+  /// Appends nothing: what is exported drops nothing.
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

@@ -1,12 +1,69 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/layer.h>
 
 namespace octet {
 
-void Layer::build(const Shape& input_shape, const Random& random) {
-  output_shape_ = do_build(input_shape, random);
-  input_shape_ = input_shape;
+void Layer::build_all(std::span<const Shape> input_shapes, const Random& random) {
+  output_shape_ = do_build_all(input_shapes, random);
+  input_shapes_.assign(input_shapes.begin(), input_shapes.end());
   built_ = true;
 }
+
+void Layer::require_one_input(std::size_t found) const {
+  if (found == 1) return;
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected one input, found {}", type(), name_, found));
+}
+
+Shape Layer::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
+  require_one_input(input_shapes.size());
+  return do_build(input_shapes[0], random);
+}
+
+Shape Layer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected several inputs, found one", type(), name_));
+}
+
+Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {
+  require_one_input(inputs.size());
+  return forward(inputs[0], context);
+}
+
+Tensor Layer::forward(const Tensor& /*x*/, const ForwardContext& /*context*/) {
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected several inputs, found one", type(), name_));
+}
+
+bool Layer::ends_in_softmax() const { return activation() == Activation::softmax; }
+
+std::unique_ptr<Layer> Layer::with_activation(Activation /*activation*/) const { return nullptr; }
+
+Tensor Layer::linear(const Tensor& /*x*/, const Tensor& /*kernel*/) const {
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected a layer with a kernel, found one without", type(), name_));
+}
+
+std::int32_t Layer::lower(Lowering& /*lowering*/, std::span<const std::int32_t> /*inputs*/) const {
+  throw InvalidArgument(
+      fmt::format("lower: layer \"{}\" of type {} has no operator; a layer of your own overrides "
+                  "Layer::lower()",
+                  name_, type()));
+}
+
+void Layer::annotate(std::shared_ptr<const QuantizeConfig> config) {
+  annotated_ = true;
+  annotation_ = std::move(config);
+}
+
+void Layer::remove_annotation() {
+  annotated_ = false;
+  annotation_ = nullptr;
+}
+
+void Layer::describe(Description& /*description*/) const {}
 
 Index count_elements(const std::vector<NamedTensor>& tensors) {
   Index total = 0;

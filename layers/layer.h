@@ -1,17 +1,24 @@
 #pragma once
 
+#include <octet/core/quant/rounding.h>
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace octet {
 
+class Description;
+class Lowering;
+class QuantizeConfig;
 class Quantizer;
+enum class Activation;
 
 /// A tensor under the name that it has in its layer, e.g. "kernel" or "kernel_min".
 struct NamedTensor {
@@ -19,7 +26,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// What a forward pass needs to know beyond its input.
+/// What a forward pass needs to know beyond its inputs.
 struct ForwardContext {
   /// Inference changes nothing. While training, Dropout drops and quantizers observe; calibration
   /// only observes.
@@ -27,54 +34,142 @@ struct ForwardContext {
   Mode mode = Mode::inference;
   /// Where random layers draw from: a stream of this very step.
   Random random{};
+  /// Leaves out the softmax that the layer ends in, where it ends in one: what losses take.
+  bool logits = false;
 
   bool training() const { return mode == Mode::training; }
   bool observes() const { return mode != Mode::inference; }
 };
 
+/// What quantization needs to know of a layer that multiplies its input by a kernel.
+struct LayerWeights {
+  Tensor kernel;
+  /// One value per unit; undefined without bias.
+  Tensor bias;
+  /// The axis of the kernel along which its units lie: where a scale per channel belongs.
+  int unit_axis = 0;
+};
+
+/// Where the scale and the zero point of a quantized layer's result come from.
+enum class ResultGrid {
+  unknown,   ///< the layer has no default scheme
+  measured,  ///< from the range of the result
+  fixed,     ///< from the operator: softmax, sigmoid, tanh
+  as_input,  ///< from its input: the layer moves or drops values and changes none
+  clamps,    ///< from its input: the operator clamps codes and does not rescale them
+  as_inputs  ///< from its inputs, which share one grid: a concatenation
+};
+
 /// One layer of a network. `parameters()` are what an optimizer may change, `state()` is what is
 /// saved, loaded and printed but never optimized; no tensor is in both.
+///
+/// A layer of your own derives from this class. To be trained it overrides type(), forward(),
+/// do_build() and clone(); to be saved, describe(), and it is registered with register_layer(); to
+/// be exported, lower(); to be quantized by quantize_model(), result_grid().
+/// examples/custom_layer.cpp is such a program.
 class Layer {
  public:
   /// An empty name is replaced by an automatic one when the layer joins a model.
   explicit Layer(std::string name) : name_(std::move(name)) {}
   virtual ~Layer() = default;
 
-  /// The class's name as summary() shows it, e.g. "Dense".
+  /// The class's name as summary() shows it and files hold it, e.g. "Dense".
   virtual std::string_view type() const = 0;
 
   const std::string& name() const { return name_; }
   virtual void set_name(std::string name) { name_ = std::move(name); }
 
-  /// Makes parameters and state for inputs of `input_shape` (without the batch axis), drawing
-  /// initial values from `random`. Throws InvalidArgument for a shape the layer cannot take.
-  void build(const Shape& input_shape, const Random& random);
+  /// Makes parameters and state for inputs of these shapes (without the batch axis), drawing
+  /// initial values from `random`. Throws InvalidArgument for shapes the layer cannot take.
+  void build_all(std::span<const Shape> input_shapes, const Random& random);
+  void build(const Shape& input_shape, const Random& random) {
+    build_all({&input_shape, 1}, random);
+  }
   bool built() const { return built_; }
 
   /// Shapes without the batch axis. Valid once built.
-  const Shape& input_shape() const { return input_shape_; }
+  const std::vector<Shape>& input_shapes() const { return input_shapes_; }
+  const Shape& input_shape() const { return input_shapes_.front(); }
   const Shape& output_shape() const { return output_shape_; }
 
-  /// x is [batch, input_shape...]; the result is [batch, output_shape...].
-  virtual Tensor forward(const Tensor& x, const ForwardContext& context) = 0;
-
-  /// The same without a final softmax: what softmax_cross_entropy() takes. Equal to forward() for
-  /// a layer that ends in none.
-  virtual Tensor forward_logits(const Tensor& x, const ForwardContext& context) {
+  /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]. A layer of
+  /// one input overrides forward(), one of several forward_all(). Throws InvalidArgument for
+  /// another number of inputs than the layer takes.
+  virtual Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context);
+  virtual Tensor forward(const Tensor& x, const ForwardContext& context);
+  /// forward() without a final softmax.
+  Tensor forward_logits(const Tensor& x, ForwardContext context) {
+    context.logits = true;
     return forward(x, context);
   }
-  virtual bool ends_in_softmax() const { return false; }
+
+  /// The results of the operators that lower() appends, one after the other; the last is that of
+  /// forward_all(). Only a quantized layer may have more than one.
+  virtual std::vector<Tensor> forward_steps(std::span<const Tensor> inputs,
+                                            const ForwardContext& context) {
+    return {forward_all(inputs, context)};
+  }
+
+  /// The function that ends the layer; Activation::none (0) where there is none.
+  virtual Activation activation() const { return Activation{}; }
+  bool ends_in_softmax() const;
+  /// Whether the layer is its activation and nothing else.
+  virtual bool is_activation() const { return false; }
+  /// This layer, its tensors shared, with `activation`, a clamp, for its own; null where it cannot
+  /// end in one or ends in another function already.
+  virtual std::unique_ptr<Layer> with_activation(Activation activation) const;
+
+  /// The shape of an example where the layer brings examples into a model; null for any other.
+  virtual const Shape* example_shape() const { return nullptr; }
 
   virtual std::vector<NamedTensor> parameters() const { return {}; }
   virtual std::vector<NamedTensor> state() const { return {}; }
   /// Numbers that a run needs to continue but that are no state of the model: saved in
   /// checkpoints, not counted.
   virtual std::vector<NamedTensor> counters() const { return {}; }
+
+  /// The kernel and the bias of a layer that has them; none for any other.
+  virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
+  /// The layer before its activation, with `kernel` in the place of its own. For layers with
+  /// weights().
+  virtual Tensor linear(const Tensor& x, const Tensor& kernel) const;
+
+  /// How the default scheme of quantize_model() quantizes the result under a rounding contract.
+  virtual ResultGrid result_grid(Rounding /*rounding*/) const { return ResultGrid::unknown; }
+  /// Whether the layer came from quantize_model() or quantize_apply().
+  virtual bool is_quantized() const { return false; }
   /// What keeps the ranges of a quantized layer; none for any other.
   virtual std::vector<Quantizer*> quantizers() const { return {}; }
+  /// The one of them that keeps the range of weights().kernel; null where there is none.
+  virtual Quantizer* kernel_quantizer() const { return nullptr; }
+  /// The quantizer on whose grid the result lies; null where there is none.
+  virtual Quantizer* result_quantizer() const { return nullptr; }
+  /// Tells the layer which layers it reads from. Called by the model that they all belong to.
+  virtual void connect(std::span<Layer* const> /*inputs*/) {}
+
+  /// Appends the layer's operators to the model that `lowering` makes: they read the tensors
+  /// `inputs`. Returns the tensor of the layer's result. Throws InvalidArgument, naming the layer,
+  /// where it has no operators.
+  virtual std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const;
+
+  /// Writes what the layer is made from, without its name and its tensors: what the factory given
+  /// to register_layer() reads.
+  virtual void describe(Description& description) const;
+  /// The shape of the kernel that build_all() would make; none for a layer without. Before memory
+  /// for it is asked for, a file must hold a tensor "kernel" of that shape.
+  virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
+    return std::nullopt;
+  }
 
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;
+
+  /// The mark of quantize_annotate_layer(): that quantize_apply() is to quantize the layer, as
+  /// `config` says (null: the default scheme).
+  void annotate(std::shared_ptr<const QuantizeConfig> config);
+  void remove_annotation();
+  bool is_annotated() const { return annotated_; }
+  const std::shared_ptr<const QuantizeConfig>& annotation() const { return annotation_; }
 
  protected:
   Layer(const Layer&) = default;
@@ -82,13 +177,18 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
   Layer& operator=(Layer&&) = delete;
 
-  /// Makes the tensors; returns the output shape.
-  virtual Shape do_build(const Shape& input_shape, const Random& random) = 0;
+  /// Make the tensors; return the output shape. A layer of one input overrides the second.
+  virtual Shape do_build_all(std::span<const Shape> input_shapes, const Random& random);
+  virtual Shape do_build(const Shape& input_shape, const Random& random);
 
  private:
+  void require_one_input(std::size_t found) const;
+
   std::string name_;
+  bool annotated_ = false;
+  std::shared_ptr<const QuantizeConfig> annotation_;
   bool built_ = false;
-  Shape input_shape_;
+  std::vector<Shape> input_shapes_;
   Shape output_shape_;
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/layers/lowering.h>
 #include <octet/layers/reshape.h>
 
 #include <algorithm>
@@ -9,6 +11,12 @@ namespace octet {
 Tensor Reshape::forward(const Tensor& x, const ForwardContext& /*context*/) {
   return x.reshape(output_shape().with_batch(x.dim(0)));
 }
+
+std::int32_t Reshape::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  return input_shape() == output_shape() ? inputs[0] : lowering.reshape(*this, inputs[0]);
+}
+
+void Reshape::describe(Description& description) const { description.set("target", target_); }
 
 std::unique_ptr<Layer> Reshape::clone() const { return std::make_unique<Reshape>(*this); }
 

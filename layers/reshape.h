@@ -13,6 +13,9 @@ class Reshape : public Layer {
   std::string_view type() const override { return "Reshape"; }
   const Shape& target() const { return target_; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -28,6 +31,7 @@ class Flatten : public Reshape {
  public:
   explicit Flatten(std::string name = "") : Reshape({-1}, std::move(name)) {}
   std::string_view type() const override { return "Flatten"; }
+  void describe(Description& /*description*/) const override {}
   std::unique_ptr<Layer> clone() const override;
 };
 

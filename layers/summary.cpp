@@ -1,31 +1,35 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/layers/model.h>
 #include <octet/layers/quantize/quantizer.h>
-#include <octet/layers/sequential.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <vector>
 
 namespace octet {
 namespace {
 
-// Keras's table: 65 columns, cells that end at these columns.
-constexpr std::size_t kWidth = 65;
-constexpr std::array<std::size_t, 3> kCellEnds = {29, 55, 65};
+/// Keras's tables: where the cells of a row end. That of a graph has one column more.
+using CellEnds = std::vector<std::size_t>;
+const CellEnds& cell_ends(bool is_chain) {
+  static const CellEnds chain = {29, 55, 65};
+  static const CellEnds graph = {32, 53, 65, 98};
+  return is_chain ? chain : graph;
+}
 
-std::string row(const std::array<std::string, 3>& cells) {
+std::string row(const CellEnds& ends, const std::vector<std::string>& cells) {
   std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
     // As in Keras, a cell that is cut short gives its last column to a space.
     if (i > 0) line.back() = ' ';
     line += cells[i];
-    line.resize(kCellEnds[i], ' ');
+    line.resize(ends[i], ' ');
   }
   return line + "\n";
 }
 
-std::string rule(char c) { return std::string(kWidth, c) + "\n"; }
+std::string rule(const CellEnds& ends, char c) { return std::string(ends.back(), c) + "\n"; }
 
 /// 235164 -> "235,164".
 std::string grouped(Index number) {
@@ -43,8 +47,8 @@ std::string shape_cell(const Layer& layer) {
   for (const Index extent : layer.output_shape()) extents += fmt::format(", {}", extent);
   // Python writes a tuple of one with a comma.
   if (extents.empty()) extents += ',';
-  const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
-  return is_input ? fmt::format("[(None{})]", extents) : fmt::format("(None{})", extents);
+  return layer.example_shape() != nullptr ? fmt::format("[(None{})]", extents)
+                                          : fmt::format("(None{})", extents);
 }
 
 std::string value_text(const Tensor& tensor) {
@@ -81,23 +85,36 @@ std::string quantization_lines(const Layer& layer) {
 
 }  // namespace
 
-std::string Sequential::summary(Detail detail) const {
+std::string Model::layer_rows(std::size_t i, Detail detail) const {
+  const CellEnds& ends = cell_ends(is_chain());
+  const Layer& layer = *layers_[i];
+  const Index count = count_elements(layer.parameters()) + count_elements(layer.state());
+  const auto read = [&](std::size_t n) {
+    return n < edges_[i].size() ? layers_[edges_[i][n]]->name() : std::string();
+  };
+  std::string text = row(ends, {fmt::format("{} ({})", layer.name(), layer.type()),
+                                shape_cell(layer), std::to_string(count), read(0)});
+  for (std::size_t n = 1; !is_chain() && n < edges_[i].size(); ++n) {
+    text += row(ends, {"", "", "", read(n)});
+  }
+  return detail == Detail::quantization ? text + quantization_lines(layer) : text;
+}
+
+std::string Model::summary(Detail detail) const {
   require_built("summary");
-  std::string text = fmt::format("Model: \"{}\"\n", name_) + rule('_') +
-                     row({"Layer (type)", "Output Shape", "Param #"}) + rule('=');
-  for (const auto& layer : layers_) {
-    const Index count = count_elements(layer->parameters()) + count_elements(layer->state());
-    text += row({fmt::format("{} ({})", layer->name(), layer->type()), shape_cell(*layer),
-                 std::to_string(count)});
-    if (detail == Detail::quantization) text += quantization_lines(*layer);
-    text += rule(layer == layers_.back() ? '=' : '_');
+  const CellEnds& ends = cell_ends(is_chain());
+  std::string text = fmt::format("Model: \"{}\"\n", name_) + rule(ends, '_') +
+                     row(ends, {"Layer (type)", "Output Shape", "Param #", "Connected to"}) +
+                     rule(ends, '=');
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    text += layer_rows(i, detail) + rule(ends, i + 1 == layers_.size() ? '=' : '_');
   }
   const Index trainable = count_elements(parameters());
   const Index fixed = count_elements(state());
   return text +
          fmt::format("Total params: {}\nTrainable params: {}\nNon-trainable params: {}\n",
                      grouped(trainable + fixed), grouped(trainable), grouped(fixed)) +
-         rule('_');
+         rule(ends, '_');
 }
 
 }  // namespace octet

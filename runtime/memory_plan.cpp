@@ -5,9 +5,9 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-
-std::size_t align(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t align(std::size_t bytes, std::size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 bool overlap_in_time(const MemoryUse& a, const MemoryUse& b) {
   return a.first <= b.last && b.first <= a.last;
@@ -26,8 +26,8 @@ std::vector<std::size_t> by_size(std::span<const MemoryUse> uses) {
 
 /// Lays blocks that are in use all the time end to end, and takes them out of `order`: they overlap
 /// everything, so that there is no place to search for.
-void place_permanent(std::span<const MemoryUse> uses, std::vector<std::size_t>& order,
-                     MemoryPlan& plan) {
+void place_permanent(std::span<const MemoryUse> uses, std::size_t alignment,
+                     std::vector<std::size_t>& order, MemoryPlan& plan) {
   MemoryUse all = uses[order.front()];
   for (const std::size_t block : order) {
     all.first = std::min(all.first, uses[block].first);
@@ -36,18 +36,18 @@ void place_permanent(std::span<const MemoryUse> uses, std::vector<std::size_t>& 
   std::erase_if(order, [&](std::size_t block) {
     if (uses[block].first > all.first || uses[block].last < all.last) return false;
     plan.offsets[block] = plan.total_bytes;
-    plan.total_bytes += align(uses[block].bytes);
+    plan.total_bytes += align(uses[block].bytes, alignment);
     return true;
   });
 }
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const MemoryUse> uses) {
+MemoryPlan plan_memory(std::span<const MemoryUse> uses, std::size_t alignment) {
   MemoryPlan plan{std::vector<std::size_t>(uses.size()), 0};
   std::vector<std::size_t> order = by_size(uses);
   if (order.empty()) return plan;
-  place_permanent(uses, order, plan);
+  place_permanent(uses, alignment, order, plan);
   const std::size_t free_from = plan.total_bytes;
 
   std::vector<std::size_t> placed;  // by ascending offset
@@ -56,10 +56,10 @@ MemoryPlan plan_memory(std::span<const MemoryUse> uses) {
     for (const std::size_t other : placed) {
       if (!overlap_in_time(uses[block], uses[other])) continue;
       if (offset + uses[block].bytes <= plan.offsets[other]) break;
-      offset = std::max(offset, align(plan.offsets[other] + uses[other].bytes));
+      offset = std::max(offset, align(plan.offsets[other] + uses[other].bytes, alignment));
     }
     plan.offsets[block] = offset;
-    plan.total_bytes = std::max(plan.total_bytes, align(offset + uses[block].bytes));
+    plan.total_bytes = std::max(plan.total_bytes, align(offset + uses[block].bytes, alignment));
     const auto place =
         std::upper_bound(placed.begin(), placed.end(), offset,
                          [&](std::size_t value, std::size_t i) { return value < plan.offsets[i]; });

@@ -29,14 +29,14 @@ class CheckpointCodes : public LayerCodes {
   void run_samples(const Tensor& samples) override { codes_.run(samples); }
 
  private:
-  static Sequential load(const std::string& file) {
+  static Model load(const std::string& file) {
     // A damaged file is an error: load_model() would go on with the checkpoint before it, which is
     // not what was to be compared.
     Archive::read(file);
     return load_model(file);
   }
 
-  Sequential model_;
+  Model model_;
   SimulatedCodes codes_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/layers/sequential.h>
+#include <octet/layers/model.h>
 #include <octet/train/history.h>
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Callback {
   /// A quantized model has got its ranges from calibration and has been evaluated, before any step.
   virtual void on_calibrated(Trainer& /*trainer*/, const EpochRecord& /*start*/) {}
   /// Before step `step`, counted from 0.
-  virtual void on_step_begin(Sequential& /*model*/, std::uint64_t /*step*/) {}
+  virtual void on_step_begin(Model& /*model*/, std::uint64_t /*step*/) {}
   virtual void on_step_end(const Progress& /*progress*/) {}
   virtual void on_epoch_end(Trainer& /*trainer*/, const EpochRecord& /*record*/) {}
   /// Asked before every epoch; true ends the fit.

@@ -59,11 +59,11 @@ void LastCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*
   trainer.save_checkpoint(path_, notes_);
 }
 
-void RangeFreeze::on_step_begin(Sequential& model, std::uint64_t step) {
+void RangeFreeze::on_step_begin(Model& model, std::uint64_t step) {
   freeze_ranges(model, step >= step_);
 }
 
-void QuantizationDelay::on_step_begin(Sequential& model, std::uint64_t step) {
+void QuantizationDelay::on_step_begin(Model& model, std::uint64_t step) {
   enable_quantization(model, step >= step_);
 }
 

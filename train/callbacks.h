@@ -71,7 +71,7 @@ class LastCheckpoint : public Callback {
 class RangeFreeze : public Callback {
  public:
   explicit RangeFreeze(std::uint64_t step) : step_(step) {}
-  void on_step_begin(Sequential& model, std::uint64_t step) override;
+  void on_step_begin(Model& model, std::uint64_t step) override;
 
  private:
   std::uint64_t step_;
@@ -81,7 +81,7 @@ class RangeFreeze : public Callback {
 class QuantizationDelay : public Callback {
  public:
   explicit QuantizationDelay(std::uint64_t step) : step_(step) {}
-  void on_step_begin(Sequential& model, std::uint64_t step) override;
+  void on_step_begin(Model& model, std::uint64_t step) override;
 
  private:
   std::uint64_t step_;

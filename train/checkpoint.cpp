@@ -78,7 +78,7 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
   return result;
 }
 
-Sequential load_model(const std::filesystem::path& path) {
+Model load_model(const std::filesystem::path& path) {
   const CheckpointFile file = read_checkpoint(path);
   try {
     return model_from_archive(file.archive,

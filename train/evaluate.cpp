@@ -46,7 +46,7 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
 }
 
 /// With kernel ranges as they are.
-Labels predict_rows(const Sequential& model, const Tensor& features) {
+Labels predict_rows(const Model& model, const Tensor& features) {
   const NoGrad guard;
   const Tensor input = fit_to_input(model, features);
   // The export's classes are those of its integer softmax; a float model's are those of its logits.
@@ -55,7 +55,7 @@ Labels predict_rows(const Sequential& model, const Tensor& features) {
 
 }  // namespace
 
-Tensor fit_to_input(const Sequential& model, const Tensor& features) {
+Tensor fit_to_input(const Model& model, const Tensor& features) {
   const Shape& expected = model.input_shape();
   if (features.shape().without_batch() == expected) return features;
   if (features.shape().without_batch().size() != expected.size()) {
@@ -67,12 +67,12 @@ Tensor fit_to_input(const Sequential& model, const Tensor& features) {
   return features.reshape(expected.with_batch(features.dim(0)));
 }
 
-Labels predict(const Sequential& model, const Tensor& features) {
+Labels predict(const Model& model, const Tensor& features) {
   refresh_kernel_ranges(model);
   return predict_rows(model, features);
 }
 
-Evaluation evaluate(const Sequential& model, const Dataset& data) {
+Evaluation evaluate(const Model& model, const Dataset& data) {
   refresh_kernel_ranges(model);
   return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
     return predict_rows(model, data.features(begin, end));

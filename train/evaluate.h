@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/layers/sequential.h>
+#include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/dataset.h>
@@ -16,12 +16,12 @@ struct Evaluation {
 
 /// Features [n, ...] as the model takes them: reshaped where only the shape of an example differs,
 /// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
-Tensor fit_to_input(const Sequential& model, const Tensor& features);
+Tensor fit_to_input(const Model& model, const Tensor& features);
 
 /// The class of each row: the first largest output. A quantized model is run as it is simulated,
 /// with its kernel ranges taken anew.
-Labels predict(const Sequential& model, const Tensor& features);
-Evaluation evaluate(const Sequential& model, const Dataset& data);
+Labels predict(const Model& model, const Tensor& features);
+Evaluation evaluate(const Model& model, const Dataset& data);
 
 /// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
 /// examples and of the model's input differ.

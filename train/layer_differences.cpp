@@ -120,7 +120,7 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
   return result;
 }
 
-NetworkDifference compare_networks(const Sequential& model, const IntegerModel& shipped,
+NetworkDifference compare_networks(const Model& model, const IntegerModel& shipped,
                                    const Dataset& data) {
   SimulatedCodes simulated(model);
   InterpretedCodes interpreted(shipped);

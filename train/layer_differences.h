@@ -46,7 +46,7 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
                                    Compare what = Compare::layers);
 
 /// The same for a trained model and what was made of it: 0 everywhere under Simulation::integer.
-NetworkDifference compare_networks(const Sequential& model, const IntegerModel& shipped,
+NetworkDifference compare_networks(const Model& model, const IntegerModel& shipped,
                                    const Dataset& data);
 
 }  // namespace octet

@@ -24,7 +24,7 @@ bool all_finite(const Tensor& tensor) {
 }
 
 /// The first parameter that is not finite, in words; empty where all are.
-std::string parameter_at_fault(const Sequential& model) {
+std::string parameter_at_fault(const Model& model) {
   for (const auto& [name, tensor] : model.parameters()) {
     if (!all_finite(tensor)) return fmt::format("parameter \"{}\" holds NaN or infinity", name);
   }
@@ -32,24 +32,25 @@ std::string parameter_at_fault(const Sequential& model) {
 }
 
 /// The first layer of a forward pass whose output is not finite, in words.
-std::string first_layer_at_fault(const Sequential& model, const Tensor& features) {
+std::string first_layer_at_fault(const Model& model, const Tensor& features) {
   const NoGrad guard;
   if (!all_finite(features)) return "the batch itself holds NaN or infinity";
   if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault;
-  Tensor value = features;
-  for (const auto& layer : model.layers()) {
-    const bool last = layer == model.layers().back();
-    value = last ? layer->forward_logits(value, {}) : layer->forward(value, {});
-    if (!all_finite(value)) {
-      return fmt::format("the output of layer \"{}\" holds NaN or infinity", layer->name());
+  std::string fault;
+  const auto look = [&](std::size_t layer, const std::vector<Tensor>& steps) {
+    if (fault.empty() && !all_finite(steps.back())) {
+      fault = fmt::format("the output of layer \"{}\" holds NaN or infinity",
+                          model.layers()[layer]->name());
     }
-  }
+  };
+  model.forward_all({&features, 1}, {.logits = true}, look);
+  if (!fault.empty()) return fault;
   return "every layer's output is finite; the loss itself is not";
 }
 
 }  // namespace
 
-Trainer::Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
+Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
     : model_(&model), optimizer_(std::move(optimizer)), options_(std::move(options)) {
   if (!options_.loss || !options_.schedule || !optimizer_) {
     throw InvalidArgument("Trainer: expected a loss, a schedule and an optimizer, found none");

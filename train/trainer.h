@@ -2,9 +2,9 @@
 
 #include <octet/core/profile.h>
 #include <octet/deploy/c/writer.h>
-#include <octet/deploy/lower.h>
 #include <octet/deploy/onnx/writer.h>
-#include <octet/layers/sequential.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/model.h>
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>
 #include <octet/train/dataset.h>
@@ -29,7 +29,7 @@ struct TrainerOptions {
   Loss loss = sparse_categorical_cross_entropy();
   Schedule schedule = constant_rate(1e-3F);
   std::size_t batch_size = 128;
-  /// Of the order of examples, dropout and augmentation. Weights come from Sequential::build().
+  /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
   /// Gradients are scaled down to this common norm; 0: never.
@@ -49,9 +49,9 @@ class Trainer {
   /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
   /// where it has no tensors yet. Throws InvalidArgument for options that make no sense.
   template <std::derived_from<Optimizer> O>
-  Trainer(Sequential& model, const O& optimizer, TrainerOptions options = {})
+  Trainer(Model& model, const O& optimizer, TrainerOptions options = {})
       : Trainer(model, optimizer.clone(), std::move(options)) {}
-  Trainer(Sequential& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options = {});
+  Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options = {});
 
   void add_callback(std::shared_ptr<Callback> callback);
 
@@ -77,7 +77,7 @@ class Trainer {
   void export_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) const;
   IntegerModel lower(const LowerOptions& options = {}) const;
 
-  const Sequential& model() const { return *model_; }
+  const Model& model() const { return *model_; }
   const History& history() const { return history_; }
   /// How a quantized model scored after calibration and before its first step: post-training
   /// quantization. None without a test set or where the ranges were there already.
@@ -120,7 +120,7 @@ class Trainer {
   Progress progress(const DataLoader& loader, int epochs) const;
   std::string place() const;
 
-  Sequential* model_;
+  Model* model_;
   std::unique_ptr<Optimizer> optimizer_;
   TrainerOptions options_;
   std::vector<std::shared_ptr<Callback>> callbacks_;

@@ -187,6 +187,21 @@ static void requantize_fixed(const std::int32_t* __restrict in, std::size_t size
   }
 }
 
+static void add_codes(const std::int8_t* __restrict first, const std::int8_t* __restrict second,
+                      std::size_t size, const CodeSum& sum, const CodeGrid& grid,
+                      std::int8_t* __restrict out) {
+  const CodeSum by = sum;
+  const std::int32_t zero_point = grid.zero_point;
+  const std::int32_t lo = grid.qmin - zero_point;
+  const std::int32_t hi = grid.qmax - zero_point;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::int32_t steps =
+        (first[i] * by.first_factor + second[i] * by.second_factor + by.start) >> by.shift;
+    const std::int32_t above = steps < lo ? lo : steps;
+    out[i] = static_cast<std::int8_t>((above > hi ? hi : above) + zero_point);
+  }
+}
+
 /// Stores rows of a kernel's codes so that those of a column lie side by side: Group of them in one
 /// word, or the whole depth if Group is 0.
 template <int Rows, int Columns, int Group, class Code>

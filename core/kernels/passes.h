@@ -19,6 +19,15 @@ struct CodeGrid {
   std::int32_t qmax;
 };
 
+/// The sum of two codes in integers: first_factor * first + second_factor * second + start, shifted
+/// right by `shift`, rounded down.
+struct CodeSum {
+  std::int32_t first_factor;
+  std::int32_t second_factor;
+  std::int32_t start;
+  int shift;
+};
+
 /// Where a clamped, quantized value passes its gradient: lo <= x <= hi and above < x < below.
 struct GradientWindow {
   float lo;
@@ -110,6 +119,10 @@ struct Passes {
   void (*requantize_double)(const std::int32_t* in, std::size_t size,
                             const QuantizedMultiplier& factor, const CodeGrid& grid,
                             std::int8_t* out);
+  /// out = clamp(sum of first and second, lo, hi) + zero_point, lo and hi as for requantize. No
+  /// part of a sum leaves int32.
+  void (*add_codes)(const std::int8_t* first, const std::int8_t* second, std::size_t size,
+                    const CodeSum& sum, const CodeGrid& grid, std::int8_t* out);
   /// The softmax of contract fp32 over contiguous rows of `row` codes; exps[d] is the exponential
   /// of a code that is d below the maximum of its row: see SoftmaxInt8. `out` may be `in` itself.
   void (*softmax_codes)(const std::int8_t* in, std::size_t rows, std::size_t row, const float* exps,

@@ -295,6 +295,7 @@ static constexpr Passes all() {
           .requantize_each = requantize_each,
           .requantize_single = requantize_fixed<false>,
           .requantize_double = requantize_fixed<true>,
+          .add_codes = add_codes,
           .softmax_codes = softmax_codes,
           .add_bias = add_bias,
           .real_sums = real_sums,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -16,6 +17,9 @@ constexpr float kLeastRatio = 1.0F / 1024;
 constexpr float kRatioLimit = 256.0F;
 constexpr int kMultiplierBits = 20;
 constexpr int kLeftShift = 20;
+
+/// The place of a code in a table that begins with that of -128.
+std::uint8_t index_of(std::int32_t code) { return static_cast<std::uint8_t>(code + 128); }
 
 void check(const QuantParams& params, std::string_view role) {
   if (params.scales.size() != 1 || params.zero_points.size() != 1 ||
@@ -52,7 +56,6 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
                          return ratio >= kLeastRatio && ratio < kRatioLimit;
                        });
   std::array<std::int32_t, 2> whole{};
-  std::array<QuantizedMultiplier, 2> factors{};
   if (adder.rounds_once_) {
     adder.shift_ = kMultiplierBits - std::ilogb(std::max(ratios[0], ratios[1]));
     for (std::size_t i = 0; i < 2; ++i) {
@@ -62,26 +65,20 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
   } else {
     const double twice = 2.0 * static_cast<double>(std::max(first.scale(), second.scale()));
     for (std::size_t i = 0; i < 2; ++i) {
-      factors[i] =
+      adder.input_factors_[i] =
           quantize_multiplier_smaller_than_one_exp(static_cast<double>(inputs[i]->scale()) / twice);
     }
-    const double factor = std::ldexp(twice / static_cast<double>(out.scale()), -kLeftShift);
-    if (!(factor < 1.0)) {
-      throw InvalidArgument(fmt::format(
-          "ADD: input scales {} and {} are too large for an output scale of {}: no runtime takes "
-          "a quotient of 2^19 or more",
-          first.scale(), second.scale(), out.scale()));
-    }
-    adder.factor_ = quantize_multiplier_smaller_than_one_exp(factor);
+    adder.factor_ =
+        quantize_multiplier(std::ldexp(twice / static_cast<double>(out.scale()), -kLeftShift));
     adder.limits_ = activation_range(activation, out.scale(), out.zero_point(), -128, 127);
   }
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::int32_t code = -128; code <= 127; ++code) {
       const std::int32_t distance = code - inputs[i]->zero_point();
-      adder.terms_[i][static_cast<std::size_t>(code + 128)] =
-          adder.rounds_once_
-              ? distance * whole[i]
-              : multiply_by_quantized_multiplier_double(distance * (1 << kLeftShift), factors[i]);
+      adder.terms_[i][index_of(code)] =
+          adder.rounds_once_ ? distance * whole[i]
+                             : multiply_by_quantized_multiplier_double(distance * (1 << kLeftShift),
+                                                                       adder.input_factors_[i]);
     }
   }
   return adder;
@@ -94,8 +91,7 @@ std::int32_t CodeAdder::rescale(std::int32_t sum) const noexcept {
 }
 
 std::int32_t CodeAdder::apply(std::int32_t first, std::int32_t second) const noexcept {
-  return rescale(terms_[0][static_cast<std::size_t>(first + 128)] +
-                 terms_[1][static_cast<std::size_t>(second + 128)]);
+  return rescale(terms_[0][index_of(first)] + terms_[1][index_of(second)]);
 }
 
 void CodeAdder::run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
@@ -104,23 +100,25 @@ void CodeAdder::run(std::span<const std::int8_t> first, std::span<const std::int
     throw InvalidArgument(fmt::format("ADD: expected codes of one size, found {}, {} and {}",
                                       first.size(), second.size(), out.size()));
   }
-  if (!rounds_once_) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = static_cast<std::int8_t>(apply(first[i], second[i]));
-    }
+  const Passes& passes = kernels().passes;
+  const CodeGrid grid{
+      .scale = 1.0F, .zero_point = zero_point_, .qmin = limits_.lo, .qmax = limits_.hi};
+  if (rounds_once_) {
+    // Here the terms are products; both zero points are in those of code 0.
+    const CodeSum sum{.first_factor = terms_[0][1] - terms_[0][0],
+                      .second_factor = terms_[1][1] - terms_[1][0],
+                      .start = terms_[0][128] + terms_[1][128] + (1 << (shift_ - 1)),
+                      .shift = shift_};
+    passes.add_codes(first.data(), second.data(), out.size(), sum, grid, out.data());
     return;
   }
-  // Here the terms are products, which processors make faster than they look them up; both zero
-  // points are in what the sum starts from, the terms of code 0.
-  const std::int32_t m1 = terms_[0][1] - terms_[0][0];
-  const std::int32_t m2 = terms_[1][1] - terms_[1][0];
-  const std::int32_t start = terms_[0][128] + terms_[1][128] + (1 << (shift_ - 1));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::int32_t steps = (start + first[i] * m1 + second[i] * m2) >> shift_;
-    const std::int32_t code = steps + zero_point_;
-    out[i] = static_cast<std::int8_t>(code < limits_.lo   ? limits_.lo
-                                      : code > limits_.hi ? limits_.hi
-                                                          : code);
+  std::array<std::int32_t, 512> sums;
+  for (std::size_t begin = 0; begin < out.size(); begin += sums.size()) {
+    const std::size_t count = std::min(sums.size(), out.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[i] = terms_[0][index_of(first[begin + i])] + terms_[1][index_of(second[begin + i])];
+    }
+    passes.requantize_double(sums.data(), count, factor_, grid, out.data() + begin);
   }
 }
 

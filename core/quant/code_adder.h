@@ -22,8 +22,9 @@ namespace octet {
 ///   zero_point), t = 2 max(scale_1, scale_2), M the multiplication with two roundings.
 class CodeAdder {
  public:
-  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points, and
-  /// where two roundings are needed and t / (2^20 scale_out) is not below 1: runtimes refuse that.
+  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points. Where
+  /// t / (2^20 scale_out) is 1 or more, as in a network whose sum is dead, results saturate; LiteRT
+  /// refuses such an operator, of which runtime_warnings() tells.
   [[nodiscard]] static CodeAdder make(const QuantParams& first, const QuantParams& second,
                                       const QuantParams& out, FusedActivation activation,
                                       Rounding rounding);
@@ -40,6 +41,10 @@ class CodeAdder {
   [[nodiscard]] std::span<const std::int32_t, 256> terms(std::size_t i) const noexcept {
     return terms_[i];
   }
+  /// scale_i / t of operand i where the sum is rounded twice.
+  [[nodiscard]] QuantizedMultiplier input_factor(std::size_t i) const noexcept {
+    return input_factors_[i];
+  }
   /// The sum's shift where it is rounded once.
   [[nodiscard]] int shift() const noexcept { return shift_; }
   /// The sum's factor otherwise.
@@ -53,6 +58,7 @@ class CodeAdder {
   bool rounds_once_ = true;
   std::array<std::array<std::int32_t, 256>, 2> terms_{};
   int shift_ = 0;
+  std::array<QuantizedMultiplier, 2> input_factors_{};
   QuantizedMultiplier factor_;
   std::int32_t zero_point_ = 0;
   ActivationRange limits_;

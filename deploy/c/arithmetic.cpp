@@ -1,7 +1,5 @@
 #include <octet/deploy/c/plan.h>
 
-#include <algorithm>
-
 // The arithmetic of the rounding contracts in C. It is core/quant's, word for word where C and C++
 // agree, and in integers where core/quant uses floats: a C compiler may fuse, widen and reorder
 // float operations as its flags say.
@@ -73,7 +71,7 @@ static int32_t @name@_divide_by_power(int32_t x, int32_t n)
 
 constexpr std::string_view kRescaleDouble =
     R"(/* sum * multiplier * 2^(shift - 31), rounded twice. */
-static int64_t @name@_rescale(int32_t sum, int32_t multiplier, int32_t shift)
+static int64_t @name@_@rescale@(int32_t sum, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift > 0 ? shift : 0;
     const int32_t right = shift < 0 ? -shift : 0;
@@ -246,28 +244,31 @@ static void @name@_softmax(const int8_t *input, int8_t *output, int32_t length,
 
 }  // namespace
 
-std::string c_arithmetic(const CPlan& plan) {
-  const auto has = [&](OpCode code) {
-    return std::ranges::any_of(plan.steps,
-                               [&](const CStep& s) { return s.source.op.code == code; });
-  };
-  const bool sums = has(OpCode::fully_connected) || has(OpCode::conv_2d);
-  const bool softmax = has(OpCode::softmax);
+std::string_view c_rescale_twice(const CPlan& plan) {
+  return plan.rounding == Rounding::double_rounding ? "rescale" : "rescale_twice";
+}
+
+std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls) {
+  const bool sums = calls.contains(CFunction::rescale);
+  const bool softmax = calls.contains(CFunction::softmax);
   const bool fp32 = plan.rounding == Rounding::fp32;
   const bool twice = plan.rounding == Rounding::double_rounding;
-  const bool fixed_point = !fp32 && (softmax || (sums && twice));
-  const Fillings fillings = plan.fillings();
+  // Some operators round twice whatever the contract.
+  const bool rounds_twice = (sums && twice) || calls.contains(CFunction::rescale_twice);
+  const bool fixed_point = rounds_twice || (softmax && !fp32);
+  Fillings fillings = plan.fillings();
+  fillings["rescale"] = c_rescale_twice(plan);
   std::string text;
   const auto add = [&](bool needed, std::string_view function) {
     if (needed) text += fill(function, fillings);
   };
-  add(!fp32 && (sums || softmax), kShiftRight);
+  add(fixed_point || (sums && !fp32) || calls.contains(CFunction::shift_right), kShiftRight);
   add(fixed_point, kSaturate);
   add(fixed_point, kHighMul);
   add(fixed_point, kDivideByPower);
   add(fp32 && (sums || softmax), kFloat32);
   add(sums && fp32, kRescaleFloat);
-  add(sums && twice, kRescaleDouble);
+  add(rounds_twice, kRescaleDouble);
   add(sums && !fp32 && !twice, kRescaleSingle);
   add(sums, kToCode);
   add(softmax, kLargest);

@@ -1,4 +1,7 @@
+#include <octet/core/error.h>
 #include <octet/deploy/c/plan.h>
+#include <octet/runtime/operators/add.h>
+#include <octet/runtime/operators/concatenation.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/softmax.h>
 
@@ -136,6 +139,7 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
   layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation()));
   layer.macs = n.rows * n.units * n.depth;
   layer.largest_sum = n.largest_sum;
+  layer.calls = {CFunction::rescale};
   layer.constants =
       matrix_text("int8_t", name + "_weights", n.weights, static_cast<std::size_t>(n.depth));
   layer.flash_bytes = n.units * n.depth;
@@ -210,6 +214,7 @@ CLayer make_softmax_layer(const CPlan& plan, const CStep& step) {
   f["length"] = std::to_string(length);
   f["count"] = std::to_string(rows);
   layer.constants = softmax_table(step, f["layer"] + "_exp");
+  layer.calls = {CFunction::softmax};
   layer.function = fill(rows == 1 ? kSoftmaxRow : kSoftmax, f);
   layer.flash_bytes = 256 * 4;
   return layer;
@@ -249,18 +254,146 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
   return layer;
 }
 
+// ---- ADD
+
+constexpr std::string_view kAddOnce = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t first_factor = @first_factor@;
+    const int32_t second_factor = @second_factor@;
+    for (int32_t i = 0; i < @size@; ++i) {
+        const int32_t sum = @start@ + first[i] * first_factor + second[i] * second_factor;
+        const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+    }
+}
+
+)";
+
+constexpr std::string_view kAddTwice = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t unit = (int32_t)1 << 20;
+    for (int32_t i = 0; i < @size@; ++i) {
+        const int64_t a = @name@_@rescale@(
+            (first[i] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
+        const int64_t b = @name@_@rescale@(
+            (second[i] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
+        const int64_t code =
+            @name@_@rescale@((int32_t)(a + b), @multiplier@, @shift@) + @zero_point@;
+        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+    }
+}
+
+)";
+
+/// A number as part of an expression.
+std::string operand_text(std::int64_t value) {
+  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
+}
+
+CLayer make_add_layer(const CPlan& plan, const CStep& step) {
+  const CodeAdder adder = code_adder(step.source);
+  const FusedActivation activation = step.source.op.activation();
+  std::string detail = fmt::format("{} codes", step.source.output().size());
+  if (activation != FusedActivation::none) detail += fmt::format(", {}", to_string(activation));
+  CLayer layer;
+  layer.summary = summary_of(step, detail);
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["zero_point"] = operand_text(adder.zero_point());
+  f["lo"] = std::to_string(adder.limits().lo);
+  f["hi"] = std::to_string(adder.limits().hi);
+  if (adder.rounds_once()) {
+    layer.calls = {CFunction::shift_right};
+    // What two codes of 0 add up to, and half a step.
+    const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
+    f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
+    f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
+    f["second_factor"] = std::to_string(adder.terms(1)[1] - adder.terms(1)[0]);
+    f["shift"] = std::to_string(adder.shift());
+    layer.function = fill(kAddOnce, f);
+    return layer;
+  }
+  layer.calls = {CFunction::rescale_twice};
+  f["rescale"] = c_rescale_twice(plan);
+  f["multiplier"] = std::to_string(adder.factor().multiplier);
+  // A shift to the left by 31 saturates every number but 0, and so does any longer one.
+  f["shift"] = std::to_string(std::min(adder.factor().shift, 31));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string side = i == 0 ? "first" : "second";
+    f[side + "_zero"] = operand_text(step.source.input(i).quantization.zero_point());
+    f[side + "_multiplier"] = std::to_string(adder.input_factor(i).multiplier);
+    f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
+  }
+  layer.function = fill(kAddTwice, f);
+  return layer;
+}
+
+// ---- CONCATENATION
+
+constexpr std::string_view kPart = R"(    for (int32_t i = 0; i < @count@; ++i) {
+        for (int32_t k = 0; k < @elements@; ++k) {
+            output[i * @stride@ + @offset@ + k] = input@number@[i * @elements@ + k];
+        }
+    }
+)";
+
+CLayer make_concatenation_layer(const CPlan& plan, const CStep& step) {
+  CLayer layer;
+  layer.summary = summary_of(
+      step, fmt::format("{} inputs, {} codes", step.from.size(), step.source.output().size()));
+  const std::string type(c_type(step.source.output().dtype));
+  std::string parameters;
+  std::string body;
+  std::size_t number = 0;
+  for (const ConcatenationPart& part : concatenation_parts(step.source)) {
+    parameters += fmt::format("const {} *input{}, ", type, number);
+    body += fill(kPart, {{"count", std::to_string(part.count)},
+                         {"elements", std::to_string(part.elements)},
+                         {"stride", std::to_string(part.stride)},
+                         {"offset", std::to_string(part.offset)},
+                         {"number", std::to_string(number)}});
+    ++number;
+  }
+  layer.function =
+      fmt::format("/* {}. */\nstatic void {}({}{} *output)\n{{\n{}}}\n\n", layer.summary,
+                  layer_fillings(plan, step)["layer"], parameters, type, body);
+  return layer;
+}
+
+// ---- Operators that are no layer
+
+CLayer refuse_floats(const CPlan& /*plan*/, const CStep& step) {
+  throw InvalidArgument(
+      fmt::format("c source: {} has no place between operators on codes; expected codes all "
+                  "through",
+                  to_string(step.source.op.code)));
+}
+
+CLayer refuse_reshape(const CPlan& /*plan*/, const CStep& /*step*/) {
+  throw InvalidArgument("c source: RESHAPE moves nothing and is no layer");
+}
+
+constexpr std::array kOperators = {
+    COperator{OpCode::add, true, make_add_layer},
+    COperator{OpCode::concatenation, true, make_concatenation_layer},
+    COperator{OpCode::conv_2d, false, make_fully_connected_layer},
+    COperator{OpCode::dequantize, false, refuse_floats},
+    COperator{OpCode::fully_connected, false, make_fully_connected_layer},
+    COperator{OpCode::logistic, false, make_byte_table_layer},
+    COperator{OpCode::quantize, false, make_byte_table_layer},
+    COperator{OpCode::relu, false, make_byte_table_layer},
+    COperator{OpCode::relu6, false, make_byte_table_layer},
+    COperator{OpCode::relu_n1_to_1, false, make_byte_table_layer},
+    COperator{OpCode::reshape, false, refuse_reshape},
+    COperator{OpCode::softmax, false, make_softmax_layer},
+    COperator{OpCode::tanh, false, make_byte_table_layer}};
+
+static_assert(is_complete(kOperators), "an operator has no C form");
+
 }  // namespace
 
-CLayer make_c_layer(const CPlan& plan, const CStep& step) {
-  switch (step.source.op.code) {
-    case OpCode::conv_2d:
-    case OpCode::fully_connected:
-      return make_fully_connected_layer(plan, step);
-    case OpCode::softmax:
-      return make_softmax_layer(plan, step);
-    default:
-      return make_byte_table_layer(plan, step);
-  }
-}
+const COperator& c_operator(OpCode code) { return entry_of(kOperators, code); }
 
 }  // namespace octet::detail

@@ -1,11 +1,16 @@
 #include <octet/core/error.h>
 #include <octet/deploy/c/plan.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/memory_plan.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -72,50 +77,138 @@ void check_codes(const ModelTensor& tensor) {
   }
 }
 
-void check_chain(const IntegerModel& model) {
-  std::int32_t current = model.inputs[0];
-  check_codes(model.tensors[static_cast<std::size_t>(current)]);
-  for (const Operator& op : model.operators) {
-    if (op.inputs[0] != current) {
-      fail_model(
-          fmt::format("operator {} does not read what the one before it writes; expected a "
-                      "chain",
-                      to_string(op.code)));
-    }
-    current = op.outputs[0];
-    check_codes(model.tensors[static_cast<std::size_t>(current)]);
-  }
-  if (current != model.outputs[0]) fail_model("the last operator does not write the output");
-}
-
-/// A buffer's or the caller's memory as the type that a step takes.
-std::string pointer(std::string_view memory, DType memory_type, const ModelTensor& tensor,
+/// Memory of one type as the type that a step takes.
+std::string pointer(const std::string& memory, DType memory_type, const ModelTensor& tensor,
                     std::string_view qualifier) {
-  if (tensor.dtype == memory_type) return std::string(memory);
-  return fmt::format("({}{} *){}", qualifier, c_type(tensor.dtype), memory);
+  if (tensor.dtype == memory_type) return memory;
+  const bool is_name = memory.find(' ') == std::string::npos;
+  return fmt::format("({}{} *){}", qualifier, c_type(tensor.dtype),
+                     is_name ? memory : fmt::format("({})", memory));
 }
 
-void lay_out(CPlan& plan) {
-  std::vector<const Operator*> ops;
-  for (const Operator& op : plan.model->operators) {
-    if (op.code != OpCode::reshape) ops.push_back(&op);
+/// Where the values of a graph lie: in the caller's memory, in constants, or in an arena in which
+/// memory is used again once the last step that reads it is done.
+class Layout {
+ public:
+  explicit Layout(CPlan& plan)
+      : plan_(plan), model_(*plan.model), home_(model_.tensors.size()), uses_(home_.size()) {
+    std::iota(home_.begin(), home_.end(), 0);
   }
-  std::string from = "input";
-  DType from_type = plan.input().dtype;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const KernelSource source{*plan.model, *ops[i], plan.rounding};
-    const bool last = i + 1 == ops.size();
-    const std::string to =
-        last ? "output" : fmt::format("{}_buffer_{}", plan.name, i % 2 == 0 ? "a" : "b");
-    const DType to_type = last ? plan.output().dtype : DType::int8;
-    plan.steps.push_back({static_cast<int>(i) + 1, source,
-                          pointer(from, from_type, source.input(), "const "),
-                          pointer(to, to_type, source.output(), "")});
-    if (!last) plan.buffers[i % 2] = std::max(plan.buffers[i % 2], source.output().size());
-    from = to;
-    from_type = to_type;
+
+  void run() {
+    find_needed();
+    find_homes();
+    MemoryPlan memory = plan_memory(uses_, 1);
+    plan_.arena_bytes = static_cast<std::int64_t>(memory.total_bytes);
+    offsets_ = std::move(memory.offsets);
+    for (const Operator& op : model_.operators) {
+      if (op.code != OpCode::reshape && is_needed(op)) add_step(op);
+    }
+    const std::int32_t output = home(model_.outputs[0]);
+    if (output == model_.inputs[0] || tensor(output).is_constant()) {
+      plan_.copied = read(model_.outputs[0]);
+    }
   }
-}
+
+ private:
+  const ModelTensor& tensor(std::int32_t i) const {
+    return model_.tensors[static_cast<std::size_t>(i)];
+  }
+  std::int32_t& home(std::int32_t i) { return home_[static_cast<std::size_t>(i)]; }
+  MemoryUse& use(std::int32_t i) { return uses_[static_cast<std::size_t>(i)]; }
+
+  /// The inputs that a step reads as values.
+  static std::span<const std::int32_t> values_of(const Operator& op) {
+    return std::span(op.inputs).first(c_operator(op.code).reads_all_inputs ? op.inputs.size() : 1);
+  }
+
+  bool is_needed(const Operator& op) const {
+    return needed_[static_cast<std::size_t>(op.outputs[0])];
+  }
+
+  /// What the output is made of, from the back; the rest is left out.
+  void find_needed() {
+    needed_.assign(model_.tensors.size(), false);
+    needed_[static_cast<std::size_t>(model_.outputs[0])] = true;
+    for (std::size_t i = model_.operators.size(); i-- > 0;) {
+      const Operator& op = model_.operators[i];
+      if (!is_needed(op)) continue;
+      for (const std::int32_t in : values_of(op)) needed_[static_cast<std::size_t>(in)] = true;
+    }
+  }
+
+  /// A RESHAPE gives its input another shape where it lies.
+  void find_homes() {
+    check_codes(tensor(model_.inputs[0]));
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[i];
+      const std::int32_t out = op.outputs[0];
+      const auto step = static_cast<std::ptrdiff_t>(i);
+      if (!is_needed(op)) continue;
+      check_codes(tensor(out));
+      for (const std::int32_t in : values_of(op)) {
+        check_codes(tensor(in));
+        use(home(in)).last = step;
+      }
+      if (op.code == OpCode::reshape) {
+        home(out) = home(op.inputs[0]);
+      } else {
+        use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
+      }
+    }
+    check_codes(tensor(model_.outputs[0]));
+    // The caller's memory.
+    use(model_.inputs[0]).bytes = 0;
+    use(home(model_.outputs[0])).bytes = 0;
+  }
+
+  /// Where the values of tensor i lie, and of which type that memory is.
+  std::pair<std::string, DType> place(std::int32_t i) {
+    const std::int32_t at = home(i);
+    if (at == model_.inputs[0]) return {"input", plan_.input().dtype};
+    if (tensor(at).is_constant()) return {constant(at), tensor(at).dtype};
+    if (at == home(model_.outputs[0])) return {"output", plan_.output().dtype};
+    const std::size_t offset = offsets_[static_cast<std::size_t>(at)];
+    const std::string arena = plan_.name + "_arena";
+    return {offset == 0 ? arena : fmt::format("{} + {}", arena, offset), DType::int8};
+  }
+
+  std::string read(std::int32_t i) {
+    const auto [memory, type] = place(i);
+    return pointer(memory, type, tensor(i), "const ");
+  }
+
+  std::string constant(std::int32_t i) {
+    std::string name = fmt::format("{}_constant{}", plan_.name, i);
+    if (!written_.insert(i).second) return name;
+    const bool is_signed = tensor(i).dtype == DType::int8;
+    std::vector<std::int32_t> codes;
+    for (const std::uint8_t byte : tensor(i).data) {
+      codes.push_back(is_signed ? std::int32_t{static_cast<std::int8_t>(byte)}
+                                : std::int32_t{byte});
+    }
+    plan_.constants += array_text(c_type(tensor(i).dtype), name, codes);
+    plan_.constant_bytes += tensor(i).size();
+    return name;
+  }
+
+  void add_step(const Operator& op) {
+    CStep step{static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, {}, {}};
+    for (const std::int32_t in : values_of(op)) step.from.push_back(read(in));
+    const auto [memory, type] = place(op.outputs[0]);
+    step.to = pointer(memory, type, tensor(op.outputs[0]), "");
+    plan_.steps.push_back(std::move(step));
+  }
+
+  CPlan& plan_;
+  const IntegerModel& model_;
+  /// By tensor: the one whose memory it is in.
+  std::vector<std::int32_t> home_;
+  std::vector<MemoryUse> uses_;
+  std::vector<bool> needed_;
+  std::vector<std::size_t> offsets_;
+  std::set<std::int32_t> written_;
+};
 
 std::uint32_t crc_of(const IntegerModel& model) {
   const std::vector<std::uint8_t> bytes = to_tflite(model);
@@ -150,8 +243,7 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.rounding = options.rounding ? *options.rounding : rounding_of(model);
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
-  check_chain(*plan.model);
-  lay_out(plan);
+  Layout(plan).run();
   return plan;
 }
 

@@ -4,21 +4,21 @@
 #include <octet/deploy/c/writer.h>
 #include <octet/runtime/operators/definitions.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace octet::detail {
 
-/// One operator of the C source and the buffers that it goes between.
+/// One operator of the C source and the memory that it goes between.
 struct CStep {
   /// From 1.
   int number = 0;
   KernelSource source;
-  /// C expressions: `input`, a buffer, or `output`.
-  std::string from;
+  /// C expressions: `input`, a place in the arena, a constant, or `output`.
+  std::vector<std::string> from;
   std::string to;
 };
 
@@ -29,12 +29,17 @@ struct CPlan {
   std::string macro;
   Rounding rounding = Rounding::fp32;
   std::uint32_t crc = 0;
-  /// What lies between the float ends: a chain of operators on codes.
+  /// What lies between the float ends: a graph of operators on codes.
   std::shared_ptr<const IntegerModel> model;
   /// RESHAPE moves nothing and is no step.
   std::vector<CStep> steps;
-  /// Bytes of the two buffers that steps write in turn.
-  std::array<std::int64_t, 2> buffers{};
+  /// Bytes of the memory that steps write for others to read.
+  std::int64_t arena_bytes = 0;
+  /// Constants that steps read as they read values, and their bytes.
+  std::string constants;
+  std::int64_t constant_bytes = 0;
+  /// Where no step writes the output: the C expression of the codes that it holds.
+  std::string copied;
 
   const ModelTensor& input() const { return at(model->inputs[0]); }
   const ModelTensor& output() const { return at(model->outputs[0]); }
@@ -53,6 +58,9 @@ std::string_view c_type(DType dtype);
 /// Checks name and model, and lays the model out. Throws as to_c_source().
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);
 
+/// Functions that the layers of a plan call.
+enum class CFunction { rescale, rescale_twice, shift_right, softmax };
+
 /// One step as C.
 struct CLayer {
   /// `FULLY_CONNECTED "dense", 784 -> 256, relu`
@@ -62,11 +70,26 @@ struct CLayer {
   std::int64_t flash_bytes = 0;
   std::int64_t macs = 0;
   std::int64_t largest_sum = 0;
+  std::set<CFunction> calls;
 };
-CLayer make_c_layer(const CPlan& plan, const CStep& step);
 
-/// The functions that the layers of a plan call, in the order that C needs.
-std::string c_arithmetic(const CPlan& plan);
+/// One operator in C source.
+struct COperator {
+  OpCode code;
+  /// Whether all of its inputs are values that its function reads, or the first alone: the others
+  /// are constants that make() writes out in its own way.
+  bool reads_all_inputs;
+  CLayer (*make)(const CPlan& plan, const CStep& step);
+};
+
+/// Throws FormatError for an unknown code.
+const COperator& c_operator(OpCode code);
+
+/// What the function that rounds twice is called, behind @name@_.
+std::string_view c_rescale_twice(const CPlan& plan);
+
+/// The functions that are called, in the order that C needs.
+std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls);
 
 /// The text of NAME.h.
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures);

@@ -3,6 +3,7 @@
 #include <octet/deploy/c/writer.h>
 
 #include <algorithm>
+#include <set>
 
 namespace octet {
 namespace {
@@ -34,9 +35,9 @@ constexpr std::string_view kInvoke =
 }
 )";
 
-/// A model that does nothing.
-constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_INPUT_SIZE; ++i) {
-        output[i] = input[i];
+/// An output that no step writes.
+constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_OUTPUT_SIZE; ++i) {
+        output[i] = @copied@[i];
     }
 )";
 
@@ -78,21 +79,22 @@ int @name@_dequantize_output(const @output_type@ *codes, float *values)
 #endif
 )";
 
-std::string buffers_text(const CPlan& plan) {
-  std::string text;
-  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    if (plan.buffers[i] == 0) continue;
-    text += fmt::format("static int8_t {}_buffer_{}[{}];\n", plan.name, i == 0 ? "a" : "b",
-                        plan.buffers[i]);
-  }
-  return text.empty() ? text : "/* Layers write them in turn. */\n" + text + "\n";
+std::string arena_text(const CPlan& plan) {
+  if (plan.arena_bytes == 0) return "";
+  return fmt::format("/* What layers write for others to read. */\nstatic int8_t {}_arena[{}];\n\n",
+                     plan.name, plan.arena_bytes);
 }
 
 std::string invoke_text(const CPlan& plan) {
   Fillings f = plan.fillings();
-  std::string calls = plan.steps.empty() ? detail::fill(kCopy, f) : "";
+  std::string calls;
   for (const CStep& step : plan.steps) {
-    calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number, step.from, step.to);
+    calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number,
+                         fmt::join(step.from, ", "), step.to);
+  }
+  if (!plan.copied.empty()) {
+    f["copied"] = plan.copied;
+    calls += detail::fill(kCopy, f);
   }
   f["calls"] = calls;
   const bool is_signed = plan.input().dtype == DType::int8;
@@ -105,7 +107,8 @@ std::string invoke_text(const CPlan& plan) {
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   CSource figures;
   figures.name = plan.name;
-  figures.ram_bytes = plan.buffers[0] + plan.buffers[1];
+  figures.ram_bytes = plan.arena_bytes;
+  figures.flash_bytes = plan.constant_bytes;
   for (const CLayer& layer : layers) {
     figures.flash_bytes += layer.flash_bytes;
     figures.macs += layer.macs;
@@ -120,16 +123,21 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options) {
   const CPlan plan = detail::make_c_plan(model, name, options);
   std::vector<CLayer> layers;
-  for (const CStep& step : plan.steps) layers.push_back(detail::make_c_layer(plan, step));
+  std::set<detail::CFunction> calls;
+  for (const CStep& step : plan.steps) {
+    layers.push_back(detail::c_operator(step.source.op.code).make(plan, step));
+    calls.insert(layers.back().calls.begin(), layers.back().calls.end());
+  }
   CSource result = make_figures(plan, layers);
   result.header = detail::c_header(plan, layers, result);
   auto top = plan.fillings();
   top["crc"] = fmt::format("{:08x}", plan.crc);
   result.source = detail::fill(kTop, top);
+  result.source += plan.constants;
   for (const CLayer& layer : layers) result.source += layer.constants;
-  result.source += detail::c_arithmetic(plan);
+  result.source += detail::c_arithmetic(plan, calls);
   for (const CLayer& layer : layers) result.source += layer.function;
-  result.source += buffers_text(plan);
+  result.source += arena_text(plan);
   result.source += invoke_text(plan);
   result.source += detail::c_self_test(plan, options);
   return result;

@@ -34,7 +34,7 @@ struct CSource {
   std::int64_t accumulator_bound = 0;
 };
 
-/// The model in plain C99 that is C++17 too, for machines down to microcontrollers: constants,
+/// The model, forks and all, in plain C99 that is C++17 too, for machines down to microcontrollers: constants,
 /// static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one sample
 /// (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no heap,
 /// no library and, under any contract, no floating point: contract fp32's roundings are done in
@@ -46,7 +46,7 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no chain of int8 operators with one input and one output, and for self-test inputs that
+/// that is no graph of int8 operators with one input and one output, and for self-test inputs that
 /// are no whole samples; FormatError where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});

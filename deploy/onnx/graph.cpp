@@ -57,7 +57,13 @@ onnx::GraphProto& OnnxGraph::graph() { return *model_->mutable_graph(); }
 
 std::string OnnxGraph::unique(std::string_view wanted) {
   std::string name(wanted);
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+  const auto [entry, is_new] = names_.try_emplace(name, 0);
+  if (is_new) return name;
+  // The map may move its entries while others are put in, but not what they hold.
+  int& number = entry->second;
+  do {
+    name = fmt::format("{}_{}", wanted, ++number);
+  } while (!names_.try_emplace(name, 0).second);
   return name;
 }
 

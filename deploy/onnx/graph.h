@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -65,7 +65,8 @@ class OnnxGraph {
   onnx::GraphProto& graph();
 
   std::unique_ptr<onnx::ModelProto> model_;
-  std::set<std::string, std::less<>> names_;
+  /// Names that are taken, and the number that was last put behind each.
+  std::unordered_map<std::string, int> names_;
 };
 
 }  // namespace octet::detail

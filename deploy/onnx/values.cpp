@@ -2,14 +2,8 @@
 #include <octet/core/error.h>
 #include <octet/deploy/onnx/values.h>
 
-#include <algorithm>
-
 namespace octet::detail {
 namespace {
-
-bool contains(const std::vector<std::int32_t>& list, std::int32_t i) {
-  return std::ranges::find(list, i) != list.end();
-}
 
 std::vector<OnnxAttribute> along(const std::vector<float>& scales, int axis) {
   if (scales.size() == 1) return {};
@@ -24,7 +18,14 @@ OnnxValues::Extents shape_of(std::size_t count) {
 }  // namespace
 
 OnnxValues::OnnxValues(const IntegerModel& model, const OnnxOptions& options, OnnxGraph& graph)
-    : model_(model), options_(options), graph_(graph), values_(model.tensors.size()) {
+    : model_(model),
+      options_(options),
+      graph_(graph),
+      values_(model.tensors.size()),
+      is_input_(model.tensors.size()),
+      is_output_(model.tensors.size()) {
+  for (const std::int32_t i : model_.inputs) is_input_[static_cast<std::size_t>(i)] = true;
+  for (const std::int32_t i : model_.outputs) is_output_[static_cast<std::size_t>(i)] = true;
   name_values();
   for (const std::int32_t i : model_.inputs) add_input(i);
 }
@@ -45,10 +46,6 @@ OnnxType OnnxValues::type_of(const ModelTensor& tensor) {
   }
 }
 
-bool OnnxValues::is_end(std::int32_t i) const {
-  return contains(model_.inputs, i) || contains(model_.outputs, i);
-}
-
 /// Whether a value of codes is a real at its end of the graph.
 bool OnnxValues::has_float_end(std::int32_t i) const {
   return options_.float_io && tensor(i).is_quantized() && is_end(i);
@@ -66,8 +63,8 @@ void OnnxValues::name_values() {
       std::string name = base_name(i);
       if (has_float_end(i)) {
         // An input that is an output as well is two values.
-        if (contains(model_.inputs, i)) real_inputs_[i] = graph_.unique(name);
-        if (contains(model_.outputs, i)) real_outputs_[i] = graph_.unique(name);
+        if (is_input(i)) real_inputs_[i] = graph_.unique(name);
+        if (is_output(i)) real_outputs_[i] = graph_.unique(name);
         name += "/codes";
       }
       values_[static_cast<std::size_t>(i)] = graph_.unique(name);
@@ -102,7 +99,7 @@ std::string OnnxValues::copy(std::int32_t i) {
 void OnnxValues::add_output(std::int32_t i) {
   const ModelTensor& t = tensor(i);
   if (!has_float_end(i)) {
-    graph_.output(contains(model_.inputs, i) ? copy(i) : value(i), type_of(t), signature(t));
+    graph_.output(is_input(i) ? copy(i) : value(i), type_of(t), signature(t));
     return;
   }
   dequantize(i, real_outputs_[i]);
@@ -118,7 +115,7 @@ void OnnxValues::add_code_output(const std::string& name) {
   for (std::int32_t i = 0; i < std::ssize(values_); ++i) {
     const ModelTensor& t = tensor(i);
     if (t.name != name || t.is_constant() || !t.is_quantized()) continue;
-    const bool there_already = contains(model_.outputs, i) && !has_float_end(i);
+    const bool there_already = is_output(i) && !has_float_end(i);
     if (!there_already) graph_.output(value(i), type_of(t), signature(t));
     return;
   }

@@ -61,7 +61,9 @@ class OnnxValues {
   static OnnxType type_of(const ModelTensor& tensor);
 
  private:
-  bool is_end(std::int32_t i) const;
+  bool is_input(std::int32_t i) const { return is_input_[static_cast<std::size_t>(i)]; }
+  bool is_output(std::int32_t i) const { return is_output_[static_cast<std::size_t>(i)]; }
+  bool is_end(std::int32_t i) const { return is_input(i) || is_output(i); }
   bool has_float_end(std::int32_t i) const;
   void name_values();
   void add_input(std::int32_t i);
@@ -78,6 +80,9 @@ class OnnxValues {
   const OnnxOptions& options_;
   OnnxGraph& graph_;
   Names values_;
+  /// By tensor.
+  std::vector<bool> is_input_;
+  std::vector<bool> is_output_;
   std::map<std::int32_t, std::string> real_inputs_;
   std::map<std::int32_t, std::string> real_outputs_;
   /// By tensor and suffix: what has been dequantized already, and scale and zero point of it.

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/reader.h>
-#include <octet/deploy/tflite/versions.h>
 
 #include <algorithm>
 #include <array>
@@ -12,16 +12,14 @@
 #include <optional>
 #include <tuple>
 
-#include "tflite_schema_generated.h"
-
 namespace octet {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "constants are kept as they lie");
 
 constexpr std::uint32_t kSchemaVersion = 3;
-constexpr std::size_t kMaxRank = 8;
-constexpr std::size_t kMaxOperands = 16;
+using detail::kMaxRank;
+constexpr std::size_t kMaxOperands = detail::kMostInputs;
 /// Memory is planned in time that grows with the square of this.
 constexpr std::size_t kMaxOperators = 10000;
 constexpr std::size_t kAlignment = 16;
@@ -34,36 +32,16 @@ std::size_t size_or_zero(const T* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-template <class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw FormatError(".tflite: " + fmt::format(text, std::forward<Args>(args)...));
-}
-
-/// Parts of a FlatBuffer may share bytes, so that a small file can name a huge model. Everything
-/// that is copied is counted, and may not add up to much more than the file.
-class Budget {
- public:
-  explicit Budget(std::size_t file_bytes) : left_(16 * file_bytes + (std::size_t{1} << 16U)) {}
-
-  void take(std::size_t bytes) {
-    if (bytes > left_) fail("its parts share bytes and add up to much more than the file");
-    left_ -= bytes;
-  }
-
- private:
-  std::size_t left_;
-};
-
 class Reader {
  public:
   Reader(const tflite::Model& file, std::size_t file_bytes) : file_(file), budget_(file_bytes) {}
 
   IntegerModel read() {
     if (file_.version() != kSchemaVersion) {
-      fail("expected schema version {}, found {}", kSchemaVersion, file_.version());
+      detail::fail_tflite("expected schema version {}, found {}", kSchemaVersion, file_.version());
     }
     if (size_or_zero(file_.subgraphs()) != 1) {
-      fail("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));
+      detail::fail_tflite("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));
     }
     const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
     model_.name = read_string(graph.name());
@@ -73,7 +51,8 @@ class Reader {
       model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
     }
     if (size_or_zero(graph.operators()) > kMaxOperators) {
-      fail("{} operators, more than {}", size_or_zero(graph.operators()), kMaxOperators);
+      detail::fail_tflite("{} operators, more than {}", size_or_zero(graph.operators()),
+                          kMaxOperators);
     }
     reserve(model_.operators, size_or_zero(graph.operators()));
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
@@ -106,23 +85,19 @@ class Reader {
   }
 
   template <class T>
-  std::vector<T> read_values(const Vector<T>* values, std::size_t most, std::string_view what) {
-    const std::size_t count = size_or_zero(values);
-    if (count > most) fail("{}: {} values, more than {}", what, count, most);
-    budget_.take(count * sizeof(T));
-    std::vector<T> result(count);
-    // Copied as bytes: the verifier lets elements of 8 bytes lie at any multiple of 4.
-    if (count > 0) std::memcpy(result.data(), values->Data(), count * sizeof(T));
-    return result;
+  std::vector<T> read_values(const Vector<T>* values, std::size_t most, std::string_view who) {
+    return detail::read_values(values, most, who, budget_);
   }
 
   const Vector<std::uint8_t>* buffer_data(std::size_t index, std::string_view who) const {
     if (index >= size_or_zero(file_.buffers())) {
-      fail("{}: buffer {} outside the {} buffers", who, index, size_or_zero(file_.buffers()));
+      detail::fail_tflite("{}: buffer {} outside the {} buffers", who, index,
+                          size_or_zero(file_.buffers()));
     }
     const tflite::Buffer& buffer = *file_.buffers()->Get(narrow(index));
     if (buffer.offset() > 1 || buffer.size() > 1) {
-      fail("{}: buffer {} lies outside of the FlatBuffer, which is not supported", who, index);
+      detail::fail_tflite("{}: buffer {} lies outside of the FlatBuffer, which is not supported",
+                          who, index);
     }
     return buffer.data();
   }
@@ -140,9 +115,11 @@ class Reader {
     tensor.name = read_string(source.name());
     const std::string who = fmt::format("tensor {} '{}'", index, tensor.name);
     const auto dtype = known_type(source.type());
-    if (!dtype) fail("{}: type {} is not supported", who, static_cast<int>(source.type()));
-    if (source.is_variable()) fail("{}: variable tensors are not supported", who);
-    if (source.sparsity() != nullptr) fail("{}: sparse tensors are not supported", who);
+    if (!dtype)
+      detail::fail_tflite("{}: type {} is not supported", who, static_cast<int>(source.type()));
+    if (source.is_variable()) detail::fail_tflite("{}: variable tensors are not supported", who);
+    if (source.sparsity() != nullptr)
+      detail::fail_tflite("{}: sparse tensors are not supported", who);
     tensor.dtype = *dtype;
     tensor.shape = read_values(source.shape(), kMaxRank, who);
     tensor.shape_signature = read_values(source.shape_signature(), kMaxRank, who);
@@ -156,8 +133,8 @@ class Reader {
     if (found == 0) return;
     const auto expected = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
     if (found != expected) {
-      fail("{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
-           fmt::join(tensor.shape, ", "), to_string(tensor.dtype), expected);
+      detail::fail_tflite("{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
+                          fmt::join(tensor.shape, ", "), to_string(tensor.dtype), expected);
     }
     budget_.take(found);
     tensor.data.assign(data->begin(), data->end());
@@ -166,7 +143,7 @@ class Reader {
   void read_quantization(const tflite::QuantizationParameters& source, std::string_view who,
                          ModelTensor& tensor) {
     if (source.details_type() != tflite::QuantizationDetails::NONE) {
-      fail("{}: custom quantization is not supported", who);
+      detail::fail_tflite("{}: custom quantization is not supported", who);
     }
     const std::size_t count = size_or_zero(source.scale());
     // Floats that are marked with the range of their later codes are floats all the same.
@@ -177,7 +154,7 @@ class Reader {
     std::tie(q.qmin, q.qmax) = code_limits(tensor.dtype);
     const auto zero_points = read_values(source.zero_point(), count, who);
     if (zero_points.size() > 1 && zero_points.size() != count) {
-      fail("{}: {} zero points for {} scales", who, zero_points.size(), count);
+      detail::fail_tflite("{}: {} zero points for {} scales", who, zero_points.size(), count);
     }
     // None stands for zeros, one for all.
     budget_.take(count * sizeof(std::int32_t));
@@ -185,7 +162,8 @@ class Reader {
       const std::int64_t zero_point =
           zero_points.empty() ? 0 : zero_points[std::min(i, zero_points.size() - 1)];
       if (zero_point < q.qmin || zero_point > q.qmax) {
-        fail("{}: zero point {} outside {}", who, zero_point, to_string(tensor.dtype));
+        detail::fail_tflite("{}: zero point {} outside {}", who, zero_point,
+                            to_string(tensor.dtype));
       }
       q.zero_points.push_back(static_cast<std::int32_t>(zero_point));
     }
@@ -193,8 +171,8 @@ class Reader {
 
   Operator read_operator(std::size_t index, const tflite::Operator& source) {
     if (source.opcode_index() >= size_or_zero(file_.operator_codes())) {
-      fail("operator {}: code index {} outside the {} operator codes", index, source.opcode_index(),
-           size_or_zero(file_.operator_codes()));
+      detail::fail_tflite("operator {}: code index {} outside the {} operator codes", index,
+                          source.opcode_index(), size_or_zero(file_.operator_codes()));
     }
     const tflite::OperatorCode& entry = *file_.operator_codes()->Get(source.opcode_index());
     const std::int32_t number = std::max(static_cast<std::int32_t>(entry.builtin_code()),
@@ -202,82 +180,19 @@ class Reader {
     Operator op;
     op.code = static_cast<OpCode>(number);
     op.version = entry.version();
-    const int highest = detail::highest_version(op.code);
-    if (highest == 0) fail("operator {}: operator code {} is not supported", index, number);
-    op.attributes = default_attributes(op.code);
+    if (!is_known(op.code)) {
+      detail::fail_tflite("operator {}: operator code {} is not supported", index, number);
+    }
+    const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
-    if (op.version < 1 || op.version > highest) {
-      fail("{}: version {} is not supported, only 1 to {}", who, op.version, highest);
+    if (op.version < 1 || op.version > format.highest_version) {
+      detail::fail_tflite("{}: version {} is not supported, only 1 to {}", who, op.version,
+                          format.highest_version);
     }
     op.inputs = read_values(source.inputs(), kMaxOperands, who);
     op.outputs = read_values(source.outputs(), kMaxOperands, who);
-    read_options(source, who, op);
+    op.attributes = format.read({source, who, budget_});
     return op;
-  }
-
-  void read_options(const tflite::Operator& source, std::string_view who, Operator& op) {
-    using tflite::BuiltinOptions;
-    const BuiltinOptions type = source.builtin_options_type();
-    const auto expect = [&](BuiltinOptions expected) {
-      if (type != BuiltinOptions::NONE && type != expected) {
-        fail("{}: options of type {}, expected {}", who, static_cast<int>(type),
-             static_cast<int>(expected));
-      }
-    };
-    if (op.code == OpCode::conv_2d) {
-      expect(BuiltinOptions::Conv2DOptions);
-      const auto* options = source.builtin_options_as_Conv2DOptions();
-      if (options == nullptr) fail("{}: its options are missing", who);
-      read_conv_2d(*options, who, op);
-    } else if (op.code == OpCode::fully_connected) {
-      expect(BuiltinOptions::FullyConnectedOptions);
-      if (const auto* options = source.builtin_options_as_FullyConnectedOptions()) {
-        read_fully_connected(*options, who, op);
-      }
-    } else if (op.code == OpCode::softmax) {
-      expect(BuiltinOptions::SoftmaxOptions);
-      const auto* options = source.builtin_options_as_SoftmaxOptions();
-      if (options != nullptr) op.as<SoftmaxAttributes>().beta = options->beta();
-    } else if (op.code == OpCode::reshape) {
-      expect(BuiltinOptions::ReshapeOptions);
-      const auto* options = source.builtin_options_as_ReshapeOptions();
-      if (options != nullptr) {
-        op.as<ReshapeAttributes>().new_shape = read_values(options->new_shape(), kMaxRank, who);
-      }
-    }
-  }
-
-  static void read_conv_2d(const tflite::Conv2DOptions& options, std::string_view who,
-                           Operator& op) {
-    if (options.stride_h() != 1 || options.stride_w() != 1 || options.dilation_h_factor() != 1 ||
-        options.dilation_w_factor() != 1) {
-      fail(
-          "{}: stride {} x {}, dilation {} x {}; only 1 x 1 filters of stride 1 without dilation "
-          "are supported",
-          who, options.stride_h(), options.stride_w(), options.dilation_h_factor(),
-          options.dilation_w_factor());
-    }
-    op.as<Conv2DAttributes>().activation =
-        read_activation(options.fused_activation_function(), who);
-  }
-
-  static void read_fully_connected(const tflite::FullyConnectedOptions& options,
-                                   std::string_view who, Operator& op) {
-    if (options.weights_format() != 0) {
-      fail("{}: weights format {} is not supported", who, options.weights_format());
-    }
-    op.attributes = FullyConnectedAttributes{
-        .activation = read_activation(options.fused_activation_function(), who),
-        .keep_num_dims = options.keep_num_dims()};
-  }
-
-  static FusedActivation read_activation(tflite::ActivationFunctionType type,
-                                         std::string_view who) {
-    const auto activation = static_cast<int>(type);
-    if (activation < 0 || activation > static_cast<int>(FusedActivation::relu6)) {
-      fail("{}: fused activation {} is not supported", who, activation);
-    }
-    return static_cast<FusedActivation>(activation);
   }
 
   void read_metadata() {
@@ -296,18 +211,18 @@ class Reader {
   }
 
   const tflite::Model& file_;
-  Budget budget_;
+  detail::Budget budget_;
   IntegerModel model_;
 };
 
 IntegerModel from_aligned(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < 8 || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       !tflite::ModelBufferHasIdentifier(bytes.data())) {
-    fail("no TFL3 identifier: this is no .tflite file");
+    detail::fail_tflite("no TFL3 identifier: this is no .tflite file");
   }
   flatbuffers::Verifier verifier(bytes.data(), bytes.size());
   if (!tflite::VerifyModelBuffer(verifier)) {
-    fail("the FlatBuffer is damaged or cut short");
+    detail::fail_tflite("the FlatBuffer is damaged or cut short");
   }
   return Reader(*tflite::GetModel(bytes.data()), bytes.size()).read();
 }

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/deploy/tflite/versions.h>
+#include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/writer.h>
 
 #include <algorithm>
@@ -10,8 +10,6 @@
 #include <set>
 #include <span>
 #include <utility>
-
-#include "tflite_schema_generated.h"
 
 namespace octet {
 namespace {
@@ -25,7 +23,6 @@ constexpr std::size_t kMinRuntimeVersionBytes = 16;
 using flatbuffers::Offset;
 template <class T>
 using Offsets = std::vector<Offset<T>>;
-using OptionsOffset = std::pair<tflite::BuiltinOptions, Offset<void>>;
 
 class Writer {
  public:
@@ -73,41 +70,6 @@ class Writer {
                                       tensor.name.c_str(), quantization, false, 0, signature, true);
   }
 
-  OptionsOffset write_options(const Operator& op) {
-    using tflite::BuiltinOptions;
-    switch (op.code) {
-      case OpCode::conv_2d:
-        return {BuiltinOptions::Conv2DOptions,
-                tflite::CreateConv2DOptions(
-                    builder_, tflite::Padding::VALID, 1, 1,
-                    static_cast<tflite::ActivationFunctionType>(op.activation()))
-                    .Union()};
-      case OpCode::fully_connected:
-        return {BuiltinOptions::FullyConnectedOptions,
-                tflite::CreateFullyConnectedOptions(
-                    builder_, static_cast<tflite::ActivationFunctionType>(op.activation()), 0,
-                    op.as<FullyConnectedAttributes>().keep_num_dims)
-                    .Union()};
-      case OpCode::softmax:
-        return {BuiltinOptions::SoftmaxOptions,
-                tflite::CreateSoftmaxOptions(builder_, op.as<SoftmaxAttributes>().beta).Union()};
-      case OpCode::reshape: {
-        const auto& output = model_.tensors[static_cast<std::size_t>(op.outputs[0])];
-        const auto& wanted = op.as<ReshapeAttributes>().new_shape;
-        const auto& shape = wanted.empty() ? output.shape : wanted;
-        return {BuiltinOptions::ReshapeOptions,
-                tflite::CreateReshapeOptionsDirect(builder_, &shape).Union()};
-      }
-      case OpCode::quantize:
-        return {BuiltinOptions::QuantizeOptions, tflite::CreateQuantizeOptions(builder_).Union()};
-      case OpCode::dequantize:
-        return {BuiltinOptions::DequantizeOptions,
-                tflite::CreateDequantizeOptions(builder_).Union()};
-      default:
-        return {BuiltinOptions::NONE, 0};
-    }
-  }
-
   /// The position of (code, version) among the operator codes, which are in order of first use.
   std::uint32_t code_index(OpCode code, int version) {
     const std::pair key{code, version};
@@ -124,8 +86,9 @@ class Writer {
   }
 
   Offset<tflite::Operator> write_operator(const Operator& op) {
-    const std::uint32_t code = code_index(op.code, detail::required_version(model_, op));
-    const auto [type, options] = write_options(op);
+    const detail::TfliteOperator& format = detail::tflite_operator(op.code);
+    const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
+    const auto [type, options] = format.write(builder_, {model_, op});
     return tflite::CreateOperatorDirect(builder_, code, &op.inputs, &op.outputs, type, options);
   }
 
@@ -148,7 +111,7 @@ class Writer {
   Offsets<tflite::Metadata> write_metadata() {
     int release = 0;
     for (const auto& [code, version] : used_codes_) {
-      release = std::max(release, detail::first_release(code, version));
+      release = std::max(release, detail::tflite_operator(code).first_release(version));
     }
     std::string text = fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
     text.resize(kMinRuntimeVersionBytes);

@@ -22,19 +22,19 @@ void check_kernel(const QuantParams& params, const std::string& owner) {
 
 }  // namespace
 
-DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
-                            const std::string& owner) {
+DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
+                            float input_scale, const std::string& owner) {
   check_kernel(kernel_params, owner);
   DenseCodes codes;
   codes.weight_params = kernel_params;
   codes.weight_params.quantized_dimension = 0;
-  if (dense.bias().defined()) {
-    const auto bias = dense.bias().span();
+  if (layer.bias.defined()) {
+    const auto bias = layer.bias.span();
     fit_weight_scales_to_bias(bias, input_scale, codes.weight_params.scales, owner);
     codes.bias.resize(bias.size());
     quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
-  const Tensor& kernel = dense.kernel();
+  const Tensor& kernel = layer.kernel;
   codes.weights =
       PackedS8::quantize(kernel.data(), kernel.dim(0), kernel.dim(1), codes.weight_params.scales,
                          kernel_params.qmin, kernel_params.qmax);

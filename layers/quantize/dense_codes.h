@@ -4,7 +4,7 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
-#include <octet/layers/dense.h>
+#include <octet/layers/layer.h>
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace octet {
 
-/// The integers of a Dense layer: what training computes with and what export writes.
+/// The integers of a layer with a kernel [inputs, units]: what training computes with and what
+/// export writes.
 struct DenseCodes {
   /// [units, inputs], as FULLY_CONNECTED has it; unpack() gives what it stores.
   PackedS8 weights;
@@ -26,8 +27,8 @@ struct DenseCodes {
 /// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
 /// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors.
 /// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0.
-DenseCodes make_dense_codes(const Dense& dense, const QuantParams& kernel_params, float input_scale,
-                            const std::string& owner);
+DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
+                            float input_scale, const std::string& owner);
 
 /// The largest value that any sum can reach for any input: the maximum over the units of
 /// sum |w_q| * max |x_q - zero_point| + |b_q|. Throws InvalidArgument that names `owner` and the

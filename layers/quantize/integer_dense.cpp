@@ -78,19 +78,20 @@ struct IntegerDense::Operands {
   }
 };
 
-IntegerDense::IntegerDense(const Dense& dense, const Tensor& x, const QuantParams& kernel_params,
-                           Rounding rounding, const std::string& owner)
-    : rounding_(rounding), activation_(fused_activation(dense.activation())) {
+IntegerDense::IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
+                           const QuantParams& kernel_params, Rounding rounding,
+                           const std::string& owner)
+    : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
-  DenseCodes codes = make_dense_codes(dense, kernel_params, grid.scale(), owner);
+  DenseCodes codes = make_dense_codes(layer, kernel_params, grid.scale(), owner);
   // Every sum below fits int32 because this one does.
   accumulator_bound(codes, grid, owner);
   auto operands = std::make_shared<Operands>(
-      Operands{x, x.requires_grad(), dense.kernel(), dense.bias(),
+      Operands{x, x.requires_grad(), layer.kernel, layer.bias,
                detail::DenseSums(std::move(codes.weights), codes.bias, grid.zero_point()),
                std::move(codes.weight_params), grid.scale(), owner});
   const Index rows = x.dim(0);
-  const Index units = dense.units();
+  const Index units = layer.kernel.dim(1);
 
   std::vector<float> sum_scales(operands->units());
   for (std::size_t j = 0; j < sum_scales.size(); ++j) {

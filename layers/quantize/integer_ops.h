@@ -4,8 +4,9 @@
 #include <octet/layers/quantize/quantizer.h>
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 namespace octet {
 
@@ -26,8 +27,8 @@ class IntegerDense {
  public:
   /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
   /// InvalidArgument that names `owner` where some input could overflow that.
-  IntegerDense(const Dense& dense, const Tensor& x, const QuantParams& kernel_params,
-               Rounding rounding, const std::string& owner);
+  IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
+               const QuantParams& kernel_params, Rounding rounding, const std::string& owner);
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }
@@ -46,21 +47,13 @@ class IntegerDense {
   Tensor real_;
 };
 
-/// RELU or RELU6 as an operator of its own: codes on the grid `output`. The same under every
-/// rounding contract; on the input's own grid it is a clamp of codes and no more.
-Tensor integer_clamp(const Tensor& x, Activation activation, const QuantParams& output,
-                     const std::string& owner);
-
-/// LOGISTIC or TANH, by the table of the contract (Int8Lut): output scale 1/256 and 1/128.
-Tensor integer_table(const Tensor& x, Activation activation, Rounding rounding,
-                     const std::string& owner);
-
-/// SOFTMAX over the last axis, output scale 1/256.
-Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::string& owner);
-
-/// An activation whose result keeps its own fixed grid (softmax, sigmoid, tanh): on integers where
-/// x carries a grid and `simulation` asks for them, else in float.
-Tensor apply_fixed_grid_activation(Activation activation, const Tensor& x, Simulation simulation,
-                                   Rounding rounding, const std::string& owner);
+/// What the operators that layer.lower() appends make of the codes of `inputs`, by the kernels that
+/// the Interpreter runs. The result lies on `result`, or on the grid that the operator gives it
+/// where there is none. `real` is the layer's result in floats, or undefined where no gradient is
+/// wanted: gradients go on to it, where `result` is given only from values between the reals of
+/// qmin and qmax.
+Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs, const Tensor& real,
+                        const std::optional<QuantParams>& result, Rounding rounding,
+                        const std::string& owner);
 
 }  // namespace octet

@@ -1,15 +1,11 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/quantize/quantize_config.h>
 
 namespace octet {
 namespace {
 
 constexpr double kTfmotDecay = 0.999;
-// Of a Dense kernel [inputs, units]: one range per unit.
-constexpr int kUnitAxis = 1;
-
 std::unique_ptr<Quantizer> moving_average(const QuantizeOptions& options) {
   return std::make_unique<MovingAverageQuantizer>(QuantSpec{}, options.range_start,
                                                   options.ema_decay);
@@ -21,12 +17,11 @@ QuantizeOptions QuantizeOptions::tfmot_ranges() {
   return {.range_start = RangeStart::tfmot, .ema_decay = kTfmotDecay};
 }
 
-std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(
-    const Layer& /*layer*/) const {
+std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Layer& layer) const {
   const QuantSpec spec{.num_bits = options().weight_bits,
                        .narrow_range = true,
                        .symmetric = true,
-                       .axis = options().per_channel ? kUnitAxis : -1};
+                       .axis = options().per_channel ? layer.weights().value().unit_axis : -1};
   return std::make_unique<LastValueQuantizer>(spec, options().range_start);
 }
 
@@ -36,17 +31,8 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Layer& layer) const {
-  const auto* activation = dynamic_cast<const ActivationLayer*>(&layer);
-  const bool clamps = activation != nullptr && activation->activation() != Activation::none &&
-                      !quantizes_before(activation->activation());
-  return clamps && !clamps_input_codes(layer, options().rounding) ? moving_average(options())
-                                                                  : nullptr;
-}
-
-bool clamps_input_codes(const Layer& layer, Rounding rounding) {
-  const auto* activation = dynamic_cast<const ActivationLayer*>(&layer);
-  return rounding == Rounding::double_rounding && activation != nullptr &&
-         activation->activation() == Activation::relu6;
+  return layer.result_grid(options().rounding) == ResultGrid::measured ? moving_average(options())
+                                                                       : nullptr;
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {

@@ -14,7 +14,7 @@ struct QuantizeOptions {
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 whatever they are.
   int weight_bits = 8;
-  /// A scale per unit of a Dense layer instead of one per kernel.
+  /// A scale per unit of a kernel instead of one per kernel.
   bool per_channel = false;
   /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
   RangeStart range_start = RangeStart::first_batch;
@@ -34,13 +34,13 @@ class QuantizeConfig {
 
   const QuantizeOptions& options() const { return options_; }
 
-  /// For the kernel of a Dense layer. Asked for once, when the layer is wrapped.
+  /// For the kernel of a layer that has one (Dense). Asked for once, when the layer is wrapped.
   virtual std::unique_ptr<Quantizer> kernel_quantizer(const Layer& layer) const = 0;
-  /// For the result of a Dense layer: before its activation where that is softmax, sigmoid or tanh,
-  /// after it otherwise.
+  /// For the result of a layer with a kernel: before its activation where that is softmax, sigmoid
+  /// or tanh, after it otherwise.
   virtual std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const = 0;
-  /// For the output of any other layer; the default scheme has one for ReLU and ReLU6 alone, and
-  /// for a ReLU6 none where clamps_input_codes().
+  /// For the output of any other layer; the default scheme has one where Layer::result_grid() is
+  /// measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
 
  private:
@@ -56,11 +56,6 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const override;
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
 };
-
-/// Whether `layer` is an activation whose operator clamps codes on its input's own grid under
-/// `rounding`: a ReLU6 of its own under contract double, since the RELU6 of TFLite Micro does not
-/// rescale. Its output then takes no quantizer.
-bool clamps_input_codes(const Layer& layer, Rounding rounding);
 
 /// The default scheme. Throws InvalidArgument for weight bits outside 2 to 8.
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options = {});

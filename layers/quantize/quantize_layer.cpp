@@ -1,4 +1,8 @@
+#include <octet/core/description.h>
+#include <octet/layers/lowering.h>
+#include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantizer_registry.h>
 
 namespace octet {
 
@@ -16,6 +20,21 @@ QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
 Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
   if (context.observes()) quantizer_->observe(x);
   return quantizer_->simulate(x, options_.simulation, quantize_mode(options_.rounding));
+}
+
+std::int32_t QuantizeLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  lowering.require_codes(*this);
+  return lowering.quantize_input(*this, inputs[0], quantizer_->params());
+}
+
+void QuantizeLayer::describe(Description& description) const {
+  description.set("options", describe_options(options_))
+      .set("quantizer", octet::describe(quantizer_.get()));
+}
+
+std::unique_ptr<Layer> QuantizeLayer::make(const Description& description) {
+  return std::make_unique<QuantizeLayer>(quantizer_in(description, "quantizer"),
+                                         options_from(description.part("options")));
 }
 
 std::unique_ptr<Layer> QuantizeLayer::clone() const {

@@ -1,16 +1,15 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/layers/dropout.h>
-#include <octet/layers/quantize/annotated_layer.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/reshape.h>
 
 #include <algorithm>
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 using ConfigPtr = std::shared_ptr<const QuantizeConfig>;
 
 /// Quantizes a result and leaves the kernel alone: for layers in front of a marked one. What they
-/// read is on no grid, so a ReLU6 has none to keep.
+/// read lies on no grid, so that a ReLU6 has none to keep.
 class ResultOnlyConfig : public Default8BitQuantizeConfig {
  public:
   using Default8BitQuantizeConfig::Default8BitQuantizeConfig;
@@ -26,70 +25,31 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
     return nullptr;
   }
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
-    const bool has_no_grid = clamps_input_codes(layer, options().rounding);
+    const bool has_no_grid = layer.result_grid(options().rounding) == ResultGrid::clamps;
     return has_no_grid ? activation_quantizer(layer)
                        : Default8BitQuantizeConfig::output_quantizer(layer);
   }
 };
 
-template <class T>
-const T* as(const Layer& layer) {
-  return dynamic_cast<const T*>(&layer);
-}
-
-bool is_known(const Layer& layer) {
-  return as<Dense>(layer) || as<ActivationLayer>(layer) || as<Reshape>(layer) || as<Dropout>(layer);
-}
-
-bool is_wrapped(const Layer& layer) {
-  return as<QuantizeLayer>(layer) || as<QuantizeWrapper>(layer) || as<QuantizeOutputWrapper>(layer);
-}
-
-/// A layer of the source model and how it is to be quantized: not at all without a config.
+/// How one layer of the source model is to be quantized: not at all without a config.
 struct Plan {
-  const Layer* layer;
   ConfigPtr config;
   /// Whether the user gave the config to this very layer.
   bool own_config = false;
 };
 
-std::unique_ptr<Layer> wrap(std::unique_ptr<Layer> layer, const Plan& plan) {
-  if (auto* dense = dynamic_cast<Dense*>(layer.get())) {
-    static_cast<void>(layer.release());
-    return std::make_unique<QuantizeWrapper>(std::unique_ptr<Dense>(dense), plan.config);
-  }
-  auto wrapper = std::make_unique<QuantizeOutputWrapper>(std::move(layer), plan.config);
-  // Before it is trained, since lower() would refuse it afterwards.
-  if (plan.own_config) require_exportable_clamp(*wrapper);
-  return wrapper;
+bool has_default_scheme(const Layer& layer) {
+  return layer.result_grid(Rounding::fp32) != ResultGrid::unknown;
 }
 
-/// The clamp that `next` computes, where it can become the activation of the Dense layer of `plan`.
-Activation fusible_activation(const Plan& plan, const Plan* next) {
-  const auto* dense = as<Dense>(*plan.layer);
-  const auto* activation = next == nullptr ? nullptr : as<ActivationLayer>(*next->layer);
-  if (dense == nullptr || dense->activation() != Activation::none || activation == nullptr ||
-      next->config == nullptr || quantizes_before(activation->activation())) {
-    return Activation::none;
-  }
-  // A config of its own says how the clamp's result is quantized; that of the Dense would win.
-  if (next->own_config && next->config != plan.config) return Activation::none;
-  return activation->activation();
-}
-
-/// Whether the result of a planned layer is on a grid.
-bool is_on_grid(const Plan& plan) {
-  return plan.config != nullptr || as<InputLayer>(*plan.layer) != nullptr;
-}
-
-void check_source(const Sequential& model, std::string_view operation) {
+void check_source(const Model& model, std::string_view operation) {
   if (!model.built()) {
     throw InvalidArgument(
         fmt::format("{}: expected a built model, found \"{}\" without tensors; call build() first",
                     operation, model.name()));
   }
   for (const auto& layer : model.layers()) {
-    if (is_wrapped(*layer)) {
+    if (layer->is_quantized()) {
       throw InvalidArgument(fmt::format(
           "{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized already",
           operation, model.name(), layer->name()));
@@ -97,54 +57,95 @@ void check_source(const Sequential& model, std::string_view operation) {
   }
 }
 
-void check_known(const Layer& layer, std::string_view operation) {
-  if (!is_known(layer)) {
+/// How a layer is quantized that is to be: as its mark says, else by default.
+Plan plan_of(const Layer& layer, const ConfigPtr& by_default, std::string_view operation) {
+  if (layer.annotation()) return {layer.annotation(), true};
+  if (!has_default_scheme(layer)) {
     throw InvalidArgument(
-        fmt::format("{}: layer \"{}\" of type {} has no default scheme; mark it with "
+        fmt::format("{}: layer \"{}\" of type {} has no default scheme; a layer of your own says "
+                    "what it needs by Layer::result_grid(), or mark it with "
                     "quantize_annotate_layer() and a QuantizeConfig of your own",
                     operation, layer.name(), layer.type()));
   }
+  return {by_default};
 }
 
-Sequential build_quantized(const Sequential& source, const std::vector<Plan>& plans,
-                           const QuantizeOptions& options) {
-  Sequential result(source.name());
-  // Copies are built already and keep their weights; what is new is built on what stands in front.
-  const auto add = [&result](std::unique_ptr<Layer> layer) {
-    result.add(std::move(layer));
-    const auto& layers = result.layers();
-    Layer& added = *layers.back();
-    if (!added.built()) added.build(layers[layers.size() - 2]->output_shape(), Random());
-  };
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Plan& plan = plans[i];
-    std::unique_ptr<Layer> copy = plan.layer->clone();
-    if (plan.config == nullptr) {
-      const bool is_input = as<InputLayer>(*copy) != nullptr;
-      add(std::move(copy));
-      if (is_input) add(std::make_unique<QuantizeLayer>(options));
-      continue;
+/// Builds the quantized copy of a model, layer by layer.
+class Quantization {
+ public:
+  Quantization(const Model& source, std::vector<Plan> plans, const QuantizeOptions& options)
+      : source_(source), plans_(std::move(plans)), options_(options), result_(source.name()) {}
+
+  Model run() {
+    values_.resize(source_.layers().size());
+    fused_.resize(values_.size());
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (!fused_[i]) values_[i] = quantized(i);
     }
-    const Plan* next = i + 1 < plans.size() ? &plans[i + 1] : nullptr;
-    const Activation fused = fusible_activation(plan, next);
-    if (fused != Activation::none) {
-      copy = dynamic_cast<const Dense&>(*copy).with_activation(fused);
-      ++i;
-    }
-    add(wrap(std::move(copy), plan));
+    for (const std::size_t output : source_.output_layers()) result_.output(values_[output]);
+    return std::move(result_);
   }
-  return result;
-}
 
-/// How a marked layer is quantized.
-Plan plan_of(const AnnotatedLayer& marked, const ConfigPtr& by_default,
-             std::string_view operation) {
-  if (marked.config()) return {&marked.wrapped(), marked.config(), true};
-  check_known(marked.wrapped(), operation);
-  return {&marked.wrapped(), by_default};
-}
+ private:
+  Value quantized(std::size_t i) {
+    std::vector<Value> inputs;
+    for (const std::size_t input : source_.inputs_of(i)) inputs.push_back(values_[input]);
+    std::unique_ptr<Layer> copy = source_.layers()[i]->clone();
+    if (plans_[i].config == nullptr) {
+      const bool is_input = copy->example_shape() != nullptr;
+      const Value value = add(std::move(copy), inputs);
+      return is_input ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
+    }
+    const std::size_t reader = fusible_reader(i);
+    if (reader != i) copy = copy->with_activation(source_.layers()[reader]->activation());
+    copy->remove_annotation();
+    auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
+    // Before it is trained, since lower() would refuse it afterwards.
+    if (plans_[i].own_config) require_exportable_clamp(*wrapper);
+    const Value value = add(std::move(wrapper), inputs);
+    if (reader != i) {
+      fused_[reader] = true;
+      values_[reader] = value;
+    }
+    return value;
+  }
 
-void for_each_quantizer(const Sequential& model, const std::function<void(Quantizer&)>& apply) {
+  /// The clamp behind layer `i` that can become its own activation; `i` where there is none.
+  std::size_t fusible_reader(std::size_t i) const {
+    const std::vector<std::size_t> readers = source_.readers(i);
+    // What another layer, or the user, reads before the clamp has to stay.
+    if (readers.size() != 1 || source_.is_output(i)) return i;
+    const std::size_t next = readers.front();
+    const Layer& clamp = *source_.layers()[next];
+    if (!clamp.is_activation() || fused_activation(clamp.activation()) == FusedActivation::none) {
+      return i;
+    }
+    // A config of its own says how the clamp's result is quantized; that of this layer would win.
+    const bool keeps_own = plans_[next].own_config && plans_[next].config != plans_[i].config;
+    if (plans_[next].config == nullptr || keeps_own) return i;
+    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? i : next;
+  }
+
+  /// Copies are built already and keep their weights; what is new is built on what stands in front.
+  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
+    Layer& added = *layer;
+    const Value value = result_.add(std::move(layer), inputs);
+    if (!added.built()) {
+      added.build_all(result_.shapes_read_by(result_.layers().size() - 1), Random());
+    }
+    return value;
+  }
+
+  const Model& source_;
+  std::vector<Plan> plans_;
+  QuantizeOptions options_;
+  Model result_;
+  /// By layer of the source: what became of it, and whether that is part of the layer it reads.
+  std::vector<Value> values_;
+  std::vector<bool> fused_;
+};
+
+void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)>& apply) {
   for (const auto& layer : model.layers()) {
     for (Quantizer* quantizer : layer->quantizers()) apply(*quantizer);
   }
@@ -152,53 +153,58 @@ void for_each_quantizer(const Sequential& model, const std::function<void(Quanti
 
 }  // namespace
 
-Sequential quantize_model(const Sequential& model, const QuantizeOptions& options) {
+Model quantize_model(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_model");
   const ConfigPtr config = default_8bit(options);
   std::vector<Plan> plans;
   for (const auto& layer : model.layers()) {
-    if (const auto* marked = as<AnnotatedLayer>(*layer)) {
-      plans.push_back(plan_of(*marked, config, "quantize_model"));
-    } else if (as<InputLayer>(*layer)) {
-      plans.push_back({layer.get(), nullptr});
-    } else {
-      check_known(*layer, "quantize_model");
-      plans.push_back({layer.get(), config});
-    }
+    const bool is_input = layer->example_shape() != nullptr;
+    plans.push_back(is_input ? Plan{} : plan_of(*layer, config, "quantize_model"));
   }
-  return build_quantized(model, plans, options);
+  return Quantization(model, std::move(plans), options).run();
+}
+
+void quantize_annotate_layer(Layer& layer, ConfigPtr config) {
+  if (layer.is_annotated() || layer.is_quantized() || layer.example_shape() != nullptr) {
+    const std::string_view why = layer.is_annotated()   ? "which is marked already"
+                                 : layer.is_quantized() ? "which is quantized already"
+                                                        : "which is an input";
+    throw InvalidArgument(
+        fmt::format("quantize_annotate_layer: expected a layer to quantize, found \"{}\" ({}), {}",
+                    layer.name(), layer.type(), why));
+  }
+  layer.annotate(std::move(config));
 }
 
 std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer, ConfigPtr config) {
-  if (layer == nullptr || as<AnnotatedLayer>(*layer) || is_wrapped(*layer) ||
-      as<InputLayer>(*layer)) {
-    throw InvalidArgument(fmt::format(
-        "quantize_annotate_layer: expected a layer to quantize, found {}",
-        layer == nullptr ? "null" : fmt::format("\"{}\" ({})", layer->name(), layer->type())));
+  if (layer == nullptr) {
+    throw InvalidArgument("quantize_annotate_layer: expected a layer to quantize, found null");
   }
-  return std::make_unique<AnnotatedLayer>(std::move(layer), std::move(config));
+  quantize_annotate_layer(*layer, std::move(config));
+  return layer;
 }
 
-Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options) {
+Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_apply");
   const ConfigPtr config = default_8bit(options);
-  std::vector<Plan> plans;
+  std::vector<Plan> plans(model.layers().size());
   bool any_marked = false;
-  for (const auto& layer : model.layers()) {
-    const auto* marked = as<AnnotatedLayer>(*layer);
-    if (marked == nullptr) {
-      plans.push_back({layer.get(), nullptr});
-      continue;
-    }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Layer& layer = *model.layers()[i];
+    if (!layer.is_annotated()) continue;
     any_marked = true;
-    const bool feeds = !plans.empty() && plans.back().config == nullptr;
-    if (feeds && is_known(*plans.back().layer)) {
-      const bool reads_codes = plans.size() > 1 && is_on_grid(plans[plans.size() - 2]);
-      plans.back().config = reads_codes && !as<Dense>(*plans.back().layer)
-                                ? config
-                                : std::make_shared<ResultOnlyConfig>(options);
+    for (const std::size_t input : model.inputs_of(i)) {
+      const Layer& feeder = *model.layers()[input];
+      const bool can_be = has_default_scheme(feeder) && feeder.example_shape() == nullptr;
+      if (plans[input].config != nullptr || !can_be) continue;
+      const auto on_grid = [&](std::size_t read) {
+        return plans[read].config != nullptr || model.layers()[read]->example_shape() != nullptr;
+      };
+      const bool by_default =
+          !feeder.weights() && std::ranges::all_of(model.inputs_of(input), on_grid);
+      plans[input].config = by_default ? config : std::make_shared<const ResultOnlyConfig>(options);
     }
-    plans.push_back(plan_of(*marked, config, "quantize_apply"));
+    plans[i] = plan_of(layer, config, "quantize_apply");
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(
@@ -206,42 +212,39 @@ Sequential quantize_apply(const Sequential& model, const QuantizeOptions& option
         "\"{}\"; use quantize_model() to quantize all",
         model.name()));
   }
-  return build_quantized(model, plans, options);
+  return Quantization(model, std::move(plans), options).run();
 }
 
-void calibrate(const Sequential& model, const Tensor& features) {
+void calibrate(const Model& model, const Tensor& features) {
   no_grad(
       [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
 }
 
-void refresh_kernel_ranges(const Sequential& model) {
+void refresh_kernel_ranges(const Model& model) {
   for (const auto& layer : model.layers()) {
-    if (auto* wrapper = dynamic_cast<QuantizeWrapper*>(layer.get())) {
-      wrapper->refresh_kernel_range();
-    }
+    if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
   }
 }
 
-void freeze_ranges(const Sequential& model, bool frozen) {
+void freeze_ranges(const Model& model, bool frozen) {
   for (const auto& layer : model.layers()) {
-    const auto* wrapper = as<QuantizeWrapper>(*layer);
     for (Quantizer* quantizer : layer->quantizers()) {
       // A kernel keeps moving, so its range has to follow it.
-      const bool is_kernel = wrapper != nullptr && quantizer == wrapper->kernel_quantizer();
-      if (!is_kernel) quantizer->freeze(frozen);
+      if (quantizer != layer->kernel_quantizer()) quantizer->freeze(frozen);
     }
   }
 }
 
-void enable_quantization(const Sequential& model, bool enabled) {
+void enable_quantization(const Model& model, bool enabled) {
   for_each_quantizer(model, [enabled](Quantizer& quantizer) { quantizer.enable(enabled); });
 }
 
-bool is_quantized(const Sequential& model) {
-  return std::ranges::any_of(model.layers(), [](const auto& layer) { return is_wrapped(*layer); });
+bool is_quantized(const Model& model) {
+  return std::ranges::any_of(model.layers(),
+                             [](const auto& layer) { return layer->is_quantized(); });
 }
 
-bool has_ranges(const Sequential& model) {
+bool has_ranges(const Model& model) {
   bool all = true;
   for_each_quantizer(model, [&all](Quantizer& quantizer) { all = all && quantizer.has_range(); });
   return all;

@@ -3,50 +3,64 @@
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/sequential.h>
 
+#include <concepts>
+#include <memory>
+#include <utility>
+
 namespace octet {
 
 /// A copy of a built model, its weights copied, with quantization in the loop: a QuantizeLayer
-/// behind the input and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
-/// behind a Dense layer without activation becomes that layer's own; one that stays a layer has its
-/// output quantized, but for a ReLU6 under contract double (clamps_input_codes()). The original is
-/// untouched.
+/// behind each input and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
+/// that alone reads a layer without activation becomes that layer's own where it can; one that
+/// stays a layer has its output quantized, but for a ReLU6 under contract double, which clamps the
+/// codes of its input. The original is untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, or a layer
-/// whose kind it does not know.
-Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {});
+/// that has no default scheme.
+Model quantize_model(const Model& model, const QuantizeOptions& options = {});
+/// A chain stays a chain.
+inline Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {}) {
+  return quantize_model(static_cast<const Model&>(model), options);
+}
 
 /// Marks a layer for quantize_apply(), to be quantized as `config` says (null: the default scheme).
+/// Throws InvalidArgument for an Input, for a layer that is marked, and for one that is quantized.
 std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer,
                                                std::shared_ptr<const QuantizeConfig> config = {});
+void quantize_annotate_layer(Layer& layer, std::shared_ptr<const QuantizeConfig> config);
 
+/// The same for a layer as it is made, e.g. in the list of a Sequential's layers.
 template <std::derived_from<Layer> L>
-std::unique_ptr<Layer> quantize_annotate_layer(L layer,
-                                               std::shared_ptr<const QuantizeConfig> config = {}) {
-  return quantize_annotate_layer(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))),
-                                 std::move(config));
+L quantize_annotate_layer(L layer, std::shared_ptr<const QuantizeConfig> config = {}) {
+  quantize_annotate_layer(static_cast<Layer&>(layer), std::move(config));
+  return layer;
 }
 
 /// As quantize_model(), for the marked layers of a built model alone. A layer that is not marked
 /// but feeds a marked one gets its result quantized, nothing else. Throws InvalidArgument also
 /// where no layer is marked, and where require_exportable_clamp() refuses a user's config.
-Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {});
+Model quantize_apply(const Model& model, const QuantizeOptions& options = {});
+inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {}) {
+  return quantize_apply(static_cast<const Model&>(model), options);
+}
 
 /// Runs `features` through a quantized model so that its quantizers see the ranges; changes no
 /// parameter. What post-training quantization does, and where quantization-aware training starts.
-void calibrate(const Sequential& model, const Tensor& features);
+void calibrate(const Model& model, const Tensor& features);
 
-/// Takes every kernel's range from the kernel as it is now: before evaluation and export.
-void refresh_kernel_ranges(const Sequential& model);
+/// Takes every kernel's range from the kernel as it is now: before evaluation and export. In
+/// training the range is one step old after the optimizer has moved the kernel.
+void refresh_kernel_ranges(const Model& model);
 
 /// Stops, or takes up again, the observation of activations' and inputs' ranges.
-void freeze_ranges(const Sequential& model, bool frozen);
+void freeze_ranges(const Model& model, bool frozen);
 
 /// Lets tensors pass unchanged while off; ranges are observed all the same.
-void enable_quantization(const Sequential& model, bool enabled);
+void enable_quantization(const Model& model, bool enabled);
 
 /// Whether the model came from quantize_model() or quantize_apply().
-bool is_quantized(const Sequential& model);
+bool is_quantized(const Model& model);
 
 /// Whether every quantizer of the model has a range.
-bool has_ranges(const Sequential& model);
+bool has_ranges(const Model& model);
 
 }  // namespace octet

@@ -1,104 +1,275 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/layer_registry.h>
+#include <octet/layers/lowering.h>
+#include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/quantizer_registry.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace octet {
+namespace {
 
-QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Dense> dense,
+using detail::TensorAccess;
+
+/// A function of one input with a grid of its own.
+ActivationLayer function_of(const Layer& layer) {
+  ActivationLayer function(layer.activation(), layer.name());
+  function.build(layer.output_shape(), Random());
+  return function;
+}
+
+bool all_on_grids(std::span<const Tensor> inputs) {
+  return std::ranges::all_of(inputs,
+                             [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
+}
+
+}  // namespace
+
+QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
-    : Layer("quant_" + dense->name()),
-      dense_(std::move(dense)),
-      config_(std::move(config)),
-      kernel_(config_->kernel_quantizer(*dense_)),
-      activation_(config_->activation_quantizer(*dense_)) {}
+    : Layer("quant_" + layer->name()), layer_(std::move(layer)), config_(std::move(config)) {
+  if (has_kernel()) {
+    kernel_ = config_->kernel_quantizer(*layer_);
+    result_ = config_->activation_quantizer(*layer_);
+    return;
+  }
+  result_ = config_->output_quantizer(*layer_);
+  if (result_ && layer_->ends_in_softmax()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\": expected no quantizer for the output of a softmax, whose codes are steps of "
+        "1/256, found one in its QuantizeConfig",
+        layer_->name()));
+  }
+}
 
 QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
     : Layer(other),
-      dense_(static_cast<Dense*>(other.dense_->clone().release())),
+      layer_(other.layer_->clone()),
       config_(other.config_),
       kernel_(clone_of(other.kernel_)),
-      activation_(clone_of(other.activation_)) {}
+      result_(clone_of(other.result_)) {}
 
-Shape QuantizeWrapper::do_build(const Shape& input_shape, const Random& random) {
+Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
-  if (!dense_->built() || built()) dense_->build(input_shape, random);
+  if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
   if (kernel_) {
-    kernel_->build(name() + "/kernel", "kernel_", dense_->kernel().shape(),
+    kernel_->build(name() + "/kernel", "kernel_", layer_->weights()->kernel.shape(),
                    Quantizer::ZeroPoint::hidden);
   }
-  if (activation_) {
-    const std::string prefix =
-        quantizes_before(dense_->activation()) ? "pre_activation_" : "post_activation_";
-    activation_->build(name() + "/" + prefix + "range", prefix, dense_->output_shape(),
-                       Quantizer::ZeroPoint::kept);
+  if (result_) {
+    const std::string prefix = !has_kernel()                    ? "output_"
+                               : quantizes_before(activation()) ? "pre_activation_"
+                                                                : "post_activation_";
+    const std::string owner = has_kernel() ? prefix + "range" : "output";
+    result_->build(name() + "/" + owner, prefix, layer_->output_shape(),
+                   Quantizer::ZeroPoint::kept);
   }
-  return dense_->output_shape();
+  return layer_->output_shape();
 }
 
-void QuantizeWrapper::refresh_kernel_range() {
-  if (kernel_) kernel_->observe(dense_->kernel());
+void QuantizeWrapper::connect(std::span<Layer* const> inputs) {
+  inputs_.assign(inputs.begin(), inputs.end());
+  if (grid() != ResultGrid::as_inputs) return;
+  std::vector<Quantizer*> producers;
+  for (const Layer* input : inputs_) producers.push_back(input->result_quantizer());
+  // Where an input has a fixed grid there is nothing to tie: lower() says which.
+  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+}
+
+Quantizer* QuantizeWrapper::result_quantizer() const {
+  if (result_) return quantizes_before(activation()) ? nullptr : result_.get();
+  const ResultGrid own = grid();
+  const bool shares =
+      own == ResultGrid::as_input || own == ResultGrid::as_inputs || own == ResultGrid::clamps;
+  return shares && !inputs_.empty() ? inputs_.front()->result_quantizer() : nullptr;
+}
+
+bool QuantizeWrapper::in_integers() const {
+  return config_->options().simulation == Simulation::integer;
 }
 
 Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext& context) const {
-  const Tensor kernel = kernel_ ? kernel_->fake_quant(dense_->kernel()) : dense_->kernel();
-  const Tensor linear = dense_->linear(x, kernel);
-  const bool before = quantizes_before(dense_->activation());
-  Tensor result = before ? linear : apply_activation(dense_->activation(), linear);
-  if (!activation_) return result;
-  if (context.observes()) activation_->observe(result);
-  return activation_->simulate(result, config_->options().simulation);
+  const Tensor trained = layer_->weights()->kernel;
+  const Tensor linear = layer_->linear(x, kernel_ ? kernel_->fake_quant(trained) : trained);
+  const bool before = quantizes_before(activation());
+  const Tensor result = before ? linear : apply_activation(activation(), linear);
+  if (!result_) return result;
+  if (context.observes()) result_->observe(result);
+  return result_->simulate(result, config_->options().simulation);
 }
 
 Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
-  const IntegerDense dense(*dense_, x, kernel_->params(), config_->options().rounding, name());
-  if (context.observes()) activation_->observe(dense.real_output());
-  return dense.output(activation_->params());
+  const IntegerDense dense(*layer_->weights(), fused_activation(activation()), x, kernel_->params(),
+                           config_->options().rounding, name());
+  if (context.observes()) result_->observe(dense.real_output());
+  return dense.output(result_->params());
 }
 
-Tensor QuantizeWrapper::forward_linear(const Tensor& x, const ForwardContext& context) {
-  if (context.observes()) refresh_kernel_range();
+Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
+  if (context.observes() && kernel_) kernel_->observe(layer_->weights()->kernel);
   // Integers need both ends on a grid; a config that leaves one alone computes in float.
-  const bool in_integers = config_->options().simulation == Simulation::integer && kernel_ &&
-                           kernel_->enabled() && activation_ && activation_->enabled();
-  return in_integers ? integer_linear(x, context) : fake_quant_linear(x, context);
+  const bool both = kernel_ && kernel_->enabled() && result_ && result_->enabled();
+  return in_integers() && both ? integer_linear(x, context) : fake_quant_linear(x, context);
 }
 
-Tensor QuantizeWrapper::forward_logits(const Tensor& x, const ForwardContext& context) {
-  Tensor result = forward_linear(x, context);
-  if (!quantizes_before(dense_->activation()) || ends_in_softmax()) return result;
-  return apply_fixed_grid_activation(dense_->activation(), result, config_->options().simulation,
-                                     config_->options().rounding, name());
+/// softmax, sigmoid or tanh: by the operator where `x` lies on a grid, else in float.
+Tensor QuantizeWrapper::fixed_grid(const Layer& function, const Tensor& x) const {
+  if (!in_integers() || TensorAccess::grid(x) == nullptr)
+    return apply_activation(function.activation(), x);
+  const Tensor real = records_gradient({x}) ? apply_activation(function.activation(), x) : Tensor();
+  return integer_operator(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
+                          name());
 }
 
-Tensor QuantizeWrapper::forward(const Tensor& x, const ForwardContext& context) {
-  Tensor result = forward_logits(x, context);
-  if (!ends_in_softmax()) return result;
-  return apply_fixed_grid_activation(Activation::softmax, result, config_->options().simulation,
-                                     config_->options().rounding, name());
+/// Inputs of one grid, one behind the other. While training, ranges move between the first input
+/// and the last: what was quantized before is put on the grid as it is now.
+Tensor QuantizeWrapper::joined(std::span<const Tensor> inputs,
+                               const ForwardContext& context) const {
+  const Quantizer* shared = result_quantizer();
+  if (shared == nullptr) {
+    throw InvalidArgument(
+        fmt::format("{}: expected inputs whose grids can be made one, found one with a fixed grid "
+                    "(softmax, sigmoid or tanh); put another layer between",
+                    name()));
+  }
+  if (!shared->has_range() || !shared->enabled()) return layer_->forward_all(inputs, context);
+  const QuantParams grid = shared->params();
+  std::vector<Tensor> aligned;
+  for (const Tensor& x : inputs) {
+    const auto& own = TensorAccess::grid(x);
+    const bool lies_on_it = own != nullptr && *own == grid;
+    aligned.push_back(lies_on_it ? x : shared->simulate(x, config_->options().simulation));
+  }
+  const Tensor real = layer_->forward_all(aligned, context);
+  if (!in_integers() || !all_on_grids(aligned)) return real;
+  return integer_operator(*layer_, aligned, real, std::nullopt, config_->options().rounding,
+                          name());
 }
 
-std::vector<NamedTensor> QuantizeWrapper::state() const {
-  std::vector<NamedTensor> result = dense_->state();
-  if (kernel_) append(result, kernel_->state());
-  if (activation_) append(result, activation_->state());
-  return result;
+/// The result where the config has no quantizer for it.
+Tensor QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
+                                   const ForwardContext& context) const {
+  const bool on_codes = in_integers() && all_on_grids(inputs);
+  switch (grid()) {
+    case ResultGrid::as_inputs:
+      return joined(inputs, context);
+    case ResultGrid::fixed:
+      if (context.logits && ends_in_softmax()) return inputs[0];
+      return fixed_grid(*layer_, inputs[0]);
+    case ResultGrid::clamps:
+      if (!on_codes) break;
+      return integer_operator(*layer_, inputs, layer_->forward_all(inputs, context),
+                              *TensorAccess::grid(inputs[0]), config_->options().rounding, name());
+    case ResultGrid::as_input:
+    case ResultGrid::measured:
+    case ResultGrid::unknown:
+      break;
+  }
+  return layer_->forward_all(inputs, context);
 }
 
-std::vector<NamedTensor> QuantizeWrapper::counters() const {
-  std::vector<NamedTensor> result;
-  if (kernel_) append(result, kernel_->counters());
-  if (activation_) append(result, activation_->counters());
-  return result;
+Tensor QuantizeWrapper::without_kernel(std::span<const Tensor> inputs,
+                                       const ForwardContext& context) {
+  if (!result_) return unmeasured(inputs, context);
+  const bool by_operator =
+      in_integers() && all_on_grids(inputs) && result_->enabled() && grid() == ResultGrid::measured;
+  Tensor real;
+  if (!by_operator || context.observes() ||
+      records_gradient(std::vector<Tensor>(inputs.begin(), inputs.end()))) {
+    real = layer_->forward_all(inputs, context);
+  }
+  if (context.observes()) result_->observe(real);
+  if (!by_operator) return result_->simulate(real, config_->options().simulation);
+  return integer_operator(*layer_, inputs, real, result_->params(), config_->options().rounding,
+                          name());
+}
+
+std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> inputs,
+                                                   const ForwardContext& context) {
+  if (!has_kernel()) return {without_kernel(inputs, context)};
+  std::vector<Tensor> steps = {with_kernel(inputs[0], context)};
+  const bool leaves_out = context.logits && ends_in_softmax();
+  if (quantizes_before(activation()) && !leaves_out) {
+    steps.push_back(fixed_grid(function_of(*layer_), steps.front()));
+  }
+  return steps;
+}
+
+std::int32_t QuantizeWrapper::lower(Lowering& lowering,
+                                    std::span<const std::int32_t> inputs) const {
+  lowering.require_codes(*this);
+  Lowering::Scheme scheme{.owner = name(), .rounding = config_->options().rounding};
+  if (kernel_) scheme.kernel = kernel_->params();
+  require_exportable_clamp(*this);
+  if (result_) scheme.result = result_->params();
+  if (grid() == ResultGrid::clamps) scheme.result = lowering.tensor(inputs[0]).quantization;
+  lowering.quantize(std::move(scheme));
+  return layer_->lower(lowering, inputs);
 }
 
 std::vector<Quantizer*> QuantizeWrapper::quantizers() const {
   std::vector<Quantizer*> result;
   if (kernel_) result.push_back(kernel_.get());
-  if (activation_) result.push_back(activation_.get());
+  if (result_) result.push_back(result_.get());
   return result;
+}
+
+std::vector<NamedTensor> QuantizeWrapper::parameters() const {
+  std::vector<NamedTensor> all = layer_->parameters();
+  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->parameters());
+  return all;
+}
+
+std::vector<NamedTensor> QuantizeWrapper::state() const {
+  std::vector<NamedTensor> all = layer_->state();
+  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->state());
+  return all;
+}
+
+std::vector<NamedTensor> QuantizeWrapper::counters() const {
+  std::vector<NamedTensor> all = layer_->counters();
+  for (const Quantizer* quantizer : quantizers()) append(all, quantizer->counters());
+  return all;
+}
+
+void QuantizeWrapper::describe(Description& description) const {
+  description.set("layer", describe_layer(*layer_)).set("config", describe_config(*config_));
+  if (kernel_) description.set("kernel", octet::describe(kernel_.get()));
+  if (result_) description.set("result", octet::describe(result_.get()));
+}
+
+std::unique_ptr<Layer> QuantizeWrapper::make(const Description& description) {
+  const auto quantizer = [&](std::string_view key) {
+    return description.has(key) ? quantizer_in(description, key) : nullptr;
+  };
+  std::unique_ptr<Layer> layer = make_layer(description.part("layer"));
+  return std::make_unique<QuantizeWrapper>(
+      std::move(layer), given_quantizers(options_from(description.part("config")),
+                                         quantizer("kernel"), quantizer("result")));
 }
 
 std::unique_ptr<Layer> QuantizeWrapper::clone() const {
   return std::make_unique<QuantizeWrapper>(*this);
+}
+
+void require_exportable_clamp(const QuantizeWrapper& wrapper) {
+  const bool clamps =
+      wrapper.result_grid(wrapper.config().options().rounding) == ResultGrid::clamps;
+  if (wrapper.activation_quantizer() == nullptr || !clamps) return;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\": expected no quantizer for the output of a ReLU6 of its own under rounding "
+      "double, found one in its QuantizeConfig; the RELU6 of TFLite Micro clamps codes without "
+      "rescaling them. Leave it to the default scheme, which keeps the scale of its input, make it "
+      "the activation of the Dense in front, or use a ReLU",
+      wrapper.wrapped().name()));
 }
 
 }  // namespace octet

@@ -1,53 +1,87 @@
 #pragma once
 
-#include <octet/layers/dense.h>
 #include <octet/layers/quantize/quantize_config.h>
 
 namespace octet {
 
-/// A Dense layer with its kernel and its result on 8-bit grids. State, in this order: kernel_min,
-/// kernel_max, and post_activation_min, _max, _zero_point (pre_activation_* where the activation is
-/// softmax, sigmoid or tanh). Per channel, kernel_min and kernel_max have one value per unit.
+/// Any layer with its kernel and its result on 8-bit grids, as its QuantizeConfig says. With Q and
+/// Qk as Simulation says and f the layer's activation:
 ///
-/// y = Q(f(x Qk(W) + b)), or f(Q(x Qk(W) + b)), with Q and Qk as Simulation says.
+///   a layer with a kernel W:  y = Q(f(x Qk(W) + b)), or f(Q(x Qk(W) + b)) for softmax, sigmoid and
+///                             tanh, whose results have a grid of their own
+///   any other:                y = Q(layer(x)) where the config gives a quantizer for the output,
+///                             else the layer's result on the grid of what it reads
+///
+/// State: that of the layer; kernel_min and kernel_max; and min, max and zero_point of the result,
+/// which begin with post_activation_ or pre_activation_ for a layer with a kernel and with output_
+/// for any other. Per channel, kernel_min and kernel_max have one value per unit.
 class QuantizeWrapper : public Layer {
  public:
-  QuantizeWrapper(std::unique_ptr<Dense> dense, std::shared_ptr<const QuantizeConfig> config);
+  /// Throws InvalidArgument where the config quantizes the output of a softmax.
+  QuantizeWrapper(std::unique_ptr<Layer> layer, std::shared_ptr<const QuantizeConfig> config);
   QuantizeWrapper(const QuantizeWrapper& other);
+  static std::unique_ptr<Layer> make(const Description& description);
 
   std::string_view type() const override { return "QuantizeWrapper"; }
-  const Dense& wrapped() const { return *dense_; }
+  const Layer& wrapped() const { return *layer_; }
   const QuantizeConfig& config() const { return *config_; }
-  /// Null where the config leaves the tensor alone.
-  const Quantizer* kernel_quantizer() const { return kernel_.get(); }
-  const Quantizer* activation_quantizer() const { return activation_.get(); }
+  /// Null where the config leaves the result alone.
+  const Quantizer* activation_quantizer() const { return result_.get(); }
 
-  /// Takes the kernel's range from the kernel as it is now. In training the range is one step
-  /// old after the optimizer has moved the kernel.
-  void refresh_kernel_range();
+  Tensor forward(const Tensor& x, const ForwardContext& context) override {
+    return forward_all({&x, 1}, context);
+  }
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override {
+    return forward_steps(inputs, context).back();
+  }
+  std::vector<Tensor> forward_steps(std::span<const Tensor> inputs,
+                                    const ForwardContext& context) override;
 
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  Tensor forward_logits(const Tensor& x, const ForwardContext& context) override;
-  /// What the FULLY_CONNECTED operator gives: forward() before a softmax, sigmoid or tanh.
-  Tensor forward_linear(const Tensor& x, const ForwardContext& context);
-  bool ends_in_softmax() const override { return dense_->ends_in_softmax(); }
-  std::vector<NamedTensor> parameters() const override { return dense_->parameters(); }
+  Activation activation() const override { return layer_->activation(); }
+  std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
   std::vector<NamedTensor> counters() const override;
+  std::optional<LayerWeights> weights() const override { return layer_->weights(); }
+  ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
+  bool is_quantized() const override { return true; }
   std::vector<Quantizer*> quantizers() const override;
+  Quantizer* kernel_quantizer() const override { return kernel_.get(); }
+  Quantizer* result_quantizer() const override;
+  void connect(std::span<Layer* const> inputs) override;
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
+  std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
+    return layer_->kernel_shape(input_shape);
+  }
   std::unique_ptr<Layer> clone() const override;
 
  protected:
-  Shape do_build(const Shape& input_shape, const Random& random) override;
+  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
+  bool has_kernel() const { return layer_->weights().has_value(); }
+  ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
+  bool in_integers() const;
+  Tensor with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;
   Tensor integer_linear(const Tensor& x, const ForwardContext& context) const;
+  Tensor without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);
+  Tensor unmeasured(std::span<const Tensor> inputs, const ForwardContext& context) const;
+  Tensor joined(std::span<const Tensor> inputs, const ForwardContext& context) const;
+  Tensor fixed_grid(const Layer& function, const Tensor& x) const;
 
-  std::unique_ptr<Dense> dense_;
+  std::unique_ptr<Layer> layer_;
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
-  std::unique_ptr<Quantizer> activation_;
+  /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.
+  std::unique_ptr<Quantizer> result_;
+  /// The layers that this one reads.
+  std::vector<Layer*> inputs_;
 };
+
+/// Throws InvalidArgument that names the layer where it has a quantizer for a result that its
+/// operator only clamps: a ReLU6 of its own under contract double, since the RELU6 of TFLite Micro
+/// does not rescale codes.
+void require_exportable_clamp(const QuantizeWrapper& wrapper);
 
 }  // namespace octet

@@ -69,7 +69,7 @@ void check_operator(const IntegerModel& model, std::size_t index) {
   const OperatorView view(model, index);
   const Operator& op = view.op;
   if (!is_known(op.code)) {
-    view.fail(fmt::format("operator code {} is not supported", static_cast<int>(op.code)));
+    view.fail(fmt::format("unknown operator code {}", static_cast<int>(op.code)));
   }
   const OperatorDefinition& rules = definition(op.code);
   if (op.attributes.index() != rules.default_attributes().index()) {

@@ -1,7 +1,7 @@
 // `octet verify` as its users run it.
 
-#include <octet/deploy/dense_form.h>
-#include <octet/deploy/lower.h>
+#include <octet/runtime/dense_form.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/runtime/contract_oracle.h>
@@ -39,8 +39,8 @@ struct SmallModel {
                    quant(dense.in.scale * dense.weight_scales[0], 0, DType::int32));
     b.model.outputs = {
         b.activation("y", {1, 3}, DType::int8, quant(dense.out.scale, dense.out.zero_point))};
-    b.op(OpCode::fully_connected, {0, w, bias}, b.model.outputs[0]).activation =
-        FusedActivation::relu;
+    b.op(OpCode::fully_connected, {0, w, bias}, b.model.outputs[0]).attributes =
+        FullyConnectedAttributes{.activation = FusedActivation::relu};
     b.model.metadata["octet.rounding"] = "single";
     return b.model;
   }

@@ -68,11 +68,11 @@ TEST(Description, NamesAnEntryThatIsMissingOrOfAnotherKind) {
 }
 
 TEST(Description, OfJsonRefusesNumbersThatDoNotFit) {
-  const auto d = DescriptionAccess::from_json(
-      nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})"));
+  const auto json = nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})");
+  const auto d = DescriptionAccess::of(json);
   EXPECT_THROW(d.integer("a"), FormatError);
   EXPECT_THROW(d.shape("s"), FormatError);
-  EXPECT_THROW(DescriptionAccess::from_json(nlohmann::json::array()), FormatError);
+  EXPECT_THROW(DescriptionAccess::of(nlohmann::json::array()), FormatError);
 }
 
 }  // namespace

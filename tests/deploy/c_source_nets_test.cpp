@@ -1,7 +1,7 @@
 // The C source and the interpreter, byte for byte: random nets, and all of MNIST's test images.
 
 #include <octet/core/quant/quantize.h>
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/train/data/digits.h>

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point.h>
-#include <octet/deploy/dense_form.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>

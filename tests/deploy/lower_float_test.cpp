@@ -1,4 +1,4 @@
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
@@ -42,7 +42,7 @@ TEST(LowerFloat, WritesOneOperatorALayer) {
   EXPECT_EQ(operators, (std::vector<std::string>{"RESHAPE flatten", "FULLY_CONNECTED a",
                                                  "FULLY_CONNECTED b/linear", "TANH b", "RELU re_lu",
                                                  "FULLY_CONNECTED c/linear", "SOFTMAX c"}));
-  EXPECT_EQ(lowered.operators[1].activation, FusedActivation::relu6);
+  EXPECT_EQ(lowered.operators[1].activation(), FusedActivation::relu6);
   EXPECT_EQ(lowered.description, "octet float model");
   EXPECT_EQ(lowered.name, "m");
 }

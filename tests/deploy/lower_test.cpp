@@ -1,6 +1,6 @@
 #include <octet/core/quant/bias.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/runtime/interpreter.h>
@@ -27,9 +27,9 @@ TEST(Lower, WritesTheOperatorsOfTheConverter) {
                                 "FULLY_CONNECTED c/linear", "TANH c", "RELU standalone",
                                 "RESHAPE reshape", "RESHAPE again", "FULLY_CONNECTED d/linear",
                                 "LOGISTIC d", "FULLY_CONNECTED e/linear", "SOFTMAX e"}));
-  EXPECT_EQ(lowered.operators[1].activation, FusedActivation::relu);
-  EXPECT_EQ(lowered.operators[2].activation, FusedActivation::relu6);
-  EXPECT_EQ(lowered.operators[3].activation, FusedActivation::none);
+  EXPECT_EQ(lowered.operators[1].activation(), FusedActivation::relu);
+  EXPECT_EQ(lowered.operators[2].activation(), FusedActivation::relu6);
+  EXPECT_EQ(lowered.operators[3].activation(), FusedActivation::none);
   EXPECT_EQ(lowered.name, "m");
   EXPECT_EQ(lowered.description, "octet int8 model");
   ASSERT_EQ(lowered.inputs.size(), 1U);

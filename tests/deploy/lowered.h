@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>

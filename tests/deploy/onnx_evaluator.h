@@ -139,6 +139,31 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// Of integers, which are rounded towards zero.
+  OnnxTensor divide(const OnnxNode& node) const {
+    if (in(node, 0).type != OnnxElement::int64) throw std::runtime_error("Div: no integers");
+    return map(node, [](double a, double b) { return std::trunc(a / b); });
+  }
+
+  /// Along the last axis.
+  OnnxTensor concat(const OnnxNode& node) const {
+    OnnxTensor y = in(node, 0);
+    const std::int64_t axis = node.attributes.at("axis");
+    if (axis + 1 != std::ssize(y.shape)) throw std::runtime_error("Concat: another axis");
+    const std::size_t rows = y.values.size() / static_cast<std::size_t>(y.shape.back());
+    y.values.clear();
+    y.shape.back() = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) y.shape.back() += in(node, i).shape.back();
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const auto size = in(node, i).shape.back();
+        const auto first = in(node, i).values.begin() + static_cast<std::ptrdiff_t>(row) * size;
+        y.values.insert(y.values.end(), first, first + size);
+      }
+    }
+    return y;
+  }
+
   OnnxTensor compute(const OnnxNode& node) const {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
@@ -148,6 +173,9 @@ class OnnxEvaluator {
     if (node.op == "Gather") return gather(node);
     if (node.op == "Identity") return in(node, 0);
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
+    if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });
+    if (node.op == "Div") return divide(node);
+    if (node.op == "Concat") return concat(node);
     if (node.op == "Sub") return map(node, [](double a, double b) { return a - b; });
     if (node.op == "Max") return map(node, [](double a, double b) { return std::max(a, b); });
     if (node.op == "Min") return map(node, [](double a, double b) { return std::min(a, b); });

@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/deploy/lower.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/sequential.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/models.h>

@@ -1,7 +1,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/deploy/layer_codes.h>
 #include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
@@ -42,8 +42,8 @@ Sequential net_with_relu6() {
                      Dense(2, Activation::none, "back"));
 }
 
-const QuantizeOutputWrapper& wrapper_of(const Sequential& model, std::string_view name) {
-  return dynamic_cast<const QuantizeOutputWrapper&>(model.layer(name));
+const QuantizeWrapper& wrapper_of(const Sequential& model, std::string_view name) {
+  return dynamic_cast<const QuantizeWrapper&>(model.layer(name));
 }
 
 /// Inputs that bring the first Dense well beyond 6.
@@ -52,10 +52,10 @@ Tensor large_inputs() { return random_tensor({40, 3}, 4, -9.0F, 9.0F); }
 TEST(OwnRelu6, KeepsTheGridOfItsInputUnderDoubleAlone) {
   for (const Rounding rounding : {Rounding::fp32, Rounding::single_rounding}) {
     const Sequential model = quantize_model(net_with_relu6(), {.rounding = rounding});
-    EXPECT_NE(wrapper_of(model, "quant_six").output_quantizer(), nullptr);
+    EXPECT_NE(wrapper_of(model, "quant_six").activation_quantizer(), nullptr);
   }
   const Sequential model = quantize_model(net_with_relu6(), kDouble);
-  EXPECT_EQ(wrapper_of(model, "quant_six").output_quantizer(), nullptr);
+  EXPECT_EQ(wrapper_of(model, "quant_six").activation_quantizer(), nullptr);
   calibrate(model, large_inputs());
   const IntegerModel lowered = lower(model);
   const QuantParams& front = tensor_of(lowered, "front").quantization;
@@ -131,7 +131,7 @@ TEST(OwnRelu6, RefusesAQuantizerOfItsOwnUnderDouble) {
   config->output = fixed(0.0F, 3.0F);
   Sequential by_hand("m", Input({3}));
   by_hand.add(std::make_unique<QuantizeLayer>(kDouble));
-  by_hand.add(std::make_unique<QuantizeOutputWrapper>(std::make_unique<ReLU6>("six"), config));
+  by_hand.add(std::make_unique<QuantizeWrapper>(std::make_unique<ReLU6>("six"), config));
   by_hand.build();
   calibrate(by_hand, random_tensor({4, 3}, 1));
   expect_error([&] { lower(by_hand); }, "layer \"six\": expected no quantizer");
@@ -142,7 +142,7 @@ TEST(OwnRelu6, InFrontOfAMarkedLayerKeepsAGridWhereThereIsOne) {
   reads_codes.add(quantize_annotate_layer(Dense(2, Activation::none, "back")));
   reads_codes.build();
   const Sequential on_grid = quantize_apply(reads_codes, kDouble);
-  EXPECT_EQ(wrapper_of(on_grid, "quant_six").output_quantizer(), nullptr);
+  EXPECT_EQ(wrapper_of(on_grid, "quant_six").activation_quantizer(), nullptr);
   calibrate(on_grid, large_inputs());
   EXPECT_EQ(lower(on_grid).operators[0].code, OpCode::relu6);
 
@@ -150,7 +150,7 @@ TEST(OwnRelu6, InFrontOfAMarkedLayerKeepsAGridWhereThereIsOne) {
   reads_reals.add(quantize_annotate_layer(Dense(2, Activation::none, "back")));
   reads_reals.build();
   const Sequential off_grid = quantize_apply(reads_reals, kDouble);
-  EXPECT_NE(wrapper_of(off_grid, "quant_six").output_quantizer(), nullptr);
+  EXPECT_NE(wrapper_of(off_grid, "quant_six").activation_quantizer(), nullptr);
   calibrate(off_grid, large_inputs());
 }
 

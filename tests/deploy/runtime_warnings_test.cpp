@@ -1,5 +1,5 @@
 #include <octet/core/error.h>
-#include <octet/deploy/dense_form.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/models.h>

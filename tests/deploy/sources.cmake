@@ -7,6 +7,7 @@ set(OCTET_DEPLOY_TESTS
   deploy/c_source_nets_test.cpp
   deploy/c_source_test.cpp
   deploy/dense_form_test.cpp
+  deploy/graph_export_test.cpp
   deploy/lower_float_test.cpp
   deploy/lower_refusal_test.cpp
   deploy/lower_test.cpp

@@ -75,7 +75,7 @@ TEST(ForeignTflite, MissingOptionsAreDefaults) {
     }
   }
   const IntegerModel model = file.read();
-  EXPECT_EQ(model.operators[1].activation, FusedActivation::none);
+  EXPECT_EQ(model.operators[1].activation(), FusedActivation::none);
   EXPECT_FALSE(model.operators[1].as<FullyConnectedAttributes>().keep_num_dims);
 }
 

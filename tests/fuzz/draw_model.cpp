@@ -20,7 +20,9 @@ constexpr std::array kCodes = {OpCode::fully_connected,
                                OpCode::quantize,
                                OpCode::dequantize,
                                OpCode::reshape,
-                               OpCode::fully_connected};
+                               OpCode::fully_connected,
+                               OpCode::add,
+                               OpCode::concatenation};
 constexpr std::array kTypes = {DType::int8, DType::uint8, DType::int16, DType::float32};
 
 class ModelDrawer {
@@ -93,7 +95,7 @@ class ModelDrawer {
       model_.tensors.back().quantization = {};
     }
     FullyConnectedAttributes attributes;
-    attributes.activation = static_cast<FusedActivation>(bytes_.between(0, 3));
+    attributes.activation = draw_activation();
     attributes.keep_num_dims = bytes_.flag() && !input.shape.empty();
     op.attributes = attributes;
     if (!attributes.keep_num_dims) {
@@ -101,6 +103,29 @@ class ModelDrawer {
     }
     std::vector<std::int32_t> shape = input.shape;
     shape.back() = units;
+    return shape;
+  }
+
+  FusedActivation draw_activation() { return static_cast<FusedActivation>(bytes_.between(0, 3)); }
+
+  /// A value of the same type and shape, or the same one.
+  std::int32_t another_of(std::int32_t value) {
+    const auto drawn = bytes_.between(0, value);
+    const ModelTensor& other = tensor(drawn);
+    const bool fits = other.dtype == tensor(value).dtype && other.shape == tensor(value).shape;
+    return fits ? drawn : value;
+  }
+
+  /// Copies of the first operand, and the shape that they have together.
+  std::vector<std::int32_t> complete_concatenation(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const int count = bytes_.between(2, 4);
+    op.inputs.assign(static_cast<std::size_t>(count), op.inputs[0]);
+    const int axis = bytes_.between(0, 2);
+    op.attributes = ConcatenationAttributes{.axis = axis};
+    if (static_cast<std::size_t>(axis) < shape.size()) {
+      shape[static_cast<std::size_t>(axis)] *= count;
+    }
     return shape;
   }
 
@@ -126,12 +151,19 @@ class ModelDrawer {
       dtype = kTypes[static_cast<std::size_t>(bytes_.between(0, 2))];
     } else if (op.code == OpCode::dequantize) {
       dtype = DType::float32;
+    } else if (op.code == OpCode::add) {
+      op.inputs.push_back(another_of(from));
+      op.attributes = AddAttributes{.activation = draw_activation()};
+    } else if (op.code == OpCode::concatenation) {
+      shape = complete_concatenation(op);
     } else if (op.code == OpCode::reshape) {
       shape = {static_cast<std::int32_t>(tensor(from).size())};
     }
     const std::int32_t to = add(dtype, std::move(shape));
     fix_output_scale(op.code);
-    if (op.code == OpCode::reshape) model_.tensors.back().quantization = tensor(from).quantization;
+    if (definition(op.code).output_grid == OutputGrid::same_as_input) {
+      model_.tensors.back().quantization = tensor(from).quantization;
+    }
     op.outputs = {to};
     model_.operators.push_back(std::move(op));
     return to;

@@ -2,14 +2,14 @@
 // on every run but for the times in checkpoints and histories; tests/fuzz/corpus was made by it.
 
 #include <octet/core/file.h>
-#include <octet/deploy/dense_form.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
-#include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/trainer.h>
 
@@ -59,6 +59,7 @@ void write_models(const fs::path& root) {
   seeds.add("per_channel", to_tflite(test::make_mlp(2, {5, 4, 2}, true, true)));
   seeds.add("conv_2d", to_tflite(per_channel_as_conv_2d(test::make_mlp(2, {5, 4, 2}, true, true))));
   seeds.add("reshape", to_tflite(with_reshape()));
+  seeds.add("graph", to_tflite(test::draw_graph(7, true)));
   const auto table = [&](const char* name, OpCode code, float scale, int zero_point) {
     const ModelTensor x{"x", DType::int8, {1, 4}, {}, test::quant(0.05F, 1), {}};
     const ModelTensor y{"y", DType::int8, {1, 4}, {}, test::quant(scale, zero_point), {}};

@@ -13,6 +13,7 @@
 #include <octet/octet.h>
 #include <octet/tests/interop/reference_kernels.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/runtime/naive_graph.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -285,6 +286,19 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   return true;
 }
 
+/// A graph with forks, ADD and CONCATENATION. False where XNNPACK could not run it.
+bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& model,
+               std::uint64_t seed) {
+  if (!runtime_warnings(model).empty()) return false;
+  test::Draw draw(seed);
+  const auto size = static_cast<std::size_t>(tensor_of(model, model.inputs[0]).size());
+  const auto codes = test::random_codes(size * kNetSamples, draw);
+  const Samples input = folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
+  ordered_json& entry = folder.add(name, model, input);
+  folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
+  return true;
+}
+
 void make(const fs::path& path) {
   CaseFolder folder;
   const char* mnist = std::getenv("OCTET_MNIST_DIR");
@@ -292,6 +306,12 @@ void make(const fs::path& path) {
   add_images(folder, real ? load_idx(mnist) : make_digits(0, kTrainImages, kDrawnTestImages));
   std::uint32_t nets = 0;
   for (std::uint32_t seed = 0; nets < kNets; ++seed) nets += add_net(folder, seed) ? 1 : 0;
+  std::uint32_t graphs = 0;
+  for (std::uint32_t seed = 0; graphs < kNets; ++seed) {
+    const IntegerModel graph = test::draw_graph(seed, false, /*per_channel=*/false);
+    graphs += add_graph(folder, fmt::format("graph-{:03}", seed), graph, seed) ? 1 : 0;
+  }
+  add_graph(folder, "graph-far-scales", test::make_far_scales(), 1);
   folder.write(path, real ? "MNIST" : "drawn digits");
 }
 

@@ -1,4 +1,4 @@
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
 #include <octet/tests/layers/quantize/random_nets.h>

@@ -1,9 +1,7 @@
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
-#include <octet/layers/quantize/annotated_layer.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
@@ -35,14 +33,14 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
   add(std::make_unique<Reshape>(Shape{2, 2}));
   add(std::make_unique<Dropout>(0.5F));
   add(std::make_unique<QuantizeLayer>());
-  add(quantize_annotate_layer(Dense(3)));
+  add(quantize_annotate_layer(std::make_unique<Dense>(3)));
   for (const Activation activation : {Activation::none, Activation::relu, Activation::softmax}) {
     add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3, activation), default_8bit()));
   }
   add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3), per_channel));
-  add(std::make_unique<QuantizeOutputWrapper>(std::make_unique<ReLU>(), default_8bit()));
-  add(std::make_unique<QuantizeOutputWrapper>(std::make_unique<Softmax>(), default_8bit()));
-  add(std::make_unique<QuantizeOutputWrapper>(std::make_unique<Dropout>(0.1F), default_8bit()));
+  add(std::make_unique<QuantizeWrapper>(std::make_unique<ReLU>(), default_8bit()));
+  add(std::make_unique<QuantizeWrapper>(std::make_unique<Softmax>(), default_8bit()));
+  add(std::make_unique<QuantizeWrapper>(std::make_unique<Dropout>(0.1F), default_8bit()));
   return layers;
 }
 

@@ -216,9 +216,10 @@ TEST(MemoryBound, NestedTextIsRefusedBeforeItFillsTheStack) {
 TEST(MemoryBound, AModelOfTooManyLayersIsRefused) {
   std::string layers;
   for (int i = 0; i < 10001; ++i) {
-    layers += R"(,{"type":"ReLU","name":")" + std::to_string(i) + "\"}";
+    layers += R"(,{"type":"ReLU","inputs":[],"name":")" + std::to_string(i) + "\"}";
   }
-  const std::string text = R"({"format":1,"name":"m","layers":[)" + layers.substr(1) + "]}";
+  const std::string text =
+      R"({"format":2,"name":"m","outputs":[],"layers":[)" + layers.substr(1) + "]}";
   expect_mentions(message_of<FormatError>([&] { model_from_json(text); }), "10001 layers");
 }
 

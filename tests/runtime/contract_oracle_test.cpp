@@ -1,7 +1,7 @@
 // The interpreter against a second implementation of the three rounding contracts, on random nets,
 // at the edges of int32 and of the multipliers, and both against the upstream numbers.
 
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/core/quant/vectors.h>
 #include <octet/tests/layers/quantize/random_nets.h>

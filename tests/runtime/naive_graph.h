@@ -154,7 +154,7 @@ inline QuantParams draw_grid(Draw& draw) {
 
 /// A graph of 3 to 14 operators with forks, in which every value is read or put out. All but the
 /// last of its values may be read several times; `grids` of concatenated values are equal.
-inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs) {
+inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per_channel = true) {
   Draw draw(seed);
   ModelBuilder b;
   const std::int32_t width = draw.between(1, 37);
@@ -181,7 +181,7 @@ inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs) {
   const auto make_dense = [&](std::int32_t x, std::int32_t units, const QuantParams& out) {
     DenseSpec spec;
     spec.units = units;
-    spec.per_channel = draw.between(0, 1) == 1;
+    spec.per_channel = draw.between(0, 1) == 1 && per_channel;
     spec.activation = static_cast<FusedActivation>(draw.between(0, 3));
     spec.output_scale = out.scale();
     spec.output_zero_point = out.zero_point();
@@ -208,6 +208,20 @@ inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs) {
     if (readers[i] == 0) y = add_add(b, values[i], y, draw_grid(draw));
   }
   b.model.outputs = {y};
+  return b.model;
+}
+
+/// x + x + c with scales a thousand times apart, where XNNPACK leaves ADD to another kernel.
+inline IntegerModel make_far_scales() {
+  Draw draw(3);
+  ModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, 40}, DType::int8, quant(0.5F, 4));
+  b.model.inputs = {x};
+  const std::int32_t c =
+      b.constant("c", {1, 40}, DType::int8, random_codes(40, draw), quant(1e-4F, -9));
+  const std::int32_t near = add_add(b, x, x, quant(0.9F, -20));
+  const std::int32_t far = add_add(b, near, c, quant(0.7F, 3), FusedActivation::relu6);
+  b.model.outputs = {add_add(b, c, far, quant(0.6F, 30))};
   return b.model;
 }
 

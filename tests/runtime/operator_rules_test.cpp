@@ -79,7 +79,7 @@ TEST(OperatorRules, ConcatenationRefuses) {
 
 TEST(OperatorRules, AnUnknownCodeIsAnErrorByNumber) {
   expect_refused([](auto& m) { m.operators[0].code = static_cast<OpCode>(77); },
-                 "operator code 77 is not supported");
+                 "unknown operator code 77");
   EXPECT_THROW(definition(static_cast<OpCode>(77)), FormatError);
   EXPECT_EQ(to_string(static_cast<OpCode>(77)), "unknown operator");
 }

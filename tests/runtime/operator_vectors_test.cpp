@@ -138,12 +138,26 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
   }
 }
 
-TEST(CodeAdder, RefusesWhatRuntimesRefuse) {
+TEST(CodeAdder, SaturatesWhereTheOutputsScaleIsNextToNothing) {
   const QuantParams one = quant(1.0F, 0);
-  const QuantParams tiny = quant(1e-7F, 0);
-  EXPECT_THROW(
-      static_cast<void>(CodeAdder::make(one, one, tiny, FusedActivation::none, Rounding::fp32)),
-      InvalidArgument);
+  for (const float scale : {2e-6F, 1e-7F, 1e-20F, 1e-38F}) {
+    for (const Rounding rounding : kContracts) {
+      const CodeAdder adder =
+          CodeAdder::make(one, one, quant(scale, 3), FusedActivation::none, rounding);
+      EXPECT_EQ(adder.apply(1, 0), 127);
+      EXPECT_EQ(adder.apply(-100, 100), 3);
+      EXPECT_EQ(adder.apply(0, -1), -128);
+      const std::array<std::int8_t, 3> x = {1, -100, 0};
+      const std::array<std::int8_t, 3> y = {0, 100, -1};
+      std::array<std::int8_t, 3> sums{};
+      adder.run(x, y, sums);
+      EXPECT_EQ(sums, (std::array<std::int8_t, 3>{127, 3, -128}));
+    }
+  }
+}
+
+TEST(CodeAdder, RefusesGridsThatAddDoesNotHave) {
+  const QuantParams one = quant(1.0F, 0);
   QuantParams two = one;
   two.scales.push_back(1.0F);
   two.zero_points.push_back(0);

@@ -23,7 +23,7 @@ std::shared_ptr<Hooks> recorder(std::vector<std::string>& log) {
   hooks->calibrated = [&](Trainer& trainer, const EpochRecord& start) {
     log.push_back(fmt::format("calibrated {} {}", start.phase, trainer.steps()));
   };
-  hooks->step_begin = [&](Sequential&, std::uint64_t step) {
+  hooks->step_begin = [&](Model&, std::uint64_t step) {
     log.push_back(fmt::format("begin {}", step));
   };
   hooks->step_end = [&](const Progress& p) {

@@ -35,7 +35,7 @@ Outcome train(Sequential model, const O& optimizer, int threads) {
 }
 
 template <class O>
-void expect_same_on_any_threads(const Sequential& model, const O& optimizer) {
+void expect_same_on_any_threads(const Model& model, const O& optimizer) {
   const KeepThreads keep;
   const Outcome one = train(model, optimizer, 1);
   EXPECT_NE(one.model, bytes_of(model));

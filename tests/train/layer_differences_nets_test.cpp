@@ -1,4 +1,4 @@
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/train/layer_differences.h>
 

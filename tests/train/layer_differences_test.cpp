@@ -1,5 +1,5 @@
 #include <octet/core/error.h>
-#include <octet/deploy/lower.h>
+#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/digits.h>
@@ -16,7 +16,7 @@ namespace {
 /// More rows than are run at once, and no multiple of a pass.
 constexpr std::size_t kRows = 1103;
 
-Sequential quantized(const Sequential& model, const Dataset& data, QuantizeOptions options = {}) {
+Sequential quantized(const Model& model, const Dataset& data, QuantizeOptions options = {}) {
   Sequential result = quantize_model(model, options);
   calibrate(result, data.features(0, 50));
   refresh_kernel_ranges(result);

@@ -52,7 +52,7 @@ enum class RangeRule { extremes, moving_average };
 /// runs, weights symmetric by their largest, sums of integers, results rescaled in double.
 class NaivePostTraining {
  public:
-  explicit NaivePostTraining(const Sequential& model) {
+  explicit NaivePostTraining(const Model& model) {
     const auto parameters = model.parameters();
     for (std::size_t p = 0; p < parameters.size(); p += 2) {
       const auto kernel = parameters[p].tensor.span();

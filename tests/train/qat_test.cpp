@@ -44,7 +44,7 @@ Matrix row_of(const Dataset& data, std::size_t i) {
 }
 
 /// The naive network's predictions on the test digits.
-Labels naive_predictions(const Sequential& model, RangeRule rule) {
+Labels naive_predictions(const Model& model, RangeRule rule) {
   NaivePostTraining naive(model);
   for (std::size_t begin = 0; begin < kCalibrationBatches * kBatch; begin += kBatch) {
     std::vector<Matrix> batch;

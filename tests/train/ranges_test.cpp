@@ -15,12 +15,12 @@ using detail::TensorAccess;
 std::vector<std::map<std::string, float>> states_while(Trainer& trainer, const Dataset& data,
                                                        int epochs) {
   std::vector<std::map<std::string, float>> states;
-  const auto take = [&states](const Sequential& model) {
+  const auto take = [&states](const Model& model) {
     auto& now = states.emplace_back();
     for (const auto& [name, tensor] : model.state()) now[name] = tensor.data()[0];
   };
   auto hooks = std::make_shared<Hooks>();
-  hooks->step_begin = [&](Sequential& model, std::uint64_t) { take(model); };
+  hooks->step_begin = [&](Model& model, std::uint64_t) { take(model); };
   trainer.add_callback(hooks);
   trainer.fit(data, epochs);
   take(trainer.model());
@@ -64,7 +64,7 @@ TEST(RangeFreeze, FromTheStartKeepsWhatCalibrationFound) {
   }
 }
 
-Bytes parameter_bytes(const Sequential& model) {
+Bytes parameter_bytes(const Model& model) {
   Archive archive;
   int index = 0;  // the layers of the two models have other names
   for (const auto& [name, tensor] : model.parameters()) {
@@ -83,7 +83,7 @@ TEST(QuantizationDelay, TrainsInFloatUntilItsStep) {
                       {.schedule = constant_rate(0.05F), .batch_size = 8});
       trainer.add_callback(std::make_shared<QuantizationDelay>(7));
       auto hooks = std::make_shared<Hooks>();
-      hooks->step_begin = [&](Sequential& trained, std::uint64_t step) {
+      hooks->step_begin = [&](Model& trained, std::uint64_t step) {
         at_step[step] = parameter_bytes(trained);
       };
       trainer.add_callback(hooks);

@@ -68,7 +68,7 @@ std::string message_when_poisoned(Sequential& model, const std::string& paramete
   const Dataset data = clouds(40);
   Trainer trainer(model, Sgd(), {.batch_size = 8});
   auto hooks = std::make_shared<Hooks>();
-  hooks->step_begin = [&](Sequential& trained, std::uint64_t now) {
+  hooks->step_begin = [&](Model& trained, std::uint64_t now) {
     if (now != step) return;
     for (auto& [name, tensor] : trained.parameters()) {
       if (name == parameter) Tensor(tensor).data()[1] = kNaN;

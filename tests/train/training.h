@@ -49,7 +49,7 @@ inline Bytes bytes_of(const std::vector<NamedTensor>& tensors) {
 }
 
 /// Parameters, state and counters.
-inline Bytes bytes_of(const Sequential& model) { return bytes_of(model.saved_tensors()); }
+inline Bytes bytes_of(const Model& model) { return bytes_of(model.saved_tensors()); }
 
 inline Bytes exported_bytes(const Trainer& trainer) { return to_tflite(trainer.lower()); }
 
@@ -77,7 +77,7 @@ inline Snapshot snapshot_of(const Trainer& trainer) {
 struct Hooks : Callback {
   std::function<void(Trainer&, const History&)> fit_begin;
   std::function<void(Trainer&, const EpochRecord&)> calibrated;
-  std::function<void(Sequential&, std::uint64_t)> step_begin;
+  std::function<void(Model&, std::uint64_t)> step_begin;
   std::function<void(const Progress&)> step_end;
   std::function<void(Trainer&, const EpochRecord&)> epoch_end;
 
@@ -87,7 +87,7 @@ struct Hooks : Callback {
   void on_calibrated(Trainer& trainer, const EpochRecord& start) override {
     if (calibrated) calibrated(trainer, start);
   }
-  void on_step_begin(Sequential& model, std::uint64_t step) override {
+  void on_step_begin(Model& model, std::uint64_t step) override {
     if (step_begin) step_begin(model, step);
   }
   void on_step_end(const Progress& progress) override {

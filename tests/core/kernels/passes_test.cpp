@@ -119,6 +119,35 @@ TEST_P(PassesTest, RequantizePerTensorAndPerChannel) {
   }
 }
 
+TEST_P(PassesTest, AddCodesIsASumThatIsRoundedDown) {
+  // The last at the ends of what int32 holds.
+  for (const CodeSum sum : {CodeSum{1100000, 700001, -5, 21}, CodeSum{1 << 20, 1 << 21, 0, 20},
+                            CodeSum{1 << 21, 1 << 21, 1 << 30, 30}}) {
+    for (const CodeGrid grid : {CodeGrid{1.0F, 5, -100, 120}, CodeGrid{1.0F, -128, -128, 127}}) {
+      for (const std::size_t size : kSizes) {
+        const Random random(size);
+        std::vector<std::int8_t> first(size);
+        std::vector<std::int8_t> second(size);
+        for (std::size_t i = 0; i < size; ++i) {
+          first[i] = static_cast<std::int8_t>(static_cast<int>(random.below(2 * i, 256)) - 128);
+          second[i] =
+              static_cast<std::int8_t>(static_cast<int>(random.below(2 * i + 1, 256)) - 128);
+        }
+        std::vector<std::int8_t> found(size);
+        passes().add_codes(first.data(), second.data(), size, sum, grid, found.data());
+        for (std::size_t i = 0; i < size; ++i) {
+          const std::int64_t whole = std::int64_t{sum.start} +
+                                     std::int64_t{first[i]} * sum.first_factor +
+                                     std::int64_t{second[i]} * sum.second_factor;
+          const double code =
+              std::floor(std::ldexp(static_cast<double>(whole), -sum.shift)) + grid.zero_point;
+          EXPECT_EQ(found[i], std::clamp<double>(code, grid.qmin, grid.qmax));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(PassesTest, FixedPointFactorsFollowTheirContracts) {
   const CodeGrid grid{1.0F, -7, -120, 111};
   const Random random(3);

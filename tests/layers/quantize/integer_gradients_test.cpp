@@ -1,6 +1,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/layers/quantize/integer_ops.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/tests/layers/quantize/integer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 // Straight-through gradients of integer simulation, by hand.
@@ -19,8 +20,8 @@ std::unique_ptr<QuantizeWrapper> whole_numbers(Activation activation, Index inpu
   auto wrapper = std::make_unique<QuantizeWrapper>(
       std::make_unique<Dense>(static_cast<Index>(bias.size()), activation, "d"), config);
   wrapper->build({inputs}, Random());
-  fill(wrapper->wrapped().kernel(), kernel);
-  fill(wrapper->wrapped().bias(), bias);
+  fill(wrapper->wrapped().weights()->kernel, kernel);
+  fill(wrapper->wrapped().weights()->bias, bias);
   return wrapper;
 }
 
@@ -33,7 +34,8 @@ Gradients gradients_of(QuantizeWrapper& wrapper, const Tensor& values, const Ten
   Tensor y = wrapper.forward(x, {});
   const Tensor result = y.detach();
   y.backward(upstream);
-  return {x.grad(), wrapper.wrapped().kernel().grad(), wrapper.wrapped().bias().grad(), result};
+  return {x.grad(), wrapper.wrapped().weights()->kernel.grad(),
+          wrapper.wrapped().weights()->bias.grad(), result};
 }
 
 TEST(IntegerGradients, ReachInputKernelAndBias) {
@@ -53,7 +55,7 @@ TEST(IntegerGradients, AreThoseOfInputsThatAskedForThemBeforeTheForwardPass) {
   x.set_requires_grad(true);
   y.backward(Tensor::from({1, 2}, {10, 100}));
   EXPECT_FALSE(x.grad().defined());
-  expect_tensor(wrapper->wrapped().kernel().grad(), {2, 2}, {30, 300, 70, 700});
+  expect_tensor(wrapper->wrapped().weights()->kernel.grad(), {2, 2}, {30, 300, 70, 700});
 }
 
 TEST(IntegerGradients, SumOverTheBatch) {
@@ -110,7 +112,7 @@ TEST(IntegerGradients, OfAKernelWithItsLowestCodeReachesOneStepFurtherBelow) {
   config->activation = fixed(-1000.0F, 1000.0F);
   QuantizeWrapper wrapper(std::make_unique<Dense>(1, Activation::none, "d"), config);
   wrapper.build({3}, Random());
-  fill(wrapper.wrapped().kernel(), {-128.5F, -129.0F, 128.0F});
+  fill(wrapper.wrapped().weights()->kernel, {-128.5F, -129.0F, 128.0F});
   ASSERT_EQ(wrapper.kernel_quantizer()->params().scale(), 1.0F);
   const Gradients g = gradients_of(wrapper, Tensor::ones({1, 3}), Tensor::ones({1, 1}));
   expect_tensor(g.kernel, {3, 1}, {1, 0, 0});
@@ -126,10 +128,10 @@ TEST(IntegerGradients, ReachTheWeightThatMadeTheRangeHoweverItsScaleIsRounded) {
     const float largest = 0.1F + 0.0001F * static_cast<float>(i);
     if (largest / 127.0F * 127.0F >= largest) continue;
     ++rounded_down;
-    fill(wrapper.wrapped().kernel(), {largest, -largest});
-    wrapper.refresh_kernel_range();
+    fill(wrapper.wrapped().weights()->kernel, {largest, -largest});
+    wrapper.kernel_quantizer()->observe(wrapper.weights()->kernel);
     ASSERT_LT(wrapper.kernel_quantizer()->params().scale() * 127.0F, largest);
-    Tensor(wrapper.wrapped().kernel()).zero_grad();
+    Tensor(wrapper.wrapped().weights()->kernel).zero_grad();
     const Gradients g = gradients_of(wrapper, Tensor::ones({1, 2}), Tensor::ones({1, 1}));
     expect_tensor(g.kernel, {2, 1}, {1, 1});
   }
@@ -149,10 +151,10 @@ TEST(IntegerGradients, PerChannelEachKernelColumnHasItsOwnLimits) {
   config->activation = fixed(-1000.0F, 1000.0F);
   QuantizeWrapper wrapper(std::make_unique<Dense>(2, Activation::none, "d"), config);
   wrapper.build({2}, Random());
-  fill(wrapper.wrapped().kernel(), {127, 254, -127, -254});
-  wrapper.refresh_kernel_range();
+  fill(wrapper.wrapped().weights()->kernel, {127, 254, -127, -254});
+  wrapper.kernel_quantizer()->observe(wrapper.weights()->kernel);
   // A step of the optimizer later: 128 is outside of the first column's range, inside the second's.
-  fill(wrapper.wrapped().kernel(), {128, 128, 1, 254});
+  fill(wrapper.wrapped().weights()->kernel, {128, 128, 1, 254});
   const Gradients g = gradients_of(wrapper, Tensor::ones({1, 2}), Tensor::ones({1, 2}));
   expect_tensor(g.kernel, {2, 2}, {0, 1, 1, 1});
   expect_tensor(g.x, {1, 2}, {127 + 128, 1 + 254});

@@ -1,7 +1,6 @@
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>

@@ -30,7 +30,11 @@ std::vector<std::unique_ptr<Quantizer>> of_every_class() {
   return all;
 }
 
-Description parsed(const json& object) { return DescriptionAccess::from_json(object); }
+Description parsed(const json& object) {
+  Description description;
+  DescriptionAccess::own(description) = object;
+  return description;
+}
 
 TEST(QuantizerRegistry, MakesEveryClassAnewFromItsDescription) {
   for (const auto& quantizer : of_every_class()) {

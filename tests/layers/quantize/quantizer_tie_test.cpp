@@ -1,4 +1,5 @@
 #include <octet/core/ops/fake_quant.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
 #include <array>
@@ -76,8 +77,8 @@ TEST_F(QuantizerTie, BothWaysToTheGridUseTheCommonRange) {
       fake_quant_with_min_max_vars(x, Tensor::scalar(-3.0F), Tensor::scalar(2.0F));
   expect_tensor(a_->fake_quant(x), {50}, values_of(expected));
   const Tensor y = a_->quantize_dequantize(x);
-  ASSERT_NE(y.grid(), nullptr);
-  EXPECT_EQ(*y.grid(), b_->params());
+  ASSERT_NE(detail::TensorAccess::grid(y), nullptr);
+  EXPECT_EQ(*detail::TensorAccess::grid(y), b_->params());
   FixedQuantizer fixed(-6.0F, 1.0F);
   fixed.build("layer/fixed", "fixed_", {4}, Quantizer::ZeroPoint::kept);
   tie({a_.get(), &fixed});

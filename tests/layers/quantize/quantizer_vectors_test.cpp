@@ -1,5 +1,4 @@
 #include <octet/core/ops/ops.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/core/quant/vectors.h>
 #include <octet/tests/layers/layer_testing.h>
@@ -100,8 +99,8 @@ Tensor dense_result(const Vector& vector, const Tensor& x) {
 
 Tensor activation_result(const Vector& vector, const Tensor& x) {
   EXPECT_EQ(vector.params.at("activation"), "noop");
-  QuantizeOutputWrapper wrapper(std::make_unique<ActivationLayer>(Activation::none),
-                                std::make_shared<GivenRanges>(vector.params));
+  QuantizeWrapper wrapper(std::make_unique<ActivationLayer>(Activation::none),
+                          std::make_shared<GivenRanges>(vector.params));
   wrapper.build(x.shape().without_batch(), Random());
   return wrapper.forward(x, {});
 }

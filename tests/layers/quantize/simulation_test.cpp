@@ -2,7 +2,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantize_output_wrapper.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 // Simulation::fake_quant: TensorFlow's composition, put together by hand.
@@ -19,7 +19,7 @@ std::unique_ptr<QuantizeWrapper> wrapped(Activation activation, QuantizeOptions 
   auto wrapper = std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3, activation, "d"),
                                                    default_8bit(options));
   wrapper->build({4}, Random(2));
-  Random(3).fill_uniform(Tensor(wrapper->wrapped().bias()).span(), -1.0F, 1.0F);
+  Random(3).fill_uniform(Tensor(wrapper->wrapped().weights()->bias).span(), -1.0F, 1.0F);
   return wrapper;
 }
 
@@ -33,11 +33,11 @@ TEST(FakeQuantSimulation, IsTheCompositionOfFakeQuantOps) {
                                       Activation::sigmoid, Activation::tanh, Activation::softmax}) {
     const auto wrapper = wrapped(activation, {});
     const Tensor y = wrapper->forward(x, training());
-    const Dense& dense = wrapper->wrapped();
+    const Layer& dense = wrapper->wrapped();
     const Tensor kernel =
-        fake_quant_with_min_max_vars(dense.kernel(), wrapper->kernel_quantizer()->min(),
+        fake_quant_with_min_max_vars(dense.weights()->kernel, wrapper->kernel_quantizer()->min(),
                                      wrapper->kernel_quantizer()->max(), 8, true);
-    const Tensor linear = matmul(x, kernel) + dense.bias();
+    const Tensor linear = matmul(x, kernel) + dense.weights()->bias;
     const bool before = quantizes_before(activation);
     const Tensor real = before ? linear : apply_activation(activation, linear);
     // What the activation's quantizer has seen is what it quantizes, on the range of this batch.
@@ -58,18 +58,18 @@ TEST(FakeQuantSimulation, HasTheGradientsOfThatComposition) {
   const auto wrapper = wrapped(Activation::relu, {});
   Tensor in = leaf(x.clone());
   wrapper->forward(in, training()).backward(upstream);
-  const Dense& dense = wrapper->wrapped();
+  const Layer& dense = wrapper->wrapped();
   const Tensor by_hand = leaf(x.clone());
-  const Tensor kernel = leaf(dense.kernel().clone());
-  const Tensor bias = leaf(dense.bias().clone());
+  const Tensor kernel = leaf(dense.weights()->kernel.clone());
+  const Tensor bias = leaf(dense.weights()->bias.clone());
   const Tensor quantized = fake_quant_with_min_max_vars(
       kernel, wrapper->kernel_quantizer()->min(), wrapper->kernel_quantizer()->max(), 8, true);
   Tensor y =
       fake_quantized(*wrapper->activation_quantizer(), relu(matmul(by_hand, quantized) + bias));
   y.backward(upstream);
   expect_tensor(in.grad(), {5, 4}, values_of(by_hand.grad()));
-  expect_tensor(dense.kernel().grad(), {4, 3}, values_of(kernel.grad()));
-  expect_tensor(dense.bias().grad(), {3}, values_of(bias.grad()));
+  expect_tensor(dense.weights()->kernel.grad(), {4, 3}, values_of(kernel.grad()));
+  expect_tensor(dense.weights()->bias.grad(), {3}, values_of(bias.grad()));
 }
 
 TEST(FakeQuantSimulation, PerChannelHasARangePerUnit) {
@@ -79,8 +79,8 @@ TEST(FakeQuantSimulation, PerChannelHasARangePerUnit) {
   const Quantizer& kernel = *wrapper->kernel_quantizer();
   EXPECT_EQ(kernel.min().shape(), (Shape{3}));
   const Tensor quantized = fake_quant_with_min_max_vars_per_channel(
-      wrapper->wrapped().kernel(), kernel.min(), kernel.max(), 8, true);
-  const Tensor linear = matmul(x, quantized) + wrapper->wrapped().bias();
+      wrapper->wrapped().weights()->kernel, kernel.min(), kernel.max(), 8, true);
+  const Tensor linear = matmul(x, quantized) + wrapper->wrapped().weights()->bias;
   expect_tensor(y, {5, 3}, values_of(fake_quantized(*wrapper->activation_quantizer(), linear)));
 }
 
@@ -114,13 +114,13 @@ TEST(FakeQuantSimulation, OfTfmotRangesStartsAtSixAndInputsAtNothing) {
 }
 
 TEST(FakeQuantSimulation, OfAnOutputWrapperQuantizesTheResult) {
-  QuantizeOutputWrapper wrapper(std::make_unique<ReLU>("r"), default_8bit(kFakeQuant));
+  QuantizeWrapper wrapper(std::make_unique<ReLU>("r"), default_8bit(kFakeQuant));
   wrapper.build({4}, Random());
   const Tensor x = random_tensor({5, 4}, 1);
   const Tensor y = wrapper.forward(x, training());
-  expect_tensor(y, {5, 4}, values_of(fake_quantized(*wrapper.output_quantizer(), relu(x))));
-  QuantizeOutputWrapper passing(std::make_unique<ActivationLayer>(Activation::sigmoid),
-                                default_8bit(kFakeQuant));
+  expect_tensor(y, {5, 4}, values_of(fake_quantized(*wrapper.activation_quantizer(), relu(x))));
+  QuantizeWrapper passing(std::make_unique<ActivationLayer>(Activation::sigmoid),
+                          default_8bit(kFakeQuant));
   passing.build({4}, Random());
   expect_tensor(passing.forward(x, training()), {5, 4}, values_of(sigmoid(x)));
 }
@@ -131,7 +131,7 @@ TEST(FakeQuantSimulation, NamesWhatHasNoRange) {
   expect_error([&] { quantized.forward(Tensor::ones({1, 4})); }, "quantize_layer: no range");
   const auto wrapper = wrapped(Activation::relu, {});
   expect_error([&] { wrapper->forward(Tensor::ones({1, 4}), {}); }, "quant_d/kernel: no range");
-  wrapper->refresh_kernel_range();
+  wrapper->kernel_quantizer()->observe(wrapper->weights()->kernel);
   expect_error([&] { wrapper->forward(Tensor::ones({1, 4}), {}); }, "quant_d/post_activation");
 }
 
@@ -162,8 +162,8 @@ TEST(Simulation, AConfigThatLeavesTheResultAloneComputesInFloat) {
   const Tensor x = on_grid(random_tensor({2, 4}, 1), 0.1F, 0);
   const Tensor y = wrapper.forward(x, training());
   EXPECT_EQ(TensorAccess::grid(y), nullptr);
-  const Tensor kernel = wrapper.kernel_quantizer()->fake_quant(wrapper.wrapped().kernel());
-  expect_tensor(y, {2, 3}, values_of(tanh(matmul(x, kernel) + wrapper.wrapped().bias())));
+  const Tensor kernel = wrapper.kernel_quantizer()->fake_quant(wrapper.wrapped().weights()->kernel);
+  expect_tensor(y, {2, 3}, values_of(tanh(matmul(x, kernel) + wrapper.wrapped().weights()->bias)));
   EXPECT_EQ(names_of(wrapper.state()), (std::vector<std::string>{"kernel_min", "kernel_max"}));
 }
 
@@ -176,7 +176,7 @@ TEST(Simulation, AConfigThatLeavesTheKernelAlonePutsTheResultOnAGrid) {
     const Tensor x = random_tensor({2, 4}, 1);
     const Tensor y = wrapper.forward(x, training());
     EXPECT_NE(TensorAccess::grid(y), nullptr) << to_string(activation);
-    expect_close(y, wrapper.wrapped().with_activation(activation)->forward(x, {}), 0.02F);
+    expect_close(y, wrapper.wrapped().clone()->forward(x, {}), 0.02F);
   }
 }
 

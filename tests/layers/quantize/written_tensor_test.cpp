@@ -91,7 +91,7 @@ TEST_F(WrittenTensor, BetweenForwardAndBackward) {
   Tensor y = wrapper_.forward(x, {});
   std::ranges::fill(x.span(), 0.0F);
   y.backward(Tensor::ones(y.shape()));
-  const Tensor& kernel = wrapper_.wrapped().kernel();
+  const Tensor& kernel = wrapper_.wrapped().weights()->kernel;
   expect_tensor(kernel.grad(), {4, 3}, std::vector<float>(12, 0.0F));
 }
 

@@ -1,4 +1,4 @@
-#include <octet/deploy/dense_form.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/runtime/model_builder.h>
 
 #include <algorithm>

@@ -1,12 +1,15 @@
 #pragma once
 
-#include <octet/deploy/dense_form.h>
-#include <octet/layers/sequential.h>
+#include <octet/layers/model.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/runtime/integer_model.h>
+
+#include <cstdint>
+#include <vector>
 
 namespace octet {
 
-/// Element types of a lowered model's input and output.
+/// Element types of a lowered model's inputs and outputs.
 enum class IoType {
   int8,    ///< the first and last codes themselves
   uint8,   ///< the same codes plus 128, by a QUANTIZE at each end
@@ -28,10 +31,21 @@ struct LowerOptions {
 /// result on other codes than those of int8, quantizes the output of a ReLU6 of its own under
 /// contract double (require_exportable_clamp()), or could overflow int32:
 /// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit.
-IntegerModel lower(const Sequential& model, const LowerOptions& options = {});
+IntegerModel lower(const Model& model, const LowerOptions& options = {});
 
 /// A float model with float operators, for comparison. Throws InvalidArgument that names a layer
 /// it cannot express.
-IntegerModel lower_float(const Sequential& model);
+IntegerModel lower_float(const Model& model);
+
+/// A lowered model, and what became of its layers.
+struct LoweredModel {
+  IntegerModel model;
+  /// By position in Model::layers(): the tensors of codes that the layer gives, one per operator in
+  /// their order; empty where it became none. A QuantizeLayer's is the model input.
+  std::vector<std::vector<std::int32_t>> tensors_of_layer;
+};
+
+/// lower() with default options, and which tensors each layer became.
+LoweredModel lower_by_layer(const Model& model);
 
 }  // namespace octet

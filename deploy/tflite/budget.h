@@ -1,0 +1,31 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace octet::detail {
+
+template <class... Args>
+[[noreturn]] void fail_tflite(fmt::format_string<Args...> text, Args&&... args) {
+  throw FormatError(".tflite: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// Parts of a FlatBuffer may share bytes, so that a small file can name a huge model. Everything
+/// that is copied is counted, and may not add up to much more than the file.
+class Budget {
+ public:
+  explicit Budget(std::size_t file_bytes) : left_(16 * file_bytes + (std::size_t{1} << 16U)) {}
+
+  void take(std::size_t bytes) {
+    if (bytes > left_) fail_tflite("its parts share bytes and add up to much more than the file");
+    left_ -= bytes;
+  }
+
+ private:
+  std::size_t left_;
+};
+
+}  // namespace octet::detail

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <octet/deploy/tflite/budget.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "tflite_schema_generated.h"
+
+// What a .tflite file says of each operator: its options and its versions.
+
+namespace octet::detail {
+
+inline constexpr std::size_t kMaxRank = 8;
+
+/// Copies a vector of a FlatBuffer of at most `most` elements; null is empty. As bytes: the
+/// verifier lets elements of 8 bytes lie at any multiple of 4.
+template <class T>
+std::vector<T> read_values(const flatbuffers::Vector<T>* values, std::size_t most,
+                           std::string_view who, Budget& budget) {
+  const std::size_t count = values == nullptr ? 0 : values->size();
+  if (count > most) fail_tflite("{}: {} values, more than {}", who, count, most);
+  budget.take(count * sizeof(T));
+  std::vector<T> result(count);
+  if (count > 0) std::memcpy(result.data(), values->Data(), count * sizeof(T));
+  return result;
+}
+
+/// An operator of a file whose options are being read.
+struct TfliteOptions {
+  const tflite::Operator& source;
+  /// "operator 3 (SOFTMAX)".
+  std::string_view who;
+  Budget& budget;
+
+  /// The options; null where there are none. Throws FormatError for those of another operator.
+  template <class Options>
+  const Options* as() const {
+    constexpr auto expected = tflite::BuiltinOptionsTraits<Options>::enum_value;
+    const auto found = source.builtin_options_type();
+    if (found != tflite::BuiltinOptions::NONE && found != expected) {
+      fail_tflite("{}: options of type {}, expected {}", who, static_cast<int>(found),
+                  static_cast<int>(expected));
+    }
+    return source.builtin_options_as<Options>();
+  }
+
+  FusedActivation activation(tflite::ActivationFunctionType type) const;
+};
+
+using WrittenOptions = std::pair<tflite::BuiltinOptions, flatbuffers::Offset<void>>;
+
+/// One operator in .tflite files.
+struct TfliteOperator {
+  OpCode code;
+  /// The highest version that Octet understands.
+  int highest_version;
+  /// The lowest version that covers the types and options of an operator: what a file has to ask
+  /// for, and what loads in the most runtimes.
+  int (*required_version)(const Operands& operands);
+  /// The first release of TensorFlow Lite with this version, as a sortable number: 1.14.0 is 11400,
+  /// 2.3.0 is 20300.
+  int (*first_release)(int version);
+  /// The attributes that a file's options are.
+  OperatorAttributes (*read)(const TfliteOptions& options);
+  WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+};
+
+/// Throws FormatError for an unknown code.
+const TfliteOperator& tflite_operator(OpCode code);
+
+}  // namespace octet::detail

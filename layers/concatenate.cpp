@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/shape_ops.h>
+#include <octet/layers/concatenate.h>
+#include <octet/layers/lowering.h>
+
+namespace octet {
+
+Concatenate::Concatenate(Index axis, std::string name) : Layer(std::move(name)), axis_(axis) {}
+
+Shape Concatenate::do_build_all(std::span<const Shape> input_shapes, const Random& /*random*/) {
+  if (input_shapes.size() < 2) {
+    throw InvalidArgument(fmt::format("Concatenate \"{}\": expected two inputs or more, found {}",
+                                      name(), input_shapes.size()));
+  }
+  const Shape& first = input_shapes[0];
+  if (axis_ < -first.rank() || axis_ >= first.rank()) {
+    throw InvalidArgument(fmt::format(
+        "Concatenate \"{}\": expected an axis of examples {}, found {}; the batch axis is not "
+        "counted",
+        name(), first.to_string(), axis_));
+  }
+  const Index axis = first.normalize_axis(axis_);
+  Index extent = 0;
+  for (const Shape& shape : input_shapes) {
+    if (shape.rank() != first.rank() || shape.without_dim(axis) != first.without_dim(axis)) {
+      throw InvalidArgument(fmt::format(
+          "Concatenate \"{}\": expected inputs that differ along axis {} alone, found {} and {}",
+          name(), axis, first.to_string(), shape.to_string()));
+    }
+    extent += shape[axis];
+  }
+  return first.with_dim(axis, extent);
+}
+
+Tensor Concatenate::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
+  // Behind the batch axis.
+  const Index axis = output_shape().normalize_axis(axis_) + 1;
+  return concatenate({inputs.begin(), inputs.end()}, axis);
+}
+
+std::int32_t Concatenate::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  const Index axis = output_shape().normalize_axis(axis_) + 1;
+  return lowering.op(*this, OpCode::concatenation, {inputs.begin(), inputs.end()},
+                     ConcatenationAttributes{.axis = static_cast<std::int32_t>(axis)});
+}
+
+void Concatenate::describe(Description& description) const { description.set("axis", axis_); }
+
+std::unique_ptr<Layer> Concatenate::clone() const { return std::make_unique<Concatenate>(*this); }
+
+}  // namespace octet

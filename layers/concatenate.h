@@ -1,0 +1,29 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// The inputs one behind the other along `axis`, the other extents equal. Axis 0 is the first
+/// behind the batch; a negative one counts from the end. Quantized, all inputs and the result lie
+/// on one grid, whose range holds that of every input: int8 runtimes ask for that.
+class Concatenate : public Layer {
+ public:
+  explicit Concatenate(Index axis = -1, std::string name = "");
+
+  std::string_view type() const override { return "Concatenate"; }
+  Index axis() const { return axis_; }
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_inputs; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
+
+ private:
+  Index axis_;
+};
+
+}  // namespace octet

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/lowering.h>
+
+namespace octet {
+namespace {
+
+bool is_real(const Lowering& lowering, std::int32_t tensor) {
+  return lowering.tensor(tensor).dtype == DType::float32;
+}
+
+/// Walks the layers of a model; each reads the tensors that the layers in front of it became.
+LoweredModel walk(const Model& model, Lowering& lowering) {
+  LoweredModel lowered;
+  std::vector<std::int32_t> results;
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    std::vector<std::int32_t> inputs;
+    for (const std::size_t input : model.inputs_of(i)) inputs.push_back(results[input]);
+    const auto first = lowering.model().operators.size();
+    const bool reads_reals = !inputs.empty() && is_real(lowering, inputs[0]);
+    results.push_back(model.layers()[i]->lower(lowering, inputs));
+    lowering.end_layer();
+    std::vector<std::int32_t>& tensors = lowered.tensors_of_layer.emplace_back();
+    for (std::size_t op = first; op < lowering.model().operators.size(); ++op) {
+      tensors.push_back(lowering.model().operators[op].outputs[0]);
+    }
+    // An input that became codes by its element type, with no operator in between.
+    if (tensors.empty() && reads_reals && !is_real(lowering, results[i])) tensors = {results[i]};
+  }
+  std::vector<std::int32_t> outputs;
+  for (const std::size_t output : model.output_layers()) outputs.push_back(results[output]);
+  lowering.finish(outputs);
+  lowered.model = std::move(lowering.model());
+  return lowered;
+}
+
+void require_built(const Model& model, std::string_view operation) {
+  if (!model.built()) {
+    throw InvalidArgument(fmt::format("{}: model \"{}\" is not built", operation, model.name()));
+  }
+}
+
+LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
+  require_built(model, "lower");
+  Lowering lowering(model.name(), Lowering::Numbers::codes, options);
+  LoweredModel lowered = walk(model, lowering);
+  IntegerModel& result = lowered.model;
+  result.description = "octet int8 model";
+  result.metadata["octet.rounding"] = to_string(lowering.rounding().value_or(Rounding::fp32));
+  result.metadata["octet.accumulator_bound"] = std::to_string(lowering.accumulator_bound());
+  if (options.per_channel_dense == DenseForm::conv_2d) {
+    result = per_channel_as_conv_2d(std::move(result));
+  }
+  result.validate();
+  return lowered;
+}
+
+}  // namespace
+
+IntegerModel lower(const Model& model, const LowerOptions& options) {
+  return lower_in_codes(model, options).model;
+}
+
+LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {}); }
+
+IntegerModel lower_float(const Model& model) {
+  require_built(model, "lower_float");
+  Lowering lowering(model.name(), Lowering::Numbers::reals);
+  IntegerModel result = walk(model, lowering).model;
+  result.description = "octet float model";
+  result.validate();
+  return result;
+}
+
+}  // namespace octet

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/layers/layer.h>
+#include <octet/layers/lower.h>
+#include <octet/runtime/model_builder.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// What a layer lowers itself with: collects the operators of a model, in floats or in codes.
+///
+///     std::int32_t ReLU::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+///       return lowering.op(*this, OpCode::relu, {inputs[0]});
+///     }
+///
+/// In codes every result is int8 on a grid that the operator's definition says: one that it always
+/// has, its input's, or the one that the layer's quantizer measured.
+class Lowering {
+ public:
+  enum class Numbers { reals, codes };
+
+  Lowering(std::string model_name, Numbers numbers, const LowerOptions& options = {});
+
+  bool in_codes() const { return numbers_ == Numbers::codes; }
+
+  /// A model input of the layer's example_shape(), of float32; quantize_input() may change that.
+  std::int32_t input(const Layer& layer);
+  /// A model input of codes [batch, example_shape...].
+  std::int32_t input_codes(const Shape& example_shape, const QuantParams& grid);
+  /// Throws InvalidArgument for a quantized layer where the model is lowered in floats.
+  void require_codes(const Layer& layer) const;
+  /// Puts an input on a grid: by its element type, or by an operator where options.input is no
+  /// int8. Throws InvalidArgument where that was done already.
+  std::int32_t quantize_input(const Layer& layer, std::int32_t input, const QuantParams& grid);
+
+  /// Appends an operator of `layer` that reads `inputs`; its result is [batch,
+  /// layer.output_shape()...]. The tensor has the layer's name with `suffix` behind. Throws
+  /// InvalidArgument, naming the layer, where a grid is missing or has other codes than int8.
+  std::int32_t op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
+                  std::optional<OperatorAttributes> attributes = std::nullopt,
+                  std::string_view suffix = "");
+  /// FULLY_CONNECTED of the kernel [inputs, units] and the bias of layer.weights().
+  std::int32_t fully_connected(const Layer& layer, std::int32_t input, FusedActivation activation,
+                               std::string_view suffix = "");
+  /// RESHAPE to [batch, layer.output_shape()...].
+  std::int32_t reshape(const Layer& layer, std::int32_t input);
+
+  /// How a quantized layer quantizes what it wraps.
+  struct Scheme {
+    /// The quantized layer, for errors.
+    std::string owner;
+    Rounding rounding = Rounding::fp32;
+    /// The grids of the kernel and of the result; none where they are left alone.
+    std::optional<QuantParams> kernel{};
+    std::optional<QuantParams> result{};
+  };
+  /// For quantized layers: how the operators that follow, up to the next layer, are quantized.
+  /// Throws InvalidArgument for a rounding contract other than that of the layers before.
+  void quantize(Scheme scheme);
+
+  // For who walks the model.
+
+  /// Ends what quantize() began. Throws InvalidArgument where a grid for the result went unused.
+  void end_layer();
+  /// Makes tensors the model's outputs, as options.output asks.
+  void finish(const std::vector<std::int32_t>& outputs);
+  const ModelTensor& tensor(std::int32_t index) const { return builder_.tensor(index); }
+  IntegerModel& model() { return builder_.model(); }
+  std::optional<Rounding> rounding() const { return rounding_; }
+  /// The largest value that a sum of any layer can reach for any input.
+  std::int64_t accumulator_bound() const { return bound_; }
+
+ private:
+  const Scheme& scheme_of(const Layer& layer) const;
+  void require_quantized(std::int32_t input) const;
+  QuantParams measured_grid(const Layer& layer);
+  QuantParams grid_of(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs);
+  std::int32_t result(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs,
+                      std::string_view suffix);
+  std::int32_t op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
+                          const QuantParams& grid);
+  std::vector<std::int32_t> real_weights(const Layer& layer);
+  std::vector<std::int32_t> integer_weights(const Layer& layer, std::int32_t input);
+  std::int32_t finish_output(std::int32_t codes);
+
+  Numbers numbers_;
+  LowerOptions options_;
+  ModelBuilder builder_;
+  std::optional<Scheme> scheme_;
+  /// Whether the scheme's result has become the grid of a tensor.
+  bool result_used_ = false;
+  std::optional<Rounding> rounding_;
+  std::int64_t bound_ = 0;
+};
+
+}  // namespace octet

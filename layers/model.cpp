@@ -1,0 +1,304 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/profile.h>
+#include <octet/layers/model.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace octet {
+namespace {
+
+/// "QuantizeLayer" -> "quantize_layer", "ReLU6" -> "re_lu6" as Keras names them; "InputLayer" is
+/// "input".
+std::string snake_case(std::string_view type) {
+  if (type == "InputLayer") return "input";
+  std::string result;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    const char c = type[i];
+    const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
+    const bool after_lower = i > 0 && std::islower(static_cast<unsigned char>(type[i - 1])) != 0;
+    if (upper && after_lower) result += '_';
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+}  // namespace
+
+Model::Model(const Model& other)
+    : name_(other.name_), edges_(other.edges_), outputs_(other.outputs_) {
+  for (const auto& layer : other.layers_) layers_.push_back(layer->clone());
+  for (std::size_t i = 0; i < layers_.size(); ++i) connect(i);
+}
+
+Model& Model::operator=(const Model& other) {
+  Model copy(other);
+  return *this = std::move(copy);
+}
+
+Value Model::input(Shape example_shape, std::string name) {
+  auto layer = std::make_unique<InputLayer>(std::move(example_shape), std::move(name));
+  return value(add_node(std::move(layer), {}));
+}
+
+Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
+  std::vector<std::size_t> nodes;
+  for (const Value& input : inputs) nodes.push_back(node_of(input));
+  if (nodes.empty() && layer != nullptr && layer->example_shape() == nullptr) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected layer \"{}\" ({}) to read a value, found no inputs",
+                    kind(), name_, layer->name(), layer->type()));
+  }
+  return value(add_node(std::move(layer), std::move(nodes)));
+}
+
+std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_t> inputs) {
+  if (layer == nullptr) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected a layer to add, found null", kind(), name_));
+  }
+  if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
+  const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
+  if (std::ranges::any_of(layers_, same_name)) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
+                    name_, layer->name()));
+  }
+  layers_.push_back(std::move(layer));
+  edges_.push_back(std::move(inputs));
+  connect(layers_.size() - 1);
+  return layers_.size() - 1;
+}
+
+void Model::connect(std::size_t i) const {
+  std::vector<Layer*> inputs;
+  for (const std::size_t input : edges_[i]) inputs.push_back(layers_[input].get());
+  layers_[i]->connect(inputs);
+}
+
+void Model::output(const Value& value) {
+  const std::size_t node = node_of(value);
+  if (is_output(node)) {
+    throw InvalidArgument(fmt::format("{} \"{}\": layer \"{}\" is an output already", kind(), name_,
+                                      layers_[node]->name()));
+  }
+  outputs_.push_back(node);
+}
+
+std::size_t Model::node_of(const Value& value) const {
+  if (value.owner_ != owner_ || value.node_ >= layers_.size()) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected a value of this model, found {}", kind(),
+                                      name_,
+                                      value.owner_ == nullptr ? "none" : "one of another model"));
+  }
+  return value.node_;
+}
+
+std::string Model::automatic_name(std::string_view type) const {
+  const std::string stem = snake_case(type);
+  // As in Keras, the first input is input_1, the first of any other kind has no number.
+  for (int number = stem == "input" ? 1 : 0;; ++number) {
+    std::string name = number == 0 ? stem : fmt::format("{}_{}", stem, number);
+    const auto taken = [&](const auto& layer) { return layer->name() == name; };
+    if (std::ranges::none_of(layers_, taken)) return name;
+  }
+}
+
+std::vector<std::size_t> Model::readers(std::size_t i) const {
+  std::vector<std::size_t> result;
+  for (std::size_t reader = i + 1; reader < edges_.size(); ++reader) {
+    if (std::ranges::count(edges_[reader], i) > 0) result.push_back(reader);
+  }
+  return result;
+}
+
+std::vector<std::size_t> Model::input_layers() const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    if (edges_[i].empty()) result.push_back(i);
+  }
+  return result;
+}
+
+bool Model::is_output(std::size_t i) const { return std::ranges::count(outputs_, i) > 0; }
+
+bool Model::is_chain() const {
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    if (edges_[i] != (i == 0 ? std::vector<std::size_t>{} : std::vector{i - 1})) return false;
+  }
+  return layers_.empty() || outputs_ == std::vector{layers_.size() - 1};
+}
+
+void Model::check_graph() const {
+  const std::vector<std::size_t> inputs = input_layers();
+  for (const std::size_t i : inputs) {
+    if (layers_[i]->example_shape() == nullptr) {
+      throw InvalidArgument(fmt::format("{} \"{}\": expected an Input as the first layer, found {}",
+                                        kind(), name_, layers_[i]->type()));
+    }
+  }
+  if (inputs.empty()) {
+    throw InvalidArgument(fmt::format(
+        "{} \"{}\": expected an Input as the first layer, found no layer", kind(), name_));
+  }
+  if (outputs_.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected an output, found none; name the results with output()",
+                    kind(), name_));
+  }
+  const std::vector<std::size_t> last = last_readers();
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (last[i] == i && !is_output(i)) {
+      throw InvalidArgument(
+          fmt::format("{} \"{}\": the result of layer \"{}\" ({}) is read by no layer and is no "
+                      "output; use it, or leave the layer out",
+                      kind(), name_, layers_[i]->name(), layers_[i]->type()));
+    }
+  }
+}
+
+/// By layer: the last layer that reads it; itself where none does.
+std::vector<std::size_t> Model::last_readers() const {
+  std::vector<std::size_t> last(layers_.size());
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    for (const std::size_t input : edges_[i]) last[input] = i;
+  }
+  return last;
+}
+
+void Model::build(std::uint64_t seed) {
+  check_graph();
+  const Random random(seed);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    layers_[i]->build_all(shapes_read_by(i), random.fork(i));
+  }
+}
+
+std::vector<Shape> Model::shapes_read_by(std::size_t i) const {
+  // An input is built with the shape of its own examples.
+  if (edges_[i].empty()) return {*layers_[i]->example_shape()};
+  std::vector<Shape> shapes;
+  for (const std::size_t input : edges_[i]) shapes.push_back(layers_[input]->output_shape());
+  return shapes;
+}
+
+bool Model::built() const {
+  return !layers_.empty() &&
+         std::ranges::all_of(layers_, [](const auto& layer) { return layer->built(); });
+}
+
+void Model::require_built(std::string_view operation) const {
+  if (!built()) {
+    throw InvalidArgument(
+        fmt::format("{}: model \"{}\" has no tensors yet; call build() first", operation, name_));
+  }
+}
+
+void Model::require_one_end(std::string_view operation) const {
+  const std::size_t inputs = input_layers().size();
+  if (inputs != 1 || outputs_.size() != 1) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a model of one input and one output, found \"{}\" with {} and "
+                    "{}; use forward_all()",
+                    operation, name_, inputs, outputs_.size()));
+  }
+}
+
+const Shape& Model::input_shape() const {
+  require_built("input_shape");
+  require_one_end("input_shape");
+  return layers_[input_layers().front()]->output_shape();
+}
+
+const Shape& Model::output_shape() const {
+  require_built("output_shape");
+  require_one_end("output_shape");
+  return layers_[outputs_.front()]->output_shape();
+}
+
+std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
+                                       const ForwardContext& context, const Visit& visit) const {
+  require_built("forward");
+  if (const std::size_t expected = input_layers().size(); inputs.size() != expected) {
+    throw InvalidArgument(fmt::format("forward: model \"{}\": expected {} inputs, found {}", name_,
+                                      expected, inputs.size()));
+  }
+  const std::vector<std::size_t> last = last_readers();
+  std::vector<Tensor> values(layers_.size());
+  std::vector<Tensor> operands;
+  std::size_t next_input = 0;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    operands.clear();
+    for (const std::size_t input : edges_[i]) operands.push_back(values[input]);
+    for (const std::size_t input : edges_[i]) {
+      // What nobody reads again goes, unless it is a result: the tape keeps what it needs.
+      if (last[input] == i && !is_output(input)) values[input] = {};
+    }
+    if (edges_[i].empty()) operands.push_back(inputs[next_input++]);
+    const ProfileScope scope("forward", layers_[i]->name());
+    const ForwardContext own{context.mode, context.random.fork(i), context.logits && is_output(i)};
+    if (visit) {
+      const std::vector<Tensor> steps = layers_[i]->forward_steps(operands, own);
+      visit(i, steps);
+      values[i] = steps.back();
+    } else {
+      values[i] = layers_[i]->forward_all(operands, own);
+    }
+  }
+  std::vector<Tensor> results;
+  for (const std::size_t output : outputs_) results.push_back(values[output]);
+  return results;
+}
+
+Tensor Model::forward(const Tensor& x, const ForwardContext& context) const {
+  require_built("forward");
+  require_one_end("forward");
+  return forward_all({&x, 1}, context).front();
+}
+
+Tensor Model::forward_logits(const Tensor& x, ForwardContext context) const {
+  require_built("forward_logits");
+  context.logits = true;
+  return forward(x, context);
+}
+
+bool Model::ends_in_softmax() const {
+  return outputs_.size() == 1 && layers_[outputs_.front()]->ends_in_softmax();
+}
+
+Layer& Model::layer(std::string_view name) const {
+  for (const auto& layer : layers_) {
+    if (layer->name() == name) return *layer;
+  }
+  throw InvalidArgument(fmt::format("model \"{}\" has no layer named \"{}\"", name_, name));
+}
+
+std::vector<NamedTensor> Model::gather(std::vector<NamedTensor> (Layer::*list)() const) const {
+  std::vector<NamedTensor> all;
+  for (const auto& layer : layers_) {
+    for (auto& [name, tensor] : (layer.get()->*list)()) {
+      all.push_back({layer->name() + "/" + name, tensor});
+    }
+  }
+  return all;
+}
+
+std::vector<NamedTensor> Model::parameters() const { return gather(&Layer::parameters); }
+std::vector<NamedTensor> Model::state() const { return gather(&Layer::state); }
+std::vector<NamedTensor> Model::counters() const { return gather(&Layer::counters); }
+
+void Model::zero_grad() const {
+  for (auto& [name, tensor] : parameters()) tensor.zero_grad();
+}
+
+std::vector<NamedTensor> Model::saved_tensors() const {
+  std::vector<NamedTensor> all = parameters();
+  append(all, state());
+  append(all, counters());
+  return all;
+}
+
+}  // namespace octet

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <octet/layers/input.h>
+#include <octet/layers/layer.h>
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace octet {
+
+class Archive;
+
+/// How much summary() shows.
+enum class Detail { layers, quantization };
+
+/// The result of one layer of a Model: what another layer reads.
+class Value {
+ public:
+  Value() = default;
+
+ private:
+  friend class Model;
+  Value(std::shared_ptr<const int> owner, std::size_t node)
+      : owner_(std::move(owner)), node_(node) {}
+
+  /// Names the model, so that a value of another one is noticed.
+  std::shared_ptr<const int> owner_;
+  std::size_t node_ = 0;
+};
+
+/// A network as a graph of layers. A layer reads the results of layers that were added before it,
+/// so that the order of adding is an order of computing.
+///
+///     Model model("residual");
+///     Value x = model.input({784});
+///     x = model.add(Dense(256, Activation::relu), x);
+///     const Value branch = model.add(Dense(256), x);
+///     x = model.add(Add(Activation::relu), {x, branch});
+///     model.output(model.add(Dense(10, Activation::softmax), x));
+///     model.build(/*seed=*/0);
+///
+/// Sequential is the model in which each layer reads the one before it.
+class Model {
+ public:
+  explicit Model(std::string name = "model") : name_(std::move(name)) {}
+  /// A copy shares nothing with the original.
+  Model(const Model& other);
+  Model& operator=(const Model& other);
+  Model(Model&&) noexcept = default;
+  Model& operator=(Model&&) noexcept = default;
+  virtual ~Model() = default;
+
+  const std::string& name() const { return name_; }
+
+  /// Adds an input whose examples have this shape, without the batch axis. Inputs are numbered in
+  /// the order in which they are added.
+  Value input(Shape example_shape, std::string name = "");
+  /// Adds a layer that reads `inputs`. Throws InvalidArgument for a name that is taken and for a
+  /// value of another model.
+  template <std::derived_from<Layer> L>
+  Value add(L layer, const Value& input) {
+    return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))), {input});
+  }
+  template <std::derived_from<Layer> L>
+  Value add(L layer, const std::vector<Value>& inputs) {
+    return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))), inputs);
+  }
+  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
+  /// Makes a value the model's next output. Throws InvalidArgument for one that is an output.
+  void output(const Value& value);
+
+  /// Makes all tensors; every layer draws from its own stream of `seed`. Called again, starts
+  /// anew. Throws InvalidArgument for a model without inputs or outputs, or with a layer whose
+  /// result is neither read nor an output, and where a layer does not take its inputs' shapes.
+  void build(std::uint64_t seed = 0);
+  bool built() const;
+
+  /// The layers in the order in which they run, inputs among them.
+  const std::vector<std::unique_ptr<Layer>>& layers() const { return layers_; }
+  /// The layer of that name. Throws InvalidArgument where there is none.
+  Layer& layer(std::string_view name) const;
+  /// Positions in layers(): what layer `i` reads, which layers read it, and the model's ends.
+  const std::vector<std::size_t>& inputs_of(std::size_t i) const { return edges_[i]; }
+  std::vector<std::size_t> readers(std::size_t i) const;
+  std::vector<std::size_t> input_layers() const;
+  const std::vector<std::size_t>& output_layers() const { return outputs_; }
+  bool is_output(std::size_t i) const;
+  /// The result of layer `i` as a Value.
+  Value value(std::size_t i) const { return {owner_, i}; }
+
+  /// Shapes without the batch axis, of the only input and output. Throw InvalidArgument for a model
+  /// of several.
+  const Shape& input_shape() const;
+  const Shape& output_shape() const;
+
+  /// Sees a layer's position and what Layer::forward_steps() gave, the layer's result last.
+  using Visit = std::function<void(std::size_t layer, const std::vector<Tensor>& steps)>;
+  /// The outputs for one tensor per input, each [batch, input_shape...]; `visit`, where given, is
+  /// called behind every layer.
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs,
+                                  const ForwardContext& context = {},
+                                  const Visit& visit = {}) const;
+  /// The same for a model of one input and one output.
+  Tensor forward(const Tensor& x, const ForwardContext& context = {}) const;
+  /// The same without a final softmax: what softmax_cross_entropy() takes.
+  Tensor forward_logits(const Tensor& x, ForwardContext context = {}) const;
+  /// Whether the only output is a softmax's.
+  bool ends_in_softmax() const;
+
+  /// All tensors of all layers, named "layer/tensor".
+  std::vector<NamedTensor> parameters() const;
+  std::vector<NamedTensor> state() const;
+  std::vector<NamedTensor> counters() const;
+  void zero_grad() const;
+
+  /// A table as Keras prints it, with a column of the layers that each one reads where the model is
+  /// no chain; with Detail::quantization, each state value follows its layer.
+  /// Throws InvalidArgument before build().
+  std::string summary(Detail detail = Detail::layers) const;
+
+  /// Parameters, state and counters in one file, written to a temporary one and renamed. Where
+  /// architecture_json() can describe the model, so does the file: load_model() needs no other.
+  /// Throws IoError.
+  void save(const std::filesystem::path& path) const;
+  /// Throws IoError, or FormatError where the file is broken or its names or shapes differ; the
+  /// model is then unchanged.
+  void load(const std::filesystem::path& path);
+
+  /// What save() writes, "layer/tensor".
+  std::vector<NamedTensor> saved_tensors() const;
+  /// The part of load() after reading.
+  void restore(const Archive& archive);
+
+  /// Whether each layer reads the one before it, the first is the only input and the last the only
+  /// output.
+  bool is_chain() const;
+
+  /// The shapes that layer `i` is built with, once the layers in front of it are.
+  std::vector<Shape> shapes_read_by(std::size_t i) const;
+  /// Throws what build() throws for the graph itself.
+  void check_graph() const;
+
+ protected:
+  /// Adds a layer that reads those at `inputs`; see add().
+  std::size_t add_node(std::unique_ptr<Layer> layer, std::vector<std::size_t> inputs);
+  void set_outputs(std::vector<std::size_t> outputs) { outputs_ = std::move(outputs); }
+  /// The word that errors use for the class.
+  virtual std::string_view kind() const { return "Model"; }
+
+ private:
+  std::vector<NamedTensor> gather(std::vector<NamedTensor> (Layer::*list)() const) const;
+  std::string automatic_name(std::string_view type) const;
+  std::size_t node_of(const Value& value) const;
+  void connect(std::size_t i) const;
+  void require_built(std::string_view operation) const;
+  void require_one_end(std::string_view operation) const;
+  std::vector<std::size_t> last_readers() const;
+  std::string layer_rows(std::size_t i, Detail detail) const;
+
+  std::string name_;
+  std::shared_ptr<const int> owner_ = std::make_shared<const int>(0);
+  std::vector<std::unique_ptr<Layer>> layers_;
+  /// By layer: the layers that it reads, all before it.
+  std::vector<std::vector<std::size_t>> edges_;
+  std::vector<std::size_t> outputs_;
+};
+
+}  // namespace octet

@@ -1,0 +1,37 @@
+// Model::save() and load().
+
+#include <fmt/format.h>
+#include <octet/core/archive.h>
+#include <octet/core/error.h>
+#include <octet/layers/architecture.h>
+#include <octet/layers/model.h>
+
+namespace octet {
+
+void Model::save(const std::filesystem::path& path) const {
+  require_built("save");
+  Archive archive;
+  for (const auto& [name, tensor] : saved_tensors()) archive.add(name, tensor);
+  add_architecture(archive, *this);
+  archive.write(path);
+}
+
+void Model::load(const std::filesystem::path& path) {
+  require_built("load");
+  restore(Archive::read(path));
+}
+
+void Model::restore(const Archive& archive) {
+  // Checked as a whole before anything is changed.
+  const std::vector<NamedTensor> targets = saved_tensors();
+  for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
+  if (archive.tensors().size() != targets.size()) {
+    throw FormatError(
+        fmt::format("load: model \"{}\" has {} tensors, the archive {}; was it saved "
+                    "from a model of more layers?",
+                    name_, targets.size(), archive.tensors().size()));
+  }
+  for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
+}
+
+}  // namespace octet

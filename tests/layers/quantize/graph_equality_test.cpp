@@ -1,0 +1,167 @@
+#include <octet/core/ops/ops.h>
+#include <octet/deploy/layer_codes.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/tests/layers/quantize/random_graphs.h>
+
+// The promise of Simulation::integer for networks that are no chains: what training computes is
+// what the file computes, at every layer.
+
+namespace octet::testing {
+namespace {
+
+/// A few steps of plain gradient descent.
+void train_a_little(const Model& model, RandomGraph& graph, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    model.zero_grad();
+    Tensor logits =
+        model.forward_logits(graph.batch(9), training(static_cast<std::uint64_t>(step)));
+    mean(square(logits - random_tensor(logits.shape(), 7))).backward();
+    for (auto& [name, tensor] : model.parameters()) {
+      ASSERT_TRUE(tensor.grad().defined()) << name;
+      const Tensor gradient = tensor.grad();
+      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
+        tensor.span()[i] -= 0.01F * gradient.span()[i];
+      }
+    }
+  }
+  refresh_kernel_ranges(model);
+}
+
+void expect_same_codes(const Model& model, const IntegerModel& shipped, const Tensor& x) {
+  SimulatedCodes trained(model);
+  InterpretedCodes run(shipped);
+  trained.run(x);
+  run.run(x);
+  ASSERT_EQ(trained.layers().size(), run.layers().size());
+  for (std::size_t i = 0; i < trained.layers().size(); ++i) {
+    const auto a = trained.codes(i);
+    const auto b = run.codes(i);
+    ASSERT_EQ(std::vector<std::int8_t>(a.begin(), a.end()),
+              std::vector<std::int8_t>(b.begin(), b.end()))
+        << trained.layers()[i].name;
+  }
+}
+
+class GraphEquality : public ::testing::TestWithParam<Rounding> {};
+
+TEST_P(GraphEquality, TrainingInterpreterAndFileOf200RandomGraphs) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomGraph graph(seed);
+    const Model model = quantize_model(graph.model(), graph.options(GetParam()));
+    calibrate(model, graph.batch(17));
+    train_a_little(model, graph, 2);
+    if (HasFatalFailure()) return;
+    const IntegerModel lowered = lower(model);
+    const IntegerModel reread = from_tflite(to_tflite(lowered));
+    expect_same_codes(model, reread, graph.batch(13));
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Contracts, GraphEquality,
+                         ::testing::Values(Rounding::fp32, Rounding::single_rounding,
+                                           Rounding::double_rounding),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+/// A concatenation of two Dense layers of very different ranges, and a sum with one of them.
+Model joined(Activation first) {
+  Model model("joined");
+  const Value x = model.input({4}, "x");
+  const Value a = model.add(Dense(3, first, "a"), x);
+  const Value b = model.add(Dense(3, Activation::none, "b"), x);
+  const Value both = model.add(Concatenate(-1, "both"), {a, b});
+  model.output(model.add(Dense(2, Activation::none, "end"), both));
+  model.build(1);
+  for (float& v : Tensor(model.layer("b").weights()->kernel).span()) v *= 20.0F;
+  return model;
+}
+
+TEST(QuantizedGraph, InputsOfAConcatenationShareOneGrid) {
+  const Model model = quantize_model(joined(Activation::none));
+  calibrate(model, random_tensor({50, 4}, 1));
+  const IntegerModel lowered = lower(model);
+  const auto grid_of = [&](const std::string& name) {
+    for (const ModelTensor& tensor : lowered.tensors) {
+      if (tensor.name == name) return tensor.quantization;
+    }
+    ADD_FAILURE() << name;
+    return QuantParams();
+  };
+  EXPECT_EQ(grid_of("a"), grid_of("b"));
+  EXPECT_EQ(grid_of("a"), grid_of("both"));
+  // A copy ties its own.
+  const Model copy = model;
+  EXPECT_EQ(to_tflite(lower(copy)), to_tflite(lowered));
+  calibrate(copy, random_tensor({50, 4}, 2, -9.0F, 9.0F));
+  EXPECT_NE(to_tflite(lower(copy)), to_tflite(lowered));
+  EXPECT_EQ(to_tflite(lower(model)), to_tflite(lowered));
+}
+
+TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByName) {
+  const Model model = quantize_model(joined(Activation::sigmoid));
+  expect_throws_naming<InvalidArgument>(
+      [&] {
+        calibrate(model, random_tensor({5, 4}, 1));
+      },
+      {"quant_both", "fixed grid"});
+}
+
+TEST(QuantizedGraph, AClampIsFusedWhereNobodyElseReadsWhatItClamps) {
+  const auto layers_of = [](bool second_reader) {
+    Model model("m");
+    const Value x = model.input({4});
+    const Value a = model.add(Dense(4, Activation::none, "a"), x);
+    const Value relu = model.add(ReLU("clamp"), a);
+    const Value sum = model.add(Add(Activation::none, "sum"), {relu, second_reader ? a : x});
+    model.output(model.add(ReLU6("end"), sum));
+    model.build();
+    std::vector<std::string> names;
+    const Model quantized = quantize_model(model);
+    for (const auto& layer : quantized.layers()) names.push_back(layer->name());
+    return names;
+  };
+  EXPECT_EQ(layers_of(false),
+            (std::vector<std::string>{"input_1", "quantize_layer", "quant_a", "quant_sum"}));
+  EXPECT_EQ(layers_of(true), (std::vector<std::string>{"input_1", "quantize_layer", "quant_a",
+                                                       "quant_clamp", "quant_sum"}));
+}
+
+TEST(QuantizedGraph, EachInputGetsAGridOfItsOwn) {
+  Model model("m");
+  const Value x = model.input({3}, "x");
+  const Value y = model.input({3}, "y");
+  model.output(model.add(Add(), {x, y}));
+  model.build();
+  const Model quantized = quantize_model(model);
+  const std::vector<Tensor> inputs = {random_tensor({9, 3}, 1, 0.0F, 1.0F),
+                                      random_tensor({9, 3}, 2, -50.0F, 50.0F)};
+  quantized.forward_all(inputs, calibration());
+  const IntegerModel lowered = lower(quantized);
+  ASSERT_EQ(lowered.inputs.size(), 2U);
+  const auto scale = [&](std::size_t i) {
+    return lowered.tensors[static_cast<std::size_t>(lowered.inputs[i])].quantization.scale();
+  };
+  EXPECT_NEAR(scale(0), 1.0F / 255, 1e-3F);
+  EXPECT_NEAR(scale(1), 100.0F / 255, 0.05F);
+}
+
+TEST(QuantizedGraph, GradientsOfASumPassWhereNothingIsClamped) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  model.output(model.add(Add(Activation::relu, "sum"), {x, x}));
+  model.build();
+  const Model quantized = quantize_model(model);
+  calibrate(quantized, Tensor::from({1, 4}, {-1.0F, 0.0F, 0.5F, 1.0F}));
+  freeze_ranges(quantized, true);
+  Tensor leaf_x = Tensor::from({1, 4}, {-0.5F, 0.25F, 0.75F, 1.5F});
+  leaf_x.set_requires_grad(true);
+  quantized.forward(leaf_x).backward(Tensor::ones({1, 4}));
+  expect_tensor(leaf_x.grad(), {1, 4}, {0, 2, 2, 0});
+}
+
+}  // namespace
+}  // namespace octet::testing

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <octet/layers/add.h>
+#include <octet/layers/concatenate.h>
+#include <octet/layers/dense.h>
+#include <octet/layers/dropout.h>
+#include <octet/layers/quantize/quantize_config.h>
+#include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/layers/layer_testing.h>
+
+#include <string>
+#include <vector>
+
+namespace octet::testing {
+
+/// A random float graph of Dense layers, activations, sums and concatenations: forks whose branches
+/// meet again, residual blocks, diamonds, a value added to itself. Every result is used.
+class RandomGraph {
+ public:
+  explicit RandomGraph(std::uint32_t seed) : random_(seed), model_("graph") {
+    inputs_ = width();
+    open_.push_back({model_.input({inputs_}), inputs_, true});
+    const int steps = random_.integer(2, 8);
+    for (int i = 0; i < steps; ++i) step();
+    while (open_.size() > 1) meet();
+    model_.output(model_.add(Dense(width(), one_in(2) ? Activation::softmax : Activation::none),
+                             take().value));
+    model_.build(seed);
+    for (auto& [name, tensor] : model_.parameters()) {
+      const float factor = random_.positive(0.3F, 4.0F);
+      for (float& v : Tensor(tensor).span())
+        v = name.ends_with("bias") ? factor - 1.0F : v * factor;
+    }
+  }
+
+  const Model& model() const { return model_; }
+
+  QuantizeOptions options(Rounding rounding) {
+    return {.rounding = rounding,
+            .weight_bits = random_.integer(4, 8),
+            .per_channel = one_in(2),
+            .range_start = one_in(4) ? RangeStart::tfmot : RangeStart::first_batch};
+  }
+
+  Tensor batch(Index size) {
+    const float lo = one_in(3) ? 0.0F : -random_.positive(0.1F, 5.0F);
+    return Tensor::uniform({size, inputs_}, Random(random_.bits()), lo,
+                           random_.positive(0.1F, 5.0F));
+  }
+
+ private:
+  /// A result, and whether its grid is measured: a fixed one cannot be made that of others.
+  struct Branch {
+    Value value;
+    Index width;
+    bool measured;
+  };
+
+  bool one_in(int count) { return random_.integer(1, count) == 1; }
+  Index width() { return 2 * random_.integer(0, 9) + 1; }
+
+  Branch take() {
+    const auto i = static_cast<std::size_t>(random_.integer(0, static_cast<int>(open_.size()) - 1));
+    const Branch branch = open_[i];
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+    return branch;
+  }
+
+  Branch dense(const Branch& from, Index units) {
+    constexpr std::array kChoices = {Activation::none,    Activation::none, Activation::relu,
+                                     Activation::sigmoid, Activation::tanh, Activation::relu6};
+    const Activation f = kChoices[static_cast<std::size_t>(random_.integer(0, 5))];
+    const bool fixed = f == Activation::sigmoid || f == Activation::tanh;
+    return {model_.add(Dense(units, f, DenseOptions{.use_bias = !one_in(4)}), from.value), units,
+            !fixed};
+  }
+
+  Activation clamp() {
+    return one_in(2) ? Activation::none : one_in(2) ? Activation::relu : Activation::relu6;
+  }
+
+  void step() {
+    const Branch from = take();
+    switch (random_.integer(0, 6)) {
+      case 0:
+        open_.push_back(dense(from, width()));
+        break;
+      case 1:  // a fork that stays open
+        open_.push_back(from);
+        open_.push_back(dense(from, width()));
+        break;
+      case 2: {  // a residual block, its clamp in the sum or behind it
+        const Branch inner = dense(dense(from, width()), from.width);
+        Value sum = model_.add(Add(clamp()), {inner.value, from.value});
+        if (one_in(3)) sum = model_.add(ReLU(), sum);
+        open_.push_back({sum, from.width, true});
+        break;
+      }
+      case 3: {  // a diamond whose branches are joined
+        const Branch a = dense(from, width());
+        const Branch b = dense(from, width());
+        join({a, b, from});
+        break;
+      }
+      case 4:
+        open_.push_back({model_.add(Add(clamp()), {from.value, from.value}), from.width, true});
+        break;
+      case 5:
+        open_.push_back({model_.add(ReLU6(), model_.add(Dropout(0.2F), from.value)), from.width,
+                         from.measured});
+        break;
+      default:
+        open_.push_back(
+            {model_.add(ActivationLayer(Activation::tanh), from.value), from.width, false});
+    }
+  }
+
+  /// Joins those whose grids are measured, a layer behind each of the others.
+  void join(std::vector<Branch> branches) {
+    std::vector<Value> values;
+    Index total = 0;
+    for (Branch& branch : branches) {
+      if (!branch.measured) {
+        branch = {model_.add(Dense(branch.width, Activation::relu), branch.value), branch.width,
+                  true};
+      }
+      values.push_back(branch.value);
+      total += branch.width;
+    }
+    open_.push_back({model_.add(Concatenate(), values), total, true});
+  }
+
+  /// Two open branches become one.
+  void meet() {
+    const Branch a = take();
+    const Branch b = take();
+    if (one_in(2)) return join({a, b});
+    const Branch same = a.width == b.width ? b : dense(b, a.width);
+    open_.push_back({model_.add(Add(clamp()), {a.value, same.value}), a.width, true});
+  }
+
+  test::Random random_;
+  Model model_;
+  Index inputs_ = 0;
+  std::vector<Branch> open_;
+};
+
+}  // namespace octet::testing
