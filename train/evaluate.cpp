@@ -8,6 +8,7 @@
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace octet {
 namespace {
@@ -77,6 +78,31 @@ Evaluation evaluate(const Model& model, const Dataset& data) {
   return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
     return predict_rows(model, data.features(begin, end));
   });
+}
+
+std::vector<MetricValue> measure(const Model& model, const Dataset& data,
+                                 const std::vector<Metric>& metrics) {
+  check_metrics(metrics);
+  if (data.empty()) throw InvalidArgument("measure: expected examples, found an empty data set");
+  std::vector<MetricValue> values;
+  for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
+  refresh_kernel_ranges(model);
+  const NoGrad guard;
+  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
+    const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
+    const Tensor output = model.forward_logits(fit_to_input(model, data.features(begin, end)));
+    const auto labels = data.labels().subspan(begin, end - begin);
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      values[i].value += metrics[i].value(output, labels) * static_cast<double>(labels.size());
+    }
+  }
+  for (MetricValue& metric : values) {
+    metric.value /= static_cast<double>(data.size());
+    if (std::isfinite(metric.value)) continue;
+    throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
+                                   metric.name, data.name(), metric.value));
+  }
+  return values;
 }
 
 Evaluation evaluate(const IntegerModel& model, const Dataset& data) {

@@ -4,6 +4,9 @@
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/dataset.h>
+#include <octet/train/metric.h>
+
+#include <vector>
 
 namespace octet {
 
@@ -22,6 +25,14 @@ Tensor fit_to_input(const Model& model, const Tensor& features);
 /// with its kernel ranges taken anew.
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data);
+
+/// Each metric on all of `data`: the mean, weighted by rows, of its values for pieces of 1000 rows
+/// and a smaller last one. That is the metric of the whole for any that is a mean over rows. A
+/// quantized model is run as it is simulated, with its kernel ranges taken anew. Throws
+/// InvalidArgument as check_metrics() and for an empty data set, NumericError that names a metric
+/// which is NaN or infinite.
+std::vector<MetricValue> measure(const Model& model, const Dataset& data,
+                                 const std::vector<Metric>& metrics);
 
 /// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
 /// examples and of the model's input differ.

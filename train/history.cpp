@@ -1,15 +1,30 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/train/history.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace octet {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::array<std::string_view, 10> kColumns = {"phase",
+                                                       "epoch",
+                                                       "learning_rate",
+                                                       "train_loss",
+                                                       "train_accuracy",
+                                                       "test_accuracy",
+                                                       "integer_accuracy",
+                                                       "differing_predictions",
+                                                       "seconds",
+                                                       "images_per_second"};
+/// The times at the end, which are left out of a history without them.
+constexpr std::size_t kTimes = 2;
 
 template <class T>
 std::string cell(const std::optional<T>& value) {
@@ -34,7 +49,20 @@ json to_json(const EpochRecord& record) {
   if (record.differing_predictions) {
     entry["differing_predictions"] = *record.differing_predictions;
   }
+  // A list: a JSON object does not keep their order.
+  for (const auto& [name, value] : record.metrics) entry["metrics"].push_back({name, value});
   return entry;
+}
+
+std::vector<MetricValue> metrics_from(const json& pairs) {
+  std::vector<MetricValue> metrics;
+  std::vector<std::string> names;
+  for (const json& pair : pairs.get_ref<const json::array_t&>()) {
+    metrics.push_back({pair.at(0).get<std::string>(), pair.at(1).get<double>()});
+    names.push_back(metrics.back().name);
+  }
+  check_metric_names(names);
+  return metrics;
 }
 
 EpochRecord from_json(const json& entry) {
@@ -51,20 +79,43 @@ EpochRecord from_json(const json& entry) {
   if (const auto differing = entry.find("differing_predictions"); differing != entry.end()) {
     record.differing_predictions = detail::whole_number<std::size_t>(*differing);
   }
+  if (const auto metrics = entry.find("metrics"); metrics != entry.end()) {
+    record.metrics = metrics_from(*metrics);
+  }
   return record;
+}
+
+/// The names of all metrics of a history, in the order in which they first appear.
+std::vector<std::string> metrics_of(const History& history) {
+  std::vector<std::string> names;
+  for (const EpochRecord& record : history) {
+    for (const MetricValue& metric : record.metrics) {
+      if (std::ranges::count(names, metric.name) == 0) names.push_back(metric.name);
+    }
+  }
+  return names;
+}
+
+std::string metric_cell(const EpochRecord& record, const std::string& name) {
+  const auto found = std::ranges::find(record.metrics, name, &MetricValue::name);
+  return found == record.metrics.end() ? "," : fmt::format(",{}", found->value);
 }
 
 }  // namespace
 
+std::span<const std::string_view> history_columns() { return kColumns; }
+
 std::string history_csv(const History& history, bool with_times) {
-  std::string text =
-      "phase,epoch,learning_rate,train_loss,train_accuracy,test_accuracy,integer_accuracy,"
-      "differing_predictions";
-  text += with_times ? ",seconds,images_per_second\n" : "\n";
+  const std::span columns(kColumns);
+  const std::vector<std::string> metrics = metrics_of(history);
+  std::string text = fmt::format("{}", fmt::join(columns.first(columns.size() - kTimes), ","));
+  for (const std::string& name : metrics) text += "," + name;
+  text += with_times ? fmt::format(",{}\n", fmt::join(columns.last(kTimes), ",")) : "\n";
   for (const EpochRecord& r : history) {
     text += fmt::format("{},{},{},{},{},{},{},{}", r.phase, r.epoch, r.learning_rate, r.train_loss,
                         r.train_accuracy, cell(r.test_accuracy), cell(r.integer_accuracy),
                         cell(r.differing_predictions));
+    for (const std::string& name : metrics) text += metric_cell(r, name);
     text += with_times ? fmt::format(",{:.6f},{:.1f}\n", r.seconds, r.images_per_second) : "\n";
   }
   return text;
@@ -102,6 +153,8 @@ History parse_history(const std::string& text) {
     return history;
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("history: expected what history_json() wrote: {}", error.what()));
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("history: {}", error.what()));
   }
 }
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <octet/train/metric.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
@@ -23,6 +27,8 @@ struct EpochRecord {
   /// for a quantized model alone.
   std::optional<double> integer_accuracy;
   std::optional<std::size_t> differing_predictions;
+  /// TrainerOptions::metrics on the test set, in their order.
+  std::vector<MetricValue> metrics;
   /// Of training alone, without evaluation.
   double seconds = 0.0;
   double images_per_second = 0.0;
@@ -32,7 +38,11 @@ struct EpochRecord {
 
 using History = std::vector<EpochRecord>;
 
-/// A header and one line an epoch. Without times, equal runs give equal text.
+/// The names of the columns that every history_csv() has.
+std::span<const std::string_view> history_columns();
+
+/// A header and one line an epoch, with a column for every metric that some epoch has. Without
+/// times, equal runs give equal text.
 std::string history_csv(const History& history, bool with_times = true);
 
 /// The history with every time and speed set to 0.

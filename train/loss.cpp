@@ -2,10 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
-#include <octet/core/ops/reduce.h>
 #include <octet/train/loss.h>
-
-#include <cmath>
 
 namespace octet {
 
@@ -32,22 +29,6 @@ Loss one_hot_mean_squared_error() {
   return [](const Tensor& output, std::span<const std::int32_t> labels) {
     return mean_squared_error(output, one_hot(labels, output.dim(-1)));
   };
-}
-
-double accuracy(const Tensor& output, std::span<const std::int32_t> labels) {
-  if (output.rank() != 2 || output.dim(0) != static_cast<Index>(labels.size())) {
-    throw InvalidArgument(fmt::format("accuracy: expected {} rows of outputs, found shape {}",
-                                      labels.size(), output.shape().to_string()));
-  }
-  if (labels.empty()) return 0.0;
-  const Labels predicted = argmax(output);
-  const Index classes = output.dim(1);
-  std::size_t right = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const float winner = output.data()[static_cast<Index>(i) * classes + predicted[i]];
-    right += !std::isnan(winner) && predicted[i] == labels[i] ? 1U : 0U;
-  }
-  return static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
 Tensor one_hot(std::span<const std::int32_t> labels, Index classes) {

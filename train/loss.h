@@ -21,10 +21,6 @@ Loss smoothed_cross_entropy(float smoothing);
 /// The mean of (output - one_hot(label))^2 over rows and classes.
 Loss one_hot_mean_squared_error();
 
-/// The share of rows whose largest output (the first of equal ones) is at their label. Rows of NaN
-/// count as wrong.
-double accuracy(const Tensor& output, std::span<const std::int32_t> labels);
-
 /// Labels as rows of 0 and 1, [labels.size(), classes]. Throws InvalidArgument for a label outside.
 Tensor one_hot(std::span<const std::int32_t> labels, Index classes);
 

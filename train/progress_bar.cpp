@@ -29,14 +29,20 @@ std::string fitting(std::string line, std::FILE* out) {
   return line;
 }
 
-std::string scores(const EpochRecord& record) {
-  if (!record.test_accuracy) return "";
+std::string accuracies(const EpochRecord& record) {
   if (!record.integer_accuracy) {
     return fmt::format("  test accuracy {}", percent(*record.test_accuracy));
   }
   return fmt::format("  test accuracy: simulated {}, integer {}, {} images differ",
                      percent(*record.test_accuracy), percent(*record.integer_accuracy),
                      record.differing_predictions.value_or(0));
+}
+
+std::string scores(const EpochRecord& record) {
+  if (!record.test_accuracy) return "";
+  std::string text = accuracies(record);
+  for (const auto& [name, value] : record.metrics) text += fmt::format("  {} {:.4g}", name, value);
+  return text;
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
     throw InvalidArgument(fmt::format(
         "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
   }
+  check_metrics(options_.metrics);
   if (!model_->built()) model_->build(options_.seed);
   optimizer_->build(model_->parameters());
   phase_ = is_quantized(*model_) ? "qat" : "float";
@@ -204,6 +205,7 @@ void Trainer::finish_epoch(const Dataset& test) {
 void Trainer::score(EpochRecord& record, const Dataset& test) const {
   const Evaluation simulated = evaluate(test);
   record.test_accuracy = simulated.accuracy;
+  if (!options_.metrics.empty()) record.metrics = measure(*model_, test, options_.metrics);
   if (!is_quantized(*model_)) return;
   const Evaluation integer = octet::evaluate(lower(), test);
   record.integer_accuracy = integer.accuracy;

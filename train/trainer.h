@@ -11,6 +11,7 @@
 #include <octet/train/evaluate.h>
 #include <octet/train/history.h>
 #include <octet/train/loss.h>
+#include <octet/train/metric.h>
 #include <octet/train/optimizer.h>
 #include <octet/train/schedule.h>
 
@@ -27,6 +28,8 @@ namespace octet {
 
 struct TrainerOptions {
   Loss loss = sparse_categorical_cross_entropy();
+  /// What else is measured on the test set after each epoch, beside accuracy: see measure().
+  std::vector<Metric> metrics{};
   Schedule schedule = constant_rate(1e-3F);
   std::size_t batch_size = 128;
   /// Of the order of examples, dropout and augmentation. Weights come from Model::build().

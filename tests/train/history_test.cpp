@@ -3,6 +3,7 @@
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/history.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 
@@ -24,6 +25,8 @@ History odd_history() {
     if (i % 3 == 2) record.differing_predictions = i * 1000000007U;
     record.seconds = static_cast<double>(random.uniform(i)) / 9.0;
     record.images_per_second = 1e9 / static_cast<double>(i + 7);
+    if (i % 5 == 1) record.metrics.push_back({"top 3", 1.0 / static_cast<double>(i + 7)});
+    if (i % 5 >= 1) record.metrics.push_back({"margin", -static_cast<double>(i) / 3.0});
     record.learning_rate = 0.1F / static_cast<float>(i + 1);
     history.push_back(record);
   }
@@ -41,6 +44,7 @@ void expect_equal(const EpochRecord& a, const EpochRecord& b) {
   EXPECT_EQ(a.test_accuracy, b.test_accuracy);
   EXPECT_EQ(a.integer_accuracy, b.integer_accuracy);
   EXPECT_EQ(a.differing_predictions, b.differing_predictions);
+  EXPECT_EQ(a.metrics, b.metrics);
   EXPECT_EQ(a.seconds, b.seconds);
   EXPECT_EQ(a.images_per_second, b.images_per_second);
   EXPECT_EQ(a.learning_rate, b.learning_rate);
@@ -61,11 +65,11 @@ TEST(History, CsvHoldsEveryDigit) {
   std::getline(lines, line);
   EXPECT_EQ(line,
             "phase,epoch,learning_rate,train_loss,train_accuracy,test_accuracy,integer_accuracy,"
-            "differing_predictions,seconds,images_per_second");
+            "differing_predictions,top 3,margin,seconds,images_per_second");
   for (const EpochRecord& record : history) {
     ASSERT_TRUE(std::getline(lines, line));
     std::istringstream cells(line);
-    std::vector<std::string> cell(10);
+    std::vector<std::string> cell(12);
     for (std::string& text : cell) std::getline(cells, text, ',');
     EXPECT_EQ(cell[0], record.phase);
     EXPECT_EQ(std::stoi(cell[1]), record.epoch);
@@ -82,7 +86,17 @@ TEST(History, CsvHoldsEveryDigit) {
     if (record.differing_predictions) {
       EXPECT_EQ(std::stoull(cell[7]), *record.differing_predictions);
     }
-    EXPECT_NEAR(std::stod(cell[8]), record.seconds, 1e-6);
+    // Epochs without a metric leave its cell empty.
+    const auto expect_metric = [&](const std::string& name, const std::string& text) {
+      const auto found = std::ranges::find(record.metrics, name, &MetricValue::name);
+      EXPECT_EQ(text.empty(), found == record.metrics.end()) << name;
+      if (!text.empty()) {
+        EXPECT_EQ(std::stod(text), found->value) << name;
+      }
+    };
+    expect_metric("top 3", cell[8]);
+    expect_metric("margin", cell[9]);
+    EXPECT_NEAR(std::stod(cell[10]), record.seconds, 1e-6);
   }
   EXPECT_FALSE(std::getline(lines, line));
 }
@@ -97,6 +111,42 @@ TEST(History, CsvWithoutTimesLeavesThemOut) {
   b[2].train_loss += 1e-15;
   EXPECT_NE(history_csv(a, false), history_csv(b, false));
   EXPECT_EQ(history_csv({}, false).find("seconds"), std::string::npos);
+}
+
+TEST(History, WithoutMetricsIsAsItEverWas) {
+  EpochRecord record;
+  record.phase = "float";
+  record.epoch = 1;
+  record.train_loss = 0.5;
+  record.train_accuracy = 0.25;
+  EXPECT_EQ(
+      history_csv({record}),
+      "phase,epoch,learning_rate,train_loss,train_accuracy,test_accuracy,integer_accuracy,"
+      "differing_predictions,seconds,images_per_second\nfloat,1,0,0.5,0.25,,,,0.000000,0.0\n");
+  EXPECT_EQ(history_json({record}).find("metrics"), std::string::npos);
+  record.metrics = {{"margin", 2.0}};
+  EXPECT_EQ(history_csv({record}, false),
+            "phase,epoch,learning_rate,train_loss,train_accuracy,test_accuracy,integer_accuracy,"
+            "differing_predictions,margin\nfloat,1,0,0.5,0.25,,,,2\n");
+}
+
+TEST(History, MetricsThatNoTrainerRecordsAreAFormatError) {
+  EpochRecord record;
+  record.metrics = {{"margin", 2.0}};
+  const std::string good = history_json({record});
+  const std::string written = "[[\"margin\",2.0]]";
+  ASSERT_NE(good.find(written), std::string::npos);
+  const auto refused = [&](const std::string& metrics, const char* part) {
+    std::string text = good;
+    text.replace(text.find(written), written.size(), metrics);
+    expect_mentions(message_of<FormatError>([&] { parse_history(text); }), part);
+  };
+  for (const char* metrics :
+       {"7", "{}", "[7]", "[[]]", "[[\"a\"]]", "[[\"a\",\"b\"]]", "[[1,2]]"}) {
+    refused(metrics, "history: expected");
+  }
+  refused("[[\"a\",1],[\"a\",2]]", "history: metric \"a\": another metric has that name");
+  refused("[[\"a,b\",1]]", "history: metric \"a,b\": expected printable ASCII");
 }
 
 TEST(History, OtherTextIsAFormatError) {

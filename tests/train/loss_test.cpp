@@ -81,34 +81,6 @@ TEST(Loss, ArgumentsAreChecked) {
   }
 }
 
-TEST(Accuracy, TiesGoToTheFirstAndNaNIsWrong) {
-  const float nan = std::nanf("");
-  const float infinity = std::numeric_limits<float>::infinity();
-  const auto of_row = [](std::initializer_list<float> row, std::int32_t label) {
-    return accuracy(Tensor::from({1, 3}, row), std::array{label});
-  };
-  EXPECT_EQ(of_row({1.0F, 3.0F, 2.0F}, 1), 1.0);
-  EXPECT_EQ(of_row({1.0F, 3.0F, 2.0F}, 2), 0.0);
-  EXPECT_EQ(of_row({2.0F, 2.0F, 1.0F}, 0), 1.0);
-  EXPECT_EQ(of_row({2.0F, 2.0F, 1.0F}, 1), 0.0);
-  EXPECT_EQ(of_row({-infinity, -infinity, -infinity}, 0), 1.0);
-  EXPECT_EQ(of_row({0.0F, infinity, 1.0F}, 1), 1.0);
-  for (std::int32_t label = 0; label < 3; ++label) {
-    EXPECT_EQ(of_row({nan, nan, nan}, label), 0.0);
-    EXPECT_EQ(of_row({nan, 5.0F, 6.0F}, label), 0.0);
-    EXPECT_EQ(of_row({7.0F, nan, 6.0F}, label), 0.0);
-    EXPECT_EQ(of_row({7.0F, 5.0F, nan}, label), 0.0);
-  }
-}
-
-TEST(Accuracy, IsTheShareOfRows) {
-  const Tensor x = Tensor::from({4, 2}, {0, 1, 1, 0, 0, 1, 0, 1});
-  EXPECT_EQ(accuracy(x, Labels{1, 0, 0, 1}), 0.75);
-  EXPECT_EQ(accuracy(Tensor::zeros({0, 2}), Labels{}), 0.0);
-  EXPECT_THROW(accuracy(x, Labels{1, 0}), InvalidArgument);
-  EXPECT_THROW(accuracy(Tensor::zeros({4}), Labels{1, 0, 0, 1}), InvalidArgument);
-}
-
 TEST(OneHot, OnesAtLabelsAndErrorsThatNameTheRow) {
   const Tensor x = one_hot(Labels{2, 0}, 3);
   EXPECT_EQ(std::vector<float>(x.span().begin(), x.span().end()),

@@ -13,11 +13,12 @@ namespace octet::test {
 namespace {
 
 /// What a ProgressBar of that style shows of a run.
-std::string shown(bool quantized, ProgressBar::Style style, bool with_test, int epochs = 2) {
+std::string shown(bool quantized, ProgressBar::Style style, bool with_test, int epochs = 2,
+                  std::vector<Metric> metrics = {}) {
   std::FILE* file = std::tmpfile();
   const Dataset data = clouds(20);
   Sequential model = quantized ? quantize_model(small_mlp()) : small_mlp();
-  Trainer trainer(model, Adam(), {.batch_size = 5});
+  Trainer trainer(model, Adam(), {.metrics = std::move(metrics), .batch_size = 5});
   trainer.add_callback(std::make_shared<ProgressBar>(file, style));
   trainer.fit(data, with_test ? data : Dataset(), epochs);
   std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
@@ -48,6 +49,18 @@ TEST(ProgressBar, AQuantizedModelShowsBothAccuracies) {
   expect_mentions(text, "qat   1/1  loss ");
   expect_mentions(text, ", integer ");
   expect_mentions(text, ", 0 images differ");
+}
+
+TEST(ProgressBar, ShowsMetricsBehindTheAccuracies) {
+  const std::vector<Metric> metrics = {{"a", [](auto&&, auto) { return 0.123456; }},
+                                       {"b", [](auto&&, auto) { return 2e-9; }}};
+  const std::string part = "  a 0.1235  b 2e-09\n";
+  const std::string text = shown(true, ProgressBar::Style::lines, true, 1, metrics);
+  expect_mentions(text, " images differ" + part);
+  EXPECT_NE(text.find(part), text.rfind(part)) << "also of the calibrated model";
+  expect_mentions(shown(false, ProgressBar::Style::lines, true, 1, metrics), " %" + part);
+  EXPECT_EQ(shown(false, ProgressBar::Style::lines, false, 1, metrics).find("  a "),
+            std::string::npos);
 }
 
 TEST(ProgressBar, ABarIsDrawnOverAndLeavesALine) {

@@ -9,6 +9,7 @@ set(OCTET_TRAIN_TESTS
   train/layer_differences_test.cpp
   train/load_model_test.cpp
   train/loss_test.cpp
+  train/metric_test.cpp
   train/odd_numbers_test.cpp
   train/optimizer_test.cpp
   train/profile_test.cpp
