@@ -120,8 +120,8 @@ Model model_from_json(std::string_view text) {
     const json& format = description.at("format");
     if (format == 1) {
       throw FormatError(
-          "architecture: format 1 is of Octet before 0.2, which this one does not read; train "
-          "and save the model again");
+          "architecture: format 1 is a list of layers, which Octet wrote before models were graphs "
+          "and no longer reads; train and save the model again");
     }
     if (format != kFormat) {
       throw FormatError(

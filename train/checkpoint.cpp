@@ -19,7 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKind = "octet checkpoint 1";
+constexpr const char* kKind = "octet checkpoint 2";
+/// Its model is a list of layers, and its quantizers do not say whether they are frozen.
+constexpr const char* kFirstKind = "octet checkpoint 1";
 const std::string kModelPrefix = "model";
 /// Where the running means of an epoch hold their time.
 constexpr std::size_t kSecondsOfSums = 3;
@@ -27,6 +29,21 @@ constexpr std::size_t kSecondsOfSums = 3;
 std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
   for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
   return tensors;
+}
+
+/// Throws FormatError for an archive that is no checkpoint of this format.
+void check_kind(const Archive& archive) {
+  const std::string kind = archive.text("kind");
+  if (kind == kFirstKind) {
+    throw FormatError(fmt::format(
+        "checkpoint: expected kind \"{}\", found \"{}\", which Octet wrote before models were "
+        "graphs "
+        "and no longer reads; start the run anew, or finish it with the build that began it",
+        kKind, kind));
+  }
+  if (kind != kKind) {
+    throw FormatError(fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind, kind));
+  }
 }
 
 }  // namespace
@@ -81,8 +98,9 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
 Model load_model(const std::filesystem::path& path) {
   const CheckpointFile file = read_checkpoint(path);
   try {
-    return model_from_archive(file.archive,
-                              file.archive.has_text("kind") ? kModelPrefix + "/" : "");
+    if (!file.archive.has_text("kind")) return model_from_archive(file.archive, "");
+    check_kind(file.archive);
+    return model_from_archive(file.archive, kModelPrefix + "/");
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", file.path.string(), error.what()));
   }
@@ -119,10 +137,7 @@ std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesyste
 }
 
 std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
-  if (archive.text("kind") != kKind) {
-    throw FormatError(
-        fmt::format("checkpoint: expected kind \"{}\", found \"{}\"", kKind, archive.text("kind")));
-  }
+  check_kind(archive);
   try {
     return detail::ParsedJson(archive.text("notes"))->get<std::map<std::string, std::string>>();
   } catch (const json::exception& error) {

@@ -9,8 +9,8 @@ namespace octet {
 /// The model, built and with all its tensors, of a checkpoint that a Trainer saved or of a file
 /// that Model::save() wrote; no program has to build it first. As read_checkpoint(): from the
 /// checkpoint before it where the newest is missing or damaged, with a warning. Throws IoError, or
-/// FormatError where the file is broken or does not describe its model: layers and quantizers of a
-/// program's own cannot be described.
+/// FormatError where the file is broken or does not describe its model. Layers and quantizers of a
+/// program's own are to be registered before (register_layer(), register_quantizer()).
 Model load_model(const std::filesystem::path& path);
 
 }  // namespace octet

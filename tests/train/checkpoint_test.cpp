@@ -1,7 +1,9 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/layers/dropout.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/load_model.h>
 
 #include <nlohmann/json.hpp>
 
@@ -228,6 +230,54 @@ TEST(Checkpoint, WithOddContentsIsRefused) {
   EXPECT_THROW(Trainer::notes_of(weights), FormatError);
   EXPECT_THROW(trainer.load_checkpoint(scratch.path() / "none"), IoError);
   EXPECT_THROW(trainer.save_checkpoint(scratch.path() / "no" / "c"), IoError);
+}
+
+TEST(Checkpoint, OfTheFirstFormatIsRefusedWithWhatToDo) {
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "c";
+  checkpoint_bytes(path);
+  Archive old = Archive::read(path);
+  old.add_text("kind", "octet checkpoint 1");
+  old.write(path);
+  Sequential model = model_for(false, 9);
+  Trainer trainer(model, Adam(), options());
+  for (const char* part : {"expected kind \"octet checkpoint 2\", found \"octet checkpoint 1\"",
+                           "start the run anew"}) {
+    expect_refused<FormatError>(trainer, path, part);
+    expect_mentions(message_of<FormatError>([&] { load_model(path); }), part);
+    expect_mentions(message_of<FormatError>([&] { Trainer::notes_of(old); }), part);
+  }
+}
+
+TEST(Checkpoint, KeepsMetrics) {
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "c";
+  const Dataset train = clouds(kExamples, 1);
+  const auto with_metric = [](std::function<bool()> should_stop = {}) {
+    TrainerOptions all = options(std::move(should_stop));
+    all.metrics = {
+        {"mean", [](const Tensor& output, auto) { return double{mean(output).item()}; }}};
+    return all;
+  };
+  Sequential whole_model = model_for(true);
+  Trainer whole(whole_model, Adam(), with_metric());
+  whole.fit(train, train, 2);
+  Sequential model = model_for(true);
+  int done = 0;
+  Trainer stopped(model, Adam(), with_metric([&] { return ++done == 7; }));
+  stopped.fit(train, train, 2);
+  stopped.save_checkpoint(path);
+  Sequential fresh = model_for(true, 77);
+  Trainer resumed(fresh, Adam(), with_metric());
+  resumed.load_checkpoint(path);
+  EXPECT_EQ(resumed.calibrated()->metrics, whole.calibrated()->metrics);
+  resumed.fit(train, train, 2);
+  ASSERT_EQ(resumed.history().size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(resumed.history()[i].metrics.size(), 1U);
+    EXPECT_EQ(resumed.history()[i].metrics, whole.history()[i].metrics);
+  }
+  EXPECT_NE(resumed.history()[0].metrics, resumed.history()[1].metrics);
 }
 
 TEST(Checkpoint, GoesOnlyWithDataOfEnoughBatches) {
