@@ -2,13 +2,15 @@
 // on every run but for the times in checkpoints and histories; tests/fuzz/corpus was made by it.
 
 #include <octet/core/file.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/add.h>
 #include <octet/layers/architecture.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/trainer.h>
@@ -112,18 +114,36 @@ Sequential tiny() {
   return plain;
 }
 
+/// A graph with every way to join branches.
+Model forked() {
+  Model model("forked");
+  const Value x = model.input({3});
+  const Value left = model.add(Dense(2, Activation::relu), x);
+  const Value right = model.add(Dense(2), x);
+  const Value sum = model.add(Add(Activation::relu6), {left, right});
+  model.output(model.add(Concatenate(), {left, sum}));
+  model.output(model.add(ReLU(), sum));
+  model.build(1);
+  return model;
+}
+
 void write_checkpoints(const fs::path& root) {
   const Seeds seeds(root, "checkpoint");
   const Dataset data = Dataset::from_floats("two", {2}, {0.5F, -1.0F, 1.0F, 0.25F}, {0, 1}, 2);
   Sequential quantized = quantize_model(tiny());
-  Trainer trainer(quantized, Adam(), {.batch_size = 1});
+  const Metric metric{"size", [](const Tensor& output, auto) { return double(output.dim(0)); }};
+  Trainer trainer(quantized, Adam(), {.metrics = {metric}, .batch_size = 1});
   trainer.fit(data, data, 1);
   const fs::path file = root / "checkpoint" / "seed_quantized";
-  trainer.save_checkpoint(file);
+  const auto save = [](const Trainer& of, const fs::path& to) {
+    fs::remove(to);  // or it would be kept as the checkpoint before this one
+    of.save_checkpoint(to);
+  };
+  save(trainer, file);
   const Archive archive = Archive::read(file);
   quantized.save(root / "checkpoint" / "seed_weights");
   Trainer fresh(quantized, Adam());
-  fresh.save_checkpoint(root / "checkpoint" / "seed_fresh");
+  save(fresh, root / "checkpoint" / "seed_fresh");
 
   Seeds(root, "history").add("one_epoch", archive.text("history"));
   const Seeds layers(root, "architecture");
@@ -131,6 +151,7 @@ void write_checkpoints(const fs::path& root) {
   Sequential plain("all", Input({2, 3}), Flatten(), Dense(4, Activation::tanh), Dropout(0.5F),
                    Reshape({2, 2}), Flatten(), ReLU(), ReLU6(), Softmax());
   layers.add("plain", architecture_json(plain));
+  layers.add("graph", architecture_json(quantize_model(forked())));
   layers.add("fake_quant",
              architecture_json(quantize_model(
                  tiny(), {.simulation = Simulation::fake_quant, .per_channel = true})));
