@@ -1,5 +1,6 @@
 # Installs the build into an empty folder, then builds and runs projects that know nothing but
-# find_package(octet): one that trains, one that only runs models, and one that uses Eigen.
+# find_package(octet): one that trains, with parts of its own too, one that only runs models, and
+# one that uses Eigen.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
@@ -21,7 +22,7 @@ function(build project)
   run("${CMAKE_COMMAND}" --build "${WORK}/${project}")
 endfunction()
 
-build(consumer -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+build(consumer "-DEXAMPLES=${EXAMPLES}" -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 build(eigen_consumer)
 # As on a machine without what training needs.
 set(without "")
@@ -31,5 +32,6 @@ endforeach()
 build(runtime_consumer ${without})
 run("${WORK}/eigen_consumer/eigen_views")
 run("${WORK}/consumer/train_tiny" "${WORK}/tiny.tflite")
+run("${WORK}/consumer/custom_self_test")
 run("${WORK}/runtime_consumer/run_tiny" "${WORK}/tiny.tflite")
 run("${WORK}/prefix/bin/octet" inspect "${WORK}/tiny.tflite")

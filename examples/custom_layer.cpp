@@ -1,0 +1,172 @@
+// A layer, a quantizer, a loss, an optimizer and a metric of a program's own: trained, quantized,
+// saved, loaded and exported as if they were Octet's.
+#include <octet/octet.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace octet;
+
+/// y = min(max(x, -1), 1). Training in floats runs forward(); integers, training included, run the
+/// operator that lower() appends.
+class Relu1 : public Layer {
+ public:
+  explicit Relu1(std::string name = "") : Layer(std::move(name)) {}
+  std::string_view type() const override { return "Relu1"; }
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+    return clamp(x, -1.0F, 1.0F);
+  }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
+    return lowering.op(*this, OpCode::relu_n1_to_1, {inputs[0]});
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Relu1>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+    return input_shape;
+  }
+};
+
+/// Keeps a range that leaves out the `outside` smallest and the `outside` largest values of each
+/// 1000: the mean of the batches' ranges.
+class PermilleObserver : public Observer {
+ public:
+  explicit PermilleObserver(Index outside) : outside_(outside) {}
+  void observe(const Tensor& x) override {
+    limits_of(x);  // throws for NaN and infinity
+    std::vector<float> values(x.span().begin(), x.span().end());
+    const Index last = x.size() - 1;
+    const auto kth = [&values](Index k) {
+      std::nth_element(values.begin(), values.begin() + k, values.end());
+      return values[static_cast<std::size_t>(k)];
+    };
+    const Range range = widened({kth(last * outside_ / 1000), kth(last - last * outside_ / 1000)});
+    set_updates(updates() + 1.0F);
+    mins()[0] += (range.min - mins()[0]) / updates();
+    maxs()[0] += (range.max - maxs()[0]) / updates();
+  }
+  void describe(Description& description) const override { description.set("outside", outside_); }
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<PermilleObserver>(*this);
+  }
+
+ private:
+  Index outside_;
+};
+
+class PermilleQuantizer : public Quantizer {
+ public:
+  PermilleQuantizer(QuantSpec spec, Index outside)
+      : Quantizer(spec, std::make_unique<PermilleObserver>(outside)) {}
+  std::string_view type() const override { return "Permille"; }
+  std::unique_ptr<Quantizer> clone() const override {
+    return std::make_unique<PermilleQuantizer>(*this);
+  }
+};
+
+/// The default scheme, but for the results of layers with a kernel.
+class PermilleConfig : public Default8BitQuantizeConfig {
+ public:
+  std::unique_ptr<Quantizer> activation_quantizer(const Layer& /*layer*/) const override {
+    return std::make_unique<PermilleQuantizer>(QuantSpec{}, /*outside=*/1);
+  }
+};
+
+/// The mean of max(0, 1 - t y)^2, where t is 1 at the label and -1 elsewhere.
+Tensor squared_hinge(const Tensor& output, std::span<const std::int32_t> labels) {
+  const Tensor target = 2.0F * one_hot(labels, output.dim(1)) - 1.0F;
+  return mean(square(relu(1.0F - target * output)));
+}
+
+/// The share of rows that have fewer than three outputs above that of their label.
+double top_3(const Tensor& output, std::span<const std::int32_t> labels) {
+  const auto classes = static_cast<std::size_t>(output.dim(1));
+  double right = 0.0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto row = output.span().subspan(i * classes, classes);
+    const float own = row[static_cast<std::size_t>(labels[i])];
+    right += std::ranges::count_if(row, [own](float y) { return y > own; }) < 3 ? 1.0 : 0.0;
+  }
+  return right / static_cast<double>(labels.size());
+}
+
+/// m = 0.9 m + 0.1 g; w -= lr sign(m) (Bernstein et al., "signSGD", ICML 2018).
+class Signum : public Optimizer {
+ public:
+  Signum() : Optimizer({"momentum"}) {}
+  std::string_view type() const override { return "Signum"; }
+  std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Signum>(*this); }
+
+ protected:
+  void begin_step(float learning_rate, double /*step*/) override { rate_ = learning_rate; }
+  void update(const ParameterPart& part) const override {
+    const std::span<float> momentum = part.slot(0);
+    for (std::size_t i = 0; i < part.parameter.size(); ++i) {
+      momentum[i] = 0.9F * momentum[i] + 0.1F * part.gradient[i];
+      part.parameter[i] -= rate_ * static_cast<float>((momentum[i] > 0) - (momentum[i] < 0));
+    }
+  }
+
+ private:
+  float rate_ = 0.0F;
+};
+
+void train(Model& model, const DataSplit& data, float learning_rate, int epochs) {
+  Trainer trainer(model, Signum(),
+                  {.loss = squared_hinge,
+                   .metrics = {{"top_3", top_3}},
+                   .schedule = constant_rate(learning_rate)});
+  trainer.add_callback(std::make_shared<ProgressBar>(stdout));
+  trainer.fit(data.train, data.test, epochs);
+}
+
+/// Whether the trained model, the same loaded from a file, and the exported integers agree.
+bool run() {
+  // What files name has to be registered before they are loaded.
+  register_layer<Relu1>("Relu1", [](const Description&) { return std::make_unique<Relu1>(); });
+  register_quantizer<PermilleQuantizer>("Permille", [](const Description& d) {
+    return std::make_unique<PermilleQuantizer>(quant_spec_from(d), d.integer("outside"));
+  });
+  const DataSplit data = make_digits(/*seed=*/0, /*train_count=*/5000, /*test_count=*/1000);
+  const auto config = std::make_shared<PermilleConfig>();
+
+  Sequential model("custom", Input({28, 28}), Flatten(), quantize_annotate_layer(Dense(64), config),
+                   Relu1(), quantize_annotate_layer(Dense(10), config));
+  model.build(/*seed=*/0);
+  train(model, data, 1e-3F, /*epochs=*/4);
+  Sequential quantized = quantize_model(model);
+  train(quantized, data, 1e-4F, /*epochs=*/2);
+
+  quantized.save("custom.model");
+  const Model loaded = load_model("custom.model");
+  const IntegerModel integers = lower(loaded);
+  write_tflite(integers, "custom_int8.tflite");
+  write_c_source(integers, "custom_int8");
+
+  const Labels trained = evaluate(quantized, data.test).predictions;
+  const bool same_loaded = evaluate(loaded, data.test).predictions == trained;
+  const bool same_file =
+      evaluate(read_tflite("custom_int8.tflite"), data.test).predictions == trained;
+  std::printf("on %zu test images the loaded model agrees: %s, the exported file agrees: %s\n",
+              trained.size(), same_loaded ? "yes" : "no", same_file ? "yes" : "no");
+  return same_loaded && same_file;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    return run() ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "custom_layer: %s\n", error.what());
+    return 1;
+  }
+}
