@@ -116,6 +116,12 @@ SimulatedCodes::SimulatedCodes(const Model& model) : model_(&model) {
 void SimulatedCodes::run_samples(const Tensor& samples) {
   const NoGrad guard;
   const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
+    if (steps.size() < numbers_[layer].size()) {
+      throw InvalidArgument(fmt::format(
+          "layer codes: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
+          "result; use Simulation::integer, or compare outputs alone",
+          model_->layers()[layer]->name(), numbers_[layer].size(), steps.size()));
+    }
     // Dropout, an activation of none and a reshape to the same shape become no operator.
     for (std::size_t i = 0; i < numbers_[layer].size(); ++i) {
       const CodeLayer& shown = layers_[numbers_[layer][i]];

@@ -149,7 +149,8 @@ class Layer {
 
   /// Appends the layer's operators to the model that `lowering` makes: they read the tensors
   /// `inputs`. Returns the tensor of the layer's result. Throws InvalidArgument, naming the layer,
-  /// where it has no operators.
+  /// where it has no operators. The result is that of the last operator appended. Operators before
+  /// it that measure their results, as ADD, share its grid: values outside are clamped.
   virtual std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const;
 
   /// Writes what the layer is made from, without its name and its tensors: what the factory given

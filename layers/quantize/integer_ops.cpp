@@ -20,7 +20,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// A model of one layer's operators, whose inputs lie on the grids of `inputs`.
+/// A model of one layer's operators, whose inputs lie on the grids of `inputs` and whose outputs
+/// are the results of all operators.
 IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
                       const std::optional<QuantParams>& result, Rounding rounding,
                       const std::string& owner) {
@@ -32,7 +33,14 @@ IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
   }
   const std::int32_t output = layer.lower(lowering, tensors);
   lowering.end_layer();
-  lowering.finish({output});
+  std::vector<std::int32_t> results;
+  for (const Operator& op : lowering.model().operators) results.push_back(op.outputs[0]);
+  if (results.empty() || results.back() != output) {
+    throw InvalidArgument(fmt::format(
+        "{}: lower() of type {} has to return the result of the last operator that it appends",
+        owner, layer.type()));
+  }
+  lowering.finish(results);
   lowering.model().validate();
   return std::move(lowering.model());
 }
@@ -59,9 +67,9 @@ void require_int8(const QuantParams& grid, const std::string& owner) {
   }
 }
 
-Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs, const Tensor& real,
-                        const std::optional<QuantParams>& result, Rounding rounding,
-                        const std::string& owner) {
+std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
+                                      const Tensor& real, const std::optional<QuantParams>& result,
+                                      Rounding rounding, const std::string& owner) {
   const IntegerModel model = model_of(layer, inputs, result, rounding, owner);
   std::vector<TensorCodes> held;
   std::vector<const std::byte*> from;
@@ -69,21 +77,29 @@ Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs, cons
     held.push_back(codes_on_grid(x, require_grid(x, owner)));
     from.push_back(reinterpret_cast<const std::byte*>(held.back().get()));
   }
-  const Shape shape = layer.output_shape().with_batch(inputs[0].dim(0));
-  auto codes = allocate_array<std::int8_t>(static_cast<std::size_t>(shape.size()));
-  std::byte* const to = reinterpret_cast<std::byte*>(codes.get());
-  if (shape[0] > 0) run_operators(model, rounding, shape[0], from, {&to, 1});
-  const auto grid = std::make_shared<const QuantParams>(
-      model.tensors[static_cast<std::size_t>(model.outputs[0])].quantization);
-  const Tensor y = tensor_of_codes(shape, grid, std::move(codes));
-  if (!real.defined()) return y;
+  const Index batch = inputs[0].dim(0);
+  std::vector<Tensor> results;
+  std::vector<std::byte*> to;
+  for (const std::int32_t output : model.outputs) {
+    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(output)];
+    auto codes = allocate_array<std::int8_t>(static_cast<std::size_t>(batch * tensor.size()));
+    to.push_back(reinterpret_cast<std::byte*>(codes.get()));
+    results.push_back(tensor_of_codes(layer.output_shape().with_batch(batch),
+                                      std::make_shared<const QuantParams>(tensor.quantization),
+                                      std::move(codes)));
+  }
+  if (batch > 0) run_operators(model, rounding, batch, from, to);
+  if (!real.defined()) return results;
   const bool clips = result.has_value();
-  return record("integer_operator", y, {real}, [real, grid, clips](const Tensor& g) {
-    if (!clips) return std::vector<Tensor>{g};
-    const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * grid->scale();
-    const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * grid->scale();
-    return std::vector<Tensor>{inside_window(real, g, {lo, hi, -kInfinity, kInfinity})};
-  });
+  const auto& grid = detail::TensorAccess::grid(results.back());
+  results.back() =
+      record("integer_operator", results.back(), {real}, [real, grid, clips](const Tensor& g) {
+        if (!clips) return std::vector<Tensor>{g};
+        const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * grid->scale();
+        const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * grid->scale();
+        return std::vector<Tensor>{inside_window(real, g, {lo, hi, -kInfinity, kInfinity})};
+      });
+  return results;
 }
 
 }  // namespace octet

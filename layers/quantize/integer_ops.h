@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -47,13 +48,20 @@ class IntegerDense {
   Tensor real_;
 };
 
-/// What the operators that layer.lower() appends make of the codes of `inputs`, by the kernels that
-/// the Interpreter runs. The result lies on `result`, or on the grid that the operator gives it
-/// where there is none. `real` is the layer's result in floats, or undefined where no gradient is
-/// wanted: gradients go on to it, where `result` is given only from values between the reals of
-/// qmin and qmax.
-Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs, const Tensor& real,
-                        const std::optional<QuantParams>& result, Rounding rounding,
-                        const std::string& owner);
+/// What the operators that layer.lower() appends make of the codes of `inputs`, one after the
+/// other, by the kernels that the Interpreter runs. A result lies on `result`, or on the grid that
+/// its operator gives it where there is none. `real` is the layer's result in floats, or undefined
+/// where no gradient is wanted: gradients go from the last result on to it, where `result` is given
+/// only from values between the reals of qmin and qmax.
+std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
+                                      const Tensor& real, const std::optional<QuantParams>& result,
+                                      Rounding rounding, const std::string& owner);
+
+/// The last of them: the layer's result.
+inline Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs,
+                               const Tensor& real, const std::optional<QuantParams>& result,
+                               Rounding rounding, const std::string& owner) {
+  return integer_operators(layer, inputs, real, result, rounding, owner).back();
+}
 
 }  // namespace octet

@@ -120,19 +120,21 @@ Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& conte
   return in_integers() && both ? integer_linear(x, context) : fake_quant_linear(x, context);
 }
 
-/// softmax, sigmoid or tanh: by the operator where `x` lies on a grid, else in float.
-Tensor QuantizeWrapper::fixed_grid(const Layer& function, const Tensor& x) const {
-  if (!in_integers() || TensorAccess::grid(x) == nullptr)
-    return apply_activation(function.activation(), x);
-  const Tensor real = records_gradient({x}) ? apply_activation(function.activation(), x) : Tensor();
-  return integer_operator(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
-                          name());
+/// A function whose results have a grid of their own, as softmax: by its operators where `x` lies
+/// on a grid, else in float.
+std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x) const {
+  const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr;
+  Tensor real;
+  if (!on_codes || records_gradient({x})) real = function.forward(x, {});
+  if (!on_codes) return {real};
+  return integer_operators(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
+                           name());
 }
 
 /// Inputs of one grid, one behind the other. While training, ranges move between the first input
 /// and the last: what was quantized before is put on the grid as it is now.
-Tensor QuantizeWrapper::joined(std::span<const Tensor> inputs,
-                               const ForwardContext& context) const {
+std::vector<Tensor> QuantizeWrapper::joined(std::span<const Tensor> inputs,
+                                            const ForwardContext& context) const {
   const Quantizer* shared = result_quantizer();
   if (shared == nullptr) {
     throw InvalidArgument(
@@ -140,7 +142,7 @@ Tensor QuantizeWrapper::joined(std::span<const Tensor> inputs,
                     "(softmax, sigmoid or tanh); put another layer between",
                     name()));
   }
-  if (!shared->has_range() || !shared->enabled()) return layer_->forward_all(inputs, context);
+  if (!shared->has_range() || !shared->enabled()) return {layer_->forward_all(inputs, context)};
   const QuantParams grid = shared->params();
   std::vector<Tensor> aligned;
   for (const Tensor& x : inputs) {
@@ -149,35 +151,35 @@ Tensor QuantizeWrapper::joined(std::span<const Tensor> inputs,
     aligned.push_back(lies_on_it ? x : shared->simulate(x, config_->options().simulation));
   }
   const Tensor real = layer_->forward_all(aligned, context);
-  if (!in_integers() || !all_on_grids(aligned)) return real;
-  return integer_operator(*layer_, aligned, real, std::nullopt, config_->options().rounding,
-                          name());
+  if (!in_integers() || !all_on_grids(aligned)) return {real};
+  return integer_operators(*layer_, aligned, real, std::nullopt, config_->options().rounding,
+                           name());
 }
 
 /// The result where the config has no quantizer for it.
-Tensor QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
-                                   const ForwardContext& context) const {
+std::vector<Tensor> QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
+                                                const ForwardContext& context) const {
   const bool on_codes = in_integers() && all_on_grids(inputs);
   switch (grid()) {
     case ResultGrid::as_inputs:
       return joined(inputs, context);
     case ResultGrid::fixed:
-      if (context.logits && ends_in_softmax()) return inputs[0];
+      if (context.logits && ends_in_softmax()) return {inputs[0]};
       return fixed_grid(*layer_, inputs[0]);
     case ResultGrid::clamps:
       if (!on_codes) break;
-      return integer_operator(*layer_, inputs, layer_->forward_all(inputs, context),
-                              *TensorAccess::grid(inputs[0]), config_->options().rounding, name());
+      return integer_operators(*layer_, inputs, layer_->forward_all(inputs, context),
+                               *TensorAccess::grid(inputs[0]), config_->options().rounding, name());
     case ResultGrid::as_input:
     case ResultGrid::measured:
     case ResultGrid::unknown:
       break;
   }
-  return layer_->forward_all(inputs, context);
+  return {layer_->forward_all(inputs, context)};
 }
 
-Tensor QuantizeWrapper::without_kernel(std::span<const Tensor> inputs,
-                                       const ForwardContext& context) {
+std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inputs,
+                                                    const ForwardContext& context) {
   if (!result_) return unmeasured(inputs, context);
   const bool by_operator =
       in_integers() && all_on_grids(inputs) && result_->enabled() && grid() == ResultGrid::measured;
@@ -187,18 +189,19 @@ Tensor QuantizeWrapper::without_kernel(std::span<const Tensor> inputs,
     real = layer_->forward_all(inputs, context);
   }
   if (context.observes()) result_->observe(real);
-  if (!by_operator) return result_->simulate(real, config_->options().simulation);
-  return integer_operator(*layer_, inputs, real, result_->params(), config_->options().rounding,
-                          name());
+  if (!by_operator) return {result_->simulate(real, config_->options().simulation)};
+  return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
+                           name());
 }
 
 std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> inputs,
                                                    const ForwardContext& context) {
-  if (!has_kernel()) return {without_kernel(inputs, context)};
+  if (!has_kernel()) return without_kernel(inputs, context);
   std::vector<Tensor> steps = {with_kernel(inputs[0], context)};
   const bool leaves_out = context.logits && ends_in_softmax();
   if (quantizes_before(activation()) && !leaves_out) {
-    steps.push_back(fixed_grid(function_of(*layer_), steps.front()));
+    ActivationLayer function = function_of(*layer_);
+    steps.push_back(fixed_grid(function, steps.front()).back());
   }
   return steps;
 }
@@ -209,6 +212,13 @@ std::int32_t QuantizeWrapper::lower(Lowering& lowering,
   Lowering::Scheme scheme{.owner = name(), .rounding = config_->options().rounding};
   if (kernel_) scheme.kernel = kernel_->params();
   require_exportable_clamp(*this);
+  if (!has_kernel() && grid() == ResultGrid::unknown) {
+    throw InvalidArgument(fmt::format(
+        "lower: layer \"{}\" of type {} was not trained on integers, since it does not say where "
+        "the "
+        "grid of its result comes from; a layer of your own overrides Layer::result_grid()",
+        name(), layer_->type()));
+  }
   if (result_) scheme.result = result_->params();
   if (grid() == ResultGrid::clamps) scheme.result = lowering.tensor(inputs[0]).quantization;
   lowering.quantize(std::move(scheme));

@@ -65,10 +65,11 @@ class QuantizeWrapper : public Layer {
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;
   Tensor integer_linear(const Tensor& x, const ForwardContext& context) const;
-  Tensor without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);
-  Tensor unmeasured(std::span<const Tensor> inputs, const ForwardContext& context) const;
-  Tensor joined(std::span<const Tensor> inputs, const ForwardContext& context) const;
-  Tensor fixed_grid(const Layer& function, const Tensor& x) const;
+  std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);
+  std::vector<Tensor> unmeasured(std::span<const Tensor> inputs,
+                                 const ForwardContext& context) const;
+  std::vector<Tensor> joined(std::span<const Tensor> inputs, const ForwardContext& context) const;
+  std::vector<Tensor> fixed_grid(Layer& function, const Tensor& x) const;
 
   std::unique_ptr<Layer> layer_;
   std::shared_ptr<const QuantizeConfig> config_;

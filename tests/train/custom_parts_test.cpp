@@ -1,0 +1,199 @@
+// Layers and optimizers of a program's own, in forms that examples/custom_layer.cpp has none of: a
+// layer with weights, one with two inputs, one of two operators. octet.h alone is included for
+// them.
+
+#include <octet/octet.h>
+#include <octet/tests/train/training.h>
+
+namespace octet::test {
+namespace {
+
+/// x W without a bias.
+class Projection : public Layer {
+ public:
+  explicit Projection(Index units) : Layer(""), units_(units) {}
+  Projection(const Projection& other)
+      : Layer(other), units_(other.units_), kernel_(clone_leaf(other.kernel_)) {}
+  std::string_view type() const override { return "Projection"; }
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+    return linear(x, kernel_);
+  }
+  Tensor linear(const Tensor& x, const Tensor& kernel) const override { return matmul(x, kernel); }
+  std::vector<NamedTensor> parameters() const override { return {{"kernel", kernel_}}; }
+  std::optional<LayerWeights> weights() const override {
+    return LayerWeights{.kernel = kernel_, .bias = {}, .unit_axis = 1};
+  }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
+    return lowering.fully_connected(*this, inputs[0], FusedActivation::none);
+  }
+  void describe(Description& description) const override { description.set("units", units_); }
+  std::optional<Shape> kernel_shape(const Shape& input) const override {
+    return Shape{input.size(), units_};
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Projection>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input, const Random& random) override {
+    kernel_ = Tensor::normal({input.size(), units_}, random, 0.0F, 0.4F).set_requires_grad(true);
+    return {units_};
+  }
+
+ private:
+  Index units_;
+  Tensor kernel_;
+};
+
+/// clamp(a + b, -1, 1), as one operator or as two.
+class BoundedSum : public Layer {
+ public:
+  explicit BoundedSum(bool fused) : Layer(""), fused_(fused) {}
+  std::string_view type() const override { return "BoundedSum"; }
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) override {
+    return clamp(inputs[0] + inputs[1], -1.0F, 1.0F);
+  }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
+    const std::vector<std::int32_t> both(inputs.begin(), inputs.end());
+    if (fused_) {
+      return lowering.op(*this, OpCode::add, both,
+                         AddAttributes{.activation = FusedActivation::relu_n1_to_1});
+    }
+    const std::int32_t sum = lowering.op(*this, OpCode::add, both, std::nullopt, "/sum");
+    return lowering.op(*this, OpCode::relu_n1_to_1, {sum});
+  }
+  void describe(Description& description) const override { description.set("fused", fused_); }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<BoundedSum>(*this); }
+
+ protected:
+  Shape do_build_all(std::span<const Shape> inputs, const Random& /*random*/) override {
+    return inputs[0];
+  }
+
+ private:
+  bool fused_;
+};
+
+/// tanh by the operator, whose results have a grid of their own.
+class OwnTanh : public Layer {
+ public:
+  OwnTanh() : Layer("tanh") {}
+  std::string_view type() const override { return "OwnTanh"; }
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+    return octet::tanh(x);
+  }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::fixed; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
+    return lowering.op(*this, OpCode::tanh, {inputs[0]});
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnTanh>(*this); }
+
+ protected:
+  Shape do_build(const Shape& shape, const Random& /*random*/) override { return shape; }
+};
+
+/// Says nothing of the grid of its result.
+class Silent : public OwnTanh {
+ public:
+  std::string_view type() const override { return "Silent"; }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::unknown; }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Silent>(*this); }
+};
+
+/// Quantizes results of layers that say nothing of them.
+class Measuring : public Default8BitQuantizeConfig {
+ public:
+  std::unique_ptr<Quantizer> output_quantizer(const Layer& /*layer*/) const override {
+    return std::make_unique<MovingAverageQuantizer>(QuantSpec{});
+  }
+};
+
+void register_own() {
+  register_layer<Projection>("Projection", [](const Description& d) {
+    return std::make_unique<Projection>(d.integer("units"));
+  });
+  register_layer<BoundedSum>("BoundedSum", [](const Description& d) {
+    return std::make_unique<BoundedSum>(d.flag("fused"));
+  });
+}
+
+/// A fork whose branches are a layer of the program's own and one of Octet's.
+Model forked(bool fused) {
+  Model model("own");
+  const Value x = model.input({6});
+  const Value left = model.add(Projection(8), x);
+  const Value right = model.add(Dense(8, Activation::relu), x);
+  const Value sum = model.add(BoundedSum(fused), {left, right});
+  model.output(model.add(Dense(3, Activation::softmax), sum));
+  model.build(/*seed=*/2);
+  return model;
+}
+
+TEST(CustomParts, OfAGraphAreTrainedShippedAndLoadedToTheLastBit) {
+  register_own();
+  const ScratchDirectory scratch;
+  const Dataset train = clouds(200, 1, 6, 3, 0.2F);
+  const Dataset test = clouds(300, 2, 6, 3, 0.2F);
+  for (const bool fused : {true, false}) {
+    for (const Rounding rounding :
+         {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+      Model model = forked(fused);
+      Trainer(model, Adam(), {.schedule = constant_rate(0.01F)}).fit(train, 30);
+      Model quantized = quantize_model(model, {.rounding = rounding, .per_channel = true});
+      Trainer trainer(quantized, Adam(), {.schedule = constant_rate(0.005F)});
+      trainer.fit(train, test, 4);
+      EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
+      EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
+
+      trainer.save_checkpoint(scratch.path() / "c");
+      const Model loaded = load_model(scratch.path() / "c");
+      EXPECT_EQ(bytes_of(loaded), bytes_of(quantized));
+      const Bytes shipped = exported_bytes(trainer);
+      EXPECT_EQ(to_tflite(lower(loaded)), shipped);
+      const IntegerModel read = from_tflite(shipped);
+      EXPECT_EQ(evaluate(read, test).predictions, evaluate(quantized, test).predictions);
+      EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
+      EXPECT_NO_THROW(to_onnx(read));
+      EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U) << fused;
+    }
+  }
+}
+
+TEST(CustomParts, OfAFixedGridAreTrainedAsOctetsOwn) {
+  const Dataset data = clouds(40);
+  const auto trained = [&](auto layer, Simulation simulation) {
+    Sequential model("m", Input({6}), Dense(8), std::move(layer), Dense(3, Activation::softmax));
+    model.build(/*seed=*/3);
+    Sequential quantized = quantize_model(model, {.simulation = simulation});
+    Trainer(quantized, Adam(), {.batch_size = 8}).fit(data, 2);
+    return bytes_of(quantized);
+  };
+  for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
+    EXPECT_EQ(trained(OwnTanh(), simulation),
+              trained(ActivationLayer(Activation::tanh, "tanh"), simulation))
+        << to_string(simulation);
+  }
+}
+
+TEST(CustomParts, WhoseSimulationIsNotThatOfTheirOperatorsAreRefused) {
+  const Dataset data = clouds(40);
+  Model model = quantize_model(forked(/*fused=*/false), {.simulation = Simulation::fake_quant});
+  calibrate(model, data.features(0, 40));
+  refresh_kernel_ranges(model);
+  expect_mentions(
+      message_of<InvalidArgument>([&] { compare_networks(model, lower(model), data); }),
+      "layer \"quant_bounded_sum\" becomes 2 operators, but its simulation in floats gives 1");
+
+  Sequential silent("m", Input({6}), Dense(8),
+                    quantize_annotate_layer(Silent(), std::make_shared<Measuring>()),
+                    Dense(3, Activation::softmax));
+  silent.build(/*seed=*/3);
+  Sequential quantized = quantize_model(silent);
+  calibrate(quantized, data.features(0, 40));
+  refresh_kernel_ranges(quantized);
+  expect_mentions(message_of<InvalidArgument>([&] { lower(quantized); }),
+                  "layer \"quant_tanh\" of type Silent was not trained on integers");
+}
+
+}  // namespace
+}  // namespace octet::test
