@@ -364,7 +364,7 @@ TEST(OnnxWriter, NamesAreGivenOnce) {
   const OnnxFile file = file_of(model);
   std::set<std::string> names{file.inputs[0].name};
   for (const OnnxNode& node : file.nodes) EXPECT_TRUE(names.insert(node.output).second);
-  for (const auto& [name, tensor] : file.constants) EXPECT_TRUE(names.insert(name).second);
+  for (const auto& constant : file.constants) EXPECT_TRUE(names.insert(constant.first).second);
   EXPECT_TRUE(names.contains(file.outputs[0].name));
 }
 

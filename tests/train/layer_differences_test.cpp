@@ -1,6 +1,6 @@
 #include <octet/core/error.h>
-#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>

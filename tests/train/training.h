@@ -2,6 +2,7 @@
 
 #include <octet/core/archive.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -109,5 +110,14 @@ class KeepThreads {
  private:
   int before_ = num_threads();
 };
+
+/// Ones with gradients of ones and of twos.
+inline std::vector<NamedTensor> two_parameters() {
+  Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);
+  Tensor b = Tensor::ones({3}).set_requires_grad(true);
+  detail::TensorAccess::mutable_grad(a) = Tensor::ones({2, 3});
+  detail::TensorAccess::mutable_grad(b) = Tensor::full({3}, 2.0F);
+  return {{"a", a}, {"b", b}};
+}
 
 }  // namespace octet::test
