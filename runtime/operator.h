@@ -11,31 +11,36 @@
 
 namespace octet {
 
-/// Operators, numbered as in a .tflite file.
+/// Every operator: its name here and its number in .tflite files. What is kept per operator (its
+/// definition, its form in each export) is one function of this name, and without it nothing links.
+/// CONV_2D is that of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis.
+#define OCTET_OPERATORS(ROW) \
+  ROW(add, 0)                \
+  ROW(concatenation, 2)      \
+  ROW(conv_2d, 3)            \
+  ROW(dequantize, 6)         \
+  ROW(fully_connected, 9)    \
+  ROW(logistic, 14)          \
+  ROW(quantize, 114)         \
+  ROW(relu, 19)              \
+  ROW(relu6, 21)             \
+  ROW(relu_n1_to_1, 20)      \
+  ROW(reshape, 22)           \
+  ROW(softmax, 25)           \
+  ROW(tanh, 28)
+
 enum class OpCode : std::int32_t {
-  add = 0,
-  concatenation = 2,
-  conv_2d = 3,  ///< of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis
-  dequantize = 6,
-  fully_connected = 9,
-  logistic = 14,
-  relu = 19,
-  relu_n1_to_1 = 20,
-  relu6 = 21,
-  reshape = 22,
-  softmax = 25,
-  tanh = 28,
-  quantize = 114
+#define OCTET_ROW(name, number) name = number,
+  OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
 };
 
-/// Every code. What keeps one entry per operator (definitions, exports) has one for each of these,
-/// or it does not compile.
-inline constexpr std::array kOpCodes = {
-    OpCode::add,        OpCode::concatenation,   OpCode::conv_2d,
-    OpCode::dequantize, OpCode::fully_connected, OpCode::logistic,
-    OpCode::relu,       OpCode::relu_n1_to_1,    OpCode::relu6,
-    OpCode::reshape,    OpCode::softmax,         OpCode::tanh,
-    OpCode::quantize};
+/// Every code.
+inline constexpr auto kOpCodes = std::to_array<OpCode>({
+#define OCTET_ROW(name, number) OpCode::name,
+    OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
+});
 
 /// "FULLY_CONNECTED", ...; "unknown operator" for a code that is none of kOpCodes.
 std::string_view to_string(OpCode code);

@@ -1,5 +1,5 @@
 #include <octet/core/error.h>
-#include <octet/deploy/c/plan.h>
+#include <octet/deploy/c/operators.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/memory_plan.h>
 #include <zlib.h>

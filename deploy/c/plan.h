@@ -73,18 +73,6 @@ struct CLayer {
   std::set<CFunction> calls;
 };
 
-/// One operator in C source.
-struct COperator {
-  OpCode code;
-  /// Whether all of its inputs are values that its function reads, or the first alone: the others
-  /// are constants that make() writes out in its own way.
-  bool reads_all_inputs;
-  CLayer (*make)(const CPlan& plan, const CStep& step);
-};
-
-/// Throws FormatError for an unknown code.
-const COperator& c_operator(OpCode code);
-
 /// What the function that rounds twice is called, behind @name@_.
 std::string_view c_rescale_twice(const CPlan& plan);
 

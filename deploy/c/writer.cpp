@@ -1,5 +1,5 @@
 #include <octet/core/file.h>
-#include <octet/deploy/c/plan.h>
+#include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/writer.h>
 
 #include <algorithm>

@@ -117,4 +117,12 @@ void OnnxNodes::finish_table(const Operands& operands) {
   node_to("Gather", {table, index}, out);
 }
 
+void OnnxNodes::finish_function(const Operands& operands, std::string_view function,
+                                const std::vector<OnnxAttribute>& attributes) {
+  if (exact_ && operands.input().is_quantized()) return finish_table(operands);
+  const std::int32_t out = operands.op.outputs[0];
+  const std::string x = values_.reals(operands.op.inputs[0]);
+  finish(values_.node(function, {x}, base_name(out) + "/function", attributes), out);
+}
+
 }  // namespace octet::detail

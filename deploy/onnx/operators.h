@@ -49,6 +49,10 @@ class OnnxNodes {
   void finish_integers(const std::string& x, std::int32_t out, ActivationRange range);
   /// The output of an operator on single bytes, looked up by code.
   void finish_table(const Operands& operands);
+  /// A function of one number: a table of codes where exact, the node `function` of reals
+  /// otherwise.
+  void finish_function(const Operands& operands, std::string_view function,
+                       const std::vector<OnnxAttribute>& attributes = {});
   /// The codes of tensor i as integers of `type`.
   std::string integers(std::int32_t i, OnnxType type, const std::string& name);
 
@@ -64,9 +68,15 @@ class OnnxNodes {
 
 /// One operator in ONNX files.
 struct OnnxOperator {
-  OpCode code;
   void (*write)(OnnxNodes& nodes, const Operands& operands);
 };
+
+/// The operators, each in a file of operators/.
+namespace onnx_forms {
+#define OCTET_ROW(name, number) OnnxOperator name();
+OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
+}  // namespace onnx_forms
 
 /// Throws FormatError for an unknown code.
 const OnnxOperator& onnx_operator(OpCode code);

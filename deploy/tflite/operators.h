@@ -54,7 +54,6 @@ using WrittenOptions = std::pair<tflite::BuiltinOptions, flatbuffers::Offset<voi
 
 /// One operator in .tflite files.
 struct TfliteOperator {
-  OpCode code;
   /// The highest version that Octet understands.
   int highest_version;
   /// The lowest version that covers the types and options of an operator: what a file has to ask
@@ -67,6 +66,28 @@ struct TfliteOperator {
   OperatorAttributes (*read)(const TfliteOptions& options);
   WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
 };
+
+/// The operators, each in operators/<name>.cpp.
+namespace tflite_forms {
+#define OCTET_ROW(name, number) TfliteOperator name();
+OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
+}  // namespace tflite_forms
+
+tflite::ActivationFunctionType activation_of(const Operator& op);
+
+// What several operators share.
+
+/// Operators without options.
+OperatorAttributes read_none(const TfliteOptions& options);
+WrittenOptions write_none(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+/// 1 for floats, 2 for int8: most operators.
+int version_of_types(const Operands& operands);
+int always_first(const Operands& operands);
+int release_of_first(int version);
+int release_of_types(int version);
+/// LOGISTIC and TANH.
+int release_of_tables(int version);
 
 /// Throws FormatError for an unknown code.
 const TfliteOperator& tflite_operator(OpCode code);

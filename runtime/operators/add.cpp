@@ -66,8 +66,6 @@ class FloatAdd final : public Kernel {
   FloatClamp clamp_;
 };
 
-}  // namespace
-
 void check_add(const OperatorView& view) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (view.input(i).shape != view.output().shape) {
@@ -86,14 +84,26 @@ void check_add(const OperatorView& view) {
   view.require_per_tensor(view.output(), "output");
 }
 
+std::unique_ptr<Kernel> make_add(const KernelSource& source) {
+  if (source.output().dtype == DType::float32) return std::make_unique<FloatAdd>(source);
+  return std::make_unique<Int8Add>(source);
+}
+
+}  // namespace
+
 CodeAdder code_adder(const KernelSource& source) {
   return CodeAdder::make(source.input(0).quantization, source.input(1).quantization,
                          source.output().quantization, source.op.activation(), source.rounding);
 }
 
-std::unique_ptr<Kernel> make_add(const KernelSource& source) {
-  if (source.output().dtype == DType::float32) return std::make_unique<FloatAdd>(source);
-  return std::make_unique<Int8Add>(source);
+OperatorDefinition definitions::add() {
+  return checked({.name = "ADD",
+                  .default_attributes = default_of<AddAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = 2,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_add,
+                  .make_kernel = make_add});
 }
 
 }  // namespace octet::detail

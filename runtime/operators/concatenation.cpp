@@ -108,6 +108,8 @@ std::vector<ConcatenationPart> concatenation_parts(const Operands& operands) {
   return parts;
 }
 
+namespace {
+
 void check_concatenation(const OperatorView& view) {
   const auto& attributes = view.op.as<ConcatenationAttributes>();
   const auto rank = static_cast<std::int32_t>(view.output().shape.size());
@@ -133,6 +135,18 @@ void check_concatenation(const OperatorView& view) {
 
 std::unique_ptr<Kernel> make_concatenation(const KernelSource& source) {
   return std::make_unique<Concatenation>(source);
+}
+
+}  // namespace
+
+OperatorDefinition definitions::concatenation() {
+  return checked({.name = "CONCATENATION",
+                  .default_attributes = default_of<ConcatenationAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = kMostInputs,
+                  .output_grid = OutputGrid::same_as_input,
+                  .check = check_concatenation,
+                  .make_kernel = make_concatenation});
 }
 
 }  // namespace octet::detail

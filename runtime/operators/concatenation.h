@@ -7,9 +7,6 @@
 
 namespace octet::detail {
 
-void check_concatenation(const OperatorView& view);
-std::unique_ptr<Kernel> make_concatenation(const KernelSource& source);
-
 /// The axis, counted from the front.
 std::size_t concatenation_axis(const Operands& operands);
 
@@ -22,15 +19,5 @@ struct ConcatenationPart {
   std::size_t offset;
 };
 std::vector<ConcatenationPart> concatenation_parts(const Operands& operands);
-
-inline constexpr OperatorDefinition kConcatenation{
-    .code = OpCode::concatenation,
-    .name = "CONCATENATION",
-    .default_attributes = default_of<ConcatenationAttributes>,
-    .least_inputs = 2,
-    .most_inputs = kMostInputs,
-    .output_grid = OutputGrid::same_as_input,
-    .check = check_concatenation,
-    .make_kernel = make_concatenation};
 
 }  // namespace octet::detail

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
-#include <octet/runtime/operators/conv_2d.h>
+#include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
 
+// CONV_2D with filters [units, 1, 1, channels], stride 1 and no dilation: FULLY_CONNECTED over the
+// channels of every pixel, its factors made in double.
+
 namespace octet::detail {
+namespace {
 
 void check_conv_2d(const OperatorView& view) {
   const ModelTensor& filter = view.input(1);
@@ -25,6 +29,19 @@ void check_conv_2d(const OperatorView& view) {
     view.fail("its filter has a zero point other than 0");
   }
   check_dense_operands(view);
+}
+
+}  // namespace
+
+OperatorDefinition definitions::conv_2d() {
+  return checked({.name = "CONV_2D",
+                  .default_attributes = default_of<Conv2DAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = 3,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_conv_2d,
+                  .make_kernel = make_dense,
+                  .kernel_bytes = dense_bytes});
 }
 
 }  // namespace octet::detail

@@ -1,57 +1,33 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/runtime/operators/add.h>
-#include <octet/runtime/operators/concatenation.h>
-#include <octet/runtime/operators/conv_2d.h>
 #include <octet/runtime/operators/definitions.h>
-#include <octet/runtime/operators/dequantize.h>
-#include <octet/runtime/operators/fully_connected.h>
-#include <octet/runtime/operators/logistic.h>
-#include <octet/runtime/operators/quantize.h>
-#include <octet/runtime/operators/relu.h>
-#include <octet/runtime/operators/reshape.h>
-#include <octet/runtime/operators/softmax.h>
-#include <octet/runtime/operators/tanh.h>
 
 #include <algorithm>
 
 namespace octet {
-namespace {
+namespace detail {
 
-constexpr std::array kDefinitions = {
-    detail::kAdd,        detail::kConcatenation,  detail::kConv2D,
-    detail::kDequantize, detail::kFullyConnected, detail::kLogistic,
-    detail::kQuantize,   detail::kRelu,           detail::kRelu6,
-    detail::kReluN1To1,  detail::kReshape,        detail::kSoftmax,
-    detail::kTanh};
-
-static_assert(detail::is_complete(kDefinitions), "an operator has no definition");
-static_assert(std::ranges::all_of(kDefinitions,
-                                  [](const OperatorDefinition& d) {
-                                    return d.least_inputs >= 1 &&
-                                           d.most_inputs <= detail::kMostInputs &&
-                                           (d.fixed_grid != nullptr) ==
-                                               (d.output_grid == OutputGrid::fixed);
-                                  }),
-              "a definition contradicts itself");
-
-const OperatorDefinition* find(OpCode code) {
-  const auto* found = std::ranges::find(kDefinitions, code, &OperatorDefinition::code);
-  return found == kDefinitions.end() ? nullptr : found;
+std::size_t index_of(OpCode code) {
+  const auto found = std::ranges::find(kOpCodes, code);
+  if (found == kOpCodes.end()) {
+    throw FormatError(fmt::format("operator code {} is not supported", static_cast<int>(code)));
+  }
+  return static_cast<std::size_t>(found - kOpCodes.begin());
 }
 
-}  // namespace
+}  // namespace detail
 
 const OperatorDefinition& definition(OpCode code) {
-  if (const OperatorDefinition* found = find(code)) return *found;
-  throw FormatError(fmt::format("operator code {} is not supported", static_cast<int>(code)));
+#define OCTET_ROW(name, number) detail::definitions::name(),
+  static const std::array kDefinitions = {OCTET_OPERATORS(OCTET_ROW)};
+#undef OCTET_ROW
+  return kDefinitions[detail::index_of(code)];
 }
 
-bool is_known(OpCode code) { return find(code) != nullptr; }
+bool is_known(OpCode code) { return std::ranges::find(kOpCodes, code) != kOpCodes.end(); }
 
 std::string_view to_string(OpCode code) {
-  const OperatorDefinition* found = find(code);
-  return found == nullptr ? "unknown operator" : found->name;
+  return is_known(code) ? definition(code).name : "unknown operator";
 }
 
 OperatorAttributes default_attributes(OpCode code) { return definition(code).default_attributes(); }

@@ -24,7 +24,6 @@ using ByteTable = std::array<std::uint8_t, 256>;
 
 /// All that there is to know of an operator where it does not matter what files call it.
 struct OperatorDefinition {
-  OpCode code;
   /// As .tflite files have it.
   std::string_view name;
   OperatorAttributes (*default_attributes)();
@@ -51,29 +50,28 @@ bool is_known(OpCode code);
 
 namespace detail {
 
-/// Whether `table` holds one entry with a member `code` for each of kOpCodes, and no other: for
-/// static_assert, beside every table that is kept by operator.
-template <class Entry, std::size_t size>
-consteval bool is_complete(const std::array<Entry, size>& table) {
-  if (size != kOpCodes.size()) return false;
-  for (const OpCode code : kOpCodes) {
-    std::size_t found = 0;
-    for (const Entry& entry : table) found += entry.code == code ? 1 : 0;
-    if (found != 1) return false;
+/// The definitions, each in the file of its operator.
+namespace definitions {
+#define OCTET_ROW(name, number) OperatorDefinition name();
+OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
+}  // namespace definitions
+
+/// `definition`; does not compile where it contradicts itself.
+consteval OperatorDefinition checked(OperatorDefinition definition) {
+  if (definition.least_inputs < 1 || definition.least_inputs > definition.most_inputs ||
+      definition.most_inputs > kMostInputs) {
+    throw "an operator takes 1 to kMostInputs inputs";
   }
-  return true;
+  if ((definition.fixed_grid != nullptr) != (definition.output_grid == OutputGrid::fixed)) {
+    throw "an operator has a fixed grid where its output_grid says so, and only there";
+  }
+  return definition;
 }
 
-/// The entry of `code`, which is known.
-template <class Entry, std::size_t size>
-const Entry& entry_of(const std::array<Entry, size>& table, OpCode code) {
-  for (const Entry& entry : table) {
-    if (entry.code == code) return entry;
-  }
-  // Throws: the table is complete, so that the code is not known.
-  static_cast<void>(definition(code));
-  return table.front();
-}
+/// Where a code stands in kOpCodes, and so in every table that is made from OCTET_OPERATORS. Throws
+/// FormatError with the number of an unknown code.
+std::size_t index_of(OpCode code);
 
 /// Throws FormatError unless operator `index` of `model` has operands of the number, types, shapes
 /// and quantization that its code takes. The tensors themselves have been checked before.

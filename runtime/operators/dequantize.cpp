@@ -1,6 +1,8 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/runtime/operators/code_conversion.h>
-#include <octet/runtime/operators/dequantize.h>
+#include <octet/runtime/operators/definitions.h>
+
+// DEQUANTIZE: codes to reals, x = scale (q - zero_point).
 
 namespace octet::detail {
 namespace {
@@ -28,8 +30,6 @@ class Dequantize final : public Kernel {
   CodeGrid grid_;
 };
 
-}  // namespace
-
 void check_dequantize(const OperatorView& view) {
   view.require_same_shape();
   const DType from = view.input().dtype;
@@ -41,6 +41,18 @@ void check_dequantize(const OperatorView& view) {
 
 std::unique_ptr<Kernel> make_dequantize(const KernelSource& source) {
   return make_for_codes<Dequantize>(source.input().dtype, source);
+}
+
+}  // namespace
+
+OperatorDefinition definitions::dequantize() {
+  return checked({.name = "DEQUANTIZE",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_dequantize,
+                  .make_kernel = make_dequantize});
 }
 
 }  // namespace octet::detail

@@ -266,32 +266,6 @@ FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
 
 // ---- The operator
 
-void check_fully_connected(const OperatorView& view) {
-  const ModelTensor& weights = view.input(1);
-  if (weights.shape.size() != 2) {
-    view.fail(fmt::format("expected weights [units, inputs], found shape [{}]",
-                          fmt::join(weights.shape, ", ")));
-  }
-  const std::int32_t units = weights.shape[0];
-  const std::int32_t depth = weights.shape[1];
-  const auto& shape = view.input().shape;
-  if (view.input().size() % depth != 0) {
-    view.fail(fmt::format("input shape [{}] is no whole number of rows of {} weights",
-                          fmt::join(shape, ", "), depth));
-  }
-  std::vector<std::int32_t> expected{static_cast<std::int32_t>(view.input().size() / depth), units};
-  if (view.op.as<FullyConnectedAttributes>().keep_num_dims) {
-    expected = shape;
-    if (expected.empty() || expected.back() != depth) {
-      view.fail(fmt::format("keep_num_dims: last axis of input shape [{}] is not the {} inputs",
-                            fmt::join(expected, ", "), depth));
-    }
-    expected.back() = units;
-  }
-  view.require_output_shape(expected);
-  check_dense_operands(view);
-}
-
 void check_dense_operands(const OperatorView& view) {
   const ModelTensor& weights = view.input(1);
   const std::int64_t units = weights.shape[0];
@@ -320,6 +294,47 @@ std::size_t dense_bytes(const Operands& operands) {
   }
   return DenseSums::bytes(units, depth) +
          static_cast<std::size_t>(units) * sizeof(QuantizedMultiplier);
+}
+
+namespace {
+
+void check_fully_connected(const OperatorView& view) {
+  const ModelTensor& weights = view.input(1);
+  if (weights.shape.size() != 2) {
+    view.fail(fmt::format("expected weights [units, inputs], found shape [{}]",
+                          fmt::join(weights.shape, ", ")));
+  }
+  const std::int32_t units = weights.shape[0];
+  const std::int32_t depth = weights.shape[1];
+  const auto& shape = view.input().shape;
+  if (view.input().size() % depth != 0) {
+    view.fail(fmt::format("input shape [{}] is no whole number of rows of {} weights",
+                          fmt::join(shape, ", "), depth));
+  }
+  std::vector<std::int32_t> expected{static_cast<std::int32_t>(view.input().size() / depth), units};
+  if (view.op.as<FullyConnectedAttributes>().keep_num_dims) {
+    expected = shape;
+    if (expected.empty() || expected.back() != depth) {
+      view.fail(fmt::format("keep_num_dims: last axis of input shape [{}] is not the {} inputs",
+                            fmt::join(expected, ", "), depth));
+    }
+    expected.back() = units;
+  }
+  view.require_output_shape(expected);
+  check_dense_operands(view);
+}
+
+}  // namespace
+
+OperatorDefinition definitions::fully_connected() {
+  return checked({.name = "FULLY_CONNECTED",
+                  .default_attributes = default_of<FullyConnectedAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = 3,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_fully_connected,
+                  .make_kernel = make_dense,
+                  .kernel_bytes = dense_bytes});
 }
 
 }  // namespace octet::detail

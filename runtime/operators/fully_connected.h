@@ -97,8 +97,6 @@ struct FullyConnectedNumbers {
 /// Throws InvalidArgument where an input could bring a sum past int32.
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
 
-void check_fully_connected(const OperatorView& view);
-
 /// What FULLY_CONNECTED and CONV_2D of 1 x 1 have in common: constant weights and bias, their types
 /// and quantization; the kernel of reals; and an upper bound of what either kernel keeps.
 void check_dense_operands(const OperatorView& view);
@@ -107,16 +105,5 @@ std::size_t dense_bytes(const Operands& operands);
 
 /// The scale of a bias is input scale * weight scale: the relative error that is accepted.
 inline constexpr double kBiasScaleTolerance = 0.02;
-
-inline constexpr OperatorDefinition kFullyConnected{
-    .code = OpCode::fully_connected,
-    .name = "FULLY_CONNECTED",
-    .default_attributes = default_of<FullyConnectedAttributes>,
-    .least_inputs = 2,
-    .most_inputs = 3,
-    .output_grid = OutputGrid::measured,
-    .check = check_fully_connected,
-    .make_kernel = make_dense,
-    .kernel_bytes = dense_bytes};
 
 }  // namespace octet::detail

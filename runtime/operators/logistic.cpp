@@ -1,10 +1,13 @@
 #include <octet/core/quant/lut.h>
-#include <octet/runtime/operators/logistic.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/map.h>
 
 #include <cmath>
 
+// LOGISTIC: y = 1 / (1 + exp(-x)); codes on the scale 1/256 with zero point -128.
+
 namespace octet::detail {
+namespace {
 
 QuantParams logistic_grid() { return QuantParams::per_tensor(Int8Lut::kLogisticScale, -128); }
 
@@ -22,6 +25,20 @@ ByteTable logistic_table(const KernelSource& source) {
 std::unique_ptr<Kernel> make_logistic(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
   return make_float_map(source, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
+}
+
+}  // namespace
+
+OperatorDefinition definitions::logistic() {
+  return checked({.name = "LOGISTIC",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::fixed,
+                  .fixed_grid = logistic_grid,
+                  .check = check_logistic,
+                  .make_kernel = make_logistic,
+                  .byte_table = logistic_table});
 }
 
 }  // namespace octet::detail

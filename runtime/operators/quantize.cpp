@@ -1,8 +1,11 @@
 #include <octet/core/quant/code_requantize.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/runtime/operators/code_conversion.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/map.h>
-#include <octet/runtime/operators/quantize.h>
+
+// QUANTIZE: reals to codes, q = clamp(round(x / scale) + zero_point), or codes of one grid to those
+// of another.
 
 namespace octet::detail {
 namespace {
@@ -32,8 +35,6 @@ class Quantize final : public Kernel {
   RoundMode mode_;
 };
 
-}  // namespace
-
 void check_quantize(const OperatorView& view) {
   view.require_same_shape();
   view.require_quantized(view.output(), "output");
@@ -56,6 +57,19 @@ ByteTable quantize_table(const KernelSource& source) {
 std::unique_ptr<Kernel> make_quantize(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
   return make_for_codes<Quantize>(source.output().dtype, source);
+}
+
+}  // namespace
+
+OperatorDefinition definitions::quantize() {
+  return checked({.name = "QUANTIZE",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_quantize,
+                  .make_kernel = make_quantize,
+                  .byte_table = quantize_table});
 }
 
 }  // namespace octet::detail

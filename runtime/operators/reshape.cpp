@@ -1,8 +1,11 @@
 #include <fmt/format.h>
-#include <octet/runtime/operators/reshape.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <cstring>
+
+// RESHAPE: the same elements in the same order under another shape, which is a constant second
+// input, the attribute new_shape, or the output's own.
 
 namespace octet::detail {
 namespace {
@@ -41,8 +44,6 @@ void check_shape_operand(const OperatorView& view) {
   check_new_shape(view, extents);
 }
 
-}  // namespace
-
 void check_reshape(const OperatorView& view) {
   if (view.input().dtype != view.output().dtype) view.fail_types();
   if (view.input().size() != view.output().size()) {
@@ -62,6 +63,18 @@ void check_reshape(const OperatorView& view) {
 
 std::unique_ptr<Kernel> make_reshape(const KernelSource& source) {
   return std::make_unique<Copy>(source.input());
+}
+
+}  // namespace
+
+OperatorDefinition definitions::reshape() {
+  return checked({.name = "RESHAPE",
+                  .default_attributes = default_of<ReshapeAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 2,
+                  .output_grid = OutputGrid::same_as_input,
+                  .check = check_reshape,
+                  .make_kernel = make_reshape});
 }
 
 }  // namespace octet::detail

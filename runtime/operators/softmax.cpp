@@ -68,8 +68,6 @@ class FloatSoftmax final : public Kernel {
   float beta_;
 };
 
-}  // namespace
-
 QuantParams softmax_grid() {
   return QuantParams::per_tensor(SoftmaxInt8::kOutputScale, SoftmaxInt8::kOutputZeroPoint);
 }
@@ -83,6 +81,13 @@ void check_softmax(const OperatorView& view) {
   view.require_fixed_grid();
 }
 
+std::unique_ptr<Kernel> make_softmax(const KernelSource& source) {
+  if (source.input().dtype == DType::float32) return std::make_unique<FloatSoftmax>(source);
+  return std::make_unique<Int8Softmax>(source);
+}
+
+}  // namespace
+
 SoftmaxInt8 int8_softmax(const KernelSource& source) {
   const std::size_t row = row_of(source);
   if (source.rounding != Rounding::fp32 && row > SoftmaxInt8::kMaxFixedPointRow) {
@@ -93,9 +98,15 @@ SoftmaxInt8 int8_softmax(const KernelSource& source) {
                            source.op.as<SoftmaxAttributes>().beta, source.rounding);
 }
 
-std::unique_ptr<Kernel> make_softmax(const KernelSource& source) {
-  if (source.input().dtype == DType::float32) return std::make_unique<FloatSoftmax>(source);
-  return std::make_unique<Int8Softmax>(source);
+OperatorDefinition definitions::softmax() {
+  return checked({.name = "SOFTMAX",
+                  .default_attributes = default_of<SoftmaxAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::fixed,
+                  .fixed_grid = softmax_grid,
+                  .check = check_softmax,
+                  .make_kernel = make_softmax});
 }
 
 }  // namespace octet::detail

@@ -1,10 +1,13 @@
 #include <octet/core/quant/lut.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/map.h>
-#include <octet/runtime/operators/tanh.h>
 
 #include <cmath>
 
+// TANH: y = tanh(x); codes on the scale 1/128 with zero point 0.
+
 namespace octet::detail {
+namespace {
 
 QuantParams tanh_grid() { return QuantParams::per_tensor(Int8Lut::kTanhScale, 0); }
 
@@ -22,6 +25,20 @@ ByteTable tanh_table(const KernelSource& source) {
 std::unique_ptr<Kernel> make_tanh(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
   return make_float_map(source, [](float x) { return std::tanh(x); });
+}
+
+}  // namespace
+
+OperatorDefinition definitions::tanh() {
+  return checked({.name = "TANH",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::fixed,
+                  .fixed_grid = tanh_grid,
+                  .check = check_tanh,
+                  .make_kernel = make_tanh,
+                  .byte_table = tanh_table});
 }
 
 }  // namespace octet::detail

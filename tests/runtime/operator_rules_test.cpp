@@ -87,7 +87,6 @@ TEST(OperatorRules, AnUnknownCodeIsAnErrorByNumber) {
 TEST(OperatorRules, FixedGridsAreThoseOfTheDefinitions) {
   for (const OpCode code : kOpCodes) {
     const OperatorDefinition& of = definition(code);
-    EXPECT_EQ(of.code, code);
     EXPECT_EQ(of.output_grid == OutputGrid::fixed, of.fixed_grid != nullptr);
   }
   EXPECT_EQ(definition(OpCode::tanh).fixed_grid().scale(), 1.0F / 128);

@@ -1,0 +1,61 @@
+#include <octet/deploy/c/operators.h>
+
+namespace octet::detail {
+namespace {
+
+constexpr std::string_view kByteTable = R"(/* @summary@. */
+static void @layer@(const @from_type@ *input, @to_type@ *output)
+{
+    for (int32_t i = 0; i < @size@; ++i) {
+        output[i] = @layer@_table[input[i]@offset@];
+    }
+}
+
+)";
+
+}  // namespace
+
+Fillings layer_fillings(const CPlan& plan, const CStep& step) {
+  Fillings fillings = plan.fillings();
+  fillings["layer"] = fmt::format("{}_layer{}", plan.name, step.number);
+  fillings["from_type"] = c_type(step.source.input().dtype);
+  fillings["to_type"] = c_type(step.source.output().dtype);
+  fillings["size"] = std::to_string(step.source.input().size());
+  return fillings;
+}
+
+std::string summary_of(const CStep& step, std::string_view detail) {
+  return fmt::format("{} \"{}\", {}", to_string(step.source.op.code),
+                     comment_text(step.source.output().name), detail);
+}
+
+CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
+  const ByteTable by_bits = byte_table(step.source);
+  const bool from_signed = step.source.input().dtype == DType::int8;
+  const bool to_signed = step.source.output().dtype == DType::int8;
+  // By code from the lowest up, which is how a reader expects it.
+  std::array<std::int32_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::uint8_t byte = by_bits[from_signed ? i ^ 128U : i];
+    table[i] = to_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte};
+  }
+  CLayer layer;
+  layer.summary = summary_of(step, fmt::format("{} codes", step.source.input().size()));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["offset"] = from_signed ? " + 128" : "";
+  layer.constants = fmt::format("/* By code, {} first. */\n", from_signed ? -128 : 0);
+  layer.constants += array_text(f["to_type"], f["layer"] + "_table", table);
+  layer.function = fill(kByteTable, f);
+  layer.flash_bytes = 256;
+  return layer;
+}
+
+const COperator& c_operator(OpCode code) {
+#define OCTET_ROW(name, number) c_forms::name(),
+  static const std::array kForms = {OCTET_OPERATORS(OCTET_ROW)};
+#undef OCTET_ROW
+  return kForms[index_of(code)];
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <octet/deploy/c/plan.h>
+
+#include <string>
+#include <string_view>
+
+// One operator as a C function and its constants.
+
+namespace octet::detail {
+
+/// One operator in C source.
+struct COperator {
+  /// Whether all of its inputs are values that its function reads, or the first alone: the others
+  /// are constants that make() writes out in its own way.
+  bool reads_all_inputs;
+  CLayer (*make)(const CPlan& plan, const CStep& step);
+};
+
+/// The operators, each in a file of operators/.
+namespace c_forms {
+#define OCTET_ROW(name, number) COperator name();
+OCTET_OPERATORS(OCTET_ROW)
+#undef OCTET_ROW
+}  // namespace c_forms
+
+/// Throws FormatError for an unknown code.
+const COperator& c_operator(OpCode code);
+
+/// What the templates of every operator may use: those of the plan, @layer@, @from_type@, @to_type@
+/// and @size@, the elements of the first input.
+Fillings layer_fillings(const CPlan& plan, const CStep& step);
+
+/// `FULLY_CONNECTED "dense", DETAIL`.
+std::string summary_of(const CStep& step, std::string_view detail);
+
+/// An operator on single bytes: a table of 256 codes.
+CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);
+
+}  // namespace octet::detail

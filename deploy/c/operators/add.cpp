@@ -1,0 +1,85 @@
+#include <octet/deploy/c/operators.h>
+#include <octet/runtime/operators/add.h>
+
+namespace octet::detail {
+namespace {
+
+constexpr std::string_view kAddOnce = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t first_factor = @first_factor@;
+    const int32_t second_factor = @second_factor@;
+    for (int32_t i = 0; i < @size@; ++i) {
+        const int32_t sum = @start@ + first[i] * first_factor + second[i] * second_factor;
+        const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+    }
+}
+
+)";
+
+constexpr std::string_view kAddTwice = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t unit = (int32_t)1 << 20;
+    for (int32_t i = 0; i < @size@; ++i) {
+        const int64_t a = @name@_@rescale@(
+            (first[i] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
+        const int64_t b = @name@_@rescale@(
+            (second[i] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
+        const int64_t code =
+            @name@_@rescale@((int32_t)(a + b), @multiplier@, @shift@) + @zero_point@;
+        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+    }
+}
+
+)";
+
+/// A number as part of an expression.
+std::string operand_text(std::int64_t value) {
+  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
+}
+
+CLayer make_add_layer(const CPlan& plan, const CStep& step) {
+  const CodeAdder adder = code_adder(step.source);
+  const FusedActivation activation = step.source.op.activation();
+  std::string detail = fmt::format("{} codes", step.source.output().size());
+  if (activation != FusedActivation::none) detail += fmt::format(", {}", to_string(activation));
+  CLayer layer;
+  layer.summary = summary_of(step, detail);
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["zero_point"] = operand_text(adder.zero_point());
+  f["lo"] = std::to_string(adder.limits().lo);
+  f["hi"] = std::to_string(adder.limits().hi);
+  if (adder.rounds_once()) {
+    layer.calls = {CFunction::shift_right};
+    // What two codes of 0 add up to, and half a step.
+    const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
+    f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
+    f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
+    f["second_factor"] = std::to_string(adder.terms(1)[1] - adder.terms(1)[0]);
+    f["shift"] = std::to_string(adder.shift());
+    layer.function = fill(kAddOnce, f);
+    return layer;
+  }
+  layer.calls = {CFunction::rescale_twice};
+  f["rescale"] = c_rescale_twice(plan);
+  f["multiplier"] = std::to_string(adder.factor().multiplier);
+  // A shift to the left by 31 saturates every number but 0, and so does any longer one.
+  f["shift"] = std::to_string(std::min(adder.factor().shift, 31));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string side = i == 0 ? "first" : "second";
+    f[side + "_zero"] = operand_text(step.source.input(i).quantization.zero_point());
+    f[side + "_multiplier"] = std::to_string(adder.input_factor(i).multiplier);
+    f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
+  }
+  layer.function = fill(kAddTwice, f);
+  return layer;
+}
+
+}  // namespace
+
+COperator c_forms::add() { return {.reads_all_inputs = true, .make = make_add_layer}; }
+
+}  // namespace octet::detail

@@ -1,0 +1,156 @@
+#include <octet/deploy/c/operators.h>
+#include <octet/runtime/operators/fully_connected.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet::detail {
+namespace {
+
+/// A factor as multiplier * 2^(shift - 31); under fp32, whose floats have 24 bits, as
+/// multiplier * 2^shift.
+struct CFactors {
+  std::vector<std::int32_t> multipliers;
+  std::vector<std::int32_t> shifts;
+
+  void add(std::int32_t multiplier, int shift) {
+    multipliers.push_back(multiplier);
+    shifts.push_back(shift);
+  }
+
+  void add_float(float factor) {
+    constexpr int kFloatBits = 24;
+    // A factor this small brings no int32 anywhere near 1/2: the same as 0.
+    constexpr int kLeastShift = -96;
+    int exponent = 0;
+    const float fraction = std::frexp(factor, &exponent);
+    const int shift = exponent - kFloatBits;
+    if (shift < kLeastShift) return add(0, 0);
+    add(static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift);
+  }
+
+  explicit CFactors(const Requantizer& requantizer) {
+    // A shift to the left by 31 saturates every number but 0, and so does any longer one.
+    constexpr int kMostShift = 31;
+    for (const float factor : requantizer.factors()) add_float(factor);
+    for (const QuantizedMultiplier m : requantizer.multipliers()) {
+      add(m.multiplier, std::min(m.shift, kMostShift));
+    }
+  }
+};
+
+constexpr std::string_view kFullyConnected = R"(/* @summary@. */
+static void @layer@(const int8_t *input, int8_t *output)
+{
+    const int32_t input_zero_point = @input_zero_point@;
+    const int32_t output_zero_point = @output_zero_point@;
+@factor@
+@loop@}
+
+)";
+
+constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
+        const int8_t *weights = @layer@_weights[unit];
+        int32_t sum = @bias@;
+        for (int32_t i = 0; i < @depth@; ++i) {
+            sum += (input[i] - input_zero_point) * @weight@;
+        }
+        output[unit] = @name@_to_code(
+            sum, @multiplier@, @shift@,
+            output_zero_point, @lo@, @hi@);
+    }
+)";
+
+constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @rows@; ++row) {
+@loop@        input += @depth@;
+        output += @units@;
+    }
+)";
+
+/// Lines, each pushed to the right by one level.
+std::string indented(std::string_view lines) {
+  std::string result;
+  while (!lines.empty()) {
+    const std::size_t length = lines.find('\n') + 1;
+    result.append(4, ' ').append(lines.substr(0, length));
+    lines.remove_prefix(length);
+  }
+  return result;
+}
+
+/// The loop over units, inside one over rows where there are several.
+std::string loop_text(Fillings f, std::int64_t rows) {
+  f["loop"] = fill(kUnits, f);
+  if (rows == 1) return f["loop"];
+  f["loop"] = indented(f["loop"]);
+  f["rows"] = std::to_string(rows);
+  return fill(kRows, f);
+}
+
+std::string fully_connected_detail(const FullyConnectedNumbers& n, FusedActivation activation) {
+  std::string text = n.rows == 1 ? "" : fmt::format("{} rows of ", n.rows);
+  text += fmt::format("{} -> {}", n.depth, n.units);
+  if (activation != FusedActivation::none) text += fmt::format(", {}", to_string(activation));
+  return text;
+}
+
+Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
+  f["input_zero_point"] = std::to_string(n.input_zero_point);
+  f["output_zero_point"] = std::to_string(n.epilogue.zero_point);
+  f["units"] = std::to_string(n.units);
+  f["depth"] = std::to_string(n.depth);
+  f["lo"] = std::to_string(n.epilogue.range.lo);
+  f["hi"] = std::to_string(n.epilogue.range.hi);
+  f["weight"] = n.weight_zero_point == 0 ? std::string("weights[i]")
+                                         : fmt::format("(weights[i] - ({}))", n.weight_zero_point);
+  return f;
+}
+
+CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
+  const FullyConnectedNumbers n = fully_connected_numbers(step.source);
+  const CFactors factors(n.epilogue.requantizer);
+  Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
+  const std::string& name = f["layer"];
+  CLayer layer;
+  layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation()));
+  layer.macs = n.rows * n.units * n.depth;
+  layer.largest_sum = n.largest_sum;
+  layer.calls = {CFunction::rescale};
+  layer.constants =
+      matrix_text("int8_t", name + "_weights", n.weights, static_cast<std::size_t>(n.depth));
+  layer.flash_bytes = n.units * n.depth;
+  f["summary"] = layer.summary;
+  f["bias"] = std::string("0");
+  if (step.source.has_input(2)) {
+    f["bias"] = name + "_bias[unit]";
+    layer.constants += array_text("int32_t", name + "_bias", n.bias);
+    layer.flash_bytes += n.units * 4;
+  }
+  if (n.epilogue.requantizer.channels() == 1) {
+    f["factor"] = fmt::format("    const int32_t multiplier = {};\n    const int32_t shift = {};\n",
+                              factors.multipliers[0], factors.shifts[0]);
+    f["multiplier"] = "multiplier";
+    f["shift"] = "shift";
+  } else {
+    f["factor"] = "";
+    f["multiplier"] = name + "_multiplier[unit]";
+    f["shift"] = name + "_shift[unit]";
+    layer.constants += array_text("int32_t", name + "_multiplier", factors.multipliers);
+    layer.constants += array_text("int8_t", name + "_shift", factors.shifts);
+    layer.flash_bytes += n.units * 5;
+  }
+  f["loop"] = loop_text(f, n.rows);
+  layer.function = fill(kFullyConnected, f);
+  return layer;
+}
+
+}  // namespace
+
+COperator c_forms::fully_connected() {
+  return {.reads_all_inputs = false, .make = make_fully_connected_layer};
+}
+COperator c_forms::conv_2d() {
+  return {.reads_all_inputs = false, .make = make_fully_connected_layer};
+}
+
+}  // namespace octet::detail

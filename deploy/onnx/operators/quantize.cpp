@@ -1,0 +1,18 @@
+#include <octet/deploy/onnx/operators.h>
+
+namespace octet::detail {
+namespace {
+
+void write_quantize(OnnxNodes& nodes, const Operands& o) {
+  const std::int32_t in = o.op.inputs[0];
+  const std::int32_t out = o.op.outputs[0];
+  if (!o.input().is_quantized()) return nodes.values().quantize(nodes.values().value(in), out);
+  if (nodes.exact()) return nodes.finish_table(o);
+  nodes.finish_regridded(nodes.values().reals(in), out, FusedActivation::none);
+}
+
+}  // namespace
+
+OnnxOperator onnx_forms::quantize() { return {write_quantize}; }
+
+}  // namespace octet::detail

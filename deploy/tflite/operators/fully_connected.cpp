@@ -1,0 +1,45 @@
+#include <octet/deploy/tflite/operators.h>
+
+namespace octet::detail {
+namespace {
+
+OperatorAttributes read_fully_connected(const TfliteOptions& from) {
+  const auto* options = from.as<tflite::FullyConnectedOptions>();
+  if (options == nullptr) return FullyConnectedAttributes{};
+  if (options->weights_format() != 0) {
+    fail_tflite("{}: weights format {} is not supported", from.who, options->weights_format());
+  }
+  return FullyConnectedAttributes{
+      .activation = from.activation(options->fused_activation_function()),
+      .keep_num_dims = options->keep_num_dims()};
+}
+
+WrittenOptions write_fully_connected(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
+  return {tflite::BuiltinOptions::FullyConnectedOptions,
+          tflite::CreateFullyConnectedOptions(builder, activation_of(o.op), 0,
+                                              o.op.as<FullyConnectedAttributes>().keep_num_dims)
+              .Union()};
+}
+
+int fully_connected_version(const Operands& o) {
+  if (!o.has_input(2)) return 6;
+  if (o.op.as<FullyConnectedAttributes>().keep_num_dims) return 5;
+  return o.input().dtype == DType::int8 ? 4 : 1;
+}
+
+int fully_connected_release(int version) {
+  if (version <= 4) return version <= 2 ? 11000 : 11400;
+  return version == 5 ? 20000 : 20100;
+}
+
+}  // namespace
+
+TfliteOperator tflite_forms::fully_connected() {
+  return {.highest_version = 12,
+          .required_version = fully_connected_version,
+          .first_release = fully_connected_release,
+          .read = read_fully_connected,
+          .write = write_fully_connected};
+}
+
+}  // namespace octet::detail
