@@ -108,7 +108,7 @@ Tensor apply_activation(Activation activation, const Tensor& x) {
 }
 
 ActivationLayer::ActivationLayer(Activation activation, std::string name)
-    : ActivationLayer(activation, "Activation", std::move(name)) {}
+    : ActivationLayer(activation, kType, std::move(name)) {}
 
 Tensor ActivationLayer::forward(const Tensor& x, const ForwardContext& context) {
   return context.logits && ends_in_softmax() ? x : apply_activation(activation_, x);
@@ -137,7 +137,7 @@ std::int32_t ActivationLayer::lower(Lowering& lowering,
 }
 
 void ActivationLayer::describe(Description& description) const {
-  if (type_ == "Activation") description.set("activation", to_string(activation_));
+  if (type_ == kType) description.set("activation", to_string(activation_));
 }
 
 std::unique_ptr<Layer> ActivationLayer::clone() const {
@@ -146,6 +146,22 @@ std::unique_ptr<Layer> ActivationLayer::clone() const {
 
 Shape ActivationLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   return input_shape;
+}
+
+std::unique_ptr<Layer> ActivationLayer::make(const Description& d) {
+  return std::make_unique<ActivationLayer>(parse_activation(d.text("activation")));
+}
+
+std::unique_ptr<Layer> ReLU::make(const Description& /*description*/) {
+  return std::make_unique<ReLU>();
+}
+
+std::unique_ptr<Layer> ReLU6::make(const Description& /*description*/) {
+  return std::make_unique<ReLU6>();
+}
+
+std::unique_ptr<Layer> Softmax::make(const Description& /*description*/) {
+  return std::make_unique<Softmax>();
 }
 
 }  // namespace octet

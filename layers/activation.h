@@ -31,6 +31,9 @@ Tensor apply_activation(Activation activation, const Tensor& x);
 /// when made by the functions below.
 class ActivationLayer : public Layer {
  public:
+  static constexpr std::string_view kType = "Activation";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit ActivationLayer(Activation activation, std::string name = "");
 
   std::string_view type() const override { return type_; }
@@ -56,24 +59,33 @@ class ActivationLayer : public Layer {
 /// max(x, 0).
 class ReLU : public ActivationLayer {
  public:
+  static constexpr std::string_view kType = "ReLU";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit ReLU(std::string name = "")
-      : ActivationLayer(Activation::relu, "ReLU", std::move(name)) {}
+      : ActivationLayer(Activation::relu, kType, std::move(name)) {}
   std::unique_ptr<Layer> clone() const override { return std::make_unique<ReLU>(*this); }
 };
 
 /// min(max(x, 0), 6).
 class ReLU6 : public ActivationLayer {
  public:
+  static constexpr std::string_view kType = "ReLU6";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit ReLU6(std::string name = "")
-      : ActivationLayer(Activation::relu6, "ReLU6", std::move(name)) {}
+      : ActivationLayer(Activation::relu6, kType, std::move(name)) {}
   std::unique_ptr<Layer> clone() const override { return std::make_unique<ReLU6>(*this); }
 };
 
 /// exp(x_i) / sum over j of exp(x_j), over the last axis.
 class Softmax : public ActivationLayer {
  public:
+  static constexpr std::string_view kType = "Softmax";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit Softmax(std::string name = "")
-      : ActivationLayer(Activation::softmax, "Softmax", std::move(name)) {}
+      : ActivationLayer(Activation::softmax, kType, std::move(name)) {}
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Softmax>(*this); }
 };
 

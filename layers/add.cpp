@@ -51,4 +51,8 @@ void Add::describe(Description& description) const {
 
 std::unique_ptr<Layer> Add::clone() const { return std::make_unique<Add>(*this); }
 
+std::unique_ptr<Layer> Add::make(const Description& d) {
+  return std::make_unique<Add>(parse_activation(d.text("activation")));
+}
+
 }  // namespace octet

@@ -7,10 +7,13 @@ namespace octet {
 /// y = f(a + b) for two inputs of one shape, f the identity, relu or relu6.
 class Add : public Layer {
  public:
+  static constexpr std::string_view kType = "Add";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   /// Throws InvalidArgument for another activation.
   explicit Add(Activation activation = Activation::none, std::string name = "");
 
-  std::string_view type() const override { return "Add"; }
+  std::string_view type() const override { return kType; }
   Activation activation() const override { return activation_; }
   Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
   std::unique_ptr<Layer> with_activation(Activation activation) const override;

@@ -50,4 +50,8 @@ void Concatenate::describe(Description& description) const { description.set("ax
 
 std::unique_ptr<Layer> Concatenate::clone() const { return std::make_unique<Concatenate>(*this); }
 
+std::unique_ptr<Layer> Concatenate::make(const Description& d) {
+  return std::make_unique<Concatenate>(d.integer("axis"));
+}
+
 }  // namespace octet

@@ -9,9 +9,12 @@ namespace octet {
 /// on one grid, whose range holds that of every input: int8 runtimes ask for that.
 class Concatenate : public Layer {
  public:
+  static constexpr std::string_view kType = "Concatenate";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit Concatenate(Index axis = -1, std::string name = "");
 
-  std::string_view type() const override { return "Concatenate"; }
+  std::string_view type() const override { return kType; }
   Index axis() const { return axis_; }
   Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_inputs; }

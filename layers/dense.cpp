@@ -83,4 +83,9 @@ Shape Dense::do_build(const Shape& input_shape, const Random& random) {
   return {units_};
 }
 
+std::unique_ptr<Layer> Dense::make(const Description& d) {
+  return std::make_unique<Dense>(d.integer("units"), parse_activation(d.text("activation")),
+                                 DenseOptions{.use_bias = d.flag("use_bias")});
+}
+
 }  // namespace octet

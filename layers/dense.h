@@ -16,12 +16,15 @@ struct DenseOptions {
 /// activation. The bias starts at zero.
 class Dense : public Layer {
  public:
+  static constexpr std::string_view kType = "Dense";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   /// Throws InvalidArgument unless units > 0.
   explicit Dense(Index units, Activation activation = Activation::none, DenseOptions options = {});
   Dense(Index units, Activation activation, std::string name)
       : Dense(units, activation, DenseOptions{.name = std::move(name)}) {}
 
-  std::string_view type() const override { return "Dense"; }
+  std::string_view type() const override { return kType; }
   Index units() const { return units_; }
   Activation activation() const override { return activation_; }
   bool use_bias() const { return options_.use_bias; }

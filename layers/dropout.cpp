@@ -45,4 +45,8 @@ std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>
 
 Shape Dropout::do_build(const Shape& input_shape, const Random& /*random*/) { return input_shape; }
 
+std::unique_ptr<Layer> Dropout::make(const Description& d) {
+  return std::make_unique<Dropout>(static_cast<float>(d.number("rate")));
+}
+
 }  // namespace octet

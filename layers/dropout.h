@@ -8,10 +8,13 @@ namespace octet {
 /// 1 / (1 - rate); passes everything on unchanged otherwise. (Srivastava et al., JMLR 2014.)
 class Dropout : public Layer {
  public:
+  static constexpr std::string_view kType = "Dropout";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   /// Throws InvalidArgument unless 0 <= rate < 1.
   explicit Dropout(float rate, std::string name = "");
 
-  std::string_view type() const override { return "Dropout"; }
+  std::string_view type() const override { return kType; }
   float rate() const { return rate_; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }

@@ -42,4 +42,8 @@ Shape InputLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   return example_shape_;
 }
 
+std::unique_ptr<Layer> InputLayer::make(const Description& d) {
+  return std::make_unique<InputLayer>(d.shape("shape"));
+}
+
 }  // namespace octet

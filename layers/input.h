@@ -7,10 +7,13 @@ namespace octet {
 /// The first layer of a model: says what shape an example has, and passes it on.
 class InputLayer : public Layer {
  public:
+  static constexpr std::string_view kType = "InputLayer";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit InputLayer(Shape example_shape, std::string name = "")
       : Layer(std::move(name)), example_shape_(std::move(example_shape)) {}
 
-  std::string_view type() const override { return "InputLayer"; }
+  std::string_view type() const override { return kType; }
   const Shape* example_shape() const override { return &example_shape_; }
   /// Throws InvalidArgument where x is not [batch, example_shape...].
   Tensor forward(const Tensor& x, const ForwardContext& context) override;

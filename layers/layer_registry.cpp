@@ -1,13 +1,6 @@
 #include <fmt/format.h>
-#include <octet/layers/add.h>
-#include <octet/layers/concatenate.h>
-#include <octet/layers/dense.h>
-#include <octet/layers/dropout.h>
-#include <octet/layers/input.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/quantize/quantize_layer.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/reshape.h>
+#include <octet/layers/layers.h>
 
 namespace octet {
 namespace {
@@ -15,34 +8,12 @@ namespace {
 /// The registry with Octet's own layers.
 class LayerRegistry : public Registry<Layer> {
  public:
-  LayerRegistry() : Registry<Layer>("layer", "register_layer") {
-    add<InputLayer>("InputLayer", [](const Description& d) {
-      return std::make_unique<InputLayer>(d.shape("shape"));
-    });
-    add<Dense>("Dense", [](const Description& d) {
-      return std::make_unique<Dense>(d.integer("units"), parse_activation(d.text("activation")),
-                                     DenseOptions{.use_bias = d.flag("use_bias")});
-    });
-    add<ActivationLayer>("Activation", [](const Description& d) {
-      return std::make_unique<ActivationLayer>(parse_activation(d.text("activation")));
-    });
-    add<ReLU>("ReLU", [](const Description&) { return std::make_unique<ReLU>(); });
-    add<ReLU6>("ReLU6", [](const Description&) { return std::make_unique<ReLU6>(); });
-    add<Softmax>("Softmax", [](const Description&) { return std::make_unique<Softmax>(); });
-    add<Dropout>("Dropout", [](const Description& d) {
-      return std::make_unique<Dropout>(static_cast<float>(d.number("rate")));
-    });
-    add<Reshape>("Reshape",
-                 [](const Description& d) { return std::make_unique<Reshape>(d.shape("target")); });
-    add<Flatten>("Flatten", [](const Description&) { return std::make_unique<Flatten>(); });
-    add<Add>("Add", [](const Description& d) {
-      return std::make_unique<Add>(parse_activation(d.text("activation")));
-    });
-    add<Concatenate>("Concatenate", [](const Description& d) {
-      return std::make_unique<Concatenate>(d.integer("axis"));
-    });
-    add<QuantizeLayer>("QuantizeLayer", QuantizeLayer::make);
-    add<QuantizeWrapper>("QuantizeWrapper", QuantizeWrapper::make);
+  LayerRegistry() : Registry<Layer>("layer", "register_layer") { add_all(OwnLayers{}); }
+
+ private:
+  template <class... L>
+  void add_all(LayerTypes<L...> /*types*/) {
+    (add<L>(std::string(L::kType), L::make), ...);
   }
 };
 

@@ -42,4 +42,12 @@ Shape Reshape::do_build(const Shape& input_shape, const Random& /*random*/) {
   return result;
 }
 
+std::unique_ptr<Layer> Reshape::make(const Description& d) {
+  return std::make_unique<Reshape>(d.shape("target"));
+}
+
+std::unique_ptr<Layer> Flatten::make(const Description& /*description*/) {
+  return std::make_unique<Flatten>();
+}
+
 }  // namespace octet

@@ -7,10 +7,13 @@ namespace octet {
 /// [batch, a, b, ...] to [batch, target...]; one extent of the target may be -1.
 class Reshape : public Layer {
  public:
+  static constexpr std::string_view kType = "Reshape";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit Reshape(Shape target, std::string name = "")
       : Layer(std::move(name)), target_(std::move(target)) {}
 
-  std::string_view type() const override { return "Reshape"; }
+  std::string_view type() const override { return kType; }
   const Shape& target() const { return target_; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
@@ -29,8 +32,11 @@ class Reshape : public Layer {
 /// [batch, a, b, ...] to [batch, a * b * ...].
 class Flatten : public Reshape {
  public:
+  static constexpr std::string_view kType = "Flatten";
+  static std::unique_ptr<Layer> make(const Description& description);
+
   explicit Flatten(std::string name = "") : Reshape({-1}, std::move(name)) {}
-  std::string_view type() const override { return "Flatten"; }
+  std::string_view type() const override { return kType; }
   void describe(Description& /*description*/) const override {}
   std::unique_ptr<Layer> clone() const override;
 };

@@ -8,13 +8,15 @@ namespace octet {
 /// inputs seen while training (AllValues, asymmetric).
 class QuantizeLayer : public Layer {
  public:
+  static constexpr std::string_view kType = "QuantizeLayer";
+
   explicit QuantizeLayer(const QuantizeOptions& options = {}, std::string name = "");
   QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
                 std::string name = "");
   QuantizeLayer(const QuantizeLayer& other);
   static std::unique_ptr<Layer> make(const Description& description);
 
-  std::string_view type() const override { return "QuantizeLayer"; }
+  std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::vector<NamedTensor> parameters() const override { return quantizer_->parameters(); }
   std::vector<NamedTensor> state() const override { return quantizer_->state(); }

@@ -17,12 +17,14 @@ namespace octet {
 /// for any other. Per channel, kernel_min and kernel_max have one value per unit.
 class QuantizeWrapper : public Layer {
  public:
+  static constexpr std::string_view kType = "QuantizeWrapper";
+
   /// Throws InvalidArgument where the config quantizes the output of a softmax.
   QuantizeWrapper(std::unique_ptr<Layer> layer, std::shared_ptr<const QuantizeConfig> config);
   QuantizeWrapper(const QuantizeWrapper& other);
   static std::unique_ptr<Layer> make(const Description& description);
 
-  std::string_view type() const override { return "QuantizeWrapper"; }
+  std::string_view type() const override { return kType; }
   const Layer& wrapped() const { return *layer_; }
   const QuantizeConfig& config() const { return *config_; }
   /// Null where the config leaves the result alone.

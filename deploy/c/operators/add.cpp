@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <octet/deploy/c/operators.h>
 #include <octet/runtime/operators/add.h>
 

@@ -1,0 +1,25 @@
+#pragma once
+
+// Octet's own layers: what a program includes to have them all.
+
+#include <octet/layers/activation.h>
+#include <octet/layers/add.h>
+#include <octet/layers/concatenate.h>
+#include <octet/layers/dense.h>
+#include <octet/layers/dropout.h>
+#include <octet/layers/input.h>
+#include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/reshape.h>
+
+namespace octet {
+
+template <class... L>
+struct LayerTypes {};
+
+/// The layers that files may name without register_layer(). Each has a kType, which its type()
+/// gives, and a make() for what its describe() writes.
+using OwnLayers = LayerTypes<ActivationLayer, Add, Concatenate, Dense, Dropout, Flatten, InputLayer,
+                             QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
+
+}  // namespace octet
