@@ -29,6 +29,7 @@ struct OnnxNode {
   std::vector<std::string> inputs;
   std::string output;
   std::map<std::string, std::int64_t> attributes;
+  std::map<std::string, float> reals;
 };
 
 /// An input or output; a dimension is its number or its name.
@@ -90,10 +91,16 @@ class OnnxFile {
 
  private:
   static OnnxNode read_node(const RawMessage& message) {
-    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}};
+    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}, {}};
     for (const RawMessage& attribute : message.messages(5)) {
-      if (attribute.integer(20) != 2) throw std::runtime_error("an attribute that is no integer");
-      node.attributes[attribute.text(1)] = attribute.integer(3);
+      const std::int64_t type = attribute.integer(20);
+      if (type == 1) {
+        node.reals[attribute.text(1)] = attribute.real(2);
+      } else if (type == 2) {
+        node.attributes[attribute.text(1)] = attribute.integer(3);
+      } else {
+        throw std::runtime_error("an attribute that is no number");
+      }
     }
     return node;
   }

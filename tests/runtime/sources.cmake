@@ -1,13 +1,3 @@
-set(OCTET_RUNTIME_TESTS
-  runtime/contract_oracle_test.cpp
-  runtime/graph_test.cpp
-  runtime/integer_model_test.cpp
-  runtime/interpreter_dense_test.cpp
-  runtime/interpreter_operators_test.cpp
-  runtime/interpreter_test.cpp
-  runtime/interpreter_vectors_test.cpp
-  runtime/memory_plan_test.cpp
-  runtime/no_allocation_test.cpp
-  runtime/operator_rules_test.cpp
-  runtime/operator_vectors_test.cpp
-  runtime/same_bytes_test.cpp)
+# Every *_test.cpp of this folder: a new one is found at the next build. Paths are relative to tests/.
+file(GLOB OCTET_RUNTIME_TESTS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS
+  runtime/*_test.cpp)
