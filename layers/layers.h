@@ -8,6 +8,7 @@
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/input.h>
+#include <octet/layers/leaky_relu.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
@@ -19,7 +20,8 @@ struct LayerTypes {};
 
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
-using OwnLayers = LayerTypes<ActivationLayer, Add, Concatenate, Dense, Dropout, Flatten, InputLayer,
-                             QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
+using OwnLayers =
+    LayerTypes<ActivationLayer, Add, Concatenate, Dense, Dropout, Flatten, InputLayer, LeakyReLU,
+               QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
 
 }  // namespace octet

@@ -20,6 +20,7 @@ namespace octet {
   ROW(conv_2d, 3)            \
   ROW(dequantize, 6)         \
   ROW(fully_connected, 9)    \
+  ROW(leaky_relu, 98)        \
   ROW(logistic, 14)          \
   ROW(quantize, 114)         \
   ROW(relu, 19)              \
@@ -73,6 +74,12 @@ struct FullyConnectedAttributes {
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 
+struct LeakyReluAttributes {
+  /// The slope below 0.
+  float alpha = 0.0F;
+  bool operator==(const LeakyReluAttributes&) const = default;
+};
+
 struct ReshapeAttributes {
   /// The shape, where it is no second input; empty: the output's shape.
   std::vector<std::int32_t> new_shape{};
@@ -85,9 +92,9 @@ struct SoftmaxAttributes {
 };
 
 /// What an operator has beside its operands, by its code.
-using OperatorAttributes =
-    std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
-                 FullyConnectedAttributes, ReshapeAttributes, SoftmaxAttributes>;
+using OperatorAttributes = std::variant<NoAttributes, AddAttributes, ConcatenationAttributes,
+                                        Conv2DAttributes, FullyConnectedAttributes,
+                                        LeakyReluAttributes, ReshapeAttributes, SoftmaxAttributes>;
 
 /// Those of an operator of this code that nobody has set. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);
