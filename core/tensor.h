@@ -16,7 +16,7 @@ namespace detail {
 struct TensorAccess;
 }
 
-/// Integer class labels, one a row.
+/// Integer class labels, one per row.
 using Labels = std::vector<std::int32_t>;
 
 /// A cheap handle on contiguous, row-major, 64-byte aligned float32 data of any rank. Copies of a

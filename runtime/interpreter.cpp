@@ -113,7 +113,7 @@ std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses(bool of_lane) cons
     uses[at(i)].last = std::max(uses[at(i)].last, step);
   };
   for (const std::int32_t i : model->inputs) begin(i, -1);
-  // Many inputs are not worth a search for the places that they leave.
+  // With many inputs, searching for the memory that they free would cost more than it saves.
   if (model->inputs.size() > kMostPlannedInputs) {
     for (const std::int32_t i : model->inputs) extend(i, last_step);
   }

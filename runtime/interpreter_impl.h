@@ -73,8 +73,8 @@ struct Interpreter::Impl {
   /// under way at a time, each on a thread and with intermediate tensors of its own.
   Index block = 1;
   std::size_t lanes = 1;
-  /// By tensor: whether an input or an operator gives it its value, and whether that comes once
-  /// per sample (what constants alone give comes once).
+  /// By tensor. computed: it is written at run time. batched: it has one value per sample; a tensor
+  /// that is derived from constants alone has one for all.
   std::vector<bool> computed;
   std::vector<bool> batched;
   std::vector<bool> is_input;

@@ -16,10 +16,10 @@ LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const st
   result.compared = a.size();
   if (std::ranges::equal(a, b)) return result;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const std::int32_t apart = std::abs(std::int32_t{a[i]} - std::int32_t{b[i]});
-    result.differing += apart != 0 ? 1U : 0U;
-    result.largest = std::max(result.largest, apart);
-    result.sum += static_cast<std::uint64_t>(apart);
+    const std::int32_t distance = std::abs(std::int32_t{a[i]} - std::int32_t{b[i]});
+    result.differing += distance != 0 ? 1U : 0U;
+    result.largest = std::max(result.largest, distance);
+    result.sum += static_cast<std::uint64_t>(distance);
   }
   return result;
 }

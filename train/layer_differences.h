@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// How far the codes of two networks lie apart at one layer.
+/// How far the codes of two networks differ at one layer.
 struct LayerDifference {
   std::string name;
   std::uint64_t compared = 0;

@@ -300,7 +300,7 @@ Adam::Adam(AdamOptions options, Decay decay)
 void Adam::begin_step(float learning_rate, double step) {
   const auto beta1 = static_cast<double>(options_.beta1);
   const auto beta2 = static_cast<double>(options_.beta2);
-  // Both corrections are made once a step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
+  // Both corrections are made once per step: lr / (1 - b1^t), and 1 / sqrt(1 - b2^t).
   const double rate = static_cast<double>(learning_rate) / (1.0 - std::pow(beta1, step));
   // A little above the least normal number, so that no rounding on the way leads below it.
   constexpr double kLeast = 0x1.01p-126;

@@ -44,7 +44,7 @@ inline Layer layer_of(const IntegerModel& model, const Operator& op) {
   const ModelTensor& x = tensor(op.inputs.at(0));
   const ModelTensor& w = tensor(op.inputs.at(1));
   const ModelTensor& y = tensor(op.outputs.at(0));
-  if (w.quantization.per_channel()) throw std::runtime_error("expected one scale a layer");
+  if (w.quantization.per_channel()) throw std::runtime_error("expected one scale per layer");
   return {.in = w.shape.at(1),
           .out = w.shape.at(0),
           .scale_in = x.quantization.scale(),

@@ -23,9 +23,9 @@ void check_logits(const Tensor& logits) {
 void check_labels(const Tensor& logits, std::span<const std::int32_t> labels) {
   const Index classes = logits.shape()[1];
   if (static_cast<Index>(labels.size()) != logits.shape()[0]) {
-    throw InvalidArgument(
-        fmt::format("softmax_cross_entropy: expected one label a row of logits {}, found {} labels",
-                    logits.shape().to_string(), labels.size()));
+    throw InvalidArgument(fmt::format(
+        "softmax_cross_entropy: expected one label per row of logits {}, found {} labels",
+        logits.shape().to_string(), labels.size()));
   }
   for (std::size_t row = 0; row < labels.size(); ++row) {
     if (labels[row] < 0 || labels[row] >= classes) {

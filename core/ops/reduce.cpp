@@ -69,7 +69,7 @@ double reduce_run(const float* x, Index count, Combine combine) {
 }
 
 /// A reduction in few axes, [0] the stride in the input, [1] in the result (0 where reduced). The
-/// innermost axis is apart; where it is reduced, `kept` and `reduced` are the others.
+/// innermost axis is kept separately in `inner`; `kept` and `reduced` are the others.
 struct Plan {
   std::vector<Axis<2>> kept;
   std::vector<Axis<2>> reduced;
@@ -299,8 +299,8 @@ Labels argmax(const Tensor& x) {
   const Index columns = x.dim(-1);
   const Index rows = x.shape().without_dim(-1).size();
   if (columns == 0 && rows > 0) {
-    throw InvalidArgument(fmt::format("argmax: expected at least one element a row, found shape {}",
-                                      x.shape().to_string()));
+    throw InvalidArgument(fmt::format(
+        "argmax: expected at least one element per row, found shape {}", x.shape().to_string()));
   }
   Labels labels(static_cast<std::size_t>(rows));
   parallel_for(labels.size(), detail::rows_per_chunk(Grain::cheap, columns),

@@ -29,7 +29,7 @@ Tensor min(const Tensor& x);
 Tensor min(const Tensor& x, const std::vector<Index>& axes, bool keep_dims = false);
 
 /// For each row of the last axis, the position of its first largest element; a NaN counts as the
-/// largest. One label a row, rows in row-major order. Throws InvalidArgument for a scalar and for
+/// largest. One label per row, rows in row-major order. Throws InvalidArgument for a scalar and for
 /// rows of no elements.
 Labels argmax(const Tensor& x);
 

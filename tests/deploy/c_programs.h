@@ -206,8 +206,8 @@ inline Bytes random_codes(const IntegerModel& model, std::size_t count, std::uin
 /// An MLP of the example's size.
 inline IntegerModel example_model() { return make_mlp(3, {784, 256, 128, 10}, false, false); }
 
-/// FULLY_CONNECTED with every activation, scales a tensor and a channel, several rows, LOGISTIC,
-/// TANH, RELUs, QUANTIZE and SOFTMAX, from bytes to bytes.
+/// FULLY_CONNECTED with every activation, scales per tensor and per channel, several rows,
+/// LOGISTIC, TANH, RELUs, QUANTIZE and SOFTMAX, from bytes to bytes.
 inline IntegerModel everything() {
   Draw draw(5);
   ModelBuilder b;

@@ -126,7 +126,7 @@ TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
 }
 
 TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
-  // 40 rows of one value each, and a million units: the sums of a tile are 4 bytes a code.
+  // 40 rows of one value each, and a million units: the sums of a tile are 4 bytes per code.
   constexpr std::int32_t kRows = 40;
   constexpr std::int32_t kUnits = 1000000;
   ModelBuilder b;

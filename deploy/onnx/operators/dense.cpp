@@ -6,7 +6,7 @@ namespace {
 
 using Names = OnnxNodes::Names;
 
-/// Those of the fp32 contract: one, or one a unit.
+/// The factors of contract fp32: one, or one per unit.
 std::vector<float> rescaling_factors(const Operands& o) {
   const auto requantizer =
       Requantizer::fully_connected(o.input().quantization.scale(), o.input(1).quantization.scales,

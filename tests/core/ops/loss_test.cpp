@@ -87,7 +87,7 @@ TEST(CrossEntropy, Errors) {
       [&] {
         softmax_cross_entropy(x, Labels{1, 2});
       },
-      "expected one label a row of logits [3, 10], found 2 labels");
+      "expected one label per row of logits [3, 10], found 2 labels");
   expect_error(
       [&] {
         softmax_cross_entropy(Tensor::zeros({3}), Labels{1, 2, 0});

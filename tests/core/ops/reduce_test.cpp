@@ -211,7 +211,7 @@ TEST(Argmax, Errors) {
       [] {
         argmax(Tensor::zeros({2, 0}));
       },
-      "argmax: expected at least one element a row");
+      "argmax: expected at least one element per row");
 }
 
 }  // namespace
