@@ -214,9 +214,8 @@ std::int32_t QuantizeWrapper::lower(Lowering& lowering,
   require_exportable_clamp(*this);
   if (!has_kernel() && grid() == ResultGrid::unknown) {
     throw InvalidArgument(fmt::format(
-        "lower: layer \"{}\" of type {} was not trained on integers, since it does not say where "
-        "the "
-        "grid of its result comes from; a layer of your own overrides Layer::result_grid()",
+        "lower: layer \"{}\" of type {} does not say where the grid of its result comes from, so "
+        "that integers were not trained on; a layer of your own overrides Layer::result_grid()",
         name(), layer_->type()));
   }
   if (result_) scheme.result = result_->params();
