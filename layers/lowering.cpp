@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/core/quant/code_adder.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -132,6 +133,10 @@ QuantParams Lowering::grid_of(const Layer& layer, OpCode code,
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::measured:
+      if (code == OpCode::add) {
+        return CodeAdder::fitting_grid(tensor(inputs[0]).quantization,
+                                       tensor(inputs[1]).quantization, measured_grid(layer));
+      }
       return measured_grid(layer);
     case OutputGrid::fixed:
       return about.fixed_grid();

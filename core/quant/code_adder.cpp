@@ -84,6 +84,16 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
   return adder;
 }
 
+QuantParams CodeAdder::fitting_grid(const QuantParams& first, const QuantParams& second,
+                                    QuantParams out) {
+  check(first, "first input");
+  check(second, "second input");
+  check(out, "output");
+  const float largest = std::max(first.scale(), second.scale());
+  if (!(largest / out.scale() < kRatioLimit)) out.scales = {largest / (kRatioLimit / 2)};
+  return out;
+}
+
 std::int32_t CodeAdder::rescale(std::int32_t sum) const noexcept {
   const std::int32_t steps = rounds_once_ ? (sum + (1 << (shift_ - 1))) >> shift_
                                           : multiply_by_quantized_multiplier_double(sum, factor_);

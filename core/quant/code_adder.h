@@ -29,6 +29,12 @@ class CodeAdder {
                                       const QuantParams& out, FusedActivation activation,
                                       Rounding rounding);
 
+  /// `out`, or where an input's scale is 256 times out's or more, one with 1/128 of that input's:
+  /// a sum whose measured range is next to nothing (all results 0 after a relu), and which XNNPACK
+  /// leaves to another kernel and that one, from 2^19 on, refuses.
+  [[nodiscard]] static QuantParams fitting_grid(const QuantParams& first, const QuantParams& second,
+                                                QuantParams out);
+
   [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept;
   /// apply() for each pair of codes. Throws InvalidArgument where sizes differ.
   void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,

@@ -12,24 +12,6 @@
 namespace octet::testing {
 namespace {
 
-/// A few steps of plain gradient descent.
-void train_a_little(const Model& model, RandomGraph& graph, int steps) {
-  for (int step = 0; step < steps; ++step) {
-    model.zero_grad();
-    Tensor logits =
-        model.forward_logits(graph.batch(9), training(static_cast<std::uint64_t>(step)));
-    mean(square(logits - random_tensor(logits.shape(), 7))).backward();
-    for (auto& [name, tensor] : model.parameters()) {
-      ASSERT_TRUE(tensor.grad().defined()) << name;
-      const Tensor gradient = tensor.grad();
-      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.01F * gradient.span()[i];
-      }
-    }
-  }
-  refresh_kernel_ranges(model);
-}
-
 void expect_same_codes(const Model& model, const IntegerModel& shipped, const Tensor& x) {
   SimulatedCodes trained(model);
   InterpretedCodes run(shipped);
@@ -147,6 +129,21 @@ TEST(QuantizedGraph, EachInputGetsAGridOfItsOwn) {
   };
   EXPECT_NEAR(scale(0), 1.0F / 255, 1e-3F);
   EXPECT_NEAR(scale(1), 100.0F / 255, 0.05F);
+}
+
+TEST(QuantizedGraph, ASumOfZerosGetsAGridThatRuntimesTake) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  model.output(model.add(Add(Activation::relu, "sum"), {x, x}));
+  model.build();
+  const Model quantized = quantize_model(model);
+  calibrate(quantized, Tensor::from({1, 4}, {-1.0F, -2.0F, 0.0F, -0.5F}));
+  const IntegerModel lowered = lower(quantized);
+  const auto scale = [&](std::int32_t i) {
+    return lowered.tensors[static_cast<std::size_t>(i)].quantization.scale();
+  };
+  EXPECT_EQ(scale(lowered.outputs[0]), scale(lowered.inputs[0]) / 128);
+  expect_same_codes(quantized, from_tflite(to_tflite(lowered)), random_tensor({50, 4}, 1, -3, 3));
 }
 
 TEST(QuantizedGraph, GradientsOfASumPassWhereNothingIsClamped) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/ops.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -32,6 +33,25 @@ inline std::vector<std::string> layer_lines(const Sequential& model) {
 
 inline const QuantizeWrapper& dense_wrapper(const Sequential& model, std::string_view name) {
   return dynamic_cast<const QuantizeWrapper&>(model.layer(name));
+}
+
+/// A few steps of plain gradient descent on a quantized model; batch() gives the examples of each.
+template <class Batch>
+void train_a_little(const Model& model, int steps, Batch&& batch) {
+  for (int step = 0; step < steps; ++step) {
+    model.zero_grad();
+    Tensor logits = model.forward_logits(batch(), training(static_cast<std::uint64_t>(step)));
+    const Tensor target = random_tensor(logits.shape(), static_cast<std::uint64_t>(step), -1, 1);
+    mean(square(logits - target)).backward();
+    for (auto& [name, tensor] : model.parameters()) {
+      ASSERT_TRUE(tensor.grad().defined()) << name;
+      const Tensor gradient = tensor.grad();
+      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
+        tensor.span()[i] -= 0.05F * gradient.span()[i];
+      }
+    }
+  }
+  refresh_kernel_ranges(model);
 }
 
 /// A layer of a user's own: 2 x, with a parameter and a state to look after.

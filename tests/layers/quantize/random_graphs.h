@@ -6,7 +6,7 @@
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/tests/core/quant/quant_testing.h>
-#include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <string>
 #include <vector>
@@ -144,5 +144,9 @@ class RandomGraph {
   Index inputs_ = 0;
   std::vector<Branch> open_;
 };
+
+inline void train_a_little(const Model& model, RandomGraph& graph, int steps) {
+  train_a_little(model, steps, [&graph] { return graph.batch(9); });
+}
 
 }  // namespace octet::testing

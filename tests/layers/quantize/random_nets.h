@@ -117,23 +117,8 @@ class RandomNet {
   int depth_ = 0;
 };
 
-/// A few steps of plain gradient descent on a quantized model.
-inline void train_a_little(const Sequential& model, RandomNet& net, int steps) {
-  for (int step = 0; step < steps; ++step) {
-    const Tensor x = net.batch(net.random().integer(1, 33));
-    model.zero_grad();
-    Tensor logits = model.forward_logits(x, training(static_cast<std::uint64_t>(step)));
-    const Tensor target = random_tensor(logits.shape(), static_cast<std::uint64_t>(step), -1, 1);
-    mean(square(logits - target)).backward();
-    for (auto& [name, tensor] : model.parameters()) {
-      ASSERT_TRUE(tensor.grad().defined()) << name;
-      const Tensor gradient = tensor.grad();
-      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.05F * gradient.span()[i];
-      }
-    }
-  }
-  refresh_kernel_ranges(model);
+inline void train_a_little(const Model& model, RandomNet& net, int steps) {
+  train_a_little(model, steps, [&net] { return net.batch(net.random().integer(1, 33)); });
 }
 
 }  // namespace octet::testing
