@@ -31,6 +31,17 @@ bool all_on_grids(std::span<const Tensor> inputs) {
                              [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
 }
 
+/// Makes one grid of those of `layers`, once they are built: a model is connected before, where it
+/// is read from a file, or after, where it is a copy. Where one has a fixed grid there is nothing
+/// to tie: lower() says which.
+void tie_results(std::span<Layer* const> layers) {
+  std::vector<Quantizer*> producers;
+  for (const Layer* layer : layers) producers.push_back(layer->result_quantizer());
+  if (std::ranges::all_of(producers, [](const Quantizer* q) { return q && q->built(); })) {
+    Quantizer::tie(producers);
+  }
+}
+
 }  // namespace
 
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
@@ -72,16 +83,13 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
     result_->build(name() + "/" + owner, prefix, layer_->output_shape(),
                    Quantizer::ZeroPoint::kept);
   }
+  if (grid() == ResultGrid::as_inputs) tie_results(inputs_);
   return layer_->output_shape();
 }
 
 void QuantizeWrapper::connect(std::span<Layer* const> inputs) {
   inputs_.assign(inputs.begin(), inputs.end());
-  if (grid() != ResultGrid::as_inputs) return;
-  std::vector<Quantizer*> producers;
-  for (const Layer* input : inputs_) producers.push_back(input->result_quantizer());
-  // Where an input has a fixed grid there is nothing to tie: lower() says which.
-  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+  if (grid() == ResultGrid::as_inputs) tie_results(inputs_);
 }
 
 Quantizer* QuantizeWrapper::result_quantizer() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/quant/quantize.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/process.h>
@@ -200,6 +201,16 @@ inline Bytes random_codes(const IntegerModel& model, std::size_t count, std::uin
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
   }
+  return bytes;
+}
+
+/// The codes of `reals`, as training quantizes them.
+inline Bytes quantized_codes(const IntegerModel& model, std::span<const float> reals,
+                             Rounding rounding) {
+  Bytes bytes(reals.size());
+  quantize(reals, model.tensors[static_cast<std::size_t>(model.inputs[0])].quantization,
+           std::span(reinterpret_cast<std::int8_t*>(bytes.data()), bytes.size()),
+           quantize_mode(rounding));
   return bytes;
 }
 

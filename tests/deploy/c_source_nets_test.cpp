@@ -1,8 +1,9 @@
-// The C source and the interpreter, byte for byte: random nets, and all of MNIST's test images.
+// The C source and the interpreter, byte for byte: random nets and graphs, and all of MNIST's test
+// images.
 
-#include <octet/core/quant/quantize.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
@@ -15,7 +16,15 @@ constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
                                    Rounding::double_rounding};
 
 using CSourceNets = CompiledC;
-class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterface<Rounding> {};
+class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterface<Rounding> {
+ protected:
+  /// By one compiler per contract: that many layers take a while. The other tests have both.
+  static void expect_equal(const CDriver& driver) {
+    const Words compilers = c_compilers();
+    const std::size_t turn = static_cast<std::size_t>(GetParam()) % compilers.size();
+    EXPECT_EQ(driver.differing(compilers[turn], joined(kStrict, {"-std=c99", "-O0"})), 0U);
+  }
+};
 
 TEST_P(CSourceRandomNets, EqualTheInterpreter) {
   std::vector<CCase> cases;
@@ -29,10 +38,22 @@ TEST_P(CSourceRandomNets, EqualTheInterpreter) {
   }
   const CDriver driver(std::move(cases));
   EXPECT_GT(driver.output_bytes(), 50000U);
-  // One compiler a contract: that many layers take a while. The other tests have both.
-  const Words compilers = c_compilers();
-  const std::size_t turn = static_cast<std::size_t>(GetParam()) % compilers.size();
-  EXPECT_EQ(driver.differing(compilers[turn], joined(kStrict, {"-std=c99", "-O0"})), 0U);
+  expect_equal(driver);
+}
+
+TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
+  std::vector<CCase> cases;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    octet::testing::RandomGraph graph(seed);
+    const Model model = quantize_model(graph.model(), graph.options(GetParam()));
+    calibrate(model, graph.batch(17));
+    octet::testing::train_a_little(model, graph, 2);
+    const IntegerModel lowered = lower(model);
+    cases.push_back({lowered, GetParam(), random_codes(lowered, 100, seed)});
+  }
+  const CDriver driver(std::move(cases));
+  EXPECT_GT(driver.output_bytes(), 10000U);
+  expect_equal(driver);
 }
 
 std::string contract_name(const ::testing::TestParamInfo<Rounding>& contract) {
@@ -58,15 +79,9 @@ class Learned {
     Sequential quantized = quantize_model(model_, {.rounding = rounding});
     Trainer trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)});
     trainer.fit(data_.train.head(1000), 1);
-    CCase result{trainer.lower(), rounding, {}};
-    const ModelTensor& input =
-        result.model.tensors[static_cast<std::size_t>(result.model.inputs[0])];
+    const IntegerModel model = trainer.lower();
     const Tensor images = data_.test.features(0, data_.test.size());
-    result.inputs.resize(static_cast<std::size_t>(images.size()));
-    quantize(images.span(), input.quantization,
-             std::span(reinterpret_cast<std::int8_t*>(result.inputs.data()), result.inputs.size()),
-             quantize_mode(rounding));
-    return result;
+    return {model, rounding, quantized_codes(model, images.span(), rounding)};
   }
 
  private:

@@ -10,8 +10,10 @@
 #include <octet/core/file.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/onnx/writer.h>
+#include <octet/examples/residual_mlp.h>
 #include <octet/octet.h>
 #include <octet/tests/interop/reference_kernels.h>
+#include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/naive_graph.h>
 
@@ -27,6 +29,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::uint32_t kNets = 200;
+constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr Index kNetSamples = 32;
 constexpr std::size_t kTrainImages = 20000;
 constexpr std::size_t kDrawnTestImages = 2000;
@@ -65,7 +68,9 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
 std::set<std::int32_t> behind_softmax(const IntegerModel& model) {
   std::set<std::int32_t> result;
   for (const Operator& op : model.operators) {
-    if (op.code == OpCode::softmax || result.contains(op.inputs[0])) result.insert(op.outputs[0]);
+    const bool behind =
+        std::ranges::any_of(op.inputs, [&](std::int32_t i) { return result.contains(i); });
+    if (op.code == OpCode::softmax || behind) result.insert(op.outputs[0]);
   }
   return result;
 }
@@ -205,62 +210,84 @@ IntegerModel with_all_layers(IntegerModel model) {
   return model;
 }
 
-Sequential train_classifier(const Dataset& images, bool per_channel) {
-  Sequential model("classifier", Input(images.example_shape()), Flatten(),
-                   Dense(256, Activation::relu), Dense(128, Activation::relu),
-                   Dense(static_cast<Index>(images.classes()), Activation::softmax));
+Model mlp(const Shape& image, Index classes) {
+  return Sequential("classifier", Input(image), Flatten(), Dense(256, Activation::relu),
+                    Dense(128, Activation::relu), Dense(classes, Activation::softmax));
+}
+
+struct Classifier {
+  std::string_view name;
+  Model (*make)(const Shape& image, Index classes);
+};
+
+constexpr Classifier kClassifiers[] = {{"images", mlp}, {"images-residual", residual_mlp}};
+
+Model train_classifier(Model model, const Dataset& images, bool per_channel) {
   model.build(/*seed=*/0);
   Trainer(model, Adam()).fit(images, 1);
-  Sequential quantized = quantize_model(model, {.per_channel = per_channel});
+  Model quantized = quantize_model(model, {.per_channel = per_channel});
   Trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)}).fit(images, 1);
   refresh_kernel_ranges(quantized);
   return quantized;
 }
 
 /// The layers with a scale per channel as CONV_2D.
-void add_convolutions(CaseFolder& folder, const std::string& name, const Sequential& trained,
-                      const Samples& floats, const Samples& ints) {
+void add_convolutions(CaseFolder& folder, const std::string& name, const Model& trained,
+                      const Samples& floats, std::span<const float> pixels) {
   LowerOptions options{.per_channel_dense = DenseForm::conv_2d};
-  folder.add(name + "-conv_2d-layers", with_all_layers(lower(trained, options)), ints);
+  const IntegerModel model = lower(trained, options);
+  const auto codes = quantized(model, pixels);
+  folder.add(name + "-conv_2d-layers", with_all_layers(model),
+             folder.input(DType::int8, floats.count, std::span<const std::int8_t>(codes)));
   options.input = options.output = IoType::float32;
   folder.add(name + "-conv_2d-float32", lower(trained, options),
              head(floats, std::min(floats.count, kFewImages)));
 }
 
+/// A trained classifier, and the test images: `floats`, `count` of them.
+void add_classifier(CaseFolder& folder, const std::string& name, const Model& trained,
+                    const Samples& floats, std::span<const float> pixels) {
+  const IntegerModel model = lower(trained);
+  const auto codes = quantized(model, pixels);
+  const Samples ints = folder.input(DType::int8, floats.count, std::span<const std::int8_t>(codes));
+  const Samples few_ints = head(ints, std::min(ints.count, kFewImages));
+  folder.add(name + "-int8", model, few_ints);
+  folder.add(name + "-float32",
+             lower(trained, {.input = IoType::float32, .output = IoType::float32}),
+             head(floats, few_ints.count));
+  folder.add(name + "-control", with_all_layers(model), few_ints, Rounding::double_rounding);
+  ordered_json& layers = folder.add(name + "-layers", with_all_layers(model), ints);
+  folder.add_onnx(layers, model, floats, CaseFolder::run(model, ints));
+}
+
 void add_images(CaseFolder& folder, const DataSplit& data) {
   const Dataset train = data.train.head(kTrainImages);
-  const auto count = static_cast<Index>(data.test.size());
   const Tensor reals = data.test.features(0, data.test.size());
   const std::span<const float> pixels = reals.span();
-  const Samples floats = folder.input(DType::float32, count, pixels);
-  for (const bool per_channel : {false, true}) {
-    const Sequential trained = train_classifier(train, per_channel);
-    const std::string name = per_channel ? "images-per_channel" : "images-per_tensor";
-    const IntegerModel model = lower(trained);
-    const auto codes = quantized(model, pixels);
-    const Samples ints = folder.input(DType::int8, count, std::span<const std::int8_t>(codes));
-    const Samples few_ints = head(ints, std::min(count, kFewImages));
-    folder.add(name + "-int8", model, few_ints);
-    folder.add(name + "-float32",
-               lower(trained, {.input = IoType::float32, .output = IoType::float32}),
-               head(floats, few_ints.count));
-    folder.add(name + "-control", with_all_layers(model), few_ints, Rounding::double_rounding);
-    ordered_json& layers = folder.add(name + "-layers", with_all_layers(model), ints);
-    folder.add_onnx(layers, model, floats, CaseFolder::run(model, ints));
-    if (per_channel) add_convolutions(folder, name, trained, floats, ints);
+  const Samples floats = folder.input(DType::float32, static_cast<Index>(data.test.size()), pixels);
+  const auto classes = static_cast<Index>(train.classes());
+  for (const auto& [net, make] : kClassifiers) {
+    for (const bool per_channel : {false, true}) {
+      const std::string name =
+          fmt::format("{}-{}", net, per_channel ? "per_channel" : "per_tensor");
+      const Model trained =
+          train_classifier(make(train.example_shape(), classes), train, per_channel);
+      add_classifier(folder, name, trained, floats, pixels);
+      if (per_channel) add_convolutions(folder, name, trained, floats, pixels);
+    }
   }
 }
 
 /// Half of the samples like those that the net has seen, the other half any codes at all.
-Samples net_input(CaseFolder& folder, const IntegerModel& model, testing::RandomNet& net) {
-  const Tensor batch = net.batch(kNetSamples);
+Samples net_input(CaseFolder& folder, const IntegerModel& model, const Tensor& batch,
+                  const Random& random) {
   const std::span<const float> reals = batch.span();
   if (tensor_of(model, model.inputs[0]).dtype == DType::float32) {
     return folder.input(DType::float32, kNetSamples, reals);
   }
   auto codes = quantized(model, reals);
   for (std::size_t i = codes.size() / 2; i < codes.size(); ++i) {
-    codes[i] = static_cast<std::int8_t>(net.random().integer(-128, 127));
+    codes[i] = static_cast<std::int8_t>(static_cast<int>(random.below(i, 256)) - 128);
   }
   return folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
 }
@@ -277,7 +304,7 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   const IntegerModel lowered = lower(model, {.input = io, .output = io});
   // A layer whose results are all 0 gets a tiny scale, and a factor that XNNPACK refuses.
   if (!runtime_warnings(lowered).empty()) return false;
-  const Samples input = net_input(folder, lowered, net);
+  const Samples input = net_input(folder, lowered, net.batch(kNetSamples), Random(seed));
   ordered_json& entry = folder.add(fmt::format("net-{:03}", seed), lowered, input);
   folder.add_onnx(entry, lowered, input, CaseFolder::run(lowered, input));
   if (options.per_channel) {
@@ -286,7 +313,8 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   return true;
 }
 
-/// A graph with forks, ADD and CONCATENATION. False where XNNPACK could not run it.
+/// A graph with forks, ADD and CONCATENATION: every layer's codes. False where XNNPACK could not
+/// run it.
 bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& model,
                std::uint64_t seed) {
   if (!runtime_warnings(model).empty()) return false;
@@ -294,8 +322,27 @@ bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& 
   const auto size = static_cast<std::size_t>(tensor_of(model, model.inputs[0]).size());
   const auto codes = test::random_codes(size * kNetSamples, draw);
   const Samples input = folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
-  ordered_json& entry = folder.add(name, model, input);
+  ordered_json& entry = folder.add(name, with_all_layers(model), input);
   folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
+  return true;
+}
+
+/// The same for a graph of layers, quantized and trained.
+bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
+  testing::RandomGraph graph(seed);
+  const QuantizeOptions options = graph.options(Rounding::fp32);
+  const Model model = quantize_model(graph.model(), options);
+  calibrate(model, graph.batch(17));
+  testing::train_a_little(model, graph, 2);
+  const IntegerModel lowered = lower(model);
+  if (!runtime_warnings(lowered).empty()) return false;
+  const Samples input = net_input(folder, lowered, graph.batch(kNetSamples), Random(seed));
+  const std::string name = fmt::format("trained-graph-{:03}", seed);
+  ordered_json& entry = folder.add(name, with_all_layers(lowered), input);
+  folder.add_onnx(entry, lowered, input, CaseFolder::run(lowered, input));
+  if (options.per_channel) {
+    folder.add(name + "-conv_2d", with_all_layers(per_channel_as_conv_2d(lowered)), input);
+  }
   return true;
 }
 
@@ -308,10 +355,15 @@ void make(const fs::path& path) {
   for (std::uint32_t seed = 0; nets < kNets; ++seed) nets += add_net(folder, seed) ? 1 : 0;
   std::uint32_t graphs = 0;
   for (std::uint32_t seed = 0; graphs < kNets; ++seed) {
-    const IntegerModel graph = test::draw_graph(seed, false, /*per_channel=*/false);
+    const IntegerModel graph =
+        test::draw_graph(seed, /*several_inputs=*/false, /*per_channel=*/seed % 2 == 0);
     graphs += add_graph(folder, fmt::format("graph-{:03}", seed), graph, seed) ? 1 : 0;
   }
   add_graph(folder, "graph-far-scales", test::make_far_scales(), 1);
+  std::uint32_t trained = 0;
+  for (std::uint32_t seed = 0; trained < kTrainedGraphs; ++seed) {
+    trained += add_trained_graph(folder, seed) ? 1 : 0;
+  }
   folder.write(path, real ? "MNIST" : "drawn digits");
 }
 

@@ -56,15 +56,23 @@ inline Bytes reference_dense(const IntegerModel& model, const Operator& op, cons
   return y;
 }
 
-/// One operator by our interpreter.
-inline Bytes run_operator(const IntegerModel& model, const Operator& op, const Bytes& x,
-                          Index samples) {
+/// One operator by our interpreter; `values` has what it reads.
+inline Bytes run_operator(const IntegerModel& model, const Operator& op,
+                          const std::vector<Bytes>& values, Index samples) {
   IntegerModel one = model;
   one.operators = {op};
-  one.inputs = {op.inputs[0]};
+  one.inputs.clear();
   one.outputs = {op.outputs[0]};
+  for (const std::int32_t i : op.inputs) {
+    const bool given = i == -1 || tensor_of(model, i).is_constant();
+    if (!given && !std::ranges::count(one.inputs, i)) one.inputs.push_back(i);
+  }
+  const std::vector<std::int32_t> inputs = one.inputs;
   Interpreter interpreter(std::move(one), {.rounding = Rounding::fp32, .batch = samples});
-  std::ranges::copy(x, interpreter.input_bytes().begin());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    std::ranges::copy(values[static_cast<std::size_t>(inputs[k])],
+                      interpreter.input_bytes(k).begin());
+  }
   interpreter.invoke();
   return {interpreter.output_bytes().begin(), interpreter.output_bytes().end()};
 }
@@ -76,9 +84,9 @@ inline std::vector<Bytes> run_reference(const IntegerModel& model, const Bytes& 
   const auto value = [&](std::int32_t i) -> Bytes& { return values[static_cast<std::size_t>(i)]; };
   value(model.inputs[0]) = input;
   for (const Operator& op : model.operators) {
-    const Bytes& x = value(op.inputs[0]);
-    value(op.outputs[0]) = is_per_channel(model, op) ? reference_dense(model, op, x)
-                                                     : run_operator(model, op, x, samples);
+    value(op.outputs[0]) = is_per_channel(model, op)
+                               ? reference_dense(model, op, value(op.inputs[0]))
+                               : run_operator(model, op, values, samples);
   }
   return values;
 }

@@ -17,6 +17,7 @@ set(OCTET_TRAIN_TESTS
   train/progress_bar_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
+  train/residual_mlp_test.cpp
   train/save_fault_test.cpp
   train/schedule_test.cpp
   train/stop_signals_test.cpp
@@ -30,5 +31,6 @@ set(OCTET_CLI_TESTS
   cli/mnist_qat_test.cpp
   cli/mnist_qat_usage_test.cpp
   cli/octet_verify_test.cpp
+  cli/residual_test.cpp
   cli/training_run_test.cpp
   train/save_kill_test.cpp)
