@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/core/quant/code_adder.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -127,17 +126,22 @@ QuantParams Lowering::measured_grid(const Layer& layer) {
   return *scheme_->result;
 }
 
+QuantParams Lowering::fitting_grid(const OperatorDefinition& about,
+                                   const std::vector<std::int32_t>& inputs,
+                                   QuantParams measured) const {
+  if (about.fitting_grid == nullptr) return measured;
+  std::vector<QuantParams> grids;
+  for (const std::int32_t input : inputs) grids.push_back(tensor(input).quantization);
+  return about.fitting_grid(grids, std::move(measured));
+}
+
 /// The grid of what an operator makes of `inputs`.
 QuantParams Lowering::grid_of(const Layer& layer, OpCode code,
                               const std::vector<std::int32_t>& inputs) {
   const OperatorDefinition& about = definition(code);
   switch (about.output_grid) {
     case OutputGrid::measured:
-      if (code == OpCode::add) {
-        return CodeAdder::fitting_grid(tensor(inputs[0]).quantization,
-                                       tensor(inputs[1]).quantization, measured_grid(layer));
-      }
-      return measured_grid(layer);
+      return fitting_grid(about, inputs, measured_grid(layer));
     case OutputGrid::fixed:
       return about.fixed_grid();
     case OutputGrid::same_as_input:

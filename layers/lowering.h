@@ -14,6 +14,8 @@
 
 namespace octet {
 
+struct OperatorDefinition;
+
 /// What a layer lowers itself with: collects the operators of a model, in floats or in codes.
 ///
 ///     std::int32_t ReLU::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
@@ -81,6 +83,8 @@ class Lowering {
   const Scheme& scheme_of(const Layer& layer) const;
   void require_quantized(std::int32_t input) const;
   QuantParams measured_grid(const Layer& layer);
+  QuantParams fitting_grid(const OperatorDefinition& about, const std::vector<std::int32_t>& inputs,
+                           QuantParams measured) const;
   QuantParams grid_of(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs);
   std::int32_t result(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs,
                       std::string_view suffix);

@@ -4,6 +4,8 @@
 #include <octet/runtime/operators/float_clamp.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -89,6 +91,10 @@ std::unique_ptr<Kernel> make_add(const KernelSource& source) {
   return std::make_unique<Int8Add>(source);
 }
 
+QuantParams fitting_grid(std::span<const QuantParams> inputs, QuantParams measured) {
+  return CodeAdder::fitting_grid(inputs[0], inputs[1], std::move(measured));
+}
+
 }  // namespace
 
 CodeAdder code_adder(const KernelSource& source) {
@@ -102,6 +108,7 @@ OperatorDefinition definitions::add() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,
+                  .fitting_grid = fitting_grid,
                   .check = check_add,
                   .make_kernel = make_add});
 }

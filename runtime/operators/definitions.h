@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace octet {
@@ -32,6 +33,9 @@ struct OperatorDefinition {
   OutputGrid output_grid;
   /// OutputGrid::fixed only: the grid.
   QuantParams (*fixed_grid)() = nullptr;
+  /// OutputGrid::measured only: the grid to use for a measured one that runtimes do not take beside
+  /// those of the inputs; null where they take any.
+  QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured) = nullptr;
   /// Throws FormatError that names the operator unless types, shapes and quantization of its
   /// operands are what it takes. Their number has been checked, as have the tensors themselves.
   void (*check)(const detail::OperatorView& view);
