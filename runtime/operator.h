@@ -31,7 +31,7 @@ namespace octet {
   ROW(tanh, 28)
 
 enum class OpCode : std::int32_t {
-#define OCTET_ROW(name, number) name = number,
+#define OCTET_ROW(name, number) name = (number),
   OCTET_OPERATORS(OCTET_ROW)
 #undef OCTET_ROW
 };

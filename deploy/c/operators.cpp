@@ -53,9 +53,9 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
 
 const COperator& c_operator(OpCode code) {
 #define OCTET_ROW(name, number) c_forms::name(),
-  static const std::array kForms = {OCTET_OPERATORS(OCTET_ROW)};
+  static const std::array forms = {OCTET_OPERATORS(OCTET_ROW)};
 #undef OCTET_ROW
-  return kForms[index_of(code)];
+  return forms[index_of(code)];
 }
 
 }  // namespace octet::detail

@@ -33,9 +33,9 @@ FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) c
 
 const TfliteOperator& tflite_operator(OpCode code) {
 #define OCTET_ROW(name, number) tflite_forms::name(),
-  static const std::array kForms = {OCTET_OPERATORS(OCTET_ROW)};
+  static const std::array forms = {OCTET_OPERATORS(OCTET_ROW)};
 #undef OCTET_ROW
-  return kForms[index_of(code)];
+  return forms[index_of(code)];
 }
 
 }  // namespace octet::detail

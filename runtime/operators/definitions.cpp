@@ -19,9 +19,9 @@ std::size_t index_of(OpCode code) {
 
 const OperatorDefinition& definition(OpCode code) {
 #define OCTET_ROW(name, number) detail::definitions::name(),
-  static const std::array kDefinitions = {OCTET_OPERATORS(OCTET_ROW)};
+  static const std::array table = {OCTET_OPERATORS(OCTET_ROW)};
 #undef OCTET_ROW
-  return kDefinitions[detail::index_of(code)];
+  return table[detail::index_of(code)];
 }
 
 bool is_known(OpCode code) { return std::ranges::find(kOpCodes, code) != kOpCodes.end(); }
