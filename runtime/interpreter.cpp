@@ -185,6 +185,7 @@ void Interpreter::Impl::plan(Index new_batch) {
   arena_bytes = bytes;
   lane_bytes = of_lane.total_bytes;
   place_tensors(shared, of_lane);
+  prepare_arguments();
   // Threads and their buffers come into being here, not in the first invoke().
   invoke();
   std::memset(arena.get(), 0, arena_bytes);
@@ -220,14 +221,40 @@ std::span<const std::byte> Interpreter::Impl::read_after(Index first) const {
   return {readable[at(input)] + offset(input, next, 0), samples * sample_bytes(input)};
 }
 
-void Interpreter::Impl::run_operators(bool on_samples, Index first, Index count, std::size_t lane) {
+/// What each operator runs on where nothing changes from one invoke() to the next.
+void Interpreter::Impl::prepare_arguments() {
+  // Sizes never change, so that only the first plan, in the constructor, asks for memory here.
+  inputs_at_once.resize(kernels.size());
+  at_once.resize(kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Operator& op = model->operators[i];
+    inputs_at_once[i].resize(op.inputs.size());
+    for (std::size_t operand = 0; operand < op.inputs.size(); ++operand) {
+      const std::int32_t input = op.inputs[operand];
+      if (input == -1) continue;
+      inputs_at_once[i][operand] = {readable[at(input)],
+                                    batched[at(input)] ? sample_bytes(input) : 0};
+    }
+    at_once[i] = {.samples = samples_of(op.outputs[0]),
+                  .inputs = inputs_at_once[i],
+                  .output = writable[at(op.outputs[0])]};
+  }
+}
+
+void Interpreter::Impl::run_at_once(bool on_samples) const {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (batched[at(model->operators[i].outputs[0])] == on_samples) kernels[i]->run(at_once[i]);
+  }
+}
+
+void Interpreter::Impl::run_block(Index first, Index count, std::size_t lane) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
     const std::int32_t out = op.outputs[0];
-    if (batched[at(out)] != on_samples) continue;
+    if (!batched[at(out)]) continue;
     detail::KernelArguments arguments{.samples = count,
                                       .output = writable[at(out)] + offset(out, first, lane)};
-    if (on_samples && i == longest) arguments.prefetch = read_after(first);
+    if (i == longest) arguments.prefetch = read_after(first);
     detail::run_kernel(*kernels[i], {*model, op}, batched, arguments, [&](std::int32_t tensor) {
       return readable[at(tensor)] + offset(tensor, first, lane);
     });
@@ -235,12 +262,12 @@ void Interpreter::Impl::run_operators(bool on_samples, Index first, Index count,
 }
 
 void Interpreter::Impl::invoke() {
-  run_operators(false, 0, 1, 0);
-  if (block == batch) return run_operators(true, 0, batch, 0);
+  run_at_once(false);
+  if (block == batch) return run_at_once(true);
   parallel_for(lanes, 1, [&](std::size_t lane, std::size_t /*end*/) {
     const Index stride = static_cast<Index>(lanes) * block;
     for (Index first = static_cast<Index>(lane) * block; first < batch; first += stride) {
-      run_operators(true, first, std::min(block, batch - first), lane);
+      run_block(first, std::min(block, batch - first), lane);
     }
   });
 }

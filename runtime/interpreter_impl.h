@@ -39,7 +39,11 @@ struct Interpreter::Impl {
   /// What the lane reads after its block from sample `first` on; nothing where that was its last.
   std::span<const std::byte> read_after(Index first) const;
   /// Runs the operators that work on samples, or those on constants, for samples from `first` on.
-  void run_operators(bool on_samples, Index first, Index count, std::size_t lane);
+  void prepare_arguments();
+  /// The operators whose outputs are (or are not) per sample: of all samples at once, or of `count`
+  /// samples from `first` on, in the memory of `lane`.
+  void run_at_once(bool on_samples) const;
+  void run_block(Index first, Index count, std::size_t lane);
   /// Bytes from the tensor's start to its sample `first`, or to its block of this lane.
   std::size_t offset(std::int32_t tensor, Index first, std::size_t lane) const;
 
@@ -94,6 +98,9 @@ struct Interpreter::Impl {
   std::vector<const std::byte*> readable;
   /// By tensor: whether each lane has its own, of `block` samples.
   std::vector<bool> per_lane;
+  /// By operator: its inputs and arguments where all samples go through it at once.
+  std::vector<std::vector<detail::KernelInput>> inputs_at_once;
+  std::vector<detail::KernelArguments> at_once;
 };
 
 }  // namespace octet
