@@ -31,7 +31,7 @@ run_tests() {
   local folder=$1
   shift
   printf '%s\n' "$@" | xargs -P "$(nproc)" -I '{}' sh -c \
-    "timeout 600 $folder/bin/{} --gtest_brief=1 >$logs/{}.log 2>&1 || { tail -40 $logs/{}.log; exit 255; }"
+    "timeout 1200 $folder/bin/{} --gtest_brief=1 >$logs/{}.log 2>&1 || { tail -40 $logs/{}.log; exit 255; }"
 }
 
 job_clang() {
