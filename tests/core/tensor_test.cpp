@@ -239,11 +239,11 @@ TEST(Tensor, LimitsAreMeasuredForThreadsThatAskAtOnce) {
   set_num_threads(4);
   for (std::uint64_t round = 0; round < 50; ++round) {
     const Tensor x = Tensor::uniform({1000}, Random(round));
-    const auto [least, largest] = std::ranges::minmax(x.span());
+    const auto expected = std::ranges::minmax(x.span());
     std::atomic<int> right = 0;
     parallel_for(8, 1, [&](std::size_t /*begin*/, std::size_t /*end*/) {
       const MinMax limits = TensorAccess::limits(x);
-      if (limits.min == least && limits.max == largest && limits.finite) ++right;
+      if (limits.min == expected.min && limits.max == expected.max && limits.finite) ++right;
     });
     EXPECT_EQ(right, 8);
   }
