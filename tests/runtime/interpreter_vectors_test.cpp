@@ -1,5 +1,6 @@
 // The numbers of the upstream unit tests, through the interpreter, where they are an operator.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
@@ -25,9 +26,9 @@ std::vector<std::int32_t> shape32(const nlohmann::json& tensor) {
 }
 
 template <class T>
-void put(Interpreter& interpreter, const nlohmann::json& data) {
+void put(Interpreter& interpreter, const nlohmann::json& data, std::size_t index = 0) {
   const auto values = integers<T>(data);
-  const auto input = interpreter.input<T>();
+  const auto input = interpreter.input<T>(index);
   ASSERT_EQ(input.size(), values.size());
   std::copy(values.begin(), values.end(), input.begin());
 }
@@ -134,6 +135,27 @@ void run_unary(const Vector& v, OpCode code) {
   expect_codes(interpreter, v);
 }
 
+void run_add(const Vector& v) {
+  const nlohmann::json& x1 = v.input.at("x1");
+  const nlohmann::json& x2 = v.input.at("x2");
+  ASSERT_EQ(v.params.at("activation"), "none");
+  ModelBuilder b;
+  b.model.inputs = {b.add(per_tensor(v, "input1", x1)), b.add(per_tensor(v, "input2", x2))};
+  b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
+  b.op(OpCode::add, b.model.inputs, b.model.outputs[0], AddAttributes{});
+  if (shape32(x1) != shape32(x2)) {
+    EXPECT_THAT([&] { Interpreter{b.model}; },
+                ::testing::ThrowsMessage<FormatError>(
+                    ::testing::HasSubstr("broadcasting is not supported")));
+    return;
+  }
+  Interpreter interpreter(b.model, {.rounding = Rounding::double_rounding});
+  put<std::int8_t>(interpreter, x1.at("data"), 0);
+  put<std::int8_t>(interpreter, x2.at("data"), 1);
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
 void run_requantize(const Vector& v) {
   const DType from = dtype_named(v.params.at("input_type"));
   const DType to = dtype_named(v.params.at("output_type"));
@@ -174,6 +196,7 @@ class OperatorVector : public ::testing::TestWithParam<Vector> {};
 TEST_P(OperatorVector, AgreesThroughTheInterpreter) {
   const Vector& v = GetParam();
   SCOPED_TRACE(v.source);
+  if (v.op == "add") return run_add(v);
   if (v.op == "fully_connected") return run_fully_connected(v);
   if (v.op == "softmax") return run_unary(v, OpCode::softmax);
   if (v.op == "relu") return run_unary(v, OpCode::relu);
@@ -184,14 +207,14 @@ TEST_P(OperatorVector, AgreesThroughTheInterpreter) {
   run_dequantize(v);
 }
 
-const std::array<std::string, 8> kOperators{"dequantize", "fully_connected", "quantize",
-                                            "relu",       "relu6",           "relu_n1_to_1",
-                                            "requantize", "softmax"};
+const std::array<std::string, 9> kOperators{"add",          "dequantize", "fully_connected",
+                                            "quantize",     "relu",       "relu6",
+                                            "relu_n1_to_1", "requantize", "softmax"};
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorVector, ::testing::ValuesIn(vectors_of(kOperators)),
                          [](const auto& test) { return test_name(test.param); });
 
-TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 41U); }
+TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 51U); }
 
 }  // namespace
 }  // namespace octet::test
