@@ -42,6 +42,16 @@ TEST(Model, ComputesWhatItsGraphSays) {
                 values_of(model.layer("end").forward_logits(both, {})));
 }
 
+TEST(Model, LogitsLeaveOutTheSoftmaxOfTheOutputAlone) {
+  Sequential model("gated", Input({4}), Dense(3, Activation::softmax, "gate"),
+                   Dense(2, Activation::softmax, "end"));
+  model.build(7);
+  const Tensor x = random_tensor({5, 4}, 2);
+  const Tensor gate = model.layer("gate").forward(x, {});
+  expect_tensor(model.forward_logits(x), {5, 2},
+                values_of(model.layer("end").forward_logits(gate, {})));
+}
+
 TEST(Model, KnowsWhoReadsWhom) {
   const Model model = built_residual();
   EXPECT_EQ(model.readers(1), (std::vector<std::size_t>{2, 3, 4}));

@@ -138,6 +138,21 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
   }
 }
 
+/// XNNPACK takes 2^-10 and leaves 2^8 to another kernel.
+TEST(CodeAdder, RoundsOnceWhereXnnpackTakesBothScales) {
+  const auto rounds_once = [](float first, float second) {
+    return CodeAdder::make(quant(first, 0), quant(second, 0), quant(1.0F, 0), FusedActivation::none,
+                           Rounding::fp32)
+        .rounds_once();
+  };
+  constexpr float kLeast = 0x1p-10F;
+  constexpr float kTooMuch = 0x1p8F;
+  EXPECT_TRUE(rounds_once(kLeast, 1.0F));
+  EXPECT_TRUE(rounds_once(1.0F, std::nextafter(kTooMuch, 0.0F)));
+  EXPECT_FALSE(rounds_once(std::nextafter(kLeast, 0.0F), 1.0F));
+  EXPECT_FALSE(rounds_once(1.0F, kTooMuch));
+}
+
 TEST(CodeAdder, SaturatesWhereTheOutputsScaleIsNextToNothing) {
   const QuantParams one = quant(1.0F, 0);
   for (const float scale : {2e-6F, 1e-7F, 1e-20F, 1e-38F}) {
