@@ -17,8 +17,8 @@ namespace octet {
 ///     d.set("rate", 0.1).set("name", "dropout");
 ///     d.number("rate");  // 0.1
 ///
-/// What reads an entry throws FormatError, naming the entry, where it is missing or of another
-/// kind. Copies are cheap and share their entries until one is changed.
+/// Getters throw FormatError, naming the entry, where it is missing or of another kind. Copies are
+/// cheap and share their entries until one is changed.
 class Description {
  public:
   Description();

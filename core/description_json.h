@@ -12,8 +12,8 @@ struct DescriptionAccess {
   /// The description's JSON object, to read, and to change: then no other description shares it.
   static const nlohmann::json& json_of(const Description& description);
   static nlohmann::json& own(Description& description);
-  /// The description that a JSON object is, which must outlive it. Throws FormatError for JSON of
-  /// another kind.
+  /// Wraps a JSON object without copying it; the object must outlive the description. Throws
+  /// FormatError for JSON of another kind.
   static Description of(const nlohmann::json& object);
 };
 

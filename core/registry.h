@@ -53,8 +53,8 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  /// Lets files name class T. A second time replaces the factory. Throws InvalidArgument for an
-  /// empty name and for a name that stands for another class.
+  /// Lets files name class T. Registering the same class again replaces its factory. Throws
+  /// InvalidArgument for an empty name and for a name that stands for another class.
   template <class T>
   void add(std::string name, Factory make) {
     static_assert(std::is_base_of_v<Base, T> && !std::is_abstract_v<T>);

@@ -119,14 +119,14 @@ class Tensor::Storage {
   std::size_t size_;
   std::atomic<float*> ready_ = nullptr;
   std::shared_ptr<float[]> memory_;
-  /// Until there is memory.
+  /// Set until the elements are computed.
   std::optional<LazyData> lazy_;
   std::shared_ptr<const std::uint8_t[]> bytes_;
   std::optional<MinMax> limits_;
   std::shared_ptr<const QuantParams> grid_;
   Shape grid_shape_;
   std::shared_ptr<const std::int8_t[]> codes_;
-  /// Whether there is any of these.
+  /// Whether bytes, limits, a grid or codes are stored.
   std::atomic<bool> remembers_ = false;
   mutable std::mutex mutex_;
 };

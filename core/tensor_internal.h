@@ -48,7 +48,8 @@ struct TensorAccess {
   static MinMax limits(const Tensor& x);
   /// Stores what limits() will return, for ops that know it; ignored for a part of a tensor.
   static void set_limits(Tensor& x, const MinMax& limits);
-  /// Returns whether the limits have been measured or set since the last write.
+  /// Returns whether the limits of the whole storage have been measured or set since the last
+  /// write.
   static bool has_limits(const Tensor& x);
 
   /// Returns the grid that every element lies on, q = x / scale + zero_point a whole number, if an

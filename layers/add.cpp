@@ -11,8 +11,8 @@ Add::Add(Activation activation, std::string name)
     : Layer(std::move(name)), activation_(activation) {
   if (quantizes_before(activation)) {
     throw InvalidArgument(
-        fmt::format("Add: expected activation none, relu or relu6, found {}; put an activation "
-                    "layer behind it",
+        fmt::format("Add: expected activation none, relu or relu6, found {}; add an activation "
+                    "layer after it",
                     to_string(activation)));
   }
 }

@@ -4,7 +4,8 @@
 
 namespace octet {
 
-/// y = f(a + b) for two inputs of one shape, f the identity, relu or relu6.
+/// y = f(a + b) for two inputs of one shape, f the identity, relu or relu6. build() throws
+/// InvalidArgument for another number of inputs and for shapes that differ.
 class Add : public Layer {
  public:
   static constexpr std::string_view kType = "Add";

@@ -31,7 +31,7 @@ json layer_json(const Model& model, std::size_t i) {
   return entry;
 }
 
-/// The layers by name that a list of names means.
+/// Looks up the values named in a list.
 std::vector<Value> values_of(const json& names, const std::map<std::string, Value>& values,
                              std::string_view reader) {
   if (!names.is_array() || names.size() > kMostInputs) {

@@ -9,7 +9,7 @@
 namespace octet {
 
 /// A model's layers with what each reads, their sizes, activations, names and quantizers as JSON,
-/// without any tensor. How parameters were initialised is no part of it. Throws InvalidArgument
+/// without any tensor. Initializers are not included. Throws InvalidArgument
 /// that names the first layer whose class, or whose quantizer's class, is not registered: see
 /// register_layer().
 std::string architecture_json(const Model& model);

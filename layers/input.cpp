@@ -29,7 +29,7 @@ std::unique_ptr<Layer> InputLayer::clone() const { return std::make_unique<Input
 Shape InputLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   if (example_shape_.size() == 0) {
     throw InvalidArgument(
-        fmt::format("InputLayer \"{}\": expected at least one value an example, "
+        fmt::format("InputLayer \"{}\": expected at least one value per example, "
                     "found shape {}",
                     name(), example_shape_.to_string()));
   }

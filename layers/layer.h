@@ -32,9 +32,9 @@ struct ForwardContext {
   /// only observes.
   enum class Mode { inference, training, calibration };
   Mode mode = Mode::inference;
-  /// Where random layers draw from: a stream of this very step.
+  /// Random stream of this step, for layers such as Dropout.
   Random random{};
-  /// Leaves out the softmax that the layer ends in, where it ends in one: what losses take.
+  /// Skips a final softmax, so that the result is the logits that losses expect.
   bool logits = false;
 
   bool training() const { return mode == Mode::training; }
@@ -144,7 +144,8 @@ class Layer {
   virtual Quantizer* kernel_quantizer() const { return nullptr; }
   /// The quantizer on whose grid the result lies; null where there is none.
   virtual Quantizer* result_quantizer() const { return nullptr; }
-  /// Tells the layer which layers it reads from. Called by the model that they all belong to.
+  /// Tells the layer which layers it reads from. Called by the model that they all belong to; the
+  /// pointers are valid as long as the model is, and a moved model keeps them.
   virtual void connect(std::span<Layer* const> /*inputs*/) {}
 
   /// Appends the layer's operators to the model that `lowering` makes: they read the tensors
@@ -196,10 +197,10 @@ class Layer {
 /// The number of elements of all tensors together.
 Index count_elements(const std::vector<NamedTensor>& tensors);
 
-/// Puts `more` behind `list`.
+/// Appends `more` to `list`.
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more);
 
-/// A copy of `source` that is a leaf with the same wish for gradients.
+/// A copy of `source` as a leaf with the same requires_grad().
 Tensor clone_leaf(const Tensor& source);
 
 }  // namespace octet

@@ -1,6 +1,6 @@
 #pragma once
 
-// Octet's own layers: what a program includes to have them all.
+// Includes all of Octet's own layers.
 
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>

@@ -22,7 +22,7 @@ struct LowerOptions {
   DenseForm per_channel_dense = DenseForm::fully_connected;
 };
 
-/// The integers of a trained, quantized model: those that Simulation::integer trains with.
+/// Converts a trained, quantized model to the integers that Simulation::integer trains with.
 /// Kernel ranges are taken as they are: call refresh_kernel_ranges() first.
 ///
 /// Metadata: "octet.rounding", the contract; "octet.accumulator_bound", the largest value that any
@@ -30,7 +30,8 @@ struct LowerOptions {
 /// Throws InvalidArgument that names the layer where it is not quantized, has no range, has a
 /// result on other codes than those of int8, quantizes the output of a ReLU6 of its own under
 /// contract double (require_exportable_clamp()), or could overflow int32:
-/// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit.
+/// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit; FormatError where an
+/// operator that a layer appended does not take its operands.
 IntegerModel lower(const Model& model, const LowerOptions& options = {});
 
 /// A float model with float operators, for comparison. Throws InvalidArgument that names a layer

@@ -110,7 +110,7 @@ void Lowering::require_quantized(std::int32_t input) const {
   const ModelTensor& tensor = builder_.tensor(input);
   if (tensor.dtype != DType::float32) return;
   throw InvalidArgument(
-      fmt::format("{}: expected a QuantizeLayer behind the input, found none in front of it; use "
+      fmt::format("{}: expected a QuantizeLayer after the input, found none before it; use "
                   "quantize_model()",
                   owner_text(scheme_->owner)));
 }

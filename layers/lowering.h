@@ -16,7 +16,7 @@ namespace octet {
 
 struct OperatorDefinition;
 
-/// What a layer lowers itself with: collects the operators of a model, in floats or in codes.
+/// Collects the operators that layers append in Layer::lower(), in floats or in codes.
 ///
 ///     std::int32_t ReLU::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
 ///       return lowering.op(*this, OpCode::relu, {inputs[0]});
@@ -67,7 +67,7 @@ class Lowering {
   /// Throws InvalidArgument for a rounding contract other than that of the layers before.
   void quantize(Scheme scheme);
 
-  // For who walks the model.
+  // Used by lower() as it walks the model.
 
   /// Ends what quantize() began. Throws InvalidArgument where a grid for the result went unused.
   void end_layer();

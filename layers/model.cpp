@@ -234,7 +234,7 @@ std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
     operands.clear();
     for (const std::size_t input : edges_[i]) operands.push_back(values[input]);
     for (const std::size_t input : edges_[i]) {
-      // What nobody reads again goes, unless it is a result: the tape keeps what it needs.
+      // Drops a value after its last reader, unless it is an output: the tape keeps what it needs.
       if (last[input] == i && !is_output(input)) values[input] = {};
     }
     if (edges_[i].empty()) operands.push_back(inputs[next_input++]);

@@ -85,7 +85,8 @@ class Model {
   const std::vector<std::unique_ptr<Layer>>& layers() const { return layers_; }
   /// The layer of that name. Throws InvalidArgument where there is none.
   Layer& layer(std::string_view name) const;
-  /// Positions in layers(): what layer `i` reads, which layers read it, and the model's ends.
+  /// Positions in layers(): what layer `i` reads, which layers read it, and the model's inputs and
+  /// outputs. `i` must be below layers().size().
   const std::vector<std::size_t>& inputs_of(std::size_t i) const { return edges_[i]; }
   std::vector<std::size_t> readers(std::size_t i) const;
   std::vector<std::size_t> input_layers() const;
@@ -102,7 +103,8 @@ class Model {
   /// Sees a layer's position and what Layer::forward_steps() gave, the layer's result last.
   using Visit = std::function<void(std::size_t layer, const std::vector<Tensor>& steps)>;
   /// The outputs for one tensor per input, each [batch, input_shape...]; `visit`, where given, is
-  /// called behind every layer.
+  /// called after every layer. Throws InvalidArgument before build(), for another number of inputs
+  /// and for shapes that the inputs do not have.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs,
                                   const ForwardContext& context = {},
                                   const Visit& visit = {}) const;

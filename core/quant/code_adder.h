@@ -30,8 +30,8 @@ class CodeAdder {
                                       Rounding rounding);
 
   /// `out`, or where an input's scale is 256 times out's or more, one with 1/128 of that input's:
-  /// a sum whose measured range is next to nothing (all results 0 after a relu), and which XNNPACK
-  /// leaves to another kernel and that one, from 2^19 on, refuses.
+  /// a sum whose measured range is next to nothing (all results 0 after a relu). XNNPACK uses
+  /// another kernel for such ratios, which refuses them from 2^19 on.
   [[nodiscard]] static QuantParams fitting_grid(const QuantParams& first, const QuantParams& second,
                                                 QuantParams out);
 

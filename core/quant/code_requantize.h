@@ -28,9 +28,9 @@ class CodeRequantizer {
   /// An activation as a separate operator: factor float32(in scale / out scale), clamped to
   /// activation_range with the output's parameters. Always uses double rounding: TensorFlow Lite
   /// has one kernel for it, whatever computes the sums (measured in LiteRT.js and tfjs-tflite,
-  /// whose XNNPACK does not take it over). With a factor below 1 the first rounding is coarse. TFLite
-  /// Micro has that kernel for RELU alone: its RELU6 is a clamp, which gives the same where `in` and
-  /// `out` are equal.
+  /// whose XNNPACK does not take it over). With a factor below 1 the first rounding is coarse.
+  /// TFLite Micro has that kernel for RELU alone: its RELU6 is a clamp, which gives the same where
+  /// `in` and `out` are equal.
   [[nodiscard]] static CodeRequantizer activation(FusedActivation activation, const QuantParams& in,
                                                   const QuantParams& out);
 

@@ -10,10 +10,10 @@
 namespace octet {
 
 /// A copy of a built model, its weights copied, with quantization in the loop: a QuantizeLayer
-/// behind each input and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
-/// that alone reads a layer without activation becomes that layer's own where it can; one that
-/// stays a layer has its output quantized, but for a ReLU6 under contract double, which clamps the
-/// codes of its input. The original is untouched.
+/// after each input, and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
+/// is fused into the layer it reads if it is that layer's only reader and that layer has no
+/// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
+/// which clamps the codes of its input. The original is untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, or a layer
 /// that has no default scheme.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});

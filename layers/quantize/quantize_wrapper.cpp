@@ -31,9 +31,8 @@ bool all_on_grids(std::span<const Tensor> inputs) {
                              [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
 }
 
-/// Makes one grid of those of `layers`, once they are built: a model is connected before, where it
-/// is read from a file, or after, where it is a copy. Where one has a fixed grid there is nothing
-/// to tie: lower() says which.
+/// Ties the result grids of `layers`. Does nothing until all are built: models from files are
+/// connected before they are built, copies after.
 void tie_results(std::span<Layer* const> layers) {
   std::vector<Quantizer*> producers;
   for (const Layer* layer : layers) producers.push_back(layer->result_quantizer());
@@ -222,8 +221,8 @@ std::int32_t QuantizeWrapper::lower(Lowering& lowering,
   require_exportable_clamp(*this);
   if (!has_kernel() && grid() == ResultGrid::unknown) {
     throw InvalidArgument(fmt::format(
-        "lower: layer \"{}\" of type {} does not say where the grid of its result comes from, so "
-        "that integers were not trained on; a layer of your own overrides Layer::result_grid()",
+        "lower: layer \"{}\" of type {} was not trained on integers, because its result_grid() is "
+        "unknown; override Layer::result_grid()",
         name(), layer_->type()));
   }
   if (result_) scheme.result = result_->params();

@@ -30,9 +30,10 @@ std::string_view to_string(Simulation simulation);
 /// many codes, signed, symmetric, per tensor or per channel) and an observer, which watches the
 /// tensor and keeps the range that the grid is to span, as state that no optimizer touches.
 ///
-/// A class of one's own takes an Observer of its own, gives a type() and a clone(), and is saved
-/// and loaded with its model once registered (register_quantizer). One whose scale is learned
-/// gives it as parameters() and overrides params() and what puts tensors on the grid.
+/// To write your own quantizer, derive from this class and pass it an Observer; it needs a type()
+/// and a clone(), and is saved and loaded with its model once registered (register_quantizer). One
+/// whose scale is learned gives it as parameters() and overrides params() and what puts tensors on
+/// the grid.
 class Quantizer {
  public:
   /// Whether the zero point is kept as state beside the range.

@@ -19,7 +19,7 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
 /// The codes of x on the grid that it lies on: those it carries, or made anew.
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
 
-/// A tensor on `grid` that carries `codes`; their reals are computed when somebody asks for them.
+/// A tensor on `grid` that carries `codes`, which are converted to floats on first use.
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
                        TensorCodes codes);
 

@@ -192,7 +192,7 @@ TEST(CustomParts, WhoseSimulationIsNotThatOfTheirOperatorsAreRefused) {
   calibrate(quantized, data.features(0, 40));
   refresh_kernel_ranges(quantized);
   expect_mentions(message_of<InvalidArgument>([&] { lower(quantized); }),
-                  "layer \"quant_tanh\" of type Silent does not say where the grid");
+                  "layer \"quant_tanh\" of type Silent was not trained on integers");
 }
 
 }  // namespace
