@@ -34,11 +34,11 @@ struct CSource {
   std::int64_t accumulator_bound = 0;
 };
 
-/// The model, forks and all, in plain C99 that is C++17 too, for machines down to microcontrollers: constants,
-/// static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one sample
-/// (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no heap,
-/// no library and, under any contract, no floating point: contract fp32's roundings are done in
-/// integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
+/// The model, forks and all, in plain C99 that is C++17 too, for machines down to microcontrollers:
+/// constants, static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one
+/// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no
+/// heap, no library and, under any contract, no floating point: contract fp32's roundings are done
+/// in integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
 /// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
 /// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
 /// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give

@@ -1,8 +1,8 @@
 // `octet verify` as its users run it.
 
-#include <octet/runtime/dense_form.h>
-#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet/tests/runtime/models.h>

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>

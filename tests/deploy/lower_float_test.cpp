@@ -1,6 +1,6 @@
-#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 

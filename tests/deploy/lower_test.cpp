@@ -1,7 +1,7 @@
 #include <octet/core/quant/bias.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>

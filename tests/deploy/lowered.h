@@ -1,7 +1,7 @@
 #pragma once
 
-#include <octet/layers/lower.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 

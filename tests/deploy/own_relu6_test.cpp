@@ -1,7 +1,7 @@
-#include <octet/runtime/interpreter.h>
 #include <octet/deploy/layer_codes.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 

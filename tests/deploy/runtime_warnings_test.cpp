@@ -1,6 +1,6 @@
 #include <octet/core/error.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/deploy/runtime_warnings.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/models.h>
 

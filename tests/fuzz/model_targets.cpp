@@ -1,8 +1,8 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-#include <octet/layers/lower.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
 #include <nlohmann/json.hpp>

@@ -159,7 +159,8 @@ TEST(Dense, AnotherActivationSharesTheTensors) {
   const auto changed = dense->with_activation(Activation::relu);
   EXPECT_EQ(changed->activation(), Activation::relu);
   EXPECT_EQ(dense->activation(), Activation::none);
-  EXPECT_EQ(std::as_const(changed->weights()->kernel).data(), std::as_const(dense->kernel()).data());
+  EXPECT_EQ(std::as_const(changed->weights()->kernel).data(),
+            std::as_const(dense->kernel()).data());
 }
 
 TEST(Dense, TakesAnEmptyBatch) {

@@ -153,6 +153,17 @@ TEST(CodeAdder, RoundsOnceWhereXnnpackTakesBothScales) {
   EXPECT_FALSE(rounds_once(1.0F, kTooMuch));
 }
 
+TEST(CodeAdder, FitsAGridWhoseScaleIsNextToNothing) {
+  const auto fitted = [](float scale) {
+    return CodeAdder::fitting_grid(quant(0.5F, 0), quant(0.25F, 0), quant(scale, 3));
+  };
+  const float least = std::nextafter(0.5F / 256, 1.0F);
+  EXPECT_EQ(fitted(least).scale(), least);
+  EXPECT_EQ(fitted(0.5F / 256).scale(), 0.5F / 128);
+  EXPECT_EQ(fitted(1e-30F).scale(), 0.5F / 128);
+  EXPECT_EQ(fitted(1e-30F).zero_point(), 3);
+}
+
 TEST(CodeAdder, SaturatesWhereTheOutputsScaleIsNextToNothing) {
   const QuantParams one = quant(1.0F, 0);
   for (const float scale : {2e-6F, 1e-7F, 1e-20F, 1e-38F}) {
