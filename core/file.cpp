@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <list>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -40,12 +41,15 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
   int close() { return fd_ < 0 ? 0 : file_system().close(std::exchange(fd_, -1)); }
 
  private:
@@ -86,11 +90,14 @@ bool has_no_links(int error) {
   return error == EPERM || error == ENOTSUP || error == ENOSYS || error == EMLINK;
 }
 
-/// New contents of a file: on the disk under a temporary name, until commit().
+}  // namespace
+
+namespace detail {
+
+/// New contents of a file: under a temporary name, until commit().
 class StagedFile {
  public:
-  StagedFile(const fs::path& path, std::span<const std::uint8_t> bytes)
-      : path_(path), target_(target_of(path)) {
+  explicit StagedFile(const fs::path& path) : path_(path), target_(target_of(path)) {
     struct ::stat old {};
     exists_ = ::stat(target_.c_str(), &old) == 0;
     if (!exists_ && errno != ENOENT) fail_to_write("cannot write", path, errno);
@@ -98,28 +105,31 @@ class StagedFile {
       throw IoError(
           fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
     }
+    remove_temporaries_left_behind(target_.parent_path());
     const fs::path name = temporary_name(target_);
-    Descriptor file(file_system().create(name.c_str()));
-    if (!file.valid()) fail_to_write("cannot write", path, errno);
+    file_ = Descriptor(file_system().create(name.c_str()));
+    if (!file_.valid()) fail_to_write("cannot write", path, errno);
     temporary_ = name;
-    try {
-      if (exists_) static_cast<void>(::fchmod(file.get(), old.st_mode & 07777U));
-      write_all(file, bytes, path);
-      if (file_system().flush(file.get()) != 0) fail_to_write("cannot flush", path, errno);
-      if (file.close() != 0) fail_to_write("cannot close", path, errno);
-    } catch (...) {
-      discard();
-      throw;
-    }
+    // Not the bits that let others run it as its owner: those were meant for the old contents.
+    if (exists_) static_cast<void>(::fchmod(file_.get(), old.st_mode & 0777U));
+  }
+  StagedFile(const fs::path& path, std::span<const std::uint8_t> bytes) : StagedFile(path) {
+    write(bytes);
+    stage();
   }
   ~StagedFile() { discard(); }
-  StagedFile(StagedFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        target_(std::move(other.target_)),
-        temporary_(std::exchange(other.temporary_, fs::path())),
-        exists_(other.exists_) {}
-  StagedFile& operator=(StagedFile&&) = delete;
+  StagedFile(const StagedFile&) = delete;
+  StagedFile& operator=(const StagedFile&) = delete;
 
+  void write(std::span<const std::uint8_t> bytes) { write_all(file_, bytes, path_); }
+
+  /// Puts all that was written on the disk.
+  void stage() {
+    if (file_system().flush(file_.get()) != 0) fail_to_write("cannot flush", path_, errno);
+    if (file_.close() != 0) fail_to_write("cannot close", path_, errno);
+  }
+
+  /// Takes the old file's place, once staged.
   void commit() {
     if (file_system().rename(temporary_.c_str(), target_.c_str()) != 0) {
       fail_to_write("cannot replace", path_, errno);
@@ -150,6 +160,7 @@ class StagedFile {
 
  private:
   void discard() {
+    file_.close();
     if (!temporary_.empty()) file_system().remove(temporary_.c_str());
     temporary_.clear();
   }
@@ -157,8 +168,15 @@ class StagedFile {
   fs::path path_;
   fs::path target_;
   fs::path temporary_;
+  Descriptor file_{-1};
   bool exists_ = false;
 };
+
+}  // namespace detail
+
+namespace {
+
+using detail::StagedFile;
 
 std::span<const std::uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -182,8 +200,7 @@ void write_file_atomic(const fs::path& path, std::string_view text) {
 }
 
 void write_files_atomic(std::initializer_list<std::pair<fs::path, std::string_view>> files) {
-  std::vector<StagedFile> staged;
-  staged.reserve(files.size());
+  std::list<StagedFile> staged;
   for (const auto& [path, text] : files) staged.emplace_back(path, bytes_of(text));
   for (StagedFile& file : staged) file.commit();
 }
@@ -192,6 +209,18 @@ void write_file_keeping_previous(const fs::path& path, std::span<const std::uint
   StagedFile file(path, bytes);
   file.keep_previous();
   file.commit();
+}
+
+FileWriter::FileWriter(const fs::path& path) : staged_(std::make_unique<StagedFile>(path)) {}
+FileWriter::~FileWriter() = default;
+FileWriter::FileWriter(FileWriter&& other) noexcept = default;
+FileWriter& FileWriter::operator=(FileWriter&& other) noexcept = default;
+
+void FileWriter::write(std::span<const std::uint8_t> bytes) { staged_->write(bytes); }
+
+void FileWriter::commit() {
+  staged_->stage();
+  staged_->commit();
 }
 
 fs::path previous_file(const fs::path& path) {
@@ -221,10 +250,7 @@ std::size_t remove_temporaries_left_behind(const fs::path& folder) {
   return removed;
 }
 
-namespace {
-
-/// Opens a regular file of at most max_bytes, and tells its size.
-Descriptor open_regular(const fs::path& path, std::size_t max_bytes, std::size_t& size) {
+FileReader::FileReader(const fs::path& path, std::size_t max_bytes) : path_(path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) fail("cannot read", path, errno);
   struct ::stat status {};
@@ -232,42 +258,53 @@ Descriptor open_regular(const fs::path& path, std::size_t max_bytes, std::size_t
   if (!S_ISREG(status.st_mode)) {
     throw IoError(fmt::format("cannot read '{}': it is no regular file", path.string()));
   }
-  size = static_cast<std::size_t>(status.st_size);
-  if (size > max_bytes) {
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ > max_bytes) {
     throw IoError(fmt::format("cannot read '{}': {} bytes, more than the {} that are allowed",
-                              path.string(), size, max_bytes));
+                              path.string(), size_, max_bytes));
   }
-  return file;
+  handle_ = file.release();
 }
 
-}  // namespace
+FileReader::~FileReader() {
+  if (handle_ >= 0) ::close(handle_);
+}
 
-std::vector<std::uint8_t> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::size_t size = 0;
-  const Descriptor file = open_regular(path, max_bytes, size);
-  std::vector<std::uint8_t> bytes(size);
-  std::size_t done = 0;
-  while (done < size) {
-    const ::ssize_t got = ::read(file.get(), bytes.data() + done, size - done);
+FileReader::FileReader(FileReader&& other) noexcept
+    : path_(std::move(other.path_)),
+      handle_(std::exchange(other.handle_, -1)),
+      size_(other.size_),
+      done_(other.done_) {}
+
+void FileReader::read(std::span<std::uint8_t> out) {
+  while (!out.empty()) {
+    const std::ptrdiff_t got = file_system().read(handle_, out.data(), out.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot read", path, errno);
+    if (got < 0) fail("cannot read", path_, errno);
     if (got == 0) {
-      throw IoError(fmt::format("cannot read '{}': it ended after {} of {} bytes", path.string(),
-                                done, size));
+      throw IoError(fmt::format("cannot read '{}': it ended after {} of {} bytes", path_.string(),
+                                done_, size_));
     }
-    done += static_cast<std::size_t>(got);
+    done_ += static_cast<std::size_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+std::vector<std::uint8_t> read_file(const fs::path& path, std::size_t max_bytes) {
+  FileReader file(path, max_bytes);
+  std::vector<std::uint8_t> bytes(file.size());
+  file.read(bytes);
   return bytes;
 }
 
-MappedFile::MappedFile(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::size_t size = 0;
-  const Descriptor file = open_regular(path, max_bytes, size);
-  if (size == 0) return;
+MappedFile::MappedFile(const fs::path& path, std::size_t max_bytes) {
+  const FileReader file(path, max_bytes);
+  if (file.size() == 0) return;
   // All pages at once: one by one they cost more than the bytes in them.
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+  void* memory =
+      ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.handle_, 0);
   if (memory == MAP_FAILED) fail("cannot map", path, errno);
-  bytes_ = {static_cast<const std::uint8_t*>(memory), size};
+  bytes_ = {static_cast<const std::uint8_t*>(memory), file.size()};
 }
 
 MappedFile::~MappedFile() {

@@ -29,6 +29,10 @@ std::ptrdiff_t FileSystem::write(int handle, const void* bytes, std::size_t coun
   return ::write(handle, bytes, count);
 }
 
+std::ptrdiff_t FileSystem::read(int handle, void* bytes, std::size_t count) {
+  return ::read(handle, bytes, count);
+}
+
 int FileSystem::flush(int handle) { return ::fsync(handle); }
 int FileSystem::close(int handle) { return ::close(handle); }
 int FileSystem::rename(const char* from, const char* to) { return std::rename(from, to); }

@@ -4,9 +4,9 @@
 
 namespace octet {
 
-/// The calls that change files, as the system offers them: all that Octet writes goes through the
-/// one object of this class. Each returns what the system call of that name returns, and sets
-/// errno. A test derives from it to make the k-th call fail.
+/// The calls that change files, and the one that reads them, as the system offers them: all that
+/// Octet writes goes through the one object of this class. Each returns what the system call of
+/// that name returns, and sets errno. A test derives from it to make the k-th call fail.
 class FileSystem {
  public:
   FileSystem() = default;
@@ -19,6 +19,7 @@ class FileSystem {
   /// A handle to flush a folder by; "" is the working directory.
   virtual int open_folder(const char* path);
   virtual std::ptrdiff_t write(int handle, const void* bytes, std::size_t count);
+  virtual std::ptrdiff_t read(int handle, void* bytes, std::size_t count);
   virtual int flush(int handle);
   virtual int close(int handle);
   virtual int rename(const char* from, const char* to);

@@ -43,11 +43,13 @@ std::string proc_text(const std::string& path) {
 }
 
 /// The host's name with the namespace that process numbers count in: containers have their own.
+/// 0 where the system does not tell it.
 std::uint32_t this_machine() {
   std::array<char, 256> name{};
   static_cast<void>(::gethostname(name.data(), name.size() - 1));
   std::error_code ignored;
   const auto space = std::filesystem::read_symlink("/proc/self/ns/pid", ignored);
+  if (space.empty()) return 0;
   return hash(std::string(name.data()) + space.string());
 }
 
@@ -105,7 +107,7 @@ TemporaryOf temporary_of(std::string_view name) {
   const std::optional<Writer> writer = writer_of(name);
   if (!writer) return TemporaryOf::nobody;
   const Writer self = this_writer();
-  if (writer->machine != self.machine) return TemporaryOf::elsewhere;
+  if (writer->machine != self.machine || self.machine == 0) return TemporaryOf::elsewhere;
   if (writer->boot != self.boot) return TemporaryOf::dead;
   if (::kill(writer->process, 0) != 0 && errno == ESRCH) return TemporaryOf::dead;
   const std::uint64_t start = start_of(writer->process);

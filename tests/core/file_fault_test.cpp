@@ -2,11 +2,14 @@
 
 #include <octet/tests/core/faulty_file_system.h>
 #include <octet/tests/train/data/idx_files.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <fstream>
 
 namespace octet::test {
 namespace {
@@ -155,6 +158,44 @@ TEST_F(FileFault, MovingAFile) {
                 "': No such file or directory");
 }
 
+/// Every other call is interrupted by a signal, and the rest moves a few bytes at a time.
+class Interrupted : public FileSystem {
+ public:
+  Interrupted() { replace_file_system(this); }
+  ~Interrupted() override { replace_file_system(nullptr); }
+
+  std::ptrdiff_t write(int handle, const void* bytes, std::size_t count) override {
+    return interrupted() ? -1 : FileSystem::write(handle, bytes, std::min<std::size_t>(count, 100));
+  }
+  std::ptrdiff_t read(int handle, void* bytes, std::size_t count) override {
+    return interrupted() ? -1 : FileSystem::read(handle, bytes, std::min<std::size_t>(count, 100));
+  }
+
+ private:
+  bool interrupted() {
+    errno = EINTR;
+    return ++calls_ % 2 == 1;
+  }
+  int calls_ = 0;
+};
+
+TEST_F(FileFault, WhatASignalInterruptsGoesOn) {
+  const Interrupted interrupted;
+  write_file_atomic(path("a"), counting(900));
+  EXPECT_EQ(read_file(path("a")), counting(900));
+}
+
+TEST_F(FileFault, ANewFileNeverTakesThePlaceOfOneThatIsThere) {
+  write_file_atomic(path("a"), counting(9));
+  fs::create_symlink("a", path("link"));
+  for (const char* name : {"a", "link"}) {
+    errno = 0;
+    EXPECT_EQ(file_system().create(path(name).c_str()), -1);
+    EXPECT_EQ(errno, EEXIST);
+  }
+  EXPECT_EQ(read_file(path("a")), counting(9));
+}
+
 /// The name of a temporary file as another process would choose it.
 fs::path name_by_a_child(const fs::path& path, bool reap) {
   int ends[2];
@@ -215,7 +256,7 @@ TEST_F(FileFault, OnlyTheTemporariesOfDeadProcessesAreRemoved) {
   std::size_t expected = 0;
   for (const auto& [name, writer] : names) {
     EXPECT_EQ(temporary_of(name), writer) << name;
-    write_file_atomic(path(name), std::string_view("x"));
+    std::ofstream(path(name)) << "x";
     expected += writer == TemporaryOf::dead ? 1U : 0U;
   }
   EXPECT_EQ(remove_temporaries_left_behind(scratch_.path()), expected);
@@ -233,6 +274,64 @@ TEST_F(FileFault, OnlyTheTemporariesOfDeadProcessesAreRemoved) {
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(remove_temporaries_left_behind(scratch_.path()), 1U);
   EXPECT_EQ(remove_temporaries_left_behind(path("nowhere")), 0U);
+}
+
+TEST_F(FileFault, TheNextWriteRemovesWhatADeadProcessLeft) {
+  const fs::path living = name_by_a_child(path("a"), false);
+  std::ofstream(living) << "half";
+  const std::vector<std::function<void()>> writes = {
+      [&] { write_file_atomic(path("a"), counting(9)); },
+      [&] {
+        write_files_atomic({{path("a"), "x"}, {path("b"), "y"}});
+      },
+      [&] { write_file_keeping_previous(path("a"), counting(9)); },
+      [&] { FileWriter(path("a")).commit(); }};
+  for (const auto& write : writes) {
+    const fs::path dead = name_by_a_child(path("a"), true);
+    std::ofstream(dead) << "half";
+    write();
+    EXPECT_FALSE(fs::exists(dead));
+    EXPECT_TRUE(fs::exists(living)) << "a living process goes on writing to it";
+  }
+  const ::pid_t child = process_of(living);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+/// The name of a temporary file as a process with numbers of its own chooses it, that of a
+/// container; "" where this process may not make one.
+std::string name_in_another_namespace(const fs::path& path) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    // The next process is the first of the new namespace.
+    if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) ::_exit(0);
+    const ::pid_t inner = ::fork();
+    if (inner == 0) {
+      const std::string name = temporary_name(path).string();
+      ::_exit(::write(ends[1], name.data(), name.size()) > 0 ? 0 : 1);
+    }
+    ::waitpid(inner, nullptr, 0);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string name(4096, '\0');
+  const ::ssize_t got = ::read(ends[0], name.data(), name.size());
+  name.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return name;
+}
+
+TEST_F(FileFault, ProcessNumbersOfAnotherNamespaceSayNothing) {
+  const fs::path name = name_in_another_namespace(path("a"));
+  if (name.empty()) GTEST_SKIP() << "no PID namespace can be made here";
+  // The same machine and boot, but nobody here knows whether its process lives.
+  EXPECT_EQ(temporary_of(name.filename().string()), TemporaryOf::elsewhere);
+  std::ofstream(name) << "half";
+  write_file_atomic(path("a"), counting(9));
+  EXPECT_TRUE(fs::exists(name));
 }
 
 TEST_F(FileFault, ALinkThatLeadsNowhereIsAnError) {

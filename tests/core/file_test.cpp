@@ -107,6 +107,52 @@ TEST_F(File, KeepsPermissionsAndSymbolicLinks) {
             fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
 }
 
+TEST_F(File, ReplacingAFileDropsTheBitsThatLetOthersRunItAsItsOwner) {
+  write_file_atomic(folder_ / "a", std::string_view("1"));
+  ASSERT_EQ(::chmod((folder_ / "a").c_str(), 07755), 0);
+  write_file_atomic(folder_ / "a", std::string_view("2"));
+  struct ::stat status {};
+  ASSERT_EQ(::stat((folder_ / "a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0755U);
+}
+
+TEST_F(File, IsWrittenAndReadPieceByPiece) {
+  const auto bytes = pattern(100000, 3);
+  const std::span all(bytes);
+  write_file_atomic(folder_ / "a", std::string_view("old"));
+  {
+    FileWriter writer(folder_ / "a");
+    writer.write(all.first(70000));
+    FileWriter moved(std::move(writer));
+    moved.write(all.subspan(70000));
+    EXPECT_EQ(read_file(folder_ / "a").size(), 3U) << "nothing happens before commit()";
+    moved.commit();
+  }
+  EXPECT_EQ(read_file(folder_ / "a"), bytes);
+  FileReader opened(folder_ / "a");
+  FileReader reader(std::move(opened));
+  EXPECT_EQ(reader.size(), bytes.size());
+  std::vector<std::uint8_t> first(30000);
+  std::vector<std::uint8_t> rest(70000);
+  reader.read(first);
+  reader.read(rest);
+  first.insert(first.end(), rest.begin(), rest.end());
+  EXPECT_EQ(first, bytes);
+  EXPECT_EQ(message_of([&] { reader.read(rest); }), "cannot read '" + (folder_ / "a").string() +
+                                                        "': it ended after 100000 of 100000 bytes");
+}
+
+TEST_F(File, WhatIsNotCommittedIsGone) {
+  write_file_atomic(folder_ / "a", std::string_view("old"));
+  {
+    FileWriter writer(folder_ / "a");
+    writer.write(pattern(5000, 1));
+    EXPECT_EQ(entries(), 2U);
+  }
+  EXPECT_EQ(entries(), 1U);
+  EXPECT_EQ(read_file(folder_ / "a").size(), 3U);
+}
+
 TEST_F(File, AFailedWriteLeavesTheOldFileAndNothingElse) {
   write_file_atomic(folder_ / "a", std::string_view("old"));
   // No room: files may not grow past 1000 bytes.
