@@ -3,7 +3,6 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/layer_codes.h>
-#include <octet/layers/quantize/quantize_model.h>
 
 #include <algorithm>
 
@@ -97,9 +96,8 @@ std::span<const std::int8_t> InterpretedCodes::codes(std::size_t layer) const {
   return {reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size()};
 }
 
-SimulatedCodes::SimulatedCodes(const Model& model) : model_(&model) {
-  refresh_kernel_ranges(model);
-  const LoweredModel lowered = lower_by_layer(model);
+SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
+  const LoweredModel lowered = lower_by_layer(current_.model());
   const std::vector<std::int32_t> tensors = code_tensors(lowered.model);
   layers_ = code_layers(lowered.model, tensors);
   codes_.resize(layers_.size());
@@ -115,12 +113,13 @@ SimulatedCodes::SimulatedCodes(const Model& model) : model_(&model) {
 
 void SimulatedCodes::run_samples(const Tensor& samples) {
   const NoGrad guard;
+  const Model& model = current_.model();
   const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
     if (steps.size() < numbers_[layer].size()) {
       throw InvalidArgument(fmt::format(
           "layer codes: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
           "result; use Simulation::integer, or compare outputs alone",
-          model_->layers()[layer]->name(), numbers_[layer].size(), steps.size()));
+          model.layers()[layer]->name(), numbers_[layer].size(), steps.size()));
     }
     // Dropout, an activation of none and a reshape to the same shape become no operator.
     for (std::size_t i = 0; i < numbers_[layer].size(); ++i) {
@@ -130,8 +129,8 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
       quantize(steps[i].span(), QuantParams::per_tensor(shown.scale, shown.zero_point), codes);
     }
   };
-  const Tensor x = samples.reshape(model_->input_shape().with_batch(samples.dim(0)));
-  model_->forward_all({&x, 1}, {}, keep);
+  const Tensor x = samples.reshape(model.input_shape().with_batch(samples.dim(0)));
+  model.forward_all({&x, 1}, {}, keep);
 }
 
 }  // namespace octet

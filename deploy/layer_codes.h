@@ -2,6 +2,7 @@
 
 #include <octet/core/tensor.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/runtime/interpreter.h>
 
 #include <cstdint>
@@ -70,7 +71,8 @@ class InterpretedCodes : public LayerCodes {
 /// reals. The layers are those of lower(model).
 class SimulatedCodes : public LayerCodes {
  public:
-  /// Keeps a reference to `model` and takes its kernel ranges anew. Throws as lower().
+  /// Keeps a reference to `model`, which must not be trained meanwhile, and runs it with the ranges
+  /// of its kernels as they are now. Throws as lower().
   explicit SimulatedCodes(const Model& model);
   std::span<const std::int8_t> codes(std::size_t layer) const override { return codes_[layer]; }
 
@@ -78,7 +80,7 @@ class SimulatedCodes : public LayerCodes {
   void run_samples(const Tensor& samples) override;
 
  private:
-  const Model* model_;
+  WithCurrentKernelRanges current_;
   /// By layer of the model and operator: the number in layers() of what it gives.
   std::vector<std::vector<std::size_t>> numbers_;
   std::vector<std::vector<std::int8_t>> codes_;

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
+#include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/evaluate.h>
@@ -69,14 +70,13 @@ Tensor fit_to_input(const Model& model, const Tensor& features) {
 }
 
 Labels predict(const Model& model, const Tensor& features) {
-  refresh_kernel_ranges(model);
-  return predict_rows(model, features);
+  return predict_rows(WithCurrentKernelRanges(model).model(), features);
 }
 
 Evaluation evaluate(const Model& model, const Dataset& data) {
-  refresh_kernel_ranges(model);
+  const WithCurrentKernelRanges current(model);
   return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
-    return predict_rows(model, data.features(begin, end));
+    return predict_rows(current.model(), data.features(begin, end));
   });
 }
 
@@ -86,11 +86,12 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
   if (data.empty()) throw InvalidArgument("measure: expected examples, found an empty data set");
   std::vector<MetricValue> values;
   for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
-  refresh_kernel_ranges(model);
+  const WithCurrentKernelRanges current(model);
   const NoGrad guard;
   for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
     const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
-    const Tensor output = model.forward_logits(fit_to_input(model, data.features(begin, end)));
+    const Tensor output =
+        current.model().forward_logits(fit_to_input(model, data.features(begin, end)));
     const auto labels = data.labels().subspan(begin, end - begin);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       values[i].value += metrics[i].value(output, labels) * static_cast<double>(labels.size());

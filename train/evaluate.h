@@ -22,15 +22,15 @@ struct Evaluation {
 Tensor fit_to_input(const Model& model, const Tensor& features);
 
 /// The class of each row: the first largest output. A quantized model is run as it is simulated,
-/// with its kernel ranges taken anew.
+/// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
+/// model at once.
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data);
 
 /// Each metric on all of `data`: the mean, weighted by rows, of its values for pieces of 1000 rows
 /// and a smaller last one. That is the metric of the whole for any that is a mean over rows. A
-/// quantized model is run as it is simulated, with its kernel ranges taken anew. Throws
-/// InvalidArgument as check_metrics() and for an empty data set, NumericError that names a metric
-/// which is NaN or infinite.
+/// quantized model is run as predict() runs it. Throws InvalidArgument as check_metrics() and for
+/// an empty data set, NumericError that names a metric which is NaN or infinite.
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
 

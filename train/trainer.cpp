@@ -4,6 +4,7 @@
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/trainer.h>
 
@@ -187,6 +188,8 @@ void Trainer::finish_epoch(const Dataset& test) {
                     "learning rate",
                     position_.epoch + 1, position_.batch, fault));
   }
+  // What is scored, saved and exported has the ranges of the kernels that the last step left.
+  refresh_kernel_ranges(*model_);
   EpochRecord record;
   record.phase = phase_;
   record.epoch = static_cast<int>(position_.epoch) + 1;
@@ -213,8 +216,7 @@ void Trainer::score(EpochRecord& record, const Dataset& test) const {
 }
 
 IntegerModel Trainer::lower(const LowerOptions& options) const {
-  refresh_kernel_ranges(*model_);
-  return octet::lower(*model_, options);
+  return octet::lower(WithCurrentKernelRanges(*model_).model(), options);
 }
 
 void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions& options) const {

@@ -2,6 +2,7 @@
 
 #include <octet/core/log.h>
 #include <octet/core/profile.h>
+#include <octet/deploy/layer_codes.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
@@ -70,6 +71,31 @@ TEST(Threads, TrainersAtOnceAreAsAlone) {
   at_once(
       3, [&](int i) { found[static_cast<std::size_t>(i)] = train(static_cast<std::uint64_t>(i)); });
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == alone[i]) << i;
+}
+
+TEST(Threads, PredictWithOneModelAtOnce) {
+  const KeepThreads keep;
+  set_num_threads(2);
+  const Dataset data = clouds(1200, 5);
+  Sequential quantized = quantize_model(small_mlp());
+  calibrate(quantized, data.features(0, 100));
+  // An optimizer's step, after which no kernel has the range that was observed.
+  for (const auto& [name, tensor] : quantized.parameters()) {
+    for (float& value : Tensor(tensor).span()) value *= 1.5F;
+  }
+  for (const Sequential& model : {quantized, small_mlp()}) {
+    const Bytes before = bytes_of(model);
+    const Tensor features = data.features(0, 500);
+    const Labels expected = predict(model, features);
+    at_once(6, [&](int i) {
+      EXPECT_EQ(predict(model, features), expected);
+      EXPECT_EQ(evaluate(model, data.head(500)).predictions, expected);
+      if (!is_quantized(model)) return;
+      SimulatedCodes codes(model);
+      codes.run(data.features(0, 10 + static_cast<std::size_t>(i)));
+    });
+    EXPECT_TRUE(bytes_of(model) == before);
+  }
 }
 
 TEST(Threads, SettingsMayChangeMeanwhile) {
