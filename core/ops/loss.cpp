@@ -8,6 +8,8 @@
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/softmax_row.h>
 
+#include <cmath>
+
 namespace octet {
 namespace {
 
@@ -82,6 +84,30 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& probabilities) 
   }
   const auto rows = static_cast<float>(logits.shape()[0]);
   return sum(probabilities * log_softmax(logits)) / -rows;
+}
+
+Tensor sigmoid_cross_entropy(const Tensor& logits, const Tensor& targets) {
+  if (logits.shape() != targets.shape() || logits.size() == 0) {
+    throw InvalidArgument(
+        fmt::format("sigmoid_cross_entropy: expected logits and targets of one shape and at least "
+                    "one element, found {} and {}",
+                    logits.shape().to_string(), targets.shape().to_string()));
+  }
+  const float* x = logits.data();
+  const float* t = targets.data();
+  double total = 0.0;
+  for (Index i = 0; i < logits.size(); ++i) {
+    const auto logit = static_cast<double>(x[i]);
+    // std::max would drop a NaN.
+    const double positive = logit < 0.0 ? 0.0 : logit;
+    total += positive - logit * static_cast<double>(t[i]) + std::log1p(std::exp(-std::abs(logit)));
+  }
+  const auto count = static_cast<double>(logits.size());
+  const Tensor loss = Tensor::scalar(static_cast<float>(total / count));
+  return record("sigmoid_cross_entropy", loss, {logits},
+                [logits, targets, scale = static_cast<float>(1.0 / count)](const Tensor& g) {
+                  return std::vector<Tensor>{(sigmoid(logits) - targets) * (g * scale)};
+                });
 }
 
 Tensor mean_squared_error(const Tensor& prediction, const Tensor& target) {

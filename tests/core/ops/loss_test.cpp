@@ -116,6 +116,34 @@ TEST(CrossEntropy, SameBytesOnAnyNumberOfThreads) {
   });
 }
 
+TEST(SigmoidCrossEntropy, ValueAndGradients) {
+  const Tensor x = random_tensor({5, 3}, 1, -6, 6);
+  const Tensor t = random_tensor({5, 3}, 2, 0, 1);
+  double total = 0.0;
+  for (std::size_t i = 0; i < 15; ++i) {
+    const double p = 1.0 / (1.0 + std::exp(-static_cast<double>(x.span()[i])));
+    const double target = t.span()[i];
+    total -= target * std::log(p) + (1.0 - target) * std::log(1.0 - p);
+  }
+  EXPECT_NEAR(sigmoid_cross_entropy(x, t).item(), total / 15.0, 1e-6);
+  expect_gradient([&](const auto& in) { return sigmoid_cross_entropy(in[0], t) * 5.0F; }, {x});
+}
+
+TEST(SigmoidCrossEntropy, ConfidentAndWrongIsLargeNotInfinite) {
+  const Tensor x = Tensor::from({4}, {1000, -1000, 1000, -1000});
+  const Tensor t = Tensor::from({4}, {0, 1, 1, 0});
+  EXPECT_EQ(sigmoid_cross_entropy(x, t).item(), 500.0F);
+  expect_tensor(gradient_of([&](const Tensor& v) { return sigmoid_cross_entropy(v, t); }, x), {4},
+                {0.25F, -0.25F, 0.0F, 0.0F});
+  EXPECT_TRUE(
+      std::isnan(sigmoid_cross_entropy(Tensor::full({1}, kNan), Tensor::zeros({1})).item()));
+}
+
+TEST(SigmoidCrossEntropy, Errors) {
+  EXPECT_THROW(sigmoid_cross_entropy(Tensor::zeros({2, 1}), Tensor::zeros({2})), InvalidArgument);
+  EXPECT_THROW(sigmoid_cross_entropy(Tensor::zeros({0}), Tensor::zeros({0})), InvalidArgument);
+}
+
 TEST(MeanSquaredError, ValueAndGradients) {
   const Tensor p = Tensor::from({2, 2}, {1, 2, 3, 4});
   const Tensor t = Tensor::from({2, 2}, {1, 0, 0, 0});
