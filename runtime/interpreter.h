@@ -52,6 +52,11 @@ struct TensorDetails {
 /// Details of tensor `index` as the model stores it. Throws InvalidArgument for an index outside.
 TensorDetails tensor_details(const IntegerModel& model, std::int32_t index);
 
+/// The real value above which a model whose first output is one number per sample says class 1: 0.5
+/// where LOGISTIC gives it, else 0. None for several numbers and where SOFTMAX gives it: the class
+/// is then the first of the largest ones.
+std::optional<float> decision_threshold(const IntegerModel& model);
+
 /// Runs a model. Memory is planned, weights are packed and multipliers computed once, in the
 /// constructor; invoke() allocates nothing. A batch of n is n samples of the model's own shapes
 /// laid end to end; every sample's result is the same in any batch and on any number of threads.
@@ -104,11 +109,14 @@ class Interpreter {
 
   /// The class of each sample of `values`, samples end to end: quantizes floats as the first input
   /// asks, runs batches of batch() samples (the last may be filled up), takes the largest element
-  /// of the first output, the first where several are equal. Throws InvalidArgument where `values`
-  /// is no whole number of samples or the model has several inputs.
+  /// of the first output, the first where several are equal; where that is one number, class 1 if
+  /// it is above decision_threshold(). Throws InvalidArgument where `values` is no whole number of
+  /// samples or the model has several inputs.
   std::vector<std::int32_t> predict(std::span<const float> values);
   /// The same of x = byte / 255, mostly without making floats.
   std::vector<std::int32_t> predict_bytes(std::span<const std::uint8_t> bytes);
+  /// The first output of each sample as real values, samples end to end. Otherwise as predict().
+  std::vector<float> run(std::span<const float> values);
 
  private:
   struct Impl;

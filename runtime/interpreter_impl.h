@@ -57,15 +57,22 @@ struct Interpreter::Impl {
   TensorDetails details(std::int32_t index) const;
   std::vector<TensorDetails> details(const std::vector<std::int32_t>& indices) const;
 
-  /// The class of each sample of `size` values: `set(begin, end)` puts values of whole samples into
-  /// the first input.
+  /// Runs all samples of `size` values in batches: `set(begin, end)` puts values of whole samples
+  /// into the first input, `take(samples)` reads the outputs of that many.
+  void run_samples(std::size_t size, FunctionRef<void(std::size_t begin, std::size_t end)> set,
+                   FunctionRef<void(Index samples)> take);
+  /// The class of each sample.
   std::vector<std::int32_t> labels_of(std::size_t size,
                                       FunctionRef<void(std::size_t begin, std::size_t end)> set);
   void set_input(std::span<const float> values);
   template <class Code>
   void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
-  /// The largest element of a sample of the first output.
-  std::int32_t label(Index sample) const;
+  /// The bytes of a sample of the first output.
+  const std::byte* first_output(Index sample) const;
+  /// The same as real values; there are as many as the tensor has elements.
+  void real_output(Index sample, std::span<float> to) const;
+  /// The class of a sample: see decision_threshold().
+  std::int32_t label(Index sample, std::optional<float> threshold) const;
 
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 

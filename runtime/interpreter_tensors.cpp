@@ -37,6 +37,30 @@ void check_type(const ModelTensor& tensor, DType requested) {
 
 }  // namespace
 
+std::optional<float> decision_threshold(const IntegerModel& model) {
+  const std::int32_t output = model.outputs.empty() ? -1 : model.outputs[0];
+  if (output < 0 || model.tensors[static_cast<std::size_t>(output)].size() != 1) return {};
+  // What moves, quantizes or dequantizes the value is not what decides.
+  std::int32_t tensor = output;
+  for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
+    if (std::ranges::count(op->outputs, tensor) == 0) continue;
+    switch (op->code) {
+      case OpCode::softmax:
+        return {};
+      case OpCode::logistic:
+        return 0.5F;
+      case OpCode::quantize:
+      case OpCode::dequantize:
+      case OpCode::reshape:
+        tensor = op->inputs[0];
+        break;
+      default:
+        return 0.0F;
+    }
+  }
+  return 0.0F;
+}
+
 TensorDetails tensor_details(const IntegerModel& model, std::int32_t index) {
   if (index < 0 || static_cast<std::size_t>(index) >= model.tensors.size()) {
     throw InvalidArgument(fmt::format("tensor_details: index {} outside the {} tensors", index,
@@ -157,12 +181,39 @@ void Interpreter::Impl::set_input(std::span<const float> values) {
   }
 }
 
-std::int32_t Interpreter::Impl::label(Index sample) const {
+const std::byte* Interpreter::Impl::first_output(Index sample) const {
   const std::int32_t index = model->outputs[0];
-  const ModelTensor& tensor = model->tensors[at(index)];
+  const Index at_sample = batched[at(index)] ? sample : 0;
+  return readable[at(index)] + static_cast<std::size_t>(at_sample) * sample_bytes(index);
+}
+
+void Interpreter::Impl::real_output(Index sample, std::span<float> to) const {
+  const ModelTensor& tensor = model->tensors[at(model->outputs[0])];
+  const std::byte* from = first_output(sample);
+  const auto dequantized = [&](const auto* codes) {
+    dequantize(std::span(codes, to.size()), detail::stored_params(tensor), to);
+  };
+  if (tensor.dtype == DType::float32) {
+    std::memcpy(to.data(), from, to.size_bytes());
+  } else if (tensor.is_quantized() && tensor.dtype == DType::int8) {
+    dequantized(reinterpret_cast<const std::int8_t*>(from));
+  } else if (tensor.is_quantized() && tensor.dtype == DType::uint8) {
+    dequantized(reinterpret_cast<const std::uint8_t*>(from));
+  } else {
+    throw InvalidArgument(fmt::format("run: output '{}' of {} gives no real values", tensor.name,
+                                      to_string(tensor.dtype)));
+  }
+}
+
+std::int32_t Interpreter::Impl::label(Index sample, std::optional<float> threshold) const {
+  if (threshold) {
+    float value = 0.0F;
+    real_output(sample, {&value, 1});
+    return value > *threshold ? 1 : 0;
+  }
+  const ModelTensor& tensor = model->tensors[at(model->outputs[0])];
   const auto count = static_cast<std::size_t>(tensor.size());
-  const std::size_t first = batched[at(index)] ? static_cast<std::size_t>(sample) * count : 0;
-  const std::byte* from = readable[at(index)] + first * size_of(tensor.dtype);
+  const std::byte* from = first_output(sample);
   switch (tensor.dtype) {
     case DType::float32:
       return argmax<float>(from, count);
@@ -176,8 +227,9 @@ std::int32_t Interpreter::Impl::label(Index sample) const {
   }
 }
 
-std::vector<std::int32_t> Interpreter::Impl::labels_of(
-    std::size_t size, FunctionRef<void(std::size_t begin, std::size_t end)> set) {
+void Interpreter::Impl::run_samples(std::size_t size,
+                                    FunctionRef<void(std::size_t begin, std::size_t end)> set,
+                                    FunctionRef<void(Index samples)> take) {
   const auto of_sample = static_cast<std::size_t>(model->tensors[at(model->inputs[0])].size());
   if (model->inputs.size() != 1 || size % of_sample != 0) {
     throw InvalidArgument(
@@ -185,18 +237,42 @@ std::vector<std::int32_t> Interpreter::Impl::labels_of(
                     "values",
                     of_sample, model->inputs.size(), size));
   }
-  std::vector<std::int32_t> labels;
-  labels.reserve(size / of_sample);
   const std::size_t per_batch = static_cast<std::size_t>(batch) * of_sample;
   for (std::size_t begin = 0; begin < size; begin += per_batch) {
     const std::size_t end = std::min(begin + per_batch, size);
     set(begin, end);
     invoke();
-    for (std::size_t i = 0; i < (end - begin) / of_sample; ++i) {
-      labels.push_back(label(static_cast<Index>(i)));
-    }
+    take(static_cast<Index>((end - begin) / of_sample));
   }
+}
+
+std::vector<std::int32_t> Interpreter::Impl::labels_of(
+    std::size_t size, FunctionRef<void(std::size_t begin, std::size_t end)> set) {
+  const std::optional<float> threshold = decision_threshold(*model);
+  std::vector<std::int32_t> labels;
+  labels.reserve(size / static_cast<std::size_t>(model->tensors[at(model->inputs[0])].size()));
+  run_samples(size, set, [&](Index samples) {
+    for (Index i = 0; i < samples; ++i) labels.push_back(label(i, threshold));
+  });
   return labels;
+}
+
+std::vector<float> Interpreter::run(std::span<const float> values) {
+  const auto width = static_cast<std::size_t>(
+      model().tensors[Impl::at(checked(model().outputs, 0, "output"))].size());
+  std::vector<float> result;
+  impl_->run_samples(
+      values.size(),
+      [&](std::size_t begin, std::size_t end) {
+        impl_->set_input(values.subspan(begin, end - begin));
+      },
+      [&](Index samples) {
+        for (Index i = 0; i < samples; ++i) {
+          result.resize(result.size() + width);
+          impl_->real_output(i, std::span(result).last(width));
+        }
+      });
+  return result;
 }
 
 std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
