@@ -20,7 +20,8 @@ struct Progress {
   std::uint64_t step = 0;  ///< steps done over all epochs
   /// Means over the epoch so far.
   double loss = 0.0;
-  double accuracy = 0.0;
+  /// None where targets are tensors.
+  std::optional<double> accuracy{};
   /// Of training alone, in this epoch.
   double seconds = 0.0;
   double images = 0.0;

@@ -15,7 +15,8 @@ void CsvLog::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
 
 double score_of(const EpochRecord& record) {
   if (record.integer_accuracy) return *record.integer_accuracy;
-  return record.test_accuracy.value_or(-record.train_loss);
+  if (record.test_accuracy) return *record.test_accuracy;
+  return -find_metric(record, "test_loss").value_or(record.train_loss);
 }
 
 EarlyStopping::EarlyStopping(int patience, double min_delta)

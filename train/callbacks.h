@@ -19,8 +19,9 @@ class CsvLog : public Callback {
   std::filesystem::path path_;
 };
 
-/// What early stopping and the best checkpoint go by: the integer accuracy where there is one, the
-/// test accuracy otherwise, without a test set the negated training loss. Higher is better.
+/// What early stopping and the best checkpoint go by unless told otherwise: the integer accuracy
+/// where there is one, else the test accuracy, else the negated "test_loss", without a test set the
+/// negated training loss. Higher is better.
 double score_of(const EpochRecord& record);
 
 /// Ends a fit after `patience` epochs in a row without a score above the best by `min_delta`.

@@ -16,6 +16,18 @@ Random stream(std::uint64_t seed, std::uint64_t purpose, Index epoch) {
   return Random(seed).fork(purpose).fork(static_cast<std::uint64_t>(epoch));
 }
 
+void check_augmented(const Batch& batch, std::size_t rows) {
+  const Tensor& features = batch.features;
+  if (features.defined() && features.rank() > 0 && features.dim(0) == static_cast<Index>(rows) &&
+      batch.targets.size() == rows) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "DataLoader: the augmentation must keep the {} rows of its batch, but left features {} and "
+      "{} targets",
+      rows, features.defined() ? features.shape().to_string() : "no tensor", batch.targets.size()));
+}
+
 }  // namespace
 
 DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
@@ -70,21 +82,14 @@ bool DataLoader::next(Batch& batch) {
   Batch result;
   if (options_.shuffle) {
     order_rows();
-    const auto rows = std::span<const std::uint32_t>(order_).subspan(begin, count);
-    result = {dataset_->features(rows), dataset_->labels(rows)};
+    result = dataset_->batch(std::span<const std::uint32_t>(order_).subspan(begin, count));
   } else {
-    const auto labels = dataset_->labels().subspan(begin, count);
-    result = {dataset_->features(begin, begin + count), Labels(labels.begin(), labels.end())};
+    result = dataset_->batch(begin, begin + count);
   }
   if (options_.augment) {
-    options_.augment(result.features, result.labels,
+    options_.augment(result.features, result.targets,
                      stream(options_.seed, kAugmentStream, position_.epoch).fork(number));
-    if (!result.features.defined() || result.features.rank() < 1 ||
-        result.features.dim(0) != static_cast<Index>(count)) {
-      throw InvalidArgument(fmt::format(
-          "DataLoader: the augmentation must keep the {} rows of its batch, but left {}", count,
-          result.features.defined() ? result.features.shape().to_string() : "no tensor"));
-    }
+    check_augmented(result, count);
   }
   batch = std::move(result);
   ++position_.batch;

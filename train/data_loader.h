@@ -7,21 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 namespace octet {
 
-/// Features [n, example_shape...] and their n labels.
-struct Batch {
-  Tensor features;
-  Labels labels;
-};
-
 /// Changes a batch before it is trained on. It may write into `features` or put another tensor with
-/// as many rows there. `random` differs for each batch and depends on (seed, epoch, batch) alone.
-using Augment =
-    std::function<void(Tensor& features, std::span<const std::int32_t> labels, Random random)>;
+/// as many rows there, and the same goes for the targets (mixing examples, say). A function that
+/// takes labels as std::span<const std::int32_t> is one too. `random` differs for each batch and
+/// depends on (seed, epoch, batch) alone.
+using Augment = std::function<void(Tensor& features, Targets& targets, Random random)>;
 
 struct LoaderOptions {
   std::size_t batch_size = 128;

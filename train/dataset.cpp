@@ -24,24 +24,25 @@ std::size_t grain_rows(std::size_t example_size) {
 
 }  // namespace
 
-Dataset::Dataset(std::string name, Shape example_shape, std::vector<std::int32_t> labels,
-                 int classes, std::size_t values)
-    : name_(std::move(name)),
-      example_shape_(std::move(example_shape)),
-      classes_(classes),
-      labels_(std::move(labels)) {
+Dataset::Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values)
+    : name_(std::move(name)), example_shape_(std::move(example_shape)), size_(size) {
   if (example_shape_.size() == 0) {
     throw InvalidArgument(fmt::format("Dataset {}: examples of shape {} hold no values", name_,
                                       example_shape_.to_string()));
   }
   example_size_ = static_cast<std::size_t>(example_shape_.size());
-  // Divided, not multiplied: labels times a huge shape could overflow.
-  if (values % example_size_ != 0 || values / example_size_ != labels_.size()) {
+  // Divided, not multiplied: the count times a huge shape could overflow.
+  if (values % example_size_ != 0 || values / example_size_ != size_) {
     throw InvalidArgument(fmt::format(
         "Dataset {}: expected {} examples (one a label) of shape {}, {} values each, found {} "
         "values in all",
-        name_, labels_.size(), example_shape_.to_string(), example_size_, values));
+        name_, size_, example_shape_.to_string(), example_size_, values));
   }
+}
+
+void Dataset::set_labels(std::vector<std::int32_t> labels, int classes) {
+  labels_ = std::move(labels);
+  classes_ = classes;
   if (classes_ < 1) {
     throw InvalidArgument(
         fmt::format("Dataset {}: expected at least 1 class, found {}", name_, classes_));
@@ -56,18 +57,67 @@ Dataset::Dataset(std::string name, Shape example_shape, std::vector<std::int32_t
   }
 }
 
+void Dataset::set_targets(const Tensor& targets) {
+  if (!targets.defined() || targets.rank() < 1 || targets.dim(0) != static_cast<Index>(size_) ||
+      targets.shape().without_batch().size() == 0) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected targets of shape [{}, ...], one row per example, found {}", name_,
+        size_, targets.defined() ? targets.shape().to_string() : "no tensor"));
+  }
+  labels_.clear();
+  classes_ = 0;
+  target_shape_ = targets.shape().without_batch();
+  targets_.assign(targets.span().begin(), targets.span().end());
+}
+
 Dataset Dataset::from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
                             std::vector<std::int32_t> labels, int classes) {
-  Dataset set(std::move(name), std::move(example_shape), std::move(labels), classes, pixels.size());
+  Dataset set(std::move(name), std::move(example_shape), labels.size(), pixels.size());
+  set.set_labels(std::move(labels), classes);
   set.bytes_ = std::move(pixels);
   return set;
 }
 
 Dataset Dataset::from_floats(std::string name, Shape example_shape, std::vector<float> values,
                              std::vector<std::int32_t> labels, int classes) {
-  Dataset set(std::move(name), std::move(example_shape), std::move(labels), classes, values.size());
+  Dataset set(std::move(name), std::move(example_shape), labels.size(), values.size());
+  set.set_labels(std::move(labels), classes);
   set.floats_ = std::move(values);
   return set;
+}
+
+Dataset Dataset::from_tensors(std::string name, const Tensor& features, const Tensor& targets) {
+  if (!features.defined() || features.rank() < 1) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected features of shape [n, ...], one row per example, found "
+                    "{}",
+                    name, features.defined() ? "a scalar" : "no tensor"));
+  }
+  Dataset set(std::move(name), features.shape().without_batch(),
+              static_cast<std::size_t>(features.dim(0)), features.span().size());
+  set.set_targets(targets);
+  set.floats_.assign(features.span().begin(), features.span().end());
+  return set;
+}
+
+Dataset Dataset::with_targets(const Tensor& targets) const {
+  Dataset result = *this;
+  result.set_targets(targets);
+  return result;
+}
+
+std::span<const std::int32_t> Dataset::labels() const {
+  if (has_labels()) return labels_;
+  throw InvalidArgument(
+      fmt::format("Dataset {}: expected class labels, found tensors of shape {} as targets; class "
+                  "predictions and accuracy are for labels, measure() is for any targets",
+                  name_, target_shape_->to_string()));
+}
+
+const Shape& Dataset::target_shape() const {
+  if (!has_labels()) return *target_shape_;
+  throw InvalidArgument(
+      fmt::format("Dataset {}: expected tensors as targets, found class labels", name_));
 }
 
 void Dataset::check_rows(std::span<const std::uint32_t> rows) const {
@@ -113,19 +163,41 @@ Tensor Dataset::features(std::span<const std::uint32_t> rows) const {
   return gather(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
+void Dataset::check_range(std::size_t begin, std::size_t end) const {
+  if (begin <= end && end <= size()) return;
+  throw InvalidArgument(fmt::format("Dataset {}: examples [{}, {}) are outside a set of {}", name_,
+                                    begin, end, size()));
+}
+
 Tensor Dataset::features(std::size_t begin, std::size_t end) const {
-  if (begin > end || end > size()) {
-    throw InvalidArgument(fmt::format("Dataset {}: examples [{}, {}) are outside a set of {}",
-                                      name_, begin, end, size()));
-  }
+  check_range(begin, end);
   return gather(end - begin, [&](std::size_t i) { return begin + i; });
 }
 
-Labels Dataset::labels(std::span<const std::uint32_t> rows) const {
+Targets Dataset::gather_targets(std::size_t count,
+                                FunctionRef<std::size_t(std::size_t)> row) const {
+  if (has_labels()) {
+    Labels labels(count);
+    for (std::size_t i = 0; i < count; ++i) labels[i] = labels_[row(i)];
+    return labels;
+  }
+  Tensor values(target_shape_->with_batch(static_cast<Index>(count)));
+  const auto size = static_cast<std::size_t>(target_shape_->size());
+  float* out = values.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::copy_n(targets_.data() + row(i) * size, size, out + i * size);
+  }
+  return values;
+}
+
+Targets Dataset::targets(std::span<const std::uint32_t> rows) const {
   check_rows(rows);
-  Labels result(rows.size());
-  std::ranges::transform(rows, result.begin(), [&](std::uint32_t row) { return labels_[row]; });
-  return result;
+  return gather_targets(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+}
+
+Targets Dataset::targets(std::size_t begin, std::size_t end) const {
+  check_range(begin, end);
+  return gather_targets(end - begin, [&](std::size_t i) { return begin + i; });
 }
 
 Dataset Dataset::head(std::size_t count) const {
@@ -138,10 +210,15 @@ Dataset Dataset::head(std::size_t count) const {
   result.name_ = name_;
   result.example_shape_ = example_shape_;
   result.example_size_ = example_size_;
-  result.classes_ = classes_;
+  result.size_ = kept;
   result.bytes_ = first(bytes_, kept * example_size_);
   result.floats_ = first(floats_, kept * example_size_);
+  result.classes_ = classes_;
   result.labels_ = first(labels_, kept);
+  result.target_shape_ = target_shape_;
+  if (target_shape_) {
+    result.targets_ = first(targets_, kept * static_cast<std::size_t>(target_shape_->size()));
+  }
   return result;
 }
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/runtime/interpreter.h>
@@ -20,6 +20,8 @@ constexpr Index kInterpreterBatch = kRowsPerPass;
 /// Runs `predict_rows` on pieces of the data set and scores the result.
 template <class Predict>
 Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
+  // Throws where there are none.
+  if (!data.has_labels()) static_cast<void>(data.labels());
   Evaluation result;
   result.predictions.reserve(data.size());
   std::size_t right = 0;
@@ -33,9 +35,8 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
           "belong to another model?",
           end - begin, data.example_shape().to_string(), predicted.size()));
     }
-    for (std::size_t i = begin; i < end; ++i) {
-      right += predicted[i - begin] == data.labels()[i] ? 1U : 0U;
-    }
+    const Labels labels = data.targets(begin, end).labels();
+    for (std::size_t i = 0; i < labels.size(); ++i) right += predicted[i] == labels[i] ? 1U : 0U;
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
   };
   parallel_region([&] {
@@ -47,12 +48,61 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
   return result;
 }
 
+/// Each metric of outputs_of(features), pieces weighted by their rows.
+template <class OutputsOf>
+std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vector<Metric>& metrics,
+                                           OutputsOf&& outputs_of) {
+  check_metrics(metrics);
+  if (data.empty()) throw InvalidArgument("measure: expected examples, found an empty data set");
+  std::vector<MetricValue> values;
+  for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
+  const NoGrad guard;
+  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
+    const auto [features, targets] = data.batch(begin, std::min(data.size(), begin + kRowsPerPass));
+    const Tensor output = outputs_of(features);
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      values[i].value += metrics[i].value(output, targets) * static_cast<double>(targets.size());
+    }
+  }
+  for (MetricValue& metric : values) {
+    metric.value /= static_cast<double>(data.size());
+    if (std::isfinite(metric.value)) continue;
+    throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
+                                   metric.name, data.name(), metric.value));
+  }
+  return values;
+}
+
+void check_no_softmax(const IntegerModel& model) {
+  if (model.operators.empty() || model.operators.back().code != OpCode::softmax) return;
+  throw InvalidArgument(
+      "measure: expected a model whose outputs are what metrics take, found one that ends in "
+      "SOFTMAX; measure() the trained model, or evaluate() this one");
+}
+
+/// The integer engine's outputs [rows, output_shape...] as real values.
+Tensor real_outputs(Interpreter& interpreter, const Tensor& features) {
+  const std::vector<float> values = interpreter.run(features.span());
+  const IntegerModel& model = interpreter.model();
+  std::vector<Index> extents = {features.dim(0)};
+  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[0])].shape;
+  // Without the batch axis.
+  for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
+  return Tensor::from(Shape(std::move(extents)), values);
+}
+
+/// Values per row.
+std::size_t width_of(const Tensor& rows) {
+  return rows.span().size() / static_cast<std::size_t>(rows.dim(0));
+}
+
 /// With kernel ranges as they are.
 Labels predict_rows(const Model& model, const Tensor& features) {
   const NoGrad guard;
   const Tensor input = fit_to_input(model, features);
   // The export's classes are those of its integer softmax; a float model's are those of its logits.
-  return argmax(is_quantized(model) ? model.forward(input) : model.forward_logits(input));
+  return classes_of(is_quantized(model) ? model.forward(input) : model.forward_logits(input),
+                    decision_threshold(model));
 }
 
 }  // namespace
@@ -69,6 +119,12 @@ Tensor fit_to_input(const Model& model, const Tensor& features) {
   return features.reshape(expected.with_batch(features.dim(0)));
 }
 
+std::optional<float> decision_threshold(const Model& model) {
+  if (model.output_shape().size() != 1 || model.ends_in_softmax()) return std::nullopt;
+  const Layer& last = *model.layers()[model.output_layers().front()];
+  return last.activation() == Activation::sigmoid ? 0.5F : 0.0F;
+}
+
 Labels predict(const Model& model, const Tensor& features) {
   return predict_rows(WithCurrentKernelRanges(model).model(), features);
 }
@@ -82,28 +138,39 @@ Evaluation evaluate(const Model& model, const Dataset& data) {
 
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics) {
-  check_metrics(metrics);
-  if (data.empty()) throw InvalidArgument("measure: expected examples, found an empty data set");
-  std::vector<MetricValue> values;
-  for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
   const WithCurrentKernelRanges current(model);
+  return measure_in_pieces(data, metrics, [&](const Tensor& features) {
+    return current.model().forward_logits(fit_to_input(model, features));
+  });
+}
+
+std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
+                                 const std::vector<Metric>& metrics) {
+  Interpreter interpreter(model, {.batch = kInterpreterBatch});
+  check_no_softmax(model);
+  return measure_in_pieces(
+      data, metrics, [&](const Tensor& features) { return real_outputs(interpreter, features); });
+}
+
+std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
+                                    const Dataset& data) {
+  const WithCurrentKernelRanges current(simulated);
   const NoGrad guard;
+  Interpreter interpreter(integers, {.batch = kInterpreterBatch});
+  std::size_t differing = 0;
   for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
-    const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
-    const Tensor output =
-        current.model().forward_logits(fit_to_input(model, data.features(begin, end)));
-    const auto labels = data.labels().subspan(begin, end - begin);
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      values[i].value += metrics[i].value(output, labels) * static_cast<double>(labels.size());
+    const Tensor features = data.features(begin, std::min(data.size(), begin + kRowsPerPass));
+    const Tensor expected = current.model().forward(fit_to_input(simulated, features));
+    const Tensor found = real_outputs(interpreter, features);
+    const std::size_t rows = found.span().size() / width_of(found);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto of_row = [&](const Tensor& all) {
+        return all.span().subspan(row * width_of(found), width_of(found));
+      };
+      differing += std::ranges::equal(of_row(expected), of_row(found)) ? 0U : 1U;
     }
   }
-  for (MetricValue& metric : values) {
-    metric.value /= static_cast<double>(data.size());
-    if (std::isfinite(metric.value)) continue;
-    throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
-                                   metric.name, data.name(), metric.value));
-  }
-  return values;
+  return differing;
 }
 
 Evaluation evaluate(const IntegerModel& model, const Dataset& data) {

@@ -6,6 +6,8 @@
 #include <octet/train/dataset.h>
 #include <octet/train/metric.h>
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace octet {
@@ -21,7 +23,12 @@ struct Evaluation {
 /// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
 Tensor fit_to_input(const Model& model, const Tensor& features);
 
-/// The class of each row: the first largest output. A quantized model is run as it is simulated,
+/// The output above which a model with one output per example says class 1: 0.5 where it ends in a
+/// sigmoid, else 0, the output being a logit. None for a model with several outputs, and for one
+/// that ends in a softmax: its class is the first largest output.
+std::optional<float> decision_threshold(const Model& model);
+
+/// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
 /// model at once.
 Labels predict(const Model& model, const Tensor& features);
@@ -34,10 +41,19 @@ Evaluation evaluate(const Model& model, const Dataset& data);
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
 
+/// The same on the outputs of the integer engine as real values. Throws InvalidArgument also for a
+/// model that ends in a softmax: its outputs are no logits.
+std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
+                                 const std::vector<Metric>& metrics);
+
 /// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
 /// examples and of the model's input differ.
 Evaluation evaluate(const IntegerModel& model, const Dataset& data);
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data);
+
+/// In how many examples an output of the simulation and of the integers differs.
+std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
+                                    const Dataset& data);
 
 /// In how many rows two evaluations of one data set differ.
 std::size_t count_differing(const Evaluation& a, const Evaluation& b);

@@ -40,10 +40,10 @@ json to_json(const EpochRecord& record) {
   json entry = {{"phase", record.phase},
                 {"epoch", record.epoch},
                 {"train_loss", record.train_loss},
-                {"train_accuracy", record.train_accuracy},
                 {"seconds", record.seconds},
                 {"images_per_second", record.images_per_second},
                 {"learning_rate", record.learning_rate}};
+  if (record.train_accuracy) entry["train_accuracy"] = *record.train_accuracy;
   if (record.test_accuracy) entry["test_accuracy"] = *record.test_accuracy;
   if (record.integer_accuracy) entry["integer_accuracy"] = *record.integer_accuracy;
   if (record.differing_predictions) {
@@ -70,7 +70,7 @@ EpochRecord from_json(const json& entry) {
   record.phase = entry.at("phase").get<std::string>();
   record.epoch = detail::whole_number<int>(entry.at("epoch"));
   record.train_loss = entry.at("train_loss").get<double>();
-  record.train_accuracy = entry.at("train_accuracy").get<double>();
+  record.train_accuracy = optional_from(entry, "train_accuracy");
   record.seconds = entry.at("seconds").get<double>();
   record.images_per_second = entry.at("images_per_second").get<double>();
   record.learning_rate = entry.at("learning_rate").get<float>();
@@ -96,12 +96,12 @@ std::vector<std::string> metrics_of(const History& history) {
   return names;
 }
 
-std::string metric_cell(const EpochRecord& record, const std::string& name) {
-  const auto found = std::ranges::find(record.metrics, name, &MetricValue::name);
-  return found == record.metrics.end() ? "," : fmt::format(",{}", found->value);
-}
-
 }  // namespace
+
+std::optional<double> find_metric(const EpochRecord& record, std::string_view name) {
+  const auto found = std::ranges::find(record.metrics, name, &MetricValue::name);
+  return found == record.metrics.end() ? std::nullopt : std::optional(found->value);
+}
 
 std::span<const std::string_view> history_columns() { return kColumns; }
 
@@ -113,9 +113,9 @@ std::string history_csv(const History& history, bool with_times) {
   text += with_times ? fmt::format(",{}\n", fmt::join(columns.last(kTimes), ",")) : "\n";
   for (const EpochRecord& r : history) {
     text += fmt::format("{},{},{},{},{},{},{},{}", r.phase, r.epoch, r.learning_rate, r.train_loss,
-                        r.train_accuracy, cell(r.test_accuracy), cell(r.integer_accuracy),
+                        cell(r.train_accuracy), cell(r.test_accuracy), cell(r.integer_accuracy),
                         cell(r.differing_predictions));
-    for (const std::string& name : metrics) text += metric_cell(r, name);
+    for (const std::string& name : metrics) text += fmt::format(",{}", cell(find_metric(r, name)));
     text += with_times ? fmt::format(",{:.6f},{:.1f}\n", r.seconds, r.images_per_second) : "\n";
   }
   return text;

@@ -21,13 +21,16 @@ struct EpochRecord {
   /// Means over the epoch, each batch as it was when trained on. For a quantized model all
   /// accuracies but the integer ones are those of the simulation.
   double train_loss = 0.0;
-  double train_accuracy = 0.0;
+  /// Accuracies are there where targets are class labels.
+  std::optional<double> train_accuracy;
   std::optional<double> test_accuracy;
-  /// Of the exported integers, and how many of their test predictions differ from the simulation's;
-  /// for a quantized model alone.
+  /// Of the exported integers, and how many of their test predictions differ from the simulation's
+  /// (where targets are tensors: in how many test examples an output differs); for a quantized
+  /// model alone.
   std::optional<double> integer_accuracy;
   std::optional<std::size_t> differing_predictions;
-  /// TrainerOptions::metrics on the test set, in their order.
+  /// On the test set: "test_loss" where it is measured, then TrainerOptions::metrics in their
+  /// order.
   std::vector<MetricValue> metrics;
   /// Of training alone, without evaluation.
   double seconds = 0.0;
@@ -35,6 +38,9 @@ struct EpochRecord {
   /// At the first step of the epoch.
   float learning_rate = 0.0F;
 };
+
+/// A metric of the record by its name, "test_loss" among them; none where it was not measured.
+std::optional<double> find_metric(const EpochRecord& record, std::string_view name);
 
 using History = std::vector<EpochRecord>;
 

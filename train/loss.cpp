@@ -2,13 +2,60 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/train/loss.h>
 
+#include <algorithm>
+
 namespace octet {
+namespace {
+
+void check_same_shape(const char* loss, const Tensor& output, const Tensor& target) {
+  if (target.shape() == output.shape() && output.size() > 0) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected outputs and targets of one shape, found {} and {}; does the model have one "
+      "output per target?",
+      loss, output.shape().to_string(), target.shape().to_string()));
+}
+
+/// Labels 0 and 1 as a column of 0 and 1, for a model of one output.
+Tensor column_of(std::span<const std::int32_t> labels, const Tensor& output) {
+  if (output.rank() != 2 || output.dim(1) != 1) {
+    throw InvalidArgument(fmt::format(
+        "binary_cross_entropy: labels belong to a model of one output, found outputs {}; give a "
+        "tensor of targets, or use sparse_categorical_cross_entropy()",
+        output.shape().to_string()));
+  }
+  Tensor column({static_cast<Index>(labels.size()), 1});
+  float* out = column.data();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != 0 && labels[i] != 1) {
+      throw InvalidArgument(fmt::format(
+          "binary_cross_entropy: row {}: expected a label 0 or 1, found {}", i, labels[i]));
+    }
+    out[i] = static_cast<float>(labels[i]);
+  }
+  return column;
+}
+
+void check_shares(const Tensor& target) {
+  const auto wrong =
+      std::ranges::find_if_not(target.span(), [](float t) { return t >= 0.0F && t <= 1.0F; });
+  if (wrong == target.span().end()) return;
+  throw InvalidArgument(
+      fmt::format("binary_cross_entropy: expected targets in [0, 1], found {}", *wrong));
+}
+
+/// The length of each row, at least 1e-6, [rows, 1].
+Tensor lengths(const Tensor& rows) {
+  return sqrt(maximum(sum(square(rows), {1}, /*keep_dims=*/true), 1e-12F));
+}
+
+}  // namespace
 
 Loss sparse_categorical_cross_entropy() {
-  return [](const Tensor& output, std::span<const std::int32_t> labels) {
-    return softmax_cross_entropy(output, labels);
+  return [](const Tensor& output, const Targets& targets) {
+    return softmax_cross_entropy(output, targets.labels());
   };
 }
 
@@ -17,30 +64,60 @@ Loss smoothed_cross_entropy(float smoothing) {
     throw InvalidArgument(
         fmt::format("smoothed_cross_entropy: expected 0 <= smoothing < 1, found {}", smoothing));
   }
-  return [smoothing](const Tensor& output, std::span<const std::int32_t> labels) {
+  return [smoothing](const Tensor& output, const Targets& targets) {
     const Index classes = output.dim(-1);
     const Tensor target =
-        one_hot(labels, classes) * (1.0F - smoothing) + smoothing / static_cast<float>(classes);
+        one_hot(targets, classes) * (1.0F - smoothing) + smoothing / static_cast<float>(classes);
     return softmax_cross_entropy(output, target);
   };
 }
 
 Loss one_hot_mean_squared_error() {
-  return [](const Tensor& output, std::span<const std::int32_t> labels) {
-    return mean_squared_error(output, one_hot(labels, output.dim(-1)));
+  return [](const Tensor& output, const Targets& targets) {
+    return mean_squared_error(output, one_hot(targets, output.dim(-1)));
   };
 }
 
-Tensor one_hot(std::span<const std::int32_t> labels, Index classes) {
-  Tensor result = Tensor::zeros({static_cast<Index>(labels.size()), classes});
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0 || labels[i] >= classes) {
-      throw InvalidArgument(fmt::format("one_hot: row {}: expected a label in [0, {}), found {}", i,
-                                        classes, labels[i]));
-    }
-    result.data()[static_cast<Index>(i) * classes + labels[i]] = 1.0F;
-  }
-  return result;
+Loss categorical_cross_entropy() {
+  return [](const Tensor& output, const Targets& targets) {
+    check_same_shape("categorical_cross_entropy", output, targets.values());
+    return softmax_cross_entropy(output, targets.values());
+  };
+}
+
+Loss binary_cross_entropy() {
+  return [](const Tensor& output, const Targets& targets) {
+    const Tensor target =
+        targets.are_labels() ? column_of(targets.labels(), output) : targets.values();
+    check_same_shape("binary_cross_entropy", output, target);
+    check_shares(target);
+    return sigmoid_cross_entropy(output, target);
+  };
+}
+
+Loss mean_squared_error() {
+  return [](const Tensor& output, const Targets& targets) {
+    check_same_shape("mean_squared_error", output, targets.values());
+    return mean_squared_error(output, targets.values());
+  };
+}
+
+Loss mean_absolute_error() {
+  return [](const Tensor& output, const Targets& targets) {
+    check_same_shape("mean_absolute_error", output, targets.values());
+    return mean(abs(output - targets.values()));
+  };
+}
+
+Loss cosine_distance() {
+  return [](const Tensor& output, const Targets& targets) {
+    check_same_shape("cosine_distance", output, targets.values());
+    const Index rows = output.dim(0);
+    const Tensor a = output.reshape({rows, -1});
+    const Tensor b = targets.values().reshape({rows, -1});
+    const Tensor products = sum(a * b, {1}, /*keep_dims=*/true);
+    return 1.0F - mean(products / (lengths(a) * lengths(b)));
+  };
 }
 
 }  // namespace octet

@@ -1,15 +1,17 @@
 #pragma once
 
 #include <octet/core/tensor.h>
+#include <octet/train/targets.h>
 
 #include <functional>
-#include <span>
 
 namespace octet {
 
-/// A scalar that training makes small, from a model's output and the labels of the batch. The
-/// output is that of forward_logits(): without a final softmax.
-using Loss = std::function<Tensor(const Tensor& output, std::span<const std::int32_t> labels)>;
+/// A scalar that training makes small, from a model's output and the targets of the batch. The
+/// output is that of forward_logits(): without a final softmax. Any function of (output, labels) or
+/// of (output, target tensor) is one: see Targets. All of the losses below are means over the rows,
+/// and throw InvalidArgument for targets of the wrong kind or shape.
+using Loss = std::function<Tensor(const Tensor& output, const Targets& targets)>;
 
 /// The mean of -log softmax(logits)[label].
 Loss sparse_categorical_cross_entropy();
@@ -21,7 +23,23 @@ Loss smoothed_cross_entropy(float smoothing);
 /// The mean of (output - one_hot(label))^2 over rows and classes.
 Loss one_hot_mean_squared_error();
 
-/// Labels as rows of 0 and 1, [labels.size(), classes]. Throws InvalidArgument for a label outside.
-Tensor one_hot(std::span<const std::int32_t> labels, Index classes);
+/// The mean of -sum_j target[j] log softmax(logits)[j]: soft labels, each row a distribution over
+/// the classes.
+Loss categorical_cross_entropy();
+
+/// The mean over rows and outputs of -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), in a form
+/// that no x overflows. x are logits: the model ends without a sigmoid. Targets are a tensor of the
+/// output's shape with values in [0, 1], or for a model of one output labels 0 and 1.
+Loss binary_cross_entropy();
+
+/// The mean of (output - target)^2 over rows and outputs. Targets have the output's shape.
+Loss mean_squared_error();
+
+/// The mean of |output - target| over rows and outputs. Targets have the output's shape.
+Loss mean_absolute_error();
+
+/// The mean over rows of 1 - cos(output, target), each row one vector: 0 where they point the same
+/// way, 2 where opposite ways. Vectors shorter than 1e-6 count as being that long.
+Loss cosine_distance();
 
 }  // namespace octet

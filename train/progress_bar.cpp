@@ -20,6 +20,10 @@ void show(std::FILE* out, const std::string& text) {
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
+std::string accuracy_cell(const std::optional<double>& share) {
+  return share ? "  accuracy " + percent(*share) : "";
+}
+
 /// What fits into one line of the terminal: a bar that wraps cannot be drawn over.
 std::string fitting(std::string line, std::FILE* out) {
   winsize size{};
@@ -30,6 +34,10 @@ std::string fitting(std::string line, std::FILE* out) {
 }
 
 std::string accuracies(const EpochRecord& record) {
+  if (!record.test_accuracy) {
+    if (!record.differing_predictions) return "";
+    return fmt::format("  integers differ in {} examples", *record.differing_predictions);
+  }
   if (!record.integer_accuracy) {
     return fmt::format("  test accuracy {}", percent(*record.test_accuracy));
   }
@@ -39,7 +47,6 @@ std::string accuracies(const EpochRecord& record) {
 }
 
 std::string scores(const EpochRecord& record) {
-  if (!record.test_accuracy) return "";
   std::string text = accuracies(record);
   for (const auto& [name, value] : record.metrics) text += fmt::format("  {} {:.4g}", name, value);
   return text;
@@ -63,10 +70,10 @@ void ProgressBar::on_step_end(const Progress& p) {
   const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
   const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));
   const double left = p.seconds / done - p.seconds;
-  const std::string line = fmt::format(
-      "{:<5} {}/{} [{}{}] loss {:.4f}  accuracy {}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
-      p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
-      percent(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
+  const std::string line =
+      fmt::format("{:<5} {}/{} [{}{}] loss {:.4f}{}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
+                  p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
+                  accuracy_cell(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
   show(out_, "\r\033[K" + fitting(line, out_));
   bar_is_shown_ = true;
 }
@@ -80,9 +87,9 @@ void ProgressBar::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& r) {
   clear_bar();
   // None where a resumed run had only the end of an epoch left.
   const std::string of_epochs = epochs_ > 0 ? fmt::format("/{}", epochs_) : "";
-  show(out_, fmt::format("{:<5} {}{}  loss {:.4f}  accuracy {}  {:.2f} s  {:.0f} img/s{}\n",
-                         r.phase, r.epoch, of_epochs, r.train_loss, percent(r.train_accuracy),
-                         r.seconds, r.images_per_second, scores(r)));
+  show(out_, fmt::format("{:<5} {}{}  loss {:.4f}{}  {:.2f} s  {:.0f} img/s{}\n", r.phase, r.epoch,
+                         of_epochs, r.train_loss, accuracy_cell(r.train_accuracy), r.seconds,
+                         r.images_per_second, scores(r)));
 }
 
 }  // namespace octet

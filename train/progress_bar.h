@@ -10,7 +10,7 @@ namespace octet {
 /// Shows each epoch on `out`: on a terminal a bar that is drawn over (loss, accuracy, images a
 /// second, time left), elsewhere one plain line at the epoch's end. Quantized models show the
 /// simulated and the integer accuracy side by side, and in how many test images they disagree.
-/// TrainerOptions::metrics follow.
+/// The loss on the test set and TrainerOptions::metrics follow.
 /// Output that fails, on a terminal that has gone or a full disk, never ends the training.
 class ProgressBar : public Callback {
  public:

@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 /// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
 constexpr std::uint64_t kStepStream = 0x57E9;
 
+constexpr const char* kTestLoss = "test_loss";
+
 bool all_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); });
 }
@@ -64,6 +66,10 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
   }
   check_metrics(options_.metrics);
+  if (std::ranges::count(options_.metrics, kTestLoss, &Metric::name) != 0) {
+    throw InvalidArgument(fmt::format(
+        "metric \"{0}\": TrainerOptions::{0} measures a number of that name", kTestLoss));
+  }
   if (!model_->built()) model_->build(options_.seed);
   optimizer_->build(model_->parameters());
   phase_ = is_quantized(*model_) ? "qat" : "float";
@@ -94,7 +100,7 @@ const History& Trainer::fit(const Dataset& train, const Dataset& test, int epoch
       stopped_ = true;
       break;
     }
-    finish_epoch(test);
+    finish_epoch(train, test);
   }
   return history_;
 }
@@ -149,13 +155,14 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
   auto parameters = model_->parameters();
   try {
     const Tensor output = model_->forward_logits(batch.features, context);
-    Tensor loss = loss_of(output, batch.labels);
+    Tensor loss = loss_of(output, batch.targets);
     check_loss(loss, batch.features);
-    const auto images = static_cast<double>(batch.labels.size());
+    const auto images = static_cast<double>(batch.targets.size());
     sums_.loss += static_cast<double>(loss.item()) * images;
-    {
+    if (batch.targets.are_labels()) {
       const ProfileScope scope("metrics");
-      sums_.right += accuracy(output, batch.labels) * images;
+      sums_.right +=
+          share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
     }
     sums_.images += images;
     for (auto& [name, tensor] : parameters) tensor.zero_grad();
@@ -168,9 +175,13 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
   optimizer_->step(parameters, learning_rate);
 }
 
-Tensor Trainer::loss_of(const Tensor& output, const Labels& labels) const {
+Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
   const ProfileScope scope("loss");
-  return options_.loss(output, labels);
+  return options_.loss(output, targets);
+}
+
+std::optional<double> Trainer::accuracy_so_far(const Dataset& train) const {
+  return train.has_labels() ? std::optional(sums_.right / sums_.images) : std::nullopt;
 }
 
 void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
@@ -180,7 +191,7 @@ void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
                                  first_layer_at_fault(*model_, features)));
 }
 
-void Trainer::finish_epoch(const Dataset& test) {
+void Trainer::finish_epoch(const Dataset& train, const Dataset& test) {
   // The last step may have done it, with no loss after it to tell.
   if (const std::string fault = parameter_at_fault(*model_); !fault.empty()) {
     throw NumericError(
@@ -194,7 +205,7 @@ void Trainer::finish_epoch(const Dataset& test) {
   record.phase = phase_;
   record.epoch = static_cast<int>(position_.epoch) + 1;
   record.train_loss = sums_.loss / sums_.images;
-  record.train_accuracy = sums_.right / sums_.images;
+  record.train_accuracy = accuracy_so_far(train);
   record.seconds = sums_.seconds;
   record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
   record.learning_rate = options_.schedule(step_ - static_cast<std::uint64_t>(position_.batch));
@@ -205,10 +216,25 @@ void Trainer::finish_epoch(const Dataset& test) {
   for (const auto& callback : callbacks_) callback->on_epoch_end(*this, record);
 }
 
+std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
+  std::vector<Metric> metrics = options_.metrics;
+  if (options_.test_loss || !test.has_labels()) {
+    metrics.insert(metrics.begin(), loss_metric(kTestLoss, options_.loss));
+  }
+  return metrics;
+}
+
 void Trainer::score(EpochRecord& record, const Dataset& test) const {
+  const std::vector<Metric> metrics = metrics_for(test);
+  if (!metrics.empty()) record.metrics = measure(*model_, test, metrics);
+  if (!test.has_labels()) {
+    if (is_quantized(*model_)) {
+      record.differing_predictions = count_differing_outputs(*model_, lower(), test);
+    }
+    return;
+  }
   const Evaluation simulated = evaluate(test);
   record.test_accuracy = simulated.accuracy;
-  if (!options_.metrics.empty()) record.metrics = measure(*model_, test, options_.metrics);
   if (!is_quantized(*model_)) return;
   const Evaluation integer = octet::evaluate(lower(), test);
   record.integer_accuracy = integer.accuracy;
@@ -240,7 +266,7 @@ Progress Trainer::progress(const DataLoader& loader, int epochs) const {
           .batches = loader.batches(),
           .step = step_,
           .loss = sums_.loss / sums_.images,
-          .accuracy = sums_.right / sums_.images,
+          .accuracy = accuracy_so_far(loader.dataset()),
           .seconds = sums_.seconds,
           .images = sums_.images};
 }

@@ -30,6 +30,9 @@ struct TrainerOptions {
   Loss loss = sparse_categorical_cross_entropy();
   /// What else is measured on the test set after each epoch, beside accuracy: see measure().
   std::vector<Metric> metrics{};
+  /// Measures the loss on the test set too, as the metric "test_loss". Where targets are tensors,
+  /// which have no accuracy, it is always measured.
+  bool test_loss = false;
   Schedule schedule = constant_rate(1e-3F);
   std::size_t batch_size = 128;
   /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
@@ -46,7 +49,7 @@ struct TrainerOptions {
   std::function<bool()> should_stop{};
 };
 
-/// Trains a model, float or quantized, on labelled examples.
+/// Trains a model, float or quantized, on examples with class labels or tensors as targets.
 class Trainer {
  public:
   /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
@@ -116,9 +119,12 @@ class Trainer {
   /// False where options.should_stop ended it early.
   bool run_epoch(DataLoader& loader, int epochs);
   void run_step(const Batch& batch, float learning_rate);
-  void finish_epoch(const Dataset& test);
+  void finish_epoch(const Dataset& train, const Dataset& test);
   void score(EpochRecord& record, const Dataset& test) const;
-  Tensor loss_of(const Tensor& output, const Labels& labels) const;
+  std::vector<Metric> metrics_for(const Dataset& test) const;
+  Tensor loss_of(const Tensor& output, const Targets& targets) const;
+  /// The share of the examples so far that were classed right; none where targets are tensors.
+  std::optional<double> accuracy_so_far(const Dataset& train) const;
   void check_loss(const Tensor& loss, const Tensor& features) const;
   Progress progress(const DataLoader& loader, int epochs) const;
   std::string place() const;

@@ -80,7 +80,7 @@ TEST(Callbacks, ProgressHoldsTheMeansSoFar) {
     const Tensor output = model.forward_logits(data.features(0, count));
     const auto labels = data.labels().first(count);
     EXPECT_NEAR(p.loss, sparse_categorical_cross_entropy()(output, labels).item(), 1e-6);
-    EXPECT_NEAR(p.accuracy, accuracy(output, labels), 1e-12);
+    EXPECT_NEAR(*p.accuracy, accuracy(output, labels), 1e-12);
   }
   EXPECT_LE(seen[0].seconds, seen[1].seconds);
   EXPECT_EQ(seen[2].loss, record.train_loss);

@@ -75,7 +75,7 @@ TEST(History, CsvHoldsEveryDigit) {
     EXPECT_EQ(std::stoi(cell[1]), record.epoch);
     EXPECT_EQ(std::stof(cell[2]), record.learning_rate);
     EXPECT_EQ(std::strtod(cell[3].c_str(), nullptr), record.train_loss);
-    EXPECT_EQ(std::stod(cell[4]), record.train_accuracy);
+    EXPECT_EQ(std::stod(cell[4]), *record.train_accuracy);
     EXPECT_EQ(cell[5].empty(), !record.test_accuracy.has_value());
     if (record.test_accuracy) {
       EXPECT_EQ(std::stod(cell[5]), *record.test_accuracy);

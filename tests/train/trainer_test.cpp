@@ -27,7 +27,7 @@ TEST(Trainer, LearnsASeparableProblem) {
     EXPECT_FALSE(history[i].differing_predictions.has_value());
   }
   EXPECT_LT(history.back().train_loss, 0.5 * history.front().train_loss);
-  EXPECT_GT(history.back().train_accuracy, 0.95);
+  EXPECT_GT(*history.back().train_accuracy, 0.95);
   EXPECT_GT(*history.back().test_accuracy, 0.95);
   EXPECT_EQ(*history.back().test_accuracy, trainer.evaluate(test).accuracy);
   EXPECT_EQ(trainer.evaluate(test).predictions, trainer.predict(test.features(0, test.size())));
@@ -72,7 +72,7 @@ TEST(Trainer, MeansWeighALastSmallBatchByItsRows) {
     Trainer trainer(model, Sgd(), {.schedule = constant_rate(1e-30F), .batch_size = batch});
     const EpochRecord record = trainer.fit(data, 1)[0];
     EXPECT_NEAR(record.train_loss, expected, 1e-6) << batch;
-    EXPECT_NEAR(record.train_accuracy, accuracy(output, data.labels()), 1e-12) << batch;
+    EXPECT_NEAR(*record.train_accuracy, accuracy(output, data.labels()), 1e-12) << batch;
     EXPECT_EQ(trainer.steps(), (21 + batch - 1) / batch);
   }
 }

@@ -25,11 +25,11 @@ Dataset numbered(std::size_t count) {
 std::vector<std::vector<std::int32_t>> rest(DataLoader& loader) {
   std::vector<std::vector<std::int32_t>> batches;
   for (Batch batch; loader.next(batch);) {
-    EXPECT_EQ(batch.features.shape(), (Shape{static_cast<Index>(batch.labels.size()), 1}));
-    for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-      EXPECT_EQ(batch.features.span()[i], static_cast<float>(batch.labels[i]));
+    EXPECT_EQ(batch.features.shape(), (Shape{static_cast<Index>(batch.targets.size()), 1}));
+    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+      EXPECT_EQ(batch.features.span()[i], static_cast<float>(batch.targets.labels()[i]));
     }
-    batches.push_back(batch.labels);
+    batches.push_back(batch.targets.labels());
   }
   return batches;
 }
@@ -125,7 +125,7 @@ TEST(DataLoader, ResumingEqualsNeverStopping) {
     for (Batch batch;;) {
       positions.push_back(whole.position());
       if (!whole.next(batch)) break;
-      expected.push_back(batch.labels);
+      expected.push_back(batch.targets.labels());
     }
   }
   for (const LoaderPosition& position : positions) {
@@ -149,11 +149,11 @@ TEST(DataLoader, PositionFollowsTheBatches) {
   EXPECT_TRUE(loader.next(batch));
   EXPECT_EQ(loader.position(), (LoaderPosition{0, 1}));
   EXPECT_TRUE(loader.next(batch));
-  const Labels last = batch.labels;
+  const Labels last = batch.targets.labels();
   for (int again = 0; again < 2; ++again) {
     EXPECT_FALSE(loader.next(batch));
     EXPECT_EQ(loader.position(), (LoaderPosition{0, 2}));
-    EXPECT_EQ(batch.labels, last);
+    EXPECT_EQ(batch.targets.labels(), last);
   }
   loader.start_epoch(6);
   EXPECT_EQ(loader.position(), (LoaderPosition{6, 0}));
@@ -173,7 +173,7 @@ TEST(DataLoader, AugmentsWithNumbersOfSeedEpochAndBatch) {
   for (const Index number : {0, 1}) {
     loader.start_epoch(number);
     while (loader.next(batch)) {
-      EXPECT_EQ(batch.features.span()[0], static_cast<float>(batch.labels[0]) + 0.5F);
+      EXPECT_EQ(batch.features.span()[0], static_cast<float>(batch.targets.labels()[0]) + 0.5F);
     }
   }
   ASSERT_EQ(drawn.size(), 6U);

@@ -40,7 +40,7 @@ TEST(Dataset, GathersRowsInOrderAndTwice) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(x.at({static_cast<Index>(i), 0, 0}), static_cast<float>(rows[i]) / 255.0F);
   }
-  EXPECT_EQ(set.labels(rows), (Labels{3, 3, 3, 0}));
+  EXPECT_EQ(set.targets(rows).labels(), (Labels{3, 3, 3, 0}));
 }
 
 TEST(Dataset, NoRowsGiveAnEmptyBatch) {
@@ -130,7 +130,7 @@ TEST(Dataset, RefusesRowsOutsideTheSet) {
   const Dataset set = every_byte();
   const std::vector<std::uint32_t> rows = {0, 256};
   expect_mentions(message_of<InvalidArgument>([&] { set.features(rows); }), "row 256");
-  EXPECT_THROW(set.labels(rows), InvalidArgument);
+  EXPECT_THROW(set.targets(rows), InvalidArgument);
   EXPECT_THROW(set.features(0, 257), InvalidArgument);
   expect_mentions(message_of<InvalidArgument>([&] { set.features(3, 2); }), "examples [3, 2)");
 }
