@@ -2,6 +2,7 @@
 
 #include <octet/core/random.h>
 #include <octet/tests/cli/process.h>
+#include <octet_test_paths.h>
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/core/faulty_file_system.h>
 #include <octet/train/checkpoint.h>
+#include <octet_test_paths.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 

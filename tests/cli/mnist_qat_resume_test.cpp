@@ -2,6 +2,7 @@
 
 #include <octet/core/archive.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet_test_paths.h>
 
 namespace octet::test {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <octet/core/kernels/isa.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet_test_paths.h>
 
 #include <chrono>
 #include <set>

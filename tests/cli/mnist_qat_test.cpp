@@ -4,6 +4,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/train/data/idx.h>
+#include <octet_test_paths.h>
 
 #include <cstdlib>
 

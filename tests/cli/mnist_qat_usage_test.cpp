@@ -1,6 +1,7 @@
 // What mnist_qat makes of its command line.
 
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet_test_paths.h>
 #include <sys/file.h>
 
 namespace octet::test {

@@ -5,6 +5,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/process.h>
 #include <octet/tests/runtime/models.h>
+#include <octet_test_paths.h>
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/models.h>
+#include <octet_test_paths.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

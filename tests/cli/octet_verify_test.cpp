@@ -8,6 +8,7 @@
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
+#include <octet_test_paths.h>
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/evaluate.h>
+#include <octet_test_paths.h>
 
 namespace octet::test {
 namespace {

@@ -13,6 +13,7 @@
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet_test_paths.h>
 
 #include <fstream>
 #include <limits>

@@ -4,6 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/code_adder.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet_test_paths.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -11,6 +11,7 @@
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/runtime/contract_oracle.h>
+#include <octet_test_paths.h>
 
 namespace octet::test {
 namespace {

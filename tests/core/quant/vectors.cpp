@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <octet/core/error.h>
+#include <octet_test_paths.h>
 
 namespace octet::test {
 namespace {
