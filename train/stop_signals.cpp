@@ -10,13 +10,16 @@ namespace octet {
 namespace {
 
 constexpr std::array kStopping = {SIGINT, SIGTERM, SIGHUP};
+/// Errors of the write that causes them, too.
+constexpr std::array kIgnored = {SIGXFSZ, SIGPIPE};
 
 std::atomic<bool> alive{false};
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 
-/// What was installed before, for kStopping and SIGXFSZ.
-std::array<struct sigaction, kStopping.size() + 1> before;
+/// What was installed before.
+std::array<struct sigaction, kStopping.size()> stopping_before;
+std::array<struct sigaction, kIgnored.size()> ignored_before;
 
 extern "C" void note_signal(int signal) {
   int none = 0;
@@ -39,19 +42,23 @@ StopSignals::StopSignals() {
   note.sa_flags = SA_RESTART;
   ::sigemptyset(&note.sa_mask);
   for (std::size_t i = 0; i < kStopping.size(); ++i) {
-    ::sigaction(kStopping[i], nullptr, &before[i]);
-    if (before[i].sa_handler != SIG_IGN) ::sigaction(kStopping[i], &note, nullptr);
+    ::sigaction(kStopping[i], nullptr, &stopping_before[i]);
+    if (stopping_before[i].sa_handler != SIG_IGN) ::sigaction(kStopping[i], &note, nullptr);
   }
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGXFSZ, &ignore, &before.back());
+  for (std::size_t i = 0; i < kIgnored.size(); ++i) {
+    ::sigaction(kIgnored[i], &ignore, &ignored_before[i]);
+  }
 }
 
 StopSignals::~StopSignals() {
   for (std::size_t i = 0; i < kStopping.size(); ++i) {
-    ::sigaction(kStopping[i], &before[i], nullptr);
+    ::sigaction(kStopping[i], &stopping_before[i], nullptr);
   }
-  ::sigaction(SIGXFSZ, &before.back(), nullptr);
+  for (std::size_t i = 0; i < kIgnored.size(); ++i) {
+    ::sigaction(kIgnored[i], &ignored_before[i], nullptr);
+  }
   alive = false;
 }
 

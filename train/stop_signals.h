@@ -5,8 +5,9 @@ namespace octet {
 /// Lets a program end a run in order. While an object of this class lives, the first SIGINT
 /// (Ctrl-C), SIGTERM or SIGHUP is noted instead of ending the process; a second one ends it at
 /// once. A second SIGHUP does not: a terminal that closes may send one and its shell another. A
-/// signal that the process ignored before, as under nohup, stays ignored. SIGXFSZ is ignored, so
-/// that a file past the limit (ulimit -f) is an IoError that names it.
+/// signal that the process ignored before, as under nohup, stays ignored. SIGXFSZ and SIGPIPE are
+/// ignored: a file past the limit (ulimit -f) is an IoError that names it, and output to a program
+/// that has ended (`| head`) fails without ending this one.
 ///
 ///     const StopSignals signals;
 ///     Trainer trainer(model, Adam(), {.should_stop = [&] { return signals.requested(); }});

@@ -30,8 +30,10 @@ int run_program(const mnist::Options& options, const std::string& resume_command
     return kSignalExit + signals.signal();
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw IoError("cannot write to standard output: is the disk full? All files are in " +
-                  options.out.string());
+    throw IoError(
+        "cannot write to standard output: is the disk full, or has its reader ended? All files "
+        "are in " +
+        options.out.string());
   }
   return 0;
 }

@@ -143,8 +143,8 @@ TEST_F(MnistQatResume, ASecondSignalEndsAtOnceAndLosesNothingSaved) {
 TEST_F(MnistQatResume, ASecondHangupStillSaves) {
   Process process(Arguments{OCTET_MNIST_QAT} + long_run("out"), plain_environment());
   ASSERT_TRUE(process.wait_for_output("float 1/5"));
-  process.signal(SIGHUP);
-  process.signal(SIGHUP);
+  process.deliver(SIGHUP);
+  process.deliver(SIGHUP);
   EXPECT_EQ(process.wait().exit_code, 128 + SIGHUP);
   EXPECT_GT(steps_saved("out"), kSteps);
 }
@@ -179,6 +179,20 @@ TEST_F(MnistQatResume, ATerminalThatGoesDoesNotKeepTheRunFromSaving) {
   process.signal(SIGHUP);
   EXPECT_EQ(process.wait().exit_code, 128 + SIGHUP);
   EXPECT_GT(steps_saved("out"), kSteps);
+}
+
+TEST_F(MnistQat, AReaderThatEndsDoesNotKeepTheRunFromTrainingAndExporting) {
+  std::string command = "{ '" OCTET_MNIST_QAT "'";
+  for (const std::string& word : small_run("out")) command += " '" + word + "'";
+  command += "; echo $? >'" + path("code") + "'; } | (read line)";
+  const ProcessResult piped = run_process({"/bin/sh", "-c", command}, plain_environment());
+  EXPECT_EQ(text_of(path("code")), "1\n");
+  EXPECT_EQ(lines_in(piped.err), 1);
+  expect_mentions(piped.err, "mnist_qat: cannot write to standard output");
+  expect_mentions(piped.err, "has its reader ended? All files are in " + path("out"));
+  ASSERT_EQ(mnist_qat(small_run("whole")).exit_code, 0);
+  EXPECT_EQ(model("out"), model("whole"));
+  EXPECT_EQ(metrics("out").at("sha256"), metrics("whole").at("sha256"));
 }
 
 TEST_F(MnistQat, AFinishedRunResumesToTheSameAndCanTrainOnAtAConstantRate) {

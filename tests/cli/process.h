@@ -6,11 +6,15 @@
 #include <octet/tests/train/data/idx_files.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -25,6 +29,7 @@ struct ProcessResult {
   int signal = 0;      ///< that signal
   std::string out;
   std::string err;
+  long peak_mib = 0;  ///< the most memory that it had at once
 };
 
 inline std::string text_of(const std::filesystem::path& path) {
@@ -78,6 +83,21 @@ class Process {
 
   void signal(int number) const { ::kill(id_, number); }
 
+  /// Sends a signal and waits until it has arrived: two of a kind that are on their way become one.
+  void deliver(int number) const {
+    signal(number);
+    const std::string field = "ShdPnd:";
+    const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(number - 1);
+    for (std::uint64_t pending = bit; (pending & bit) != 0;) {
+      std::ifstream file("/proc/" + std::to_string(id_) + "/status");
+      const std::string status(std::istreambuf_iterator<char>(file), {});
+      const std::size_t at = status.find(field);
+      pending =
+          at == std::string::npos ? 0 : std::stoull(status.substr(at + field.size()), nullptr, 16);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
   /// Waits until stdout holds `text`; false where the program ended before.
   bool wait_for_output(std::string_view text) {
     while (text_of(path("out")).find(text) == std::string::npos) {
@@ -91,10 +111,12 @@ class Process {
 
   ProcessResult wait() {
     int status = 0;
-    ::waitpid(id_, &status, 0);
+    rusage usage{};
+    ::wait4(id_, &status, 0, &usage);
     id_ = -1;
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-            WIFSIGNALED(status) ? WTERMSIG(status) : 0, text_of(path("out")), text_of(path("err"))};
+            WIFSIGNALED(status) ? WTERMSIG(status) : 0, text_of(path("out")), text_of(path("err")),
+            usage.ru_maxrss / 1024};
   }
 
  private:

@@ -74,16 +74,20 @@ TEST(StopSignals, WhatTheCallerIgnoresStaysIgnored) {
   EXPECT_FALSE(signals.requested());
 }
 
-TEST(StopSignals, AFilePastTheLimitIsAnErrorOfTheWrite) {
-  const Handler before(SIGXFSZ, count_signal);
-  handled = 0;
-  {
-    const StopSignals signals;
-    ::raise(SIGXFSZ);
-    EXPECT_EQ(handled, 0);
+TEST(StopSignals, AFilePastTheLimitAndAReaderThatHasGoneAreErrorsOfTheWrite) {
+  for (const int signal : {SIGXFSZ, SIGPIPE}) {
+    SCOPED_TRACE(signal);
+    const Handler before(signal, count_signal);
+    handled = 0;
+    {
+      const StopSignals signals;
+      ::raise(signal);
+      EXPECT_EQ(handled, 0);
+      EXPECT_FALSE(signals.requested());
+    }
+    ::raise(signal);
+    EXPECT_EQ(handled, 1);
   }
-  ::raise(SIGXFSZ);
-  EXPECT_EQ(handled, 1);
 }
 
 TEST(StopSignals, ThereIsOneObjectAtATimeAndEachForgetsTheOneBefore) {
