@@ -4,6 +4,7 @@
 #include <octet/core/file_system.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
+#include <octet/train/data/fingerprint.h>
 #include <octet/train/training_run.h>
 
 #include <algorithm>
@@ -14,13 +15,15 @@
 #include <system_error>
 #include <utility>
 
-// Notes of a run's checkpoints, by name: its options, "data", "phase", and of each finished phase
-// PHASE_history and PHASE_NAME for every number that was kept.
+// Notes of a run's checkpoints, by name: its options, "data", "data-hash", "phase", and of each
+// finished phase PHASE_history and PHASE_NAME for every number that was kept.
 
 namespace octet {
 namespace {
 
 constexpr const char* kData = "data";
+/// Not "data_hash", which would be what a phase "data" has kept.
+constexpr const char* kDataHash = "data-hash";
 constexpr const char* kPhase = "phase";
 
 /// Phases and numbers become parts of the names of notes, and of lines of CSV.
@@ -83,7 +86,7 @@ void TrainingRun::check_options() const {
           history_note(*phase)));
     }
   }
-  for (const char* reserved : {kData, kPhase}) {
+  for (const char* reserved : {kData, kDataHash, kPhase}) {
     if (!options_.options.contains(reserved)) continue;
     throw InvalidArgument(fmt::format(
         "TrainingRun: the option \"{}\" has a name that the run itself uses", reserved));
@@ -102,6 +105,7 @@ void TrainingRun::check_checkpoint_is_there() const {
 void TrainingRun::begin(const DataSplit& data) {
   if (data_ != nullptr) throw InvalidArgument("TrainingRun: begin() was called before");
   data_ = &data;
+  data_hash_ = fmt::format("{} {}", fingerprint(data.train), fingerprint(data.test));
   if (options_.resume) {
     read_checkpoint();
   } else {
@@ -129,6 +133,18 @@ std::string TrainingRun::data_in_words() const {
                      train.example_shape().to_string());
 }
 
+/// Data of the same name and shape that have changed since would make another result in silence.
+void TrainingRun::check_data_hash(const Notes& notes) const {
+  const auto note = notes.find(kDataHash);
+  const std::string found = note == notes.end() ? "unknown" : note->second;
+  if (found == data_hash_) return;
+  throw InvalidArgument(fmt::format(
+      "{0}: the data set is no longer the one that the checkpoint was made with: {1} has the same "
+      "name and shape, but other contents (hashes {2}, now {3}); give the data of then, or start "
+      "anew without {0}",
+      options_.names.resume, data_in_words(), found, data_hash_));
+}
+
 void TrainingRun::read_checkpoint() {
   CheckpointFile file = octet::read_checkpoint(checkpoint());
   const Notes notes = Trainer::notes_of(file.archive);
@@ -146,6 +162,7 @@ void TrainingRun::read_checkpoint() {
   };
   for (const auto& [name, value] : options_.options) check(name, value);
   check(kData, data_in_words());
+  check_data_hash(notes);
   const auto note = notes.find(kPhase);
   const std::string phase = note == notes.end() ? "unknown" : note->second;
   const auto at = std::ranges::find(options_.phases, phase);
@@ -205,6 +222,7 @@ bool TrainingRun::needs(const std::string& phase) const {
 TrainingRun::Notes TrainingRun::notes(const std::string& phase) const {
   Notes result = options_.options;
   result[kData] = data_in_words();
+  result[kDataHash] = data_hash_;
   result[kPhase] = phase;
   for (std::size_t i = 0; i < finished_.size(); ++i) {
     const std::string& name = options_.phases[i];

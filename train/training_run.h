@@ -80,8 +80,8 @@ class TrainingRun {
   /// was stopped: where metrics.json does not tell that the run of last.ckpt came to its end, that
   /// checkpoint and the one before it are renamed to stopped.ckpt and stopped.ckpt.1, which
   /// replaces those of a run that was stopped earlier. Throws InvalidArgument where the checkpoint
-  /// was made with other options, other data or other phases; FormatError or IoError where it
-  /// cannot be read.
+  /// was made with other options, other data (name, sizes, shape or contents) or other phases;
+  /// FormatError or IoError where it cannot be read.
   void begin(const DataSplit& data);
   void begin(const DataSplit&& data) = delete;
 
@@ -137,6 +137,7 @@ class TrainingRun {
   /// The note of a checkpoint that holds the history of a finished phase.
   static std::string history_note(const std::string& phase) { return phase + "_history"; }
   std::string data_in_words() const;
+  void check_data_hash(const Notes& notes) const;
   Notes notes(const std::string& phase) const;
   void read_checkpoint();
   Phase finished_phase(const std::string& phase, const Notes& notes) const;
@@ -148,6 +149,8 @@ class TrainingRun {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::optional<RunFolders> folders_;
   const DataSplit* data_ = nullptr;
+  /// The fingerprints of the training and the test set.
+  std::string data_hash_;
   std::optional<Archive> checkpoint_;
   std::optional<std::filesystem::path> resumed_from_;
   std::optional<std::filesystem::path> kept_checkpoint_;

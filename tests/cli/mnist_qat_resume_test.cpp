@@ -287,6 +287,13 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
   write_set(path("more/set"), 502, 203);
   expect_failure(resume_with("--data", path("more/set")), 1,
                  "the checkpoint was made with data set (501 + 203 images");
+  // Another set, of the same name and size.
+  write_set(path("other/set"), 501, 203);
+  Bytes labels = read_file(path("other/set/train-labels-idx1-ubyte"));
+  std::swap(labels[8], labels[9]);
+  write_file_atomic(path("other/set/train-labels-idx1-ubyte"), labels);
+  expect_failure(resume_with("--data", path("other/set")), 1,
+                 "--resume: the data set is no longer the one that the checkpoint was made with");
 }
 
 }  // namespace

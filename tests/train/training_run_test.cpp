@@ -203,6 +203,23 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
   expect_error<InvalidArgument>(
       [&] { resume(options("out", true), fewer); },
       {"made with data ", "(300 + 100 images of [28, 28])", "(299 + 100 images"});
+  // Of the same name and shape: one pixel of the training set, one label of the test set.
+  for (const bool in_training : {true, false}) {
+    DataSplit other = digits();
+    Dataset& part = in_training ? other.train : other.test;
+    Bytes pixels(part.bytes().begin(), part.bytes().end());
+    Labels labels(part.labels().begin(), part.labels().end());
+    if (in_training) {
+      pixels[12345] ^= 1U;
+    } else {
+      labels[7] = (labels[7] + 1) % part.classes();
+    }
+    part = Dataset::from_bytes(part.name(), part.example_shape(), pixels, labels, part.classes());
+    expect_error<InvalidArgument>(
+        [&] { resume(options("out", true), other); },
+        {"resume: the data set is no longer the one that the checkpoint was made with",
+         "(300 + 100 images of [28, 28]) has the same name and shape, but other contents"});
+  }
   changed = options("out", true);
   changed.phases = {"float", "int8"};
   changed.names.resume = "--resume";
@@ -342,6 +359,7 @@ TEST_F(TrainingRuns, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsMade) {
   expect_refused("as the name of a phase, found \"\"", [](auto& o) { o.phases = {""}; });
   expect_refused("two phases are named \"a\"", [](auto& o) { o.phases = {"a", "b", "a"}; });
   expect_refused("\"data\" has a name that the run", [](auto& o) { o.options["data"] = "x"; });
+  expect_refused("\"data-hash\" has", [](auto& o) { o.options["data-hash"] = "x"; });
   expect_refused("\"phase\" has a name that the run", [](auto& o) { o.options["phase"] = "x"; });
   expect_refused("\"qat_history\"", [](auto& o) { o.options["qat_history"] = "x"; });
 }

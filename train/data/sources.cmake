@@ -6,4 +6,5 @@ target_sources(octet PRIVATE
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
+  data/fingerprint.cpp
   data/idx.cpp)

@@ -3,5 +3,6 @@ set(OCTET_DATA_TESTS
   train/data/data_loader_test.cpp
   train/data/dataset_test.cpp
   train/data/digits_test.cpp
+  train/data/fingerprint_test.cpp
   train/data/idx_damage_test.cpp
   train/data/idx_test.cpp)

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <octet/train/dataset.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace octet {
+
+/// XXH64 (Y. Collet, the xxHash specification) with seed 0: fast, and not made against forgery.
+std::uint64_t xxh64(std::span<const std::uint8_t> bytes);
+
+/// 16 hexadecimal digits that tell data sets of other contents apart: XXH64 of the shape of an
+/// example, the number of classes, the labels, and the XXH64 of every piece of examples. Whatever
+/// the name, equal examples in the same order have the same fingerprint, on any number of threads.
+std::string fingerprint(const Dataset& data);
+
+}  // namespace octet
