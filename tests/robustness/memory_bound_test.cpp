@@ -11,6 +11,7 @@
 #include <octet/tests/robustness/archive_bytes.h>
 #include <octet/tests/robustness/counting_new.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/random_bytes.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/history.h>
@@ -35,24 +36,34 @@ void put(Bytes& file, std::size_t place, T value) {
   std::memcpy(file.data() + place, &value, sizeof(value));
 }
 
-/// `count` tensors that are all one and the same table of nothing but defaults.
-Bytes with_shared_tensors(std::uint32_t count) {
+/// `count` tensors that are all one and the same table: of nothing but defaults, or with a name of
+/// `name_bytes` bytes.
+Bytes with_shared_tensors(std::uint32_t count, std::uint32_t name_bytes = 0) {
   Bytes file = to_tflite(make_mlp(1, {3, 2}, false, false));
   const RawTable graph = RawTable::root(file).tables(model_field::subgraphs)[0];
   const std::size_t field = graph.place(graph_field::tensors);
   file.resize((file.size() + 15) / 16 * 16);
+  // Sizes of the vtable and of the table, then where each field lies; the fourth is the name.
+  const std::vector<std::uint16_t> vtable_words =
+      name_bytes > 0 ? std::vector<std::uint16_t>{12, 8, 0, 0, 0, 4}
+                     : std::vector<std::uint16_t>{4, 4};
   const std::size_t vtable = file.size();
-  const std::size_t vector = vtable + 4;
+  const std::size_t vector = vtable + 2 * vtable_words.size();
   const std::size_t table = vector + 4 + 4 * std::size_t{count};
-  file.resize(table + 4);
-  put<std::uint16_t>(file, vtable, 4);
-  put<std::uint16_t>(file, vtable + 2, 4);
+  const std::size_t name = table + vtable_words[1];
+  file.resize(name + (name_bytes > 0 ? 4 + name_bytes + 1 : 0), 'n');
+  for (std::size_t i = 0; i < vtable_words.size(); ++i) put(file, vtable + 2 * i, vtable_words[i]);
   put<std::uint32_t>(file, vector, count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t entry = vector + 4 + 4 * std::size_t{i};
     put(file, entry, static_cast<std::uint32_t>(table - entry));
   }
   put(file, table, static_cast<std::int32_t>(table - vtable));
+  if (name_bytes > 0) {
+    put(file, table + 4, static_cast<std::uint32_t>(name - (table + 4)));
+    put(file, name, name_bytes);
+    file.back() = 0;
+  }
   put(file, field, static_cast<std::uint32_t>(vector - field));
   return file;
 }
@@ -64,6 +75,13 @@ TEST(MemoryBound, TablesThatAModelSharesAreCounted) {
   EXPECT_LT(peak, 16 * file.size() + kMiB);
   // A few are no harm: they are read, and the model is refused for another reason.
   expect_mentions(message_of<FormatError>([] { from_tflite(with_shared_tensors(20)); }), "");
+}
+
+TEST(MemoryBound, ANameThatTensorsShareIsCountedForEach) {
+  const Bytes file = with_shared_tensors(200, kMiB);
+  const std::size_t peak = peak_of(
+      [&] { expect_mentions(message_of<FormatError>([&] { from_tflite(file); }), "share bytes"); });
+  EXPECT_LT(peak, 16 * file.size() + kMiB);
 }
 
 TEST(MemoryBound, AWholeModelTakesFewTimesItsFile) {
@@ -246,7 +264,47 @@ TEST(MemoryBound, DataTakesWhatItsFileHolds) {
   // 1032 values for every byte is the most that deflate can make of one.
   const auto path = scratch.write("a", gzipped(idx_bytes({1U << 30}, counting(9))));
   const std::size_t peak = peak_of([&] { EXPECT_THROW(read_idx(path), FormatError); });
-  EXPECT_LT(peak, 3 * kMiB);
+  EXPECT_LT(peak, kMiB);
+}
+
+/// The test files of a set in which `count` images of one pixel are promised.
+void write_test_set(const ScratchDirectory& scratch, std::uint32_t count, const Bytes& images,
+                    const Bytes& labels, bool gzip) {
+  const auto write = [&](const std::string& name, const Bytes& bytes) {
+    scratch.write(name, gzip ? gzipped(bytes) : bytes);
+  };
+  write("t10k-images-idx3-ubyte", idx_bytes({count, 1, 1}, images));
+  write("t10k-labels-idx1-ubyte", idx_bytes({count}, labels));
+}
+
+TEST(MemoryBound, ADataSetTakesWhatItsFilesHoldAndFourBytesALabel) {
+  constexpr std::size_t kCount = 3 * kMiB + 1;
+  for (const bool gzip : {false, true}) {
+    const ScratchDirectory scratch;
+    write_test_set(scratch, kCount, Bytes(kCount), Bytes(kCount), gzip);
+    EXPECT_LT(peak_of([&] { load_idx_test(scratch.path()); }), 6 * kCount + kMiB);
+  }
+}
+
+TEST(MemoryBound, WhatTheGzippedFilesOfASetComeToIsKnownBeforeTheyAreInflated) {
+  // As images alone it would do; with their labels it comes to more than 1 GiB.
+  constexpr std::uint32_t kCount = 180000000;
+  const Bytes noise = random_bytes(200000);
+  const ScratchDirectory scratch;
+  write_test_set(scratch, kCount, noise, noise, true);
+  const std::size_t peak = peak_of([&] {
+    const auto message = message_of<FormatError>([&] { load_idx_test(scratch.path()); });
+    expect_mentions(message, "promise 1080000000 bytes, but a gzipped set may have 1073741824");
+  });
+  EXPECT_LT(peak, kMiB);
+  // Two sets that would do, one beside the other.
+  write_test_set(scratch, kCount / 2, noise, noise, true);
+  for (const std::string file : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
+    std::filesystem::copy(scratch.path() / ("t10k" + file), scratch.path() / ("train" + file));
+  }
+  expect_mentions(message_of<FormatError>([&] { load_idx(scratch.path()); }), "promise 1080000000");
+  expect_mentions(message_of<FormatError>([&] { load_idx_test(scratch.path()); }),
+                  "but only 200000 follow");
 }
 
 }  // namespace

@@ -22,8 +22,12 @@ namespace fs = std::filesystem;
 constexpr std::uint8_t kUnsignedByte = 0x08;
 /// More axes than any data set has; keeps a stray byte from asking for 255 extents.
 constexpr std::uint8_t kMaxRank = 8;
-/// The most that a gzipped file may promise.
-constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;
+/// The most bytes that a gzipped file, or the gzipped files of a set together, may come to.
+constexpr std::uint64_t kMostGzipped = std::uint64_t{1} << 30;
+/// What deflate makes of one byte at most.
+constexpr std::uint64_t kMostOfOneByte = 1032;
+/// A label is a byte in the file and an int32 in the data set.
+constexpr std::uint64_t kBytesOfLabel = 1 + sizeof(std::int32_t);
 constexpr std::size_t kPieceBytes = 1U << 20;
 
 std::string_view type_name(std::uint8_t type) {
@@ -88,31 +92,83 @@ void check_empty(const Shape& shape, const std::string& file) {
   }
 }
 
+/// How many bytes can follow a header of `header` bytes, and in words why not more.
+std::pair<std::uint64_t, std::string> most_values(const ByteSource& source, std::uint64_t header) {
+  if (!source.gzipped()) {
+    const std::uint64_t follow = source.file_size() - header;
+    return {follow, fmt::format("only {} follow; was the download interrupted?", follow)};
+  }
+  const std::uint64_t inflated = kMostOfOneByte * source.file_size();
+  if (inflated < kMostGzipped) {
+    return {inflated,
+            fmt::format("{} gzipped bytes come to {} at most; was the download interrupted?",
+                        source.file_size(), inflated)};
+  }
+  return {kMostGzipped, fmt::format("a gzipped set may have {} at most; unpack it", kMostGzipped)};
+}
+
 /// The number of values that `shape` promises, once it is known to be credible.
 std::uint64_t check_promise(const ByteSource& source, const Shape& shape, const std::string& file) {
-  const std::uint64_t header = 4 + 4 * static_cast<std::uint64_t>(shape.rank());
-  const std::uint64_t limit = source.gzipped() ? kMaxValues : source.file_size() - header;
+  const auto [limit, why] = most_values(source, 4 + 4 * static_cast<std::uint64_t>(shape.rank()));
   const bool empty = std::ranges::find(shape, 0) != shape.end();
   if (empty) check_empty(shape, file);
   std::uint64_t promised = empty ? 0 : 1;
   for (const Index extent : shape) {
     // limit < 2^63 and an extent < 2^32: compare by division, as the product may overflow.
     if (!empty && promised > limit / static_cast<std::uint64_t>(extent)) {
-      throw FormatError(fmt::format(
-          "{}: the header promises {} bytes, but {}", file, fmt::join(shape, " x "),
-          source.gzipped() ? fmt::format("a gzipped set may have {} at most", kMaxValues)
-                           : fmt::format("only {} follow; was the download interrupted?", limit)));
+      throw FormatError(fmt::format("{}: the header promises {} bytes, but {}", file,
+                                    fmt::join(shape, " x "), why));
     }
     promised *= static_cast<std::uint64_t>(extent);
   }
   return promised;
 }
 
-/// What the bytes of the file can come to: deflate makes 1032 of one at most.
-std::uint64_t most_values(const ByteSource& source) {
-  constexpr std::uint64_t kMostOfOne = 1032;
-  return source.gzipped() ? kMostOfOne * source.file_size() : source.file_size();
-}
+/// An IDX file of which the header has been read.
+class IdxFile {
+ public:
+  explicit IdxFile(const fs::path& path)
+      : name_(path.string()),
+        source_(path),
+        shape_(read_header(source_, name_)),
+        promised_(check_promise(source_, shape_, name_)) {}
+
+  const std::string& name() const { return name_; }
+  const Shape& shape() const { return shape_; }
+  std::uint64_t promised() const { return promised_; }
+  bool gzipped() const { return source_.gzipped(); }
+
+  /// All values, once.
+  IdxArray read() {
+    IdxArray result{shape_, {}};
+    // In one piece, so that no array is copied to grow; its pages come as they are filled.
+    result.values.reserve(promised_);
+    prefer_huge_pages(result.values.data(), result.values.capacity());
+    // Filled as bytes arrive, so that memory follows what the file holds and not what it promises.
+    while (result.values.size() < promised_) {
+      const std::size_t before = result.values.size();
+      result.values.resize(std::min<std::uint64_t>(promised_, before + kPieceBytes));
+      const std::size_t got = source_.read(std::span(result.values).subspan(before));
+      if (before + got < result.values.size()) {
+        throw FormatError(fmt::format("{}: the header promises {} bytes, but only {} follow", name_,
+                                      promised_, before + got));
+      }
+    }
+    std::array<std::uint8_t, 1> more{};
+    if (source_.read(more) != 0) {
+      throw FormatError(
+          fmt::format("{}: there are bytes after the {} that the header promises; is it damaged?",
+                      name_, promised_));
+    }
+    return result;
+  }
+
+ private:
+  std::string name_;
+  ByteSource source_;
+  Shape shape_;
+  std::uint64_t promised_;
+};
 
 struct Labelled {
   IdxArray images;
@@ -143,30 +199,53 @@ fs::path find_file(const fs::path& directory, std::string_view stem,
                   directory.string(), stem, fmt::join(stems, "-ubyte, ")));
 }
 
-Labelled load_pair(const fs::path& image_path, const fs::path& label_path) {
-  Labelled pair{read_idx(image_path), read_idx(label_path)};
-  if (pair.labels.shape.rank() != 1) {
-    throw FormatError(fmt::format(
-        "{}: expected labels, a file of rank 1, found shape {}{}", label_path.string(),
-        pair.labels.shape.to_string(),
-        pair.images.shape.rank() == 1 ? "; are the images and labels files swapped?" : ""));
+/// Images and their labels, of which the headers have been read and belong together.
+class LabelledFiles {
+ public:
+  LabelledFiles(const fs::path& images, const fs::path& labels) : images_(images), labels_(labels) {
+    if (labels_.shape().rank() != 1) {
+      throw FormatError(fmt::format(
+          "{}: expected labels, a file of rank 1, found shape {}{}", labels_.name(),
+          labels_.shape().to_string(),
+          images_.shape().rank() == 1 ? "; are the images and labels files swapped?" : ""));
+    }
+    if (images_.shape().rank() < 2) {
+      throw FormatError(
+          fmt::format("{}: expected images, a file of rank 2 or more, found shape {}; "
+                      "is it a labels file?",
+                      images_.name(), images_.shape().to_string()));
+    }
+    if (images_.shape()[0] != labels_.shape()[0]) {
+      throw FormatError(
+          fmt::format("{} holds {} images, but {} holds {} labels; are they of the same set?",
+                      images_.name(), images_.shape()[0], labels_.name(), labels_.shape()[0]));
+    }
+    if (images_.promised() == 0) {
+      throw FormatError(fmt::format("{}: holds no images: shape {}", images_.name(),
+                                    images_.shape().to_string()));
+    }
   }
-  if (pair.images.shape.rank() < 2) {
-    throw FormatError(
-        fmt::format("{}: expected images, a file of rank 2 or more, found shape {}; "
-                    "is it a labels file?",
-                    image_path.string(), pair.images.shape.to_string()));
+
+  const IdxFile& images() const { return images_; }
+  /// What the gzipped files among the two come to in memory.
+  std::uint64_t gzipped_bytes() const {
+    return (images_.gzipped() ? images_.promised() : 0) +
+           (labels_.gzipped() ? kBytesOfLabel * labels_.promised() : 0);
   }
-  if (pair.images.shape[0] != pair.labels.shape[0]) {
-    throw FormatError(fmt::format(
-        "{} holds {} images, but {} holds {} labels; are they of the same set?",
-        image_path.string(), pair.images.shape[0], label_path.string(), pair.labels.shape[0]));
-  }
-  if (pair.images.values.empty()) {
-    throw FormatError(fmt::format("{}: holds no images: shape {}", image_path.string(),
-                                  pair.images.shape.to_string()));
-  }
-  return pair;
+  Labelled read() { return {images_.read(), labels_.read()}; }
+
+ private:
+  IdxFile images_;
+  IdxFile labels_;
+};
+
+/// Before anything is inflated: a small file may come to much, and labels to five times that.
+void check_gzipped_bytes(const fs::path& directory, std::uint64_t bytes) {
+  if (bytes <= kMostGzipped) return;
+  throw FormatError(fmt::format(
+      "load_idx: the gzipped files of '{}' promise {} bytes, but a gzipped set may have {} at "
+      "most; unpack them",
+      directory.string(), bytes, kMostGzipped));
 }
 
 Dataset to_dataset(std::string name, Labelled pair, int classes) {
@@ -210,54 +289,33 @@ int largest_label(const Labelled& pair) { return *std::ranges::max_element(pair.
 
 }  // namespace
 
-IdxArray read_idx(const fs::path& path) {
-  const std::string file = path.string();
-  ByteSource source(path);
-  IdxArray result;
-  result.shape = read_header(source, file);
-  const std::uint64_t promised = check_promise(source, result.shape, file);
-  // In one piece where the file can hold that much, so that no array is copied to grow.
-  result.values.reserve(std::min(promised, most_values(source)));
-  prefer_huge_pages(result.values.data(), result.values.capacity());
-  // Filled as bytes arrive, so that memory follows what the file holds and not what it promises.
-  while (result.values.size() < promised) {
-    const std::size_t before = result.values.size();
-    result.values.resize(std::min<std::uint64_t>(promised, before + kPieceBytes));
-    const auto piece = std::span(result.values).subspan(before);
-    const std::size_t got = source.read(piece);
-    if (got < piece.size()) {
-      throw FormatError(fmt::format("{}: the header promises {} bytes, but only {} follow", file,
-                                    promised, before + got));
-    }
-  }
-  std::array<std::uint8_t, 1> more{};
-  if (source.read(more) != 0) {
-    throw FormatError(
-        fmt::format("{}: there are bytes after the {} that the header promises; is it damaged?",
-                    file, promised));
-  }
-  return result;
-}
+IdxArray read_idx(const fs::path& path) { return IdxFile(path).read(); }
 
 DataSplit load_idx(const fs::path& directory) {
-  const std::vector<fs::path> files = find_files(directory, kStems);
-  Labelled train = load_pair(files[0], files[1]);
-  Labelled test = load_pair(files[2], files[3]);
-  const Shape example = train.images.shape.without_batch();
-  if (test.images.shape.without_batch() != example) {
-    throw FormatError(fmt::format(
-        "load_idx: the test images of {} have shape {}, the train images "
-        "{}; are they of the same set?",
-        directory.string(), test.images.shape.without_batch().to_string(), example.to_string()));
+  const std::vector<fs::path> paths = find_files(directory, kStems);
+  LabelledFiles train_files(paths[0], paths[1]);
+  LabelledFiles test_files(paths[2], paths[3]);
+  const Shape example = train_files.images().shape().without_batch();
+  if (test_files.images().shape().without_batch() != example) {
+    throw FormatError(
+        fmt::format("load_idx: the test images of {} have shape {}, the train images "
+                    "{}; are they of the same set?",
+                    directory.string(), test_files.images().shape().without_batch().to_string(),
+                    example.to_string()));
   }
+  check_gzipped_bytes(directory, train_files.gzipped_bytes() + test_files.gzipped_bytes());
+  Labelled train = train_files.read();
+  Labelled test = test_files.read();
   const int classes = 1 + std::max(largest_label(train), largest_label(test));
   const std::string name = directory_name(directory);
   return {to_dataset(name, std::move(train), classes), to_dataset(name, std::move(test), classes)};
 }
 
 Dataset load_idx_test(const fs::path& directory) {
-  const std::vector<fs::path> files = find_files(directory, kTestStems);
-  Labelled test = load_pair(files[0], files[1]);
+  const std::vector<fs::path> paths = find_files(directory, kTestStems);
+  LabelledFiles files(paths[0], paths[1]);
+  check_gzipped_bytes(directory, files.gzipped_bytes());
+  Labelled test = files.read();
   const int classes = 1 + largest_label(test);
   return to_dataset(directory_name(directory), std::move(test), classes);
 }

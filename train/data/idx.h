@@ -17,8 +17,8 @@ struct IdxArray {
 
 /// Reads an IDX file (Y. LeCun's format of the MNIST files: two zero bytes, type, rank, big-endian
 /// 32-bit extents, values), plain or gzipped, whichever its first bytes say. Only unsigned bytes
-/// (type 0x08). The header is checked before anything is allocated: against the size of a plain
-/// file; in a gzipped one against 1 GiB, and values are then read in pieces.
+/// (type 0x08). The header is checked before anything is allocated or inflated: against the size of
+/// a plain file; against 1032 times that of a gzipped one, and 1 GiB.
 /// Throws IoError where the file cannot be read, FormatError where it holds anything else than its
 /// header promises, to the last byte.
 IdxArray read_idx(const std::filesystem::path& path);
@@ -27,8 +27,9 @@ IdxArray read_idx(const std::filesystem::path& path);
 /// train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each plain or with .gz,
 /// and with '.' in place of the '-' before "idx" as some mirrors have it. Images may have any
 /// shape; there are as many classes as the largest label of both sets plus 1; the set is named
-/// after the directory (bytes that are no UTF-8 replaced by U+FFFD). Throws IoError where a file is
-/// missing, FormatError where files do not belong together.
+/// after the directory (bytes that are no UTF-8 replaced by U+FFFD). The gzipped files of a set may
+/// come to 1 GiB together, with 5 bytes a label. Throws IoError where a file is missing,
+/// FormatError where files do not belong together or come to more.
 DataSplit load_idx(const std::filesystem::path& directory);
 
 /// The test images of such a set, from its two t10k files alone; there are as many classes as the
