@@ -45,12 +45,31 @@ TEST(OddNumbers, ABatchLargerThanTheSetIsTheSet) {
   EXPECT_EQ(models[0], models[1]);
 }
 
-TEST(OddNumbers, AnEmptyTestSetIsRefusedBeforeTraining) {
+TEST(OddNumbers, AnEmptyTrainingSetIsRefusedBeforeTraining) {
   Sequential model = small_mlp();
   Trainer trainer(model, Adam());
   const Dataset empty = Dataset::from_floats("none", {6}, {}, {}, 3);
   expect_mentions(message_of<InvalidArgument>([&] { trainer.fit(empty, 1); }), "'none' is empty");
   EXPECT_EQ(trainer.steps(), 0U);
+}
+
+TEST(OddNumbers, AnEmptyTestSetIsNoTestSet) {
+  const Dataset data = clouds(40);
+  const Dataset empty = Dataset::from_floats("none", {6}, {}, {}, 3);
+  std::vector<Bytes> models;
+  for (const Dataset* test : {&empty, static_cast<const Dataset*>(nullptr)}) {
+    Sequential model = quantize_model(small_mlp());
+    Trainer trainer(model, Adam(), {.batch_size = 8});
+    const History history = test != nullptr ? trainer.fit(data, *test, 2) : trainer.fit(data, 2);
+    ASSERT_EQ(history.size(), 2U);
+    for (const EpochRecord& record : history) {
+      EXPECT_FALSE(record.test_accuracy);
+      EXPECT_FALSE(record.integer_accuracy);
+    }
+    EXPECT_FALSE(trainer.calibrated());
+    models.push_back(bytes_of(model));
+  }
+  EXPECT_EQ(models[0], models[1]);
 }
 
 TEST(OddNumbers, ARateOf1e30StopsAdamToo) {
