@@ -3,9 +3,9 @@
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/train/samples_per_pass.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -15,7 +15,6 @@ namespace octet::tools {
 namespace {
 
 constexpr std::size_t kMostSamples = 1000;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 
 struct RunFiles {
   RunOptions options;
@@ -31,21 +30,19 @@ void check_operands(const IntegerModel& model) {
   }
 }
 
-/// Batch by batch; the last one may be filled up with what was there before.
-std::vector<std::uint8_t> run_samples(Interpreter& interpreter, std::span<const std::uint8_t> raw,
-                                      std::size_t samples) {
+/// Batch by batch, from file to file, neither of which need fit into memory; the last batch may be
+/// filled up with what was there before.
+void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std::size_t samples) {
   const auto batch = static_cast<std::size_t>(interpreter.batch());
   const std::size_t in_bytes = interpreter.input_bytes().size() / batch;
   const std::size_t out_bytes = interpreter.output_bytes().size() / batch;
-  std::vector<std::uint8_t> result(samples * out_bytes);
   for (std::size_t begin = 0; begin < samples; begin += batch) {
     const std::size_t count = std::min(batch, samples - begin);
-    std::memcpy(interpreter.input_bytes().data(), raw.data() + begin * in_bytes, count * in_bytes);
+    in.read({reinterpret_cast<std::uint8_t*>(interpreter.input_bytes().data()), count * in_bytes});
     interpreter.invoke();
-    std::memcpy(result.data() + begin * out_bytes, interpreter.output_bytes().data(),
-                count * out_bytes);
+    out.write({reinterpret_cast<const std::uint8_t*>(interpreter.output_bytes().data()),
+               count * out_bytes});
   }
-  return result;
 }
 
 void run(const RunFiles& files) {
@@ -53,15 +50,17 @@ void run(const RunFiles& files) {
   check_operands(interpreter.model());
   const TensorDetails input = interpreter.get_input_details()[0];
   const std::size_t sample_bytes = interpreter.input_bytes().size();
-  const auto raw = read_file(files.input);
-  if (raw.empty() || raw.size() % sample_bytes != 0) {
+  FileReader in(files.input);
+  if (in.size() == 0 || in.size() % sample_bytes != 0) {
     throw InvalidArgument(fmt::format(
         "run: '{}' has {} bytes, expected a multiple of {} (samples of {} [{}])", files.input,
-        raw.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
+        in.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
   }
-  const std::size_t samples = raw.size() / sample_bytes;
+  const std::size_t samples = in.size() / sample_bytes;
   resize_for(interpreter, samples);
-  write_file_atomic(files.output, run_samples(interpreter, raw, samples));
+  FileWriter out(files.output);
+  run_samples(interpreter, in, out, samples);
+  out.commit();
 }
 
 }  // namespace
@@ -93,9 +92,8 @@ void resize_for(Interpreter& interpreter, std::size_t samples) {
   const auto batch = static_cast<std::size_t>(interpreter.batch());
   const std::size_t of_sample =
       (interpreter.input_bytes().size() + interpreter.output_bytes().size()) / batch;
-  const std::size_t fitting =
-      std::max<std::size_t>(kMostBytes / std::max<std::size_t>(of_sample, 1), 1);
-  interpreter.resize_batch(static_cast<Index>(std::min({samples, fitting, kMostSamples})));
+  const std::size_t most = samples_per_pass("octet", of_sample, kMostSamples);
+  interpreter.resize_batch(static_cast<Index>(std::min(samples, most)));
 }
 
 void add_run(CLI::App& app) {

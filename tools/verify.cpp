@@ -48,31 +48,47 @@ Models open_both(const VerifyOptions& options) {
   return models;
 }
 
-/// Codes drawn evenly from all 256, as the reals that they stand for on the first model's grid.
-Dataset random_samples(const CodeLayer& input, std::size_t count) {
+/// Samples [begin, end): codes drawn evenly from all 256, as the reals that they stand for on the
+/// grid of `input`.
+Tensor random_samples(const CodeLayer& input, std::size_t begin, std::size_t end) {
   constexpr std::uint32_t kCodes = 256;
   const Random random(0);
-  std::vector<float> values(count * static_cast<std::size_t>(input.size));
+  Tensor samples({static_cast<Index>(end - begin), input.size});
+  const std::span<float> values = samples.span();
+  const std::size_t first = begin * static_cast<std::size_t>(input.size);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto code = static_cast<std::int32_t>(random.below(i, kCodes)) - 128;
+    const auto code = static_cast<std::int32_t>(random.below(first + i, kCodes)) - 128;
     values[i] = static_cast<float>(code - input.zero_point) * input.scale;
   }
-  return Dataset::from_floats("random codes", {input.size}, std::move(values), Labels(count), 1);
+  return samples;
 }
 
-Dataset load_samples(const VerifyOptions& options, const Models& models) {
+/// What both models ran on, and what came of it.
+struct Verification {
+  std::string data;
+  NetworkDifference difference;
+};
+
+Verification compare(const VerifyOptions& options, const Models& models, Compare what) {
   // Of two models, the one that knows scales.
   const std::size_t known = is_c_source(options.files[0]) ? 1 : 0;
+  LayerCodes& a = *models[0].codes;
+  LayerCodes& b = *models[1].codes;
   if (options.data.empty()) {
-    return random_samples(models[known].codes->layers().front(),
-                          options.random > 0 ? options.random : kDefaultSamples);
+    const CodeLayer input = models[known].codes->layers().front();
+    const auto samples = [&](std::size_t begin, std::size_t end) {
+      return random_samples(input, begin, end);
+    };
+    const std::size_t count = options.random > 0 ? options.random : kDefaultSamples;
+    return {"random codes", compare_networks(a, b, count, samples, what)};
   }
   if (is_c_source(options.files[known])) {
     throw InvalidArgument(
         "verify: C source on its own does not say which code a pixel is; compare two of them on "
         "--random samples, or one with a .tflite file");
   }
-  return load_idx_test(options.data);
+  const Dataset data = load_idx_test(options.data);
+  return {data.name(), compare_networks(a, b, data, what)};
 }
 
 ordered_json to_json(const LayerDifference& d) {
@@ -83,15 +99,16 @@ ordered_json to_json(const LayerDifference& d) {
           {"mean", d.mean()}};
 }
 
-void print_json(const VerifyOptions& options, const Models& models, const Dataset& data,
-                const NetworkDifference& result, bool layers) {
+void print_json(const VerifyOptions& options, const Models& models,
+                const Verification& verification, bool layers) {
+  const NetworkDifference& result = verification.difference;
   ordered_json json;
   for (std::size_t i = 0; i < 2; ++i) {
     ordered_json model{{"file", options.files[i]}, {"kind", models[i].kind}};
     if (models[i].has_layers) model["rounding"] = to_string(models[i].codes->rounding());
     json[i == 0 ? "a" : "b"] = std::move(model);
   }
-  json["data"] = data.name();
+  json["data"] = verification.data;
   json["samples"] = result.samples;
   json["differing_predictions"] = result.differing_predictions;
   json["total"] = to_json(result.total());
@@ -106,15 +123,16 @@ void print_json(const VerifyOptions& options, const Models& models, const Datase
   fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
-void print_text(const VerifyOptions& options, const Models& models, const Dataset& data,
-                const NetworkDifference& result, bool layers) {
+void print_text(const VerifyOptions& options, const Models& models,
+                const Verification& verification, bool layers) {
+  const NetworkDifference& result = verification.difference;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string rounding =
         models[i].has_layers ? fmt::format(", rounding {}", to_string(models[i].codes->rounding()))
                              : "";
     fmt::print("{}: {} ({}{})\n", i == 0 ? "A" : "B", options.files[i], models[i].kind, rounding);
   }
-  fmt::print("{} samples of {}\n", result.samples, data.name());
+  fmt::print("{} samples of {}\n", result.samples, verification.data);
   if (layers) {
     fmt::print("\n{:<28} {:>12} {:>10} {:>10} {:>8} {:>10}\n", "layer", "outputs", "differ", "%",
                "largest", "mean");
@@ -133,7 +151,6 @@ void print_text(const VerifyOptions& options, const Models& models, const Datase
 
 bool verify(const VerifyOptions& options) {
   const Models models = open_both(options);
-  const Dataset data = load_samples(options, models);
   bool layers = options.layers;
   for (std::size_t i = 0; i < 2; ++i) {
     if (!layers || models[i].has_layers) continue;
@@ -141,11 +158,10 @@ bool verify(const VerifyOptions& options) {
                options.files[i]);
     layers = false;
   }
-  const NetworkDifference result = compare_networks(*models[0].codes, *models[1].codes, data,
-                                                    layers ? Compare::layers : Compare::outputs);
+  const Verification result = compare(options, models, layers ? Compare::layers : Compare::outputs);
   const auto print = options.json ? print_json : print_text;
-  print(options, models, data, result, layers);
-  return result.total().differing == 0;
+  print(options, models, result, layers);
+  return result.difference.total().differing == 0;
 }
 
 }  // namespace
@@ -155,7 +171,8 @@ void add_verify(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "verify",
       "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
-      "else. Each is a .tflite file, a checkpoint or the .c file of an export.");
+      "else. Each is a .tflite file, a checkpoint or the .c file of an export. A .c file is "
+      "compiled and run as you: give it none that you would not run.");
   const CLI::IsMember contracts({"fp32", "single", "double"});
   for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
     command->add_option(letter, options->files[i], "A model")->required()->check(named());

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/train/layer_differences.h>
+#include <octet/train/samples_per_pass.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +10,7 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kSamplesPerPass = 500;
+constexpr std::size_t kMostPerPass = 500;
 
 LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const std::int8_t> b) {
   LayerDifference result;
@@ -65,6 +66,18 @@ void check_ends(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>& b
   }
 }
 
+/// What a sample takes in both: every layer's codes, and the reals that they stand for in a
+/// simulation, or as samples.
+std::size_t sample_bytes(const LayerCodes& a, const LayerCodes& b) {
+  std::size_t codes = 0;
+  for (const LayerCodes* network : {&a, &b}) {
+    for (const CodeLayer& layer : network->layers()) {
+      codes += static_cast<std::size_t>(layer.size);
+    }
+  }
+  return codes * (sizeof(std::int8_t) + sizeof(float));
+}
+
 }  // namespace
 
 LayerDifference& LayerDifference::operator+=(const LayerDifference& other) {
@@ -92,6 +105,15 @@ LayerDifference NetworkDifference::total() const {
 
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what) {
+  const auto features = [&](std::size_t begin, std::size_t end) {
+    return data.features(begin, end);
+  };
+  return compare_networks(a, b, data.size(), features, what);
+}
+
+NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t samples,
+                                   FunctionRef<Tensor(std::size_t, std::size_t)> make_samples,
+                                   Compare what) {
   check_ends(a.layers(), b.layers());
   if (what == Compare::layers) check_layers(a.layers(), b.layers());
   const std::size_t count = what == Compare::layers ? a.layers().size() : 1;
@@ -99,15 +121,16 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
   const std::size_t first_a = a.layers().size() - count;
   const std::size_t first_b = b.layers().size() - count;
   NetworkDifference result;
-  result.samples = data.size();
+  result.samples = samples;
   for (std::size_t i = 0; i < count; ++i) {
     result.layers.emplace_back().name = a.layers()[first_a + i].name;
   }
+  const std::size_t per_pass = samples_per_pass("compare", sample_bytes(a, b), kMostPerPass);
   const auto compare_piece = [&](std::size_t begin) {
-    const std::size_t end = std::min(data.size(), begin + kSamplesPerPass);
-    const Tensor samples = data.features(begin, end);
-    a.run(samples);
-    b.run(samples);
+    const std::size_t end = std::min(samples, begin + per_pass);
+    const Tensor piece = make_samples(begin, end);
+    a.run(piece);
+    b.run(piece);
     for (std::size_t i = 0; i < count; ++i) {
       result.layers[i] += compare_codes(a.codes(first_a + i), b.codes(first_b + i));
     }
@@ -115,7 +138,7 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
                                                       b.codes(b.layers().size() - 1), end - begin);
   };
   parallel_region([&] {
-    for (std::size_t i = 0; i < data.size(); i += kSamplesPerPass) compare_piece(i);
+    for (std::size_t i = 0; i < samples; i += per_pass) compare_piece(i);
   });
   return result;
 }

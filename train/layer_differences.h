@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/deploy/layer_codes.h>
 #include <octet/train/dataset.h>
 
@@ -41,8 +42,14 @@ enum class Compare { layers, outputs };
 
 /// Runs both on all samples of `data` and compares their codes, layer by layer or those of the
 /// last one alone. Throws InvalidArgument where they do not have the same number of layers and
-/// codes.
+/// codes, and where one sample takes more than 1 GiB of memory.
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
+                                   Compare what = Compare::layers);
+
+/// The same on `count` samples, which are made as they are needed, in order and at most 500 or
+/// 64 MiB at a time: samples(begin, end) gives those as reals [end - begin, ...].
+NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t count,
+                                   FunctionRef<Tensor(std::size_t begin, std::size_t end)> samples,
                                    Compare what = Compare::layers);
 
 /// The same for a trained model and what was made of it: 0 everywhere under Simulation::integer.

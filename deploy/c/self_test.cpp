@@ -14,6 +14,8 @@ namespace octet::detail {
 namespace {
 
 constexpr std::size_t kMadeUpSamples = 4;
+/// Of golden inputs and outputs: about five characters of source each.
+constexpr std::int64_t kMostGoldenCodes = std::int64_t{1} << 22U;
 
 constexpr std::string_view kMain = R"(
 #ifdef @NAME@_SELFTEST
@@ -41,6 +43,20 @@ void quantize_codes(std::span<const float> values, const QuantParams& params, Ro
            quantize_mode(rounding));
 }
 
+/// The most samples that golden inputs and outputs may have. Throws InvalidArgument where one is
+/// too large: shapes in a small file can ask for that.
+std::size_t most_samples(const CPlan& plan) {
+  const std::int64_t in = plan.input().size();
+  const std::int64_t out = plan.output().size();
+  if (in > kMostGoldenCodes - std::min(out, kMostGoldenCodes)) {
+    throw InvalidArgument(fmt::format(
+        "c source: a sample has {} codes of input and {} of output, more than the {} that are "
+        "allowed together: the self-test holds them as text",
+        in, out, kMostGoldenCodes));
+  }
+  return static_cast<std::size_t>(kMostGoldenCodes / (in + out));
+}
+
 /// The bytes of the golden inputs, samples end to end.
 std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
   const ModelTensor& input = plan.input();
@@ -50,7 +66,14 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
     throw InvalidArgument(fmt::format(
         "c source: {} self-test values are no whole number of samples of {}", values.size(), size));
   }
-  std::vector<std::uint8_t> bytes(values.empty() ? kMadeUpSamples * size : values.size());
+  const std::size_t most = most_samples(plan);
+  if (values.size() / size > most) {
+    throw InvalidArgument(fmt::format(
+        "c source: the self-test has {} samples, more than {} of {} + {} codes; give it fewer",
+        values.size() / size, most, size, plan.output().size()));
+  }
+  std::vector<std::uint8_t> bytes(values.empty() ? std::min(kMadeUpSamples, most) * size
+                                                 : values.size());
   if (values.empty()) {
     const Random random(plan.crc);
     for (std::size_t i = 0; i < bytes.size(); ++i) {

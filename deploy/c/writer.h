@@ -15,7 +15,8 @@ namespace octet {
 struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
-  /// Reals that the self-test runs, samples end to end. Empty: four samples of made-up codes.
+  /// Reals that the self-test runs, samples end to end. Empty: four samples of made-up codes, or
+  /// fewer large ones.
   std::vector<float> self_test_inputs{};
 };
 
@@ -46,8 +47,10 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no graph of int8 operators with one input and one output, and for self-test inputs that
-/// are no whole samples; FormatError where the model is not valid.
+/// that is no graph of int8 operators with one input and one output, for self-test inputs that
+/// are no whole samples, and for what makes too much text: samples of more than 2^22 codes in all,
+/// or operators that share constants, each of which writes them out (64 MiB, or 16 bytes for every
+/// byte of constants); FormatError where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});
 

@@ -81,6 +81,9 @@ TEST_F(OctetTool, HelpAndVersion) {
     EXPECT_NE(help.out.find(command), std::string::npos) << command;
   }
   EXPECT_EQ(octet("run --help").exit_code, 0);
+  std::string verify = octet("verify --help").out;
+  std::ranges::replace(verify, '\n', ' ');
+  EXPECT_NE(verify.find("A .c file is compiled and run as you"), std::string::npos) << verify;
 }
 
 TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {

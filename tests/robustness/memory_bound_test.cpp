@@ -4,6 +4,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
+#include <octet/deploy/c/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/architecture.h>
 #include <octet/runtime/interpreter.h>
@@ -141,6 +142,31 @@ TEST(MemoryBound, WeightsThatOperatorsShareAreCountedForEach) {
     });
     EXPECT_LT(peak, 20 * kMiB) << to_string(code);
   }
+}
+
+TEST(MemoryBound, CSourceOfSharedWeightsIsRefusedBeforeItIsWrittenOut) {
+  const IntegerModel model = with_shared_weights(OpCode::fully_connected);
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<InvalidArgument>([&] { to_c_source(model, "net"); }),
+                    "3000 operators on 1000000 bytes of constants make more than 67108864 bytes");
+  });
+  EXPECT_LT(peak, 100 * kMiB);
+}
+
+TEST(MemoryBound, CSourceHoldsNoSamplesThatShapesInASmallFileAskFor) {
+  const IntegerModel wide = wide_model(1 << 24);
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<InvalidArgument>([&] { to_c_source(wide, "net"); }),
+                    "16777216 codes of input and 16777216 of output, more than the 4194304");
+  });
+  EXPECT_LT(peak, kMiB);
+  // The largest that fits has one sample in its self-test.
+  const CSource source = to_c_source(wide_model(1 << 21), "net");
+  expect_mentions(source.source, "net_golden_input[1][2097152]");
+  const std::vector<float> two(std::size_t{2} << 21U);
+  expect_mentions(message_of<InvalidArgument>(
+                      [&] { to_c_source(wide_model(1 << 21), "net", {.self_test_inputs = two}); }),
+                  "the self-test has 2 samples, more than 1 of 2097152 + 2097152 codes");
 }
 
 TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
