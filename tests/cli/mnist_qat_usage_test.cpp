@@ -1,11 +1,28 @@
 // What mnist_qat makes of its command line.
 
+#include <octet/examples/mnist_qat/options.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet_test_paths.h>
 #include <sys/file.h>
 
 namespace octet::test {
 namespace {
+
+/// mnist_qat's own reading of a command line, in this process: a program for each would take long.
+/// Where it runs on, the exit code is -1.
+ProcessResult parse(Arguments arguments) {
+  arguments.insert(arguments.begin(), "mnist_qat");
+  std::vector<char*> words;
+  for (std::string& word : arguments) words.push_back(word.data());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const auto parsed = mnist::parse_options(static_cast<int>(words.size()), words.data());
+  ProcessResult result;
+  result.exit_code = parsed.options ? -1 : parsed.exit_code;
+  result.out = ::testing::internal::GetCapturedStdout();
+  result.err = ::testing::internal::GetCapturedStderr();
+  return result;
+}
 
 TEST(MnistQatUsage, HelpAndVersion) {
   const ProcessResult version = mnist_qat({"--version"});
@@ -15,6 +32,7 @@ TEST(MnistQatUsage, HelpAndVersion) {
   const ProcessResult help = mnist_qat({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
+  EXPECT_EQ(parse({"--help"}).out, help.out);
   for (const char* option :
        {"--data",    "--out",         "--epochs",       "--qat-epochs", "--batch",
         "--lr",      "--qat-lr",      "--qat-schedule", "--hidden",     "--seed",
@@ -76,13 +94,34 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--per-channel=0"}};
   for (const Arguments& arguments : wrong) {
     SCOPED_TRACE(arguments.front() + " " + arguments.back());
-    const ProcessResult result = mnist_qat(arguments);
+    const ProcessResult result = parse(arguments);
     // CLI11 names a flag without its dashes.
     const std::string& option = arguments.front();
     expect_failure(result, 2,
                    option.substr(option.rfind('-') + 1, option.find('=') - option.rfind('-') - 1));
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST(MnistQatUsage, WhatIsWrongEndsTheProgram) {
+  const ProcessResult result = mnist_qat({"--epochs", "many"});
+  expect_failure(result, 2, "--epochs");
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, parse({"--epochs", "many"}).err);
+}
+
+TEST(MnistQatUsage, EveryOptionIsTaken) {
+  const Arguments all = {
+      "--data",     "set",       "--out",        "run",    "--epochs",
+      "0",          "--batch",   "1048576",      "--lr",   "0.5",
+      "--qat-lr",   "1e-30",     "--qat-epochs", "100000", "--qat-schedule",
+      "constant",   "--hidden",  "1,65536",      "--seed", "18446744073709551615",
+      "--threads",  "1024",      "--rounding",   "single", "--simulation",
+      "fake_quant", "--resume",  "--log-level",  "off",    "--checkpoint-dir",
+      "c",          "--profile", "--json"};
+  EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges"}).exit_code,
+            -1);
+  EXPECT_EQ(parse({}).exit_code, -1);
 }
 
 TEST_F(MnistQat, WrongDataIsOneLineAndExitCode1) {
