@@ -114,7 +114,8 @@ struct KernelTable {
 consteval bool fits_tile_buffers(const KernelTable& table) {
   return table.f32_rows <= kMaxF32Rows && table.f32_cols <= kMaxF32Cols &&
          table.f32_packed_rows >= table.f32_rows && table.s8_rows <= kMaxS8Rows &&
-         table.s8_cols <= kMaxS8Cols && table.s8_few_rows <= table.s8_rows;
+         table.s8_cols <= kMaxS8Cols && table.s8_few_rows <= table.s8_rows &&
+         (table.s8_w_bytes == 1 || table.s8_w_bytes == 2);
 }
 
 /// The kernels in use: the best that the processor has, or what the environment variable OCTET_ISA

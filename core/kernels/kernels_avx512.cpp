@@ -118,11 +118,13 @@ constexpr int kFewRows = 4;
 // 24 accumulators: 16 would be enough to hide the latency of the instruction.
 constexpr int kS8Rows = 12;
 constexpr int kS8Cols = 32;
+/// A packed weight, and a prepared code of x.
+using Weight = std::int8_t;
 #if defined(OCTET_VNNI)
 constexpr Isa kIsa = Isa::avx512_vnni;
 constexpr int kS8Group = 4;
 constexpr int kS8Offset = 128;
-constexpr int kS8XBytes = 1;
+using Input = std::uint8_t;
 /// Groups that one iteration of the loop adds to the same accumulators.
 constexpr int kS8Unroll = 2;
 constexpr int kS8DepthStep = kS8Unroll * kS8Group;
@@ -134,7 +136,7 @@ using vnni::multiply_add;
 constexpr Isa kIsa = Isa::avx512;
 constexpr int kS8Group = 2;
 constexpr int kS8Offset = 0;
-constexpr int kS8XBytes = 2;
+using Input = std::int16_t;
 constexpr int kS8Unroll = 1;
 /// The number of kernel rows that are packed at a time.
 constexpr int kS8DepthStep = 4;
@@ -255,20 +257,22 @@ struct S8Part {
   }
 };
 
-constexpr Passes kPasses =
-    passes_of_this_path(passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>());
+constexpr passes::PanelSizes kSizes = {
+    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
+
+constexpr Passes kPasses = passes_of_this_path(passes::all<kSizes, Weight>());
 
 constexpr KernelTable kTable = {.isa = kIsa,
                                 .f32_rows = kRows,
-                                .f32_cols = kCols,
-                                .f32_packed_rows = kPackedRows,
+                                .f32_cols = kSizes.f32_cols,
+                                .f32_packed_rows = kSizes.f32_packed_rows,
                                 .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
                                 .s8_rows = kS8Rows,
-                                .s8_cols = kS8Cols,
-                                .s8_group = kS8Group,
+                                .s8_cols = kSizes.s8_cols,
+                                .s8_group = kSizes.s8_group,
                                 .s8_depth_step = kS8DepthStep,
-                                .s8_x_bytes = kS8XBytes,
-                                .s8_w_bytes = 1,
+                                .s8_x_bytes = sizeof(Input),
+                                .s8_w_bytes = sizeof(Weight),
                                 .s8 = {.offset = kS8Offset,
                                        .whole = tiles::dispatch_s8_rows<S8Whole, kS8Rows>,
                                        .part = tiles::dispatch_s8_rows<S8Part, kS8Rows>,
@@ -279,15 +283,15 @@ static_assert(fits_tile_buffers(kTable));
 #if defined(OCTET_VNNI)
 constexpr KernelTable kAmxTable = {.isa = Isa::amx,
                                    .f32_rows = kRows,
-                                   .f32_cols = kCols,
-                                   .f32_packed_rows = kPackedRows,
+                                   .f32_cols = kSizes.f32_cols,
+                                   .f32_packed_rows = kSizes.f32_packed_rows,
                                    .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
                                    .s8_rows = amx::kRows,
-                                   .s8_cols = kS8Cols,
-                                   .s8_group = kS8Group,
+                                   .s8_cols = kSizes.s8_cols,
+                                   .s8_group = kSizes.s8_group,
                                    .s8_depth_step = amx::kDepthStep,
-                                   .s8_x_bytes = kS8XBytes,
-                                   .s8_w_bytes = 1,
+                                   .s8_x_bytes = sizeof(Input),
+                                   .s8_w_bytes = sizeof(Weight),
                                    .s8 = {.whole = amx::whole,
                                           .part = amx::part,
                                           .begin = amx::begin,

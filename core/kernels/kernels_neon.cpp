@@ -33,6 +33,8 @@ constexpr int kCols = Floats::kVectors * Floats::kWidth;
 constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
 constexpr int kS8Vectors = kS8Cols / 4;
+/// A packed weight; codes of x are of the same size.
+using Weight = std::int8_t;
 
 #if defined(OCTET_DOTPROD)
 constexpr Isa kIsa = Isa::neon_dotprod;
@@ -132,20 +134,23 @@ struct S8Rows {
   }
 };
 
+constexpr passes::PanelSizes kSizes = {
+    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
+
 constexpr KernelTable kTable = {
     .isa = kIsa,
     .f32_rows = kRows,
-    .f32_cols = kCols,
-    .f32_packed_rows = kPackedRows,
+    .f32_cols = kSizes.f32_cols,
+    .f32_packed_rows = kSizes.f32_packed_rows,
     .f32_tile = tiles::dispatch_rows<tiles::VectorFloatRows<Floats>, kRows>,
     .s8_rows = kS8Rows,
-    .s8_cols = kS8Cols,
-    .s8_group = kS8Group,
+    .s8_cols = kSizes.s8_cols,
+    .s8_group = kSizes.s8_group,
     .s8_depth_step = kS8DepthStep,
-    .s8_x_bytes = 1,
-    .s8_w_bytes = 1,
+    .s8_x_bytes = sizeof(Weight),
+    .s8_w_bytes = sizeof(Weight),
     .s8 = {.whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
-    .passes = passes::all<kCols, kPackedRows, kS8Cols, kS8Group, std::int8_t>()};
+    .passes = passes::all<kSizes, Weight>()};
 static_assert(fits_tile_buffers(kTable));
 
 }  // namespace

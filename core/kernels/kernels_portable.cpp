@@ -70,20 +70,22 @@ struct S8Rows {
   }
 };
 
-constexpr KernelTable kTable = {
-    .isa = Isa::portable,
-    .f32_rows = kRows,
-    .f32_cols = kCols,
-    .f32_packed_rows = kPackedRows,
-    .f32_tile = f32_tile,
-    .s8_rows = kS8Rows,
-    .s8_cols = kS8Cols,
-    .s8_group = 0,
-    .s8_depth_step = kS8Step,
-    .s8_x_bytes = sizeof(std::int16_t),
-    .s8_w_bytes = sizeof(std::int16_t),
-    .s8 = {.whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
-    .passes = passes::all<kCols, kPackedRows, kS8Cols, 0, std::int16_t>()};
+constexpr passes::PanelSizes kSizes = {
+    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = 0};
+
+constexpr KernelTable kTable = {.isa = Isa::portable,
+                                .f32_rows = kRows,
+                                .f32_cols = kSizes.f32_cols,
+                                .f32_packed_rows = kSizes.f32_packed_rows,
+                                .f32_tile = f32_tile,
+                                .s8_rows = kS8Rows,
+                                .s8_cols = kSizes.s8_cols,
+                                .s8_group = kSizes.s8_group,
+                                .s8_depth_step = kS8Step,
+                                .s8_x_bytes = sizeof(std::int16_t),
+                                .s8_w_bytes = sizeof(std::int16_t),
+                                .s8 = {.whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
+                                .passes = passes::all<kSizes, std::int16_t>()};
 static_assert(fits_tile_buffers(kTable));
 
 }  // namespace

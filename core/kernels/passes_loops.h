@@ -281,9 +281,17 @@ static void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int 
   }
 }
 
-/// Returns the passes of a code path with these columns of a float panel, packed rows of a float
-/// tile, and columns, groups and codes of an int8 panel.
-template <int FloatColumns, int PackedRows, int Columns, int Group, class Code>
+/// The sizes that the tiles of a code path and the loops that pack for them have in common: those
+/// of its KernelTable.
+struct PanelSizes {
+  int f32_cols;
+  int f32_packed_rows;
+  int s8_cols;
+  int s8_group;
+};
+
+/// Returns the passes of a code path with panels of these sizes and weights packed as Code.
+template <PanelSizes sizes, class Code>
 static constexpr Passes all() {
   return {.bytes_to_unit = bytes_to_unit,
           .shift_codes = shift_codes,
@@ -306,11 +314,11 @@ static constexpr Passes all() {
           .min_max = min_max,
           .min_max_bytes = min_max_bytes,
           .adam = adam,
-          .pack_floats = pack_floats<FloatColumns>,
-          .pack_rows = pack_rows<PackedRows>,
-          .pack_code_rows = pack_code_rows<PackedRows>,
-          .pack_kernel = pack_kernel<Columns, Group, Code>,
-          .pack_reals = pack_reals<FloatColumns, Columns, Group, Code>};
+          .pack_floats = pack_floats<sizes.f32_cols>,
+          .pack_rows = pack_rows<sizes.f32_packed_rows>,
+          .pack_code_rows = pack_code_rows<sizes.f32_packed_rows>,
+          .pack_kernel = pack_kernel<sizes.s8_cols, sizes.s8_group, Code>,
+          .pack_reals = pack_reals<sizes.f32_cols, sizes.s8_cols, sizes.s8_group, Code>};
 }
 
 }  // namespace octet::passes

@@ -64,6 +64,28 @@ struct Product {
   std::vector<std::int8_t> w;
 };
 
+constexpr KernelTable table_of(int f32_cols, int s8_rows, int s8_cols, int s8_w_bytes) {
+  return {.isa = Isa::portable,
+          .f32_rows = 4,
+          .f32_cols = f32_cols,
+          .f32_packed_rows = 4,
+          .f32_tile = nullptr,
+          .s8_rows = s8_rows,
+          .s8_cols = s8_cols,
+          .s8_group = 4,
+          .s8_depth_step = 4,
+          .s8_x_bytes = 1,
+          .s8_w_bytes = s8_w_bytes,
+          .s8 = {},
+          .passes = {}};
+}
+// A code path whose tiles do not fit the drivers' buffers does not compile.
+static_assert(fits_tile_buffers(table_of(32, 32, 32, 2)));
+static_assert(!fits_tile_buffers(table_of(48, 32, 32, 2)));
+static_assert(!fits_tile_buffers(table_of(32, 33, 32, 2)));
+static_assert(!fits_tile_buffers(table_of(32, 32, 48, 2)));
+static_assert(!fits_tile_buffers(table_of(32, 32, 32, 4)));
+
 class GemmS8 : public KernelTest {};
 
 TEST_P(GemmS8, EqualsTheNaiveSum) {
