@@ -13,8 +13,6 @@ target_sources(octet_runtime PRIVATE
   quant/quant_params.cpp
   quant/quantize.cpp
   quant/tensorflow/quantize_and_dequantize.cpp
-  quant/tensorflow/reference.cpp
   quant/requantize.cpp
   quant/rounding.cpp
-  quant/softmax.cpp
-  quant/tensorflow/symmetric.cpp)
+  quant/softmax.cpp)

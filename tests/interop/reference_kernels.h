@@ -3,8 +3,8 @@
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/requantize.h>
-#include <octet/core/quant/tensorflow/reference.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/quant/tensorflow/reference.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 #include <octet/core/quant/requantize.h>
-#include <octet/core/quant/tensorflow/reference.h>
+#include <octet/tests/core/quant/tensorflow/reference.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/softmax.h>
-#include <octet/core/quant/tensorflow/symmetric.h>
+#include <octet/tests/core/quant/tensorflow/symmetric.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include <octet/core/quant/fake_quant.h>
 #include <octet/core/quant/tensorflow/quantize_and_dequantize.h>
-#include <octet/core/quant/tensorflow/reference.h>
+#include <octet/tests/core/quant/tensorflow/reference.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
 #include <gtest/gtest.h>

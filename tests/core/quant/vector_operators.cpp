@@ -3,7 +3,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/core/quant/softmax.h>
-#include <octet/core/quant/tensorflow/reference.h>
+#include <octet/tests/core/quant/tensorflow/reference.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
 #include <algorithm>

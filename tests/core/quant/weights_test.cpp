@@ -4,8 +4,8 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/bias.h>
-#include <octet/core/quant/tensorflow/symmetric.h>
 #include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/core/quant/tensorflow/symmetric.h>
 
 namespace octet::test {
 namespace {

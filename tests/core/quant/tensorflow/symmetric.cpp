@@ -1,4 +1,4 @@
-#include <octet/core/quant/tensorflow/symmetric.h>
+#include <octet/tests/core/quant/tensorflow/symmetric.h>
 
 #include <algorithm>
 #include <cmath>
