@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/parallel.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/naive.h>
 
@@ -67,6 +67,7 @@ TEST(Interpreter, BatchesAndThreadsGiveTheSameRows) {
   const IntegerModel model = make_mlp(4, {50, 31, 10}, true, false);
   Draw draw(4);
   const auto x = random_codes(50 * 131, draw);
+  const KeepThreads keep;
   set_num_threads(1);
   Interpreter one(model);
   std::vector<std::int8_t> expected;
@@ -117,7 +118,7 @@ TEST(Interpreter, BlocksOfALargeBatchGiveTheSameRows) {
     const auto y = run<float, float>(one, {row, row + 20});
     expected.insert(expected.end(), y.begin(), y.end());
   }
-  const int threads_before = num_threads();
+  const KeepThreads keep_threads;
   for (const int threads : {1, 2, 3}) {
     set_num_threads(threads);
     for (const bool keep : {false, true}) {
@@ -131,7 +132,6 @@ TEST(Interpreter, BlocksOfALargeBatchGiveTheSameRows) {
       set_num_threads(threads);
     }
   }
-  set_num_threads(threads_before);
   force_kernels(nullptr);
 }
 

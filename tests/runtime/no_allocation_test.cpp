@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/buffer.h>
-#include <octet/core/parallel.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/models.h>
 
 #include <algorithm>
@@ -83,6 +83,7 @@ TEST(NoAllocation, ABufferOfASizeSeenBeforeIsNotAllocatedAgain) {
 }
 
 TEST(NoAllocation, InvokeAllocatesNothing) {
+  const KeepThreads keep;
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
     for (const Rounding rounding :

@@ -218,7 +218,7 @@ std::vector<NamedTensor> several_parameters() {
 }
 
 TEST(Optimizer, StepsEachOfManyParametersAsIfItWereAlone) {
-  const int before = num_threads();
+  const KeepThreads keep;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
     const auto together = several_parameters();
@@ -229,7 +229,6 @@ TEST(Optimizer, StepsEachOfManyParametersAsIfItWereAlone) {
     EXPECT_EQ(bytes_of(together), bytes_of(alone)) << threads;
     EXPECT_NE(bytes_of(together), bytes_of(several_parameters()));
   }
-  set_num_threads(before);
 }
 
 /// The example in optimizer.h, as a user writes it.
@@ -321,10 +320,9 @@ TEST(Optimizer, PendingGradientsAreUsedBlockByBlockAndUsedUp) {
     }
     return std::vector<float>(w.span().begin(), w.span().end());
   };
-  const int before = num_threads();
+  const KeepThreads keep;
   const std::vector<float> expected = train(false, 1);
   for (const int threads : {1, 3}) EXPECT_EQ(train(true, threads), expected);
-  set_num_threads(before);
 }
 
 TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
@@ -357,7 +355,7 @@ TEST(Optimizer, KeepsTheLimitsThatSomebodyAskedFor) {
 }
 
 TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
-  const int before = num_threads();
+  const KeepThreads keep;
   for (const float offset : {0.0F, 9.0F, -9.0F}) {
     for (const int threads : {1, 3}) {
       set_num_threads(threads);
@@ -374,7 +372,6 @@ TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
       }
     }
   }
-  set_num_threads(before);
 }
 
 }  // namespace

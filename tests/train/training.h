@@ -1,11 +1,11 @@
 #pragma once
 
 #include <octet/core/archive.h>
-#include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/trainer.h>
 
@@ -97,18 +97,6 @@ struct Hooks : Callback {
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override {
     if (epoch_end) epoch_end(trainer, record);
   }
-};
-
-/// Puts the number of threads back at the end of a test.
-class KeepThreads {
- public:
-  KeepThreads() = default;
-  ~KeepThreads() { set_num_threads(before_); }
-  KeepThreads(const KeepThreads&) = delete;
-  KeepThreads& operator=(const KeepThreads&) = delete;
-
- private:
-  int before_ = num_threads();
 };
 
 /// Ones with gradients of ones and of twos.

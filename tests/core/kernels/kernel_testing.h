@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/parallel.h>
+#include <octet/tests/core/keep_threads.h>
 
 #include <string>
 
@@ -11,19 +11,16 @@ namespace octet::testing {
 /// While it lives, kernels() is `table` and loops run on `threads` threads.
 class Forced {
  public:
-  explicit Forced(const KernelTable* table, int threads = 1) : threads_before_(num_threads()) {
+  explicit Forced(const KernelTable* table, int threads = 1) {
     force_kernels(table);
     set_num_threads(threads);
   }
-  ~Forced() {
-    force_kernels(nullptr);
-    set_num_threads(threads_before_);
-  }
+  ~Forced() { force_kernels(nullptr); }
   Forced(const Forced&) = delete;
   Forced& operator=(const Forced&) = delete;
 
  private:
-  int threads_before_;
+  test::KeepThreads keep_;
 };
 
 /// Tests that run once per code path of this processor.

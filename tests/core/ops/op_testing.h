@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/gradcheck.h>
-#include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
+#include <octet/tests/core/keep_threads.h>
 
 #include <bit>
 #include <cmath>
@@ -86,7 +86,7 @@ inline Tensor gradient_of(const std::function<Tensor(const Tensor&)>& f, const T
 
 /// Checks that `f` gives the same bytes on 1, 2 and 4 threads.
 inline void expect_same_on_any_threads(const std::function<std::vector<Tensor>()>& f) {
-  const int before = num_threads();
+  const test::KeepThreads keep;
   set_num_threads(1);
   const std::vector<Tensor> expected = f();
   for (const int threads : {2, 4}) {
@@ -97,7 +97,6 @@ inline void expect_same_on_any_threads(const std::function<std::vector<Tensor>()
       expect_tensor(found[i], expected[i].shape(), values_of(expected[i]));
     }
   }
-  set_num_threads(before);
 }
 
 }  // namespace octet::testing

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/core/parallel.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/train/dataset.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(Dataset, ThreadsDoNotMatter) {
       Dataset::from_bytes("large", {101, 103}, counting(37 * 101 * 103), Labels(37, 0), 1);
   std::vector<std::uint32_t> rows(37);
   std::iota(rows.rbegin(), rows.rend(), 0U);
-  const int before = num_threads();
+  const KeepThreads keep;
   std::vector<float> expected;
   for (const std::uint32_t row : rows) {
     for (const std::uint8_t byte : set.bytes().subspan(row * 101 * 103, 101 * 103)) {
@@ -69,7 +69,6 @@ TEST(Dataset, ThreadsDoNotMatter) {
     const Tensor part = set.features(5, 30);
     EXPECT_EQ(part.at({0, 2, 1}), set.features(0, 37).at({5, 2, 1})) << threads;
   }
-  set_num_threads(before);
 }
 
 TEST(Dataset, FloatsAreUsedAsTheyAre) {

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <octet/core/parallel.h>
+#include <octet/tests/core/keep_threads.h>
 #include <octet/train/data/digit_glyphs.h>
 #include <octet/train/data/digit_pen.h>
 #include <octet/train/data/digits.h>
@@ -34,7 +34,7 @@ TEST(Digits, SameBytesOnAnyCompilerAndMachine) {
 }
 
 TEST(Digits, SameBytesOnAnyNumberOfThreads) {
-  const int before = num_threads();
+  const test::KeepThreads keep;
   set_num_threads(1);
   const auto [train, test] = make_digits(3, 1000, 333);
   for (const int threads : {2, 4}) {
@@ -44,7 +44,6 @@ TEST(Digits, SameBytesOnAnyNumberOfThreads) {
     EXPECT_TRUE(std::ranges::equal(again.test.bytes(), test.bytes())) << threads;
     EXPECT_TRUE(std::ranges::equal(again.train.labels(), train.labels())) << threads;
   }
-  set_num_threads(before);
 }
 
 TEST(Digits, ASmallerSetIsTheHeadOfALarger) {
