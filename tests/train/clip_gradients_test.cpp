@@ -40,5 +40,58 @@ TEST(ClipGradients, HugeGradientsDoNotOverflowAndNaNStaysVisible) {
   EXPECT_TRUE(std::isnan(parameters[1].tensor.grad().data()[0]));
 }
 
+/// The gradients of sum(y^2) for y = x W + b, in double: kernel by rows, then bias.
+std::vector<double> naive_gradients(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+  const Index inputs = kernel.dim(0);
+  const Index units = kernel.dim(1);
+  std::vector<double> gradients(static_cast<std::size_t>((inputs + 1) * units));
+  for (Index i = 0; i < x.dim(0); ++i) {
+    for (Index j = 0; j < units; ++j) {
+      double y = double{bias.at({j})};
+      for (Index k = 0; k < inputs; ++k) y += double{x.at({i, k})} * double{kernel.at({k, j})};
+      for (Index k = 0; k < inputs; ++k) {
+        gradients[static_cast<std::size_t>(k * units + j)] += 2.0 * y * double{x.at({i, k})};
+      }
+      gradients[static_cast<std::size_t>(inputs * units + j)] += 2.0 * y;
+    }
+  }
+  return gradients;
+}
+
+TEST(ClipGradients, OfDenseLayersOfOddShapesAreComputedWholeAndRight) {
+  const KeepThreads keep;
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (const Index inputs : {1, 57, 113}) {
+      for (const Index units : {1, 7, 33}) {
+        for (const Index batch : {1, 31, 33}) {
+          Sequential model("m", Input({inputs}), Dense(units));
+          model.build(3);
+          const auto parameters = model.parameters();
+          const Tensor& kernel = parameters[0].tensor;
+          const Tensor& bias = parameters[1].tensor;
+          const Tensor x = Tensor::normal({batch, inputs}, Random(1));
+          sum(square(model.forward(x))).backward();
+          ASSERT_NE(TensorAccess::pending(kernel.grad()), nullptr);
+
+          const std::vector<double> expected = naive_gradients(x, kernel, bias);
+          double squares = 0.0;
+          for (const double g : expected) squares += g * g;
+          const double norm = std::sqrt(squares);
+          EXPECT_NEAR(clip_gradients(parameters, 0.5), norm, 1e-4 * norm);
+          EXPECT_EQ(TensorAccess::pending(kernel.grad()), nullptr);
+          std::vector<float> found(kernel.grad().span().begin(), kernel.grad().span().end());
+          found.insert(found.end(), bias.grad().span().begin(), bias.grad().span().end());
+          ASSERT_EQ(found.size(), expected.size());
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            EXPECT_NEAR(double{found[i]}, 0.5 * expected[i] / norm, 1e-5)
+                << inputs << "x" << units << ", batch " << batch << ", element " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -2,6 +2,7 @@
 set(OCTET_TRAIN_TESTS
   train/callbacks_test.cpp
   train/checkpoint_test.cpp
+  train/clip_gradients_test.cpp
   train/custom_parts_test.cpp
   train/determinism_test.cpp
   train/evaluate_test.cpp
