@@ -28,6 +28,12 @@ struct Progress {
 };
 
 /// What happens beside training. Every method may be left out.
+///
+/// on_step_begin, on_step_end, TrainerOptions::should_stop and augment, the loss and the layers'
+/// own code run inside an OpenMP region, which spans the epoch. There, Octet's parallel_for() runs
+/// on all threads, but an OpenMP region of the program's own is nested: OpenMP runs it on one
+/// thread, unless omp_set_max_active_levels(2) was called. The other methods run outside of any
+/// region.
 class Callback {
  public:
   virtual ~Callback() = default;
