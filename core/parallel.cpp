@@ -3,11 +3,12 @@
 #include <octet/core/parallel.h>
 #include <octet/core/thread_team.h>
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <thread>
+#include <new>
 #include <utility>
 
 namespace octet {
@@ -21,7 +22,34 @@ thread_local detail::ThreadTeam* own_team = nullptr;
 /// Whether this thread leads a team whose threads wait for a loop.
 bool leads_team() { return own_team != nullptr && !own_team->at_work(); }
 
-int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+/// The most threads that OpenMP gives: OMP_THREAD_LIMIT.
+int thread_limit() {
+  static const int limit = std::max(1, omp_get_thread_limit());
+  return limit;
+}
+
+/// OMP_NUM_THREADS, else the processors that this process may run on, which a CPU mask or a
+/// container may have made fewer than the machine has.
+int default_threads() {
+  static const int threads = std::max(1, omp_get_max_threads());
+  return threads;
+}
+
+/// Whether this thread has led OpenMP threads, and whether a fork has left them behind: GNU's
+/// OpenMP would wait for them in the child for ever. A thread that starts in the child has threads
+/// of its own.
+thread_local bool has_threads = false;
+thread_local bool has_lost_threads = false;
+
+void note_lost_threads() { has_lost_threads = has_lost_threads || has_threads; }
+
+/// To be called before this thread first leads OpenMP threads.
+void note_threads() {
+  // It fails only where there is no memory.
+  static const bool watches_forks = pthread_atfork(nullptr, nullptr, note_lost_threads) == 0;
+  if (!watches_forks) throw std::bad_alloc();
+  has_threads = true;
+}
 
 /// Runs `body` as the team's leader. Returns its exception, which must not cross the OpenMP region.
 std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
@@ -40,6 +68,7 @@ std::exception_ptr lead(detail::ThreadTeam& team, FunctionRef<void()> body) {
 /// Runs a loop outside a region. Which tasks a thread runs depends on the number of threads alone,
 /// so that its per-thread buffers are complete after the first loop.
 void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrder order) {
+  note_threads();
   detail::GuardedTask guarded(task);
   // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): clang-tidy does not see the OpenMP pragma.
   const auto threads = static_cast<int>(std::min(static_cast<std::size_t>(num_threads()), count));
@@ -53,6 +82,7 @@ void run_loop(std::size_t count, FunctionRef<void(std::size_t i)> task, TaskOrde
 /// The team's threads come from an OpenMP region, whose threads later loops outside of any region
 /// use again: two pools of threads would compete for the processors.
 void run_region(int threads, FunctionRef<void()> body) {
+  note_threads();
   detail::ThreadTeam team(threads);
   std::exception_ptr failure;
 #pragma omp parallel num_threads(threads)
@@ -70,8 +100,9 @@ void run_region(int threads, FunctionRef<void()> body) {
 }  // namespace
 
 int num_threads() {
+  if (has_lost_threads) return 1;
   const int requested = requested_threads.load(std::memory_order_relaxed);
-  return requested > 0 ? requested : machine_threads();
+  return std::min(requested > 0 ? requested : default_threads(), thread_limit());
 }
 
 void set_num_threads(int count) {

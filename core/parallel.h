@@ -6,7 +6,15 @@
 
 namespace octet {
 
-/// The number of threads that parallel loops use: that of set_num_threads(), else the machine's.
+/// Returns the number of threads that parallel loops use: that of set_num_threads(); else that of
+/// the environment variable OMP_NUM_THREADS; else that of the processors which this process may run
+/// on, as a CPU mask (taskset, a container) leaves them when it is first asked for. Never more than
+/// OMP_THREAD_LIMIT.
+///
+/// In a child process it is 1 on the thread that called fork(), if that thread had run parallel
+/// loops on several threads before: they are not there in the child. Other threads of the child are
+/// not affected. A child that is forked inside a parallel_region() must not leave the region: it
+/// has to end in exec() or _exit().
 int num_threads();
 
 /// Sets the number of threads of every later parallel loop. Throws InvalidArgument below 1.
@@ -22,7 +30,11 @@ void parallel_for(std::size_t count, std::size_t grain,
 
 /// Kinds of work. The value of each is its grain: how many elements of it justify waking a thread.
 enum class Work : std::size_t {
+  transcendental = 1U << 12,         ///< exp, log, tanh, ... of floats.
+  draw_normals = 1U << 13,           ///< Normal random numbers.
+  draw_uniforms = 1U << 14,          ///< Uniform random numbers.
   write_floats = 1U << 14,           ///< Packing or converting to floats or codes.
+  map_floats = 1U << 15,             ///< A few additions or comparisons of floats per element.
   read_floats = 1U << 15,            ///< One pass over floats with a small result.
   read_bytes = 3U << 15,             ///< The same over bytes.
   float_multiply_adds = 1U << 17,    ///< Of a float product.
@@ -52,7 +64,8 @@ void parallel_tasks(std::size_t count, FunctionRef<void(std::size_t i)> task,
 /// Runs body() on the calling thread and keeps the other threads awake for the loops inside it. A
 /// loop outside a region has to wake them, which can cost more than a short loop saves. Meant for
 /// a sequence of many loops, such as a training step: between loops the threads spin. An exception
-/// of the body reaches the caller.
+/// of the body reaches the caller. The body is inside an OpenMP region: an OpenMP region of its own
+/// is nested, which OpenMP runs on one thread unless omp_set_max_active_levels() allows more.
 void parallel_region(FunctionRef<void()> body);
 
 }  // namespace octet

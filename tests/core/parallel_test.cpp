@@ -1,13 +1,25 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/tests/core/ops/op_testing.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,8 +31,7 @@ using namespace testing;
 
 class ParallelTest : public ::testing::Test {
  protected:
-  void TearDown() override { set_num_threads(before_); }
-  int before_ = num_threads();
+  test::KeepThreads keep_;
 };
 
 using Chunks = std::set<std::pair<std::size_t, std::size_t>>;
@@ -210,6 +221,108 @@ TEST_F(ParallelTest, ThreadCountIsChecked) {
   EXPECT_EQ(num_threads(), 5);
   expect_error([] { set_num_threads(0); }, "set_num_threads: expected at least 1 thread, found 0");
   EXPECT_EQ(num_threads(), 5);
+}
+
+/// The program of the tests below too: prints what num_threads() is where nobody has set it.
+TEST_F(ParallelTest, SetThreadsAreNeverMoreThanOpenMpAllows) {
+  fmt::print("\nthreads: {}\n", num_threads());
+  set_num_threads(5);
+  fmt::print("\nfive would be: {}\n", num_threads());
+  const char* limit = std::getenv("OMP_THREAD_LIMIT");
+  EXPECT_EQ(num_threads(), limit == nullptr ? 5 : std::min(5, std::atoi(limit)));
+}
+
+struct FoundThreads {
+  int unset = 0;
+  int five = 0;
+};
+
+/// Runs that program with these settings of the environment, in shell syntax.
+FoundThreads threads_with(const std::string& environment) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = fmt::format(
+      "env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT {} '{}' "
+      "--gtest_filter=ParallelTest.SetThreadsAreNeverMoreThanOpenMpAllows",
+      environment, program);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(::popen(command.c_str(), "r"),
+                                                               ::pclose);
+  FoundThreads found;
+  std::array<char, 256> line{};
+  while (output && std::fgets(line.data(), static_cast<int>(line.size()), output.get())) {
+    std::sscanf(line.data(), "threads: %d", &found.unset);
+    std::sscanf(line.data(), "five would be: %d", &found.five);
+  }
+  return found;
+}
+
+TEST(ParallelDefault, IsWhatTheVariablesOfOpenMpSay) {
+  EXPECT_EQ(threads_with("OMP_NUM_THREADS=3").unset, 3);
+  EXPECT_EQ(threads_with("OMP_NUM_THREADS=3").five, 5);
+  const FoundThreads limited = threads_with("OMP_NUM_THREADS=7 OMP_THREAD_LIMIT=2");
+  EXPECT_EQ(limited.unset, 2);
+  EXPECT_EQ(limited.five, 2);
+}
+
+TEST(ParallelDefault, IsTheNumberOfProcessorsOfTheMask) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one processor: no mask leaves out another";
+  EXPECT_EQ(threads_with("").unset, CPU_COUNT(&all));
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  EXPECT_EQ(threads_with(fmt::format("taskset -c {}", first)).unset, 1);
+}
+
+/// Runs `body` in a forked child. Returns whether it returned true within 20 seconds.
+bool holds_in_child(const std::function<bool()>& body) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    std::_Exit(body() ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
+std::size_t sum_of_chunks() {
+  std::atomic<std::size_t> sum = 0;
+  parallel_for(100, 7, [&](std::size_t begin, std::size_t end) { sum += end - begin; });
+  parallel_region([&] { parallel_tasks(10, [&](std::size_t) { ++sum; }); });
+  return sum;
+}
+
+TEST_F(ParallelTest, AForkedChildRunsItsLoopsOnOneThread) {
+  set_num_threads(3);
+  EXPECT_EQ(threads_at_once(3), 3U);
+  const auto works = [] { return num_threads() == 1 && sum_of_chunks() == 110; };
+  EXPECT_TRUE(holds_in_child(works));
+  EXPECT_TRUE(holds_in_child([&] { return holds_in_child(works); })) << "the child of a child";
+  EXPECT_EQ(num_threads(), 3);
+  EXPECT_EQ(threads_at_once(3), 3U);
+}
+
+TEST_F(ParallelTest, AForkInARegionLeavesTheChildWithoutThreads) {
+  set_num_threads(3);
+  parallel_region([] {
+    EXPECT_EQ(threads_at_once(3), 3U);
+    EXPECT_TRUE(holds_in_child([] { return num_threads() == 1 && sum_of_chunks() == 110; }));
+    EXPECT_EQ(threads_at_once(3), 3U);
+  });
+}
+
+TEST_F(ParallelTest, OtherThreadsOfAForkedChildHaveThreadsOfTheirOwn) {
+  set_num_threads(3);
+  EXPECT_EQ(threads_at_once(3), 3U);
+  EXPECT_TRUE(holds_in_child([] {
+    bool works = false;
+    std::thread([&] { works = num_threads() == 3 && threads_at_once(3) == 3; }).join();
+    return works;
+  }));
+  // A fork before this thread has led any: the child has what the parent has.
+  std::thread([] {
+    EXPECT_TRUE(holds_in_child([] { return num_threads() == 3 && threads_at_once(3) == 3; }));
+  }).join();
 }
 
 }  // namespace
