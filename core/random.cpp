@@ -55,15 +55,17 @@ std::uint32_t Random::below(std::uint64_t i, std::uint32_t bound) const {
 }
 
 void Random::fill_uniform(std::span<float> out, float lo, float hi) const {
-  parallel_for(out.size(), 1U << 14, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) out[i] = lo + (hi - lo) * uniform(i);
-  });
+  parallel_for(out.size(), parallel_grain(Work::draw_uniforms),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) out[i] = lo + (hi - lo) * uniform(i);
+               });
 }
 
 void Random::fill_normal(std::span<float> out, float mean, float stddev) const {
-  parallel_for(out.size(), 1U << 13, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) out[i] = mean + stddev * normal(i);
-  });
+  parallel_for(out.size(), parallel_grain(Work::draw_normals),
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) out[i] = mean + stddev * normal(i);
+               });
 }
 
 std::vector<std::uint32_t> Random::permutation(std::size_t count) const {

@@ -19,7 +19,7 @@ Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
   if (!context.training() || rate_ == 0.0F) return x;
   Tensor mask(x.shape());
   const float kept = 1.0F / (1.0F - rate_);
-  parallel_for(static_cast<std::size_t>(x.size()), 1U << 14,
+  parallel_for(static_cast<std::size_t>(x.size()), parallel_grain(Work::draw_uniforms),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
                    mask.data()[i] = context.random.uniform(i) < rate_ ? 0.0F : kept;

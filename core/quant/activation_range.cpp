@@ -8,6 +8,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point.h>
+#include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -57,6 +58,11 @@ RealLimits real_limits(FusedActivation activation) {
       break;
   }
   return {-kInfinity, kInfinity};
+}
+
+RealLimits real_limits(const QuantParams& grid) {
+  return {static_cast<float>(grid.qmin - grid.zero_point()) * grid.scale(),
+          static_cast<float>(grid.qmax - grid.zero_point()) * grid.scale()};
 }
 
 ActivationRange activation_range(FusedActivation activation, float scale, std::int32_t zero_point,

@@ -5,6 +5,8 @@
 
 namespace octet {
 
+struct QuantParams;
+
 /// An activation that is fused into the operator before it, as a clamp of its output codes.
 enum class FusedActivation { none, relu, relu_n1_to_1, relu6 };
 
@@ -17,6 +19,9 @@ struct RealLimits {
   float hi;
 };
 [[nodiscard]] RealLimits real_limits(FusedActivation activation);
+/// The real values of the lowest and the highest code of a grid per tensor: what lies outside is
+/// clipped.
+[[nodiscard]] RealLimits real_limits(const QuantParams& grid);
 
 /// Codes lo..hi, both included.
 struct ActivationRange {

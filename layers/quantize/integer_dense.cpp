@@ -19,7 +19,6 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
-constexpr std::size_t kGrain = 1U << 14;
 
 }  // namespace
 
@@ -130,20 +129,20 @@ Tensor IntegerDense::output(const QuantParams& output) const {
   const auto codes = allocate_array<std::int8_t>(size);
   const std::size_t units = operands_->units();
   const auto rows = static_cast<std::size_t>(real_.dim(0));
-  parallel_for(rows, thread_share(rows, std::max(kRowsPerChunk, kGrain / units)),
-               [&](std::size_t begin, std::size_t end) {
-                 const std::size_t at = begin * units;
-                 const std::span<std::int8_t> part(codes.get() + at, end * units - at);
-                 epilogue.requantize(sums.subspan(at, part.size()), part);
-               });
+  parallel_for(
+      rows, thread_share(rows, std::max(kRowsPerChunk, parallel_grain(Work::write_floats, units))),
+      [&](std::size_t begin, std::size_t end) {
+        const std::size_t at = begin * units;
+        const std::span<std::int8_t> part(codes.get() + at, end * units - at);
+        epilogue.requantize(sums.subspan(at, part.size()), part);
+      });
   const Tensor y =
       tensor_of_codes(real_.shape(), std::make_shared<const QuantParams>(output), codes);
 
-  const RealLimits activation = real_limits(activation_);
-  const float lo = static_cast<float>(output.qmin - output.zero_point()) * output.scale();
-  const float hi = static_cast<float>(output.qmax - output.zero_point()) * output.scale();
-  const auto backward = [operands = operands_, real = real_, activation, lo, hi](const Tensor& g) {
-    const SumsGradient passed = window_gradient(real, g, {lo, hi, activation.lo, activation.hi});
+  const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
+                         activation = real_limits(activation_)](const Tensor& g) {
+    const SumsGradient passed =
+        window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
     if (operands->to_input) gradients[0] = operands->input_gradient(passed.sums);
     gradients[1] = kernel_gradient(operands->x, passed.sums, operands->kernel_mask());

@@ -4,6 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -95,8 +96,7 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
   results.back() =
       record("integer_operator", results.back(), {real}, [real, grid, clips](const Tensor& g) {
         if (!clips) return std::vector<Tensor>{g};
-        const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * grid->scale();
-        const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * grid->scale();
+        const auto [lo, hi] = real_limits(*grid);
         return std::vector<Tensor>{inside_window(real, g, {lo, hi, -kInfinity, kInfinity})};
       });
   return results;

@@ -4,6 +4,7 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/tensor_codes.h>
@@ -284,9 +285,7 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   }
   const Tensor y = tensor_of_codes(x.shape(), grid, quantize_tensor(x, *grid, mode));
   return record("quantize_dequantize", y, {x}, [x, grid](const Tensor& g) {
-    const float scale = grid->scale();
-    const float lo = static_cast<float>(grid->qmin - grid->zero_point()) * scale;
-    const float hi = static_cast<float>(grid->qmax - grid->zero_point()) * scale;
+    const auto [lo, hi] = real_limits(*grid);
     return std::vector<Tensor>{inside_window(x, g, {lo, hi, -kInfinity, kInfinity})};
   });
 }

@@ -11,27 +11,23 @@ namespace octet {
 
 using detail::TensorAccess;
 
-namespace {
-
-constexpr std::size_t kGrain = 1U << 15;
-/// Bytes of pixels that pay for waking a thread.
-constexpr std::size_t kGrainBytes = 3U << 15;
-}  // namespace
-
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
   const auto size = static_cast<std::size_t>(x.size());
   auto codes = allocate_array<std::int8_t>(size);
   if (const std::uint8_t* bytes = TensorAccess::bytes(x)) {
     const ByteCodes table(grid, mode);
-    parallel_for(size, thread_share(size, kGrainBytes), [&](std::size_t begin, std::size_t end) {
-      table.run({bytes + begin, end - begin}, {codes.get() + begin, end - begin});
-    });
+    parallel_for(size, thread_share(size, parallel_grain(Work::read_bytes)),
+                 [&](std::size_t begin, std::size_t end) {
+                   table.run({bytes + begin, end - begin}, {codes.get() + begin, end - begin});
+                 });
     return codes;
   }
   const std::span<const float> reals = x.span();
-  parallel_for(size, thread_share(size, kGrain), [&](std::size_t begin, std::size_t end) {
-    quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
-  });
+  parallel_for(
+      size, thread_share(size, parallel_grain(Work::read_floats)),
+      [&](std::size_t begin, std::size_t end) {
+        quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
+      });
   return codes;
 }
 
@@ -43,10 +39,11 @@ TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
                        TensorCodes codes) {
   Tensor y = TensorAccess::lazy(
-      shape, {kGrain, [grid, codes](std::size_t begin, std::size_t end, float* out,
-                                    MemoryParts /*prefetch*/) {
-                dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
-              }});
+      shape,
+      {parallel_grain(Work::read_floats),
+       [grid, codes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
+         dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
+       }});
   TensorAccess::set_grid(y, std::move(grid), std::move(codes));
   return y;
 }
