@@ -84,6 +84,15 @@ void check_gradient(const Node& node, const Tensor& input, const Tensor& gradien
   }
 }
 
+void check_count(const Node& node, const std::vector<Tensor>& gradients) {
+  if (gradients.size() != node.inputs.size()) {
+    throw InvalidArgument(
+        fmt::format("backward of {}: expected {} gradients, one per input, found {}; one that is "
+                    "not wanted is Tensor()",
+                    node.operation, node.inputs.size(), gradients.size()));
+  }
+}
+
 }  // namespace
 
 detail::Node::~Node() {
@@ -113,8 +122,45 @@ bool records_gradient(const std::vector<Tensor>& inputs) {
          std::ranges::any_of(inputs, [](const Tensor& input) { return input.requires_grad(); });
 }
 
+namespace {
+
+void save_versions(Node& node, const Tensor& result, BackwardReads reads) {
+  if (reads == BackwardReads::inputs || reads == BackwardReads::inputs_and_result) {
+    node.input_versions.reserve(node.inputs.size());
+    for (const Tensor& input : node.inputs) {
+      node.input_versions.push_back(input.defined() ? TensorAccess::version(input) : 0);
+    }
+  }
+  if (reads == BackwardReads::result || reads == BackwardReads::inputs_and_result) {
+    node.result = {result.detach(), TensorAccess::version(result)};
+  }
+}
+
+[[noreturn]] void throw_changed(const Node& node, std::string_view role, const Tensor& values) {
+  throw InvalidArgument(fmt::format(
+      "backward of {}: expected {} of shape {} to be as it was when the op ran, found that it has "
+      "been written to since; the non-const data(), span() and at() count as writes. Write to a "
+      "clone(), write after backward(), or read through a const handle",
+      node.operation, role, values.shape().to_string()));
+}
+
+void check_saved_values(const Node& node) {
+  for (std::size_t i = 0; i < node.input_versions.size(); ++i) {
+    const Tensor& input = node.inputs[i];
+    if (input.defined() && TensorAccess::version(input) != node.input_versions[i]) {
+      throw_changed(node, fmt::format("input {}", i), input);
+    }
+  }
+  const auto& result = node.result;
+  if (result && TensorAccess::version(result->values) != result->version) {
+    throw_changed(node, "its result", result->values);
+  }
+}
+
+}  // namespace
+
 Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
-              BackwardFn backward) {
+              BackwardFn backward, BackwardReads reads) {
   if (!records_gradient(inputs)) return result;
   for (const Tensor& input : inputs) {
     if (input.defined() && TensorAccess::node(input) != nullptr)
@@ -125,6 +171,7 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
   node->owner = profiled_detail();
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
+  save_versions(*node, result, reads);
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   TensorAccess::set_node(result, std::move(node));
   return result;
@@ -145,17 +192,20 @@ class BackwardPass {
       const Sum sum = std::move(sums_[node.get()]);
       if (sum.value.defined()) {
         const ProfileScope scope("backward", node->owner);
+        check_saved_values(*node);
         pass_on(*node, node->backward(sum.value));
       }
       node->freed = true;
       node->backward = nullptr;
+      node->result.reset();
     }
     for (const auto& node : nodes_) node->inputs.clear();
   }
 
  private:
   void pass_on(const Node& node, std::vector<Tensor> gradients) {
-    for (std::size_t i = 0; i < node.inputs.size() && i < gradients.size(); ++i) {
+    check_count(node, gradients);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const Tensor& input = node.inputs[i];
       if (!gradients[i].defined() || !input.requires_grad()) continue;
       check_gradient(node, input, gradients[i]);
@@ -172,6 +222,9 @@ class BackwardPass {
 };
 
 void check_seed(const Tensor& output, const Tensor& seed) {
+  if (!output.defined()) {
+    throw InvalidArgument("backward: expected a tensor on the tape, found a default-made handle");
+  }
   if (!output.requires_grad()) {
     throw InvalidArgument(
         "backward: expected a tensor on the tape, found one that needs no gradient; "

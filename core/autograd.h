@@ -32,6 +32,10 @@ decltype(auto) no_grad(Body&& body) {
   return std::forward<Body>(body)();
 }
 
+/// The values that a backward function reads again: backward() throws InvalidArgument, naming the
+/// op, where they were written to after the op had run.
+enum class BackwardReads { nothing, inputs, result, inputs_and_result };
+
 /// Whether an op on these inputs has to record its gradient.
 bool records_gradient(const std::vector<Tensor>& inputs);
 
@@ -47,8 +51,9 @@ bool records_gradient(const std::vector<Tensor>& inputs);
 ///
 /// `backward` runs with the tape off. `result` must not itself be on the tape. A backward function
 /// that needs the result captures `result.detach()`: holding the result itself would be a cycle
-/// that is never freed.
+/// that is never freed. `reads` says which values it reads; the gradient of a sum, for example,
+/// reads neither, so that `BackwardReads::nothing` lets the program go on writing to its inputs.
 Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inputs,
-              BackwardFn backward);
+              BackwardFn backward, BackwardReads reads = BackwardReads::inputs);
 
 }  // namespace octet

@@ -1,4 +1,6 @@
+#include <fmt/format.h>
 #include <octet/core/buffer.h>
+#include <octet/core/error.h>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -9,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -157,12 +160,23 @@ void prefer_huge_pages(void* memory, std::size_t size) {
 #endif
 }
 
+void detail::throw_out_of_memory(std::size_t count, std::size_t element_size) {
+  const std::string bytes =
+      element_size == 1 ? fmt::format("{}", count) : fmt::format("{} x {}", count, element_size);
+  throw OutOfMemory(
+      fmt::format("out of memory: expected {} bytes, found that the system has less", bytes));
+}
+
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size) {
-  if (size > static_cast<std::size_t>(-1) / 2) throw std::bad_alloc();
+  if (size > static_cast<std::size_t>(-1) / 2) detail::throw_out_of_memory(size, 1);
   // Whole cache lines, so that no two blocks share one; at least one, so that addresses differ.
   const std::size_t bytes =
       std::max<std::size_t>(size + kCacheLine - 1, kCacheLine) / kCacheLine * kCacheLine;
-  return {pool().take(bytes), [bytes](std::byte* memory) { pool().give_back(memory, bytes); }};
+  try {
+    return {pool().take(bytes), [bytes](std::byte* memory) { pool().give_back(memory, bytes); }};
+  } catch (const std::bad_alloc&) {
+    detail::throw_out_of_memory(size, 1);
+  }
 }
 
 }  // namespace octet

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -16,14 +15,21 @@ using MemoryParts = std::span<const std::span<const float>>;
 /// request of their size, up to 64 MiB in all: a training step asks for the same sizes over and
 /// over, and memory fresh from the system costs a page fault every 4 KiB. On Linux the memory lies
 /// in huge pages, where the system has them. Thread-safe. Under AddressSanitizer no block is kept
-/// or shares a slab, so that every use after free is seen. Throws std::bad_alloc.
+/// or shares a slab, so that every use after free is seen. Throws OutOfMemory.
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size);
+
+namespace detail {
+/// Throws OutOfMemory for `count` elements of `element_size` bytes.
+[[noreturn]] void throw_out_of_memory(std::size_t count, std::size_t element_size);
+}  // namespace detail
 
 /// Allocates `count` elements in the same way.
 template <class T>
 std::shared_ptr<T[]> allocate_array(std::size_t count) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>);
-  if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
+  if (count > static_cast<std::size_t>(-1) / sizeof(T)) {
+    detail::throw_out_of_memory(count, sizeof(T));
+  }
   const std::shared_ptr<std::byte[]> bytes = allocate_bytes(count * sizeof(T));
   return {bytes, reinterpret_cast<T*>(bytes.get())};
 }
@@ -35,7 +41,7 @@ void prefer_huge_pages(void* memory, std::size_t size);
 /// Per-thread scratch memory for `count` elements, 64-byte aligned and uninitialised, which the
 /// next buffer with the same Purpose on this thread reuses. The memory is moved out while a buffer
 /// lives, so that a nested buffer with the same Purpose gets memory of its own. Throws
-/// std::bad_alloc.
+/// OutOfMemory.
 template <class T, class Purpose>
 class ScratchBuffer {
  public:

@@ -30,6 +30,12 @@ class IoError : public Error {
   using Error::Error;
 };
 
+/// Memory ran out. The message names the number of bytes, and the shape where there is one.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A number that should be finite is not: a loss, a range, a gradient.
 class NumericError : public Error {
  public:

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/error.h>
 #include <octet/core/gradcheck.h>
 
 #include <cmath>
@@ -30,6 +31,11 @@ double central_difference(const Function& f, const std::vector<Tensor>& inputs,
   element = below;
   const Tensor y_below = f(inputs);
   element = original;
+  if (y_above.shape() != weights.shape() || y_below.shape() != weights.shape()) {
+    throw InvalidArgument(fmt::format(
+        "gradcheck: expected f to give shape {} each time, found {} and {}",
+        weights.shape().to_string(), y_above.shape().to_string(), y_below.shape().to_string()));
+  }
   double difference = 0.0;
   for (Index i = 0; i < weights.size(); ++i) {
     difference += static_cast<double>(weights.data()[i]) *
@@ -77,7 +83,11 @@ GradcheckResult gradcheck(const Function& f, const std::vector<Tensor>& inputs,
     return {false, "gradcheck: the result is not on the tape: no gradient can be checked", 0.0};
   }
   const Tensor weights = random_weights(y.shape(), options.seed);
-  y.backward(weights);
+  try {
+    y.backward(weights);
+  } catch (const Error& error) {
+    return {false, fmt::format("gradcheck: {}", error.what()), 0.0};
+  }
 
   const NoGrad guard;
   Worst worst(options);

@@ -31,7 +31,8 @@ struct GradcheckResult {
 /// Compares the tape's gradient of L = sum(w * f(inputs)), w random in [0.5, 1.5) with random
 /// signs, with the central difference (L(x + eps) - L(x - eps)) / (2 eps), for every element of
 /// every input. f must be smooth within eps of the inputs and give the same result each time. A
-/// wrong gradient is a result that is not ok, never an exception; exceptions of f pass through.
+/// wrong gradient is a result that is not ok, never an exception: neither one of another shape, nor
+/// a wrong number of them, nor a backward function that throws. Exceptions of f pass through.
 ///
 ///     const GradcheckResult r = gradcheck([](const auto& in) { return exp(in[0]); }, {x});
 ///     EXPECT_TRUE(r.ok) << r.message;

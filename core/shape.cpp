@@ -3,6 +3,7 @@
 #include <octet/core/shape.h>
 
 #include <algorithm>
+#include <ostream>
 
 namespace octet {
 
@@ -49,6 +50,8 @@ std::string Shape::to_string() const {
   for (const Index extent : dims_) text += (text.empty() ? "" : ", ") + std::to_string(extent);
   return "[" + text + "]";
 }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.to_string(); }
 
 Shape broadcast_shapes(std::string_view operation, const Shape& a, const Shape& b) {
   const Index rank = std::max(a.rank(), b.rank());

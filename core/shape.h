@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ class Shape {
  private:
   std::vector<Index> dims_;
 };
+
+/// Writes to_string().
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 /// The shape that two operands broadcast to, as numpy: aligned at the last axis, extents equal or
 /// one of them 1. Throws InvalidArgument that names `operation` and both shapes.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <ostream>
 
 namespace octet {
 
@@ -38,12 +39,20 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
-constexpr std::size_t kGrain = 1U << 14;
-
 MinMax measure_limits(const Tensor& x) {
   const std::uint8_t* bytes = TensorAccess::bytes(x);
   if (bytes == nullptr) return min_max(x.span());
   return min_max_pixels({bytes, static_cast<std::size_t>(x.size())});
+}
+
+/// Uninitialised memory for a tensor's elements.
+std::shared_ptr<float[]> floats_of(const Shape& shape) {
+  const auto count = static_cast<std::size_t>(shape.size());
+  try {
+    return allocate_array<float>(count);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("Tensor of shape {}: {}", shape.to_string(), error.what()));
+  }
 }
 
 }  // namespace
@@ -51,18 +60,25 @@ MinMax measure_limits(const Tensor& x) {
 /// What all views of a tensor share.
 class Tensor::Storage {
  public:
-  explicit Storage(Index count) : size_(static_cast<std::size_t>(count)) { allocate(); }
-  Storage(Index count, LazyData lazy)
-      : size_(static_cast<std::size_t>(count)), lazy_(std::move(lazy)) {}
+  explicit Storage(const Shape& shape) : size_(static_cast<std::size_t>(shape.size())) {
+    memory_ = floats_of(shape);
+    ready_.store(memory_.get(), std::memory_order_release);
+  }
+  Storage(const Shape& shape, std::shared_ptr<float[]> memory)
+      : size_(static_cast<std::size_t>(shape.size())),
+        ready_(memory.get()),
+        memory_(std::move(memory)) {}
+  Storage(const Shape& shape, LazyData lazy)
+      : size_(static_cast<std::size_t>(shape.size())), lazy_(std::move(lazy)) {}
 
   std::size_t size() const { return size_; }
   const LazyData* pending() const { return lazy_ ? &*lazy_ : nullptr; }
 
   /// Threads may ask at once, as the pieces of a parallel loop do: the first computes, the others
-  /// wait.
-  float* data() {
+  /// wait. `shape` is for errors.
+  float* data(const Shape& shape) {
     float* ready = ready_.load(std::memory_order_acquire);
-    return ready != nullptr ? ready : computed();
+    return ready != nullptr ? ready : computed(shape);
   }
 
   /// x = byte / 255, or null.
@@ -98,23 +114,31 @@ class Tensor::Storage {
     remembers_.store(true, std::memory_order_release);
   }
 
-  /// Loads one flag if there is nothing to drop: loops call data() for every element.
-  void forget_contents() {
-    if (!remembers_.load(std::memory_order_acquire)) return;
+  /// Counts writes, but only the first after version() was asked for: others cost nothing.
+  std::uint64_t version() {
+    if (!remembers_.load(std::memory_order_relaxed)) {
+      remembers_.store(true, std::memory_order_release);
+    }
+    return version_.load(std::memory_order_relaxed);
+  }
+
+  /// Computes `lazy`, which reads this data, before the data changes.
+  void add_reader(const std::shared_ptr<Storage>& lazy) {
     const std::lock_guard guard(mutex_);
-    bytes_.reset();
-    limits_.reset();
-    grid_.reset();
-    codes_.reset();
-    remembers_.store(false, std::memory_order_release);
+    std::erase_if(readers_, [](const auto& reader) { return reader.expired(); });
+    readers_.push_back(lazy);
+    remembers_.store(true, std::memory_order_release);
+  }
+
+  /// To be called before a write. Loads one flag if there is nothing to drop: loops call data() for
+  /// every element.
+  void forget_contents() {
+    if (remembers_.load(std::memory_order_acquire)) forget();
   }
 
  private:
-  void allocate() {
-    memory_ = allocate_array<float>(size_);
-    ready_.store(memory_.get(), std::memory_order_release);
-  }
-  float* computed();
+  void forget();
+  float* computed(const Shape& shape);
 
   std::size_t size_;
   std::atomic<float*> ready_ = nullptr;
@@ -126,15 +150,37 @@ class Tensor::Storage {
   std::shared_ptr<const QuantParams> grid_;
   Shape grid_shape_;
   std::shared_ptr<const std::int8_t[]> codes_;
-  /// Whether bytes, limits, a grid or codes are stored.
+  /// Lazy tensors that are computed from this data.
+  std::vector<std::weak_ptr<Storage>> readers_;
+  std::atomic<std::uint64_t> version_ = 0;
+  /// Whether bytes, limits, a grid, codes or readers are stored, or the version was asked for.
   std::atomic<bool> remembers_ = false;
   mutable std::mutex mutex_;
 };
 
-float* Tensor::Storage::computed() {
+void Tensor::Storage::forget() {
+  std::vector<std::weak_ptr<Storage>> readers;
+  {
+    const std::lock_guard guard(mutex_);
+    readers.swap(readers_);
+  }
+  // Not under the lock: they read this tensor.
+  for (const auto& reader : readers) {
+    if (const auto lazy = reader.lock()) lazy->data(Shape{static_cast<Index>(lazy->size())});
+  }
+  const std::lock_guard guard(mutex_);
+  bytes_.reset();
+  limits_.reset();
+  grid_.reset();
+  codes_.reset();
+  version_.fetch_add(1, std::memory_order_relaxed);
+  remembers_.store(false, std::memory_order_release);
+}
+
+float* Tensor::Storage::computed(const Shape& shape) {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
-    const std::shared_ptr<float[]> memory = allocate_array<float>(size_);
+    const std::shared_ptr<float[]> memory = floats_of(shape);
     const std::size_t grain = std::max<std::size_t>(lazy_->grain, 1);
     parallel_for(size_, thread_share(size_, grain, grain), [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += grain) {
@@ -157,7 +203,7 @@ struct Tensor::Impl {
   std::shared_ptr<Node> node;
   Tensor grad;
 
-  float* data() const { return storage->data() + offset; }
+  float* data() const { return storage->data(shape) + offset; }
   bool is_whole() const { return size == static_cast<Index>(storage->size()); }
   bool is_on_grid() const;
 };
@@ -185,9 +231,7 @@ Tensor Tensor::on(const Shape& shape, std::shared_ptr<Storage> storage, Index of
   return result;
 }
 
-Tensor::Tensor(const Shape& shape) {
-  *this = on(shape, std::make_shared<Storage>(shape.size()), 0);
-}
+Tensor::Tensor(const Shape& shape) { *this = on(shape, std::make_shared<Storage>(shape), 0); }
 
 Tensor Tensor::full(const Shape& shape, float value) {
   Tensor result(shape);
@@ -215,6 +259,15 @@ Tensor Tensor::from(const Shape& shape, std::initializer_list<float> values) {
   return from(shape, std::span<const float>(values.begin(), values.size()));
 }
 
+Tensor Tensor::from_memory(const Shape& shape, std::shared_ptr<float[]> memory) {
+  if (memory == nullptr) {
+    throw InvalidArgument(
+        fmt::format("Tensor::from_memory: expected {} floats for shape {}, found a null pointer",
+                    shape.size(), shape.to_string()));
+  }
+  return on(shape, std::make_shared<Storage>(shape, std::move(memory)), 0);
+}
+
 Tensor Tensor::uniform(const Shape& shape, const Random& random, float lo, float hi) {
   Tensor result(shape);
   random.fill_uniform(result.span(), lo, hi);
@@ -227,17 +280,32 @@ Tensor Tensor::normal(const Shape& shape, const Random& random, float mean, floa
   return result;
 }
 
-const Shape& Tensor::shape() const {
-  if (impl_ == nullptr) throw InvalidArgument("expected a tensor, found a default-made handle");
-  return impl_->shape;
+namespace {
+
+[[noreturn]] void throw_undefined(std::string_view member) {
+  throw InvalidArgument(
+      fmt::format("Tensor::{}: expected a tensor, found a default-made handle, which has neither "
+                  "shape nor data; "
+                  "was it assigned before use?",
+                  member));
 }
-Index Tensor::size() const { return impl_->size; }
+
+}  // namespace
+
+Tensor::Impl& Tensor::impl(const char* member) const {
+  if (impl_ == nullptr) throw_undefined(member);
+  return *impl_;
+}
+
+const Shape& Tensor::shape() const { return impl("shape").shape; }
+Index Tensor::size() const { return impl("size").size; }
 float* Tensor::data() {
-  float* data = impl_->data();
-  impl_->storage->forget_contents();
+  const Impl& impl = this->impl("data");
+  float* data = impl.data();
+  impl.storage->forget_contents();
   return data;
 }
-const float* Tensor::data() const { return impl_->data(); }
+const float* Tensor::data() const { return impl("data").data(); }
 float& Tensor::at(std::initializer_list<Index> index) { return data()[offset_of(shape(), index)]; }
 
 float Tensor::at(std::initializer_list<Index> index) const {
@@ -266,30 +334,39 @@ bool Tensor::requires_grad() const {
 }
 
 Tensor& Tensor::set_requires_grad(bool value) {
-  if (impl_->node != nullptr) {
+  Impl& impl = this->impl("set_requires_grad");
+  if (impl.node != nullptr) {
     throw InvalidArgument(
         fmt::format("set_requires_grad: expected a leaf, found the result of {}; detach() it first",
-                    impl_->node->operation));
+                    impl.node->operation));
   }
-  impl_->requires_grad = value;
+  impl.requires_grad = value;
   return *this;
 }
 
-const Tensor& Tensor::grad() const { return impl_->grad; }
-void Tensor::zero_grad() { impl_->grad = Tensor(); }
+const Tensor& Tensor::grad() const { return impl("grad").grad; }
+void Tensor::zero_grad() { impl("zero_grad").grad = Tensor(); }
 
 namespace detail {
 
 Tensor TensorAccess::lazy(const Shape& shape, LazyData data) {
-  return Tensor::on(shape, std::make_shared<Tensor::Storage>(shape.size(), std::move(data)), 0);
+  return Tensor::on(shape, std::make_shared<Tensor::Storage>(shape, std::move(data)), 0);
 }
+
+Tensor TensorAccess::lazy(const Shape& shape, LazyData data, const Tensor& source) {
+  Tensor result = lazy(shape, std::move(data));
+  source.impl_->storage->add_reader(result.impl_->storage);
+  return result;
+}
+
+std::uint64_t TensorAccess::version(const Tensor& x) { return x.impl_->storage->version(); }
 
 Tensor TensorAccess::from_bytes(const Shape& shape, std::shared_ptr<const std::uint8_t[]> bytes) {
   Tensor result = lazy(
-      shape,
-      {kGrain, [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
-         kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
-       }});
+      shape, {parallel_grain(Work::write_floats),
+              [bytes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
+                kernels().passes.bytes_to_unit(bytes.get() + begin, end - begin, out);
+              }});
   result.impl_->storage->remember_bytes(std::move(bytes));
   return result;
 }
@@ -393,6 +470,10 @@ std::string Tensor::to_string() const {
   std::string values;
   print_axis(values, *this, 0, 0, size());
   return fmt::format("Tensor(shape={}, {})", shape().to_string(), values);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << tensor.to_string();
 }
 
 }  // namespace octet

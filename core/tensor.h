@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,9 +20,11 @@ struct TensorAccess;
 /// Integer class labels, one per row.
 using Labels = std::vector<std::int32_t>;
 
-/// A cheap handle on contiguous, row-major, 64-byte aligned float32 data of any rank. Copies of a
-/// handle share data and gradient; clone() copies the data. A default-made handle is undefined:
-/// only defined() and assignment may be used on it.
+/// A cheap handle on contiguous, row-major float32 data of any rank, 64-byte aligned unless it is
+/// the caller's own (from_memory). Copies of a
+/// handle share data and gradient; clone() copies the data. A default-made handle is undefined: it
+/// has neither shape nor data, and what asks for them throws InvalidArgument. Where memory runs
+/// out, OutOfMemory names the shape.
 class Tensor {
  public:
   Tensor() = default;
@@ -38,6 +41,10 @@ class Tensor {
   /// A copy of `values`, which must be shape.size() many (InvalidArgument otherwise).
   static Tensor from(const Shape& shape, std::span<const float> values);
   static Tensor from(const Shape& shape, std::initializer_list<float> values);
+  /// A tensor on memory of the caller's, which holds shape.size() floats in row-major order, of any
+  /// alignment: nothing is copied, and the memory lives as long as a tensor uses it. Whoever writes
+  /// to it past the tensor must do so before any op has read it. Throws InvalidArgument for null.
+  static Tensor from_memory(const Shape& shape, std::shared_ptr<float[]> memory);
   /// Uniform in [lo, hi), or normal, from a counter-based generator.
   static Tensor uniform(const Shape& shape, const Random& random, float lo = 0, float hi = 1);
   static Tensor normal(const Shape& shape, const Random& random, float mean = 0, float stddev = 1);
@@ -95,7 +102,12 @@ class Tensor {
   class Storage;
   std::shared_ptr<Impl> impl_;
 
+  /// Throws InvalidArgument that names the member function where the handle is default-made.
+  Impl& impl(const char* member) const;
   static Tensor on(const Shape& shape, std::shared_ptr<Storage> storage, Index offset);
 };
+
+/// Writes to_string().
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace octet

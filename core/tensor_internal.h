@@ -32,6 +32,9 @@ struct TensorAccess {
   /// Returns a tensor whose elements `data` computes when data() is first called. What `data` reads
   /// must not change until then.
   static Tensor lazy(const Shape& shape, LazyData data);
+  /// The same for data that reads `source`, which may change: the elements are computed before it
+  /// does.
+  static Tensor lazy(const Shape& shape, LazyData data, const Tensor& source);
   /// Returns how the elements will be computed; null once they are.
   static const LazyData* pending(const Tensor& x);
 
@@ -60,6 +63,9 @@ struct TensorAccess {
   /// Stores the grid of all elements. Throws InvalidArgument for a part of a tensor.
   static void set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
                        std::shared_ptr<const std::int8_t[]> codes = nullptr);
+
+  /// Returns a number that a later write to the data, through any handle or view, changes.
+  static std::uint64_t version(const Tensor& x);
 
   /// Returns the node of the tape that made x; null for a leaf.
   static const std::shared_ptr<Node>& node(const Tensor& x);

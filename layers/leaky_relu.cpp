@@ -20,10 +20,10 @@ LeakyReLU::LeakyReLU(float alpha, std::string name) : Layer(std::move(name)), al
 Tensor LeakyReLU::forward(const Tensor& x, const ForwardContext& /*context*/) {
   const auto slope = [alpha = alpha_](float v) { return v > 0.0F ? 1.0F : alpha; };
   const Tensor y = detail::map(
-      detail::Grain::cheap, [slope](float v) { return slope(v) * v; }, x);
+      Work::map_floats, [slope](float v) { return slope(v) * v; }, x);
   return record("leaky_relu", y, {x}, [x = x.detach(), slope](const Tensor& g) {
     return std::vector<Tensor>{detail::map(
-        detail::Grain::cheap, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
+        Work::map_floats, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
   });
 }
 

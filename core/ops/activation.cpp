@@ -10,16 +10,16 @@
 namespace octet {
 namespace {
 
-using detail::Grain;
 using detail::map;
 
 /// Records y = f(x), with df(g, y) an element's gradient from the result alone.
 template <class F, class Df>
-Tensor activate(std::string_view operation, Grain grain, const Tensor& x, F f, Df df) {
-  const Tensor y = map(grain, f, x);
-  return record(operation, y, {x}, [y = y.detach(), df](const Tensor& g) {
-    return std::vector<Tensor>{map(Grain::cheap, df, g, y)};
-  });
+Tensor activate(std::string_view operation, Work work, const Tensor& x, F f, Df df) {
+  const Tensor y = map(work, f, x);
+  const auto backward = [y = y.detach(), df](const Tensor& g) {
+    return std::vector<Tensor>{map(Work::map_floats, df, g, y)};
+  };
+  return record(operation, y, {x}, backward, BackwardReads::result);
 }
 
 /// Calls body(row, columns) with the offset of each row of the last axis.
@@ -27,7 +27,7 @@ template <class Body>
 void for_each_row(const Tensor& x, Body body) {
   const Index columns = x.dim(-1);
   const Index rows = columns == 0 ? 0 : x.size() / columns;
-  parallel_for(static_cast<std::size_t>(rows), detail::rows_per_chunk(Grain::costly, columns),
+  parallel_for(static_cast<std::size_t>(rows), detail::row_grain(Work::transcendental, columns),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
                    body(static_cast<Index>(row) * columns, columns);
@@ -52,24 +52,25 @@ float stable_sigmoid(float v) {
 Tensor relu(const Tensor& x) {
   // Not max(x, 0): a NaN fails the comparison and stays.
   return activate(
-      "relu", Grain::cheap, x, [](float v) { return v <= 0.0F ? 0.0F : v; },
+      "relu", Work::map_floats, x, [](float v) { return v <= 0.0F ? 0.0F : v; },
       [](float g, float y) { return y <= 0.0F ? 0.0F : g; });
 }
 
 Tensor relu6(const Tensor& x) {
   return activate(
-      "relu6", Grain::cheap, x, [](float v) { return v <= 0.0F ? 0.0F : (v >= 6.0F ? 6.0F : v); },
+      "relu6", Work::map_floats, x,
+      [](float v) { return v <= 0.0F ? 0.0F : (v >= 6.0F ? 6.0F : v); },
       [](float g, float y) { return y <= 0.0F || y >= 6.0F ? 0.0F : g; });
 }
 
 Tensor sigmoid(const Tensor& x) {
-  return activate("sigmoid", Grain::costly, x, stable_sigmoid,
+  return activate("sigmoid", Work::transcendental, x, stable_sigmoid,
                   [](float g, float y) { return g * y * (1.0F - y); });
 }
 
 Tensor tanh(const Tensor& x) {
   return activate(
-      "tanh", Grain::costly, x, [](float v) { return std::tanh(v); },
+      "tanh", Work::transcendental, x, [](float v) { return std::tanh(v); },
       [](float g, float y) { return g * (1.0F - y * y); });
 }
 
@@ -79,7 +80,7 @@ Tensor softmax(const Tensor& x) {
   for_each_row(x, [&](Index offset, Index columns) {
     detail::softmax_row(x.data() + offset, columns, y.data() + offset);
   });
-  return record("softmax", y, {x}, [y = y.detach()](const Tensor& g) {
+  const auto backward = [y = y.detach()](const Tensor& g) {
     Tensor grad(y.shape());
     for_each_row(y, [&](Index offset, Index columns) {
       const float* p = y.data() + offset;
@@ -90,7 +91,8 @@ Tensor softmax(const Tensor& x) {
       for (Index j = 0; j < columns; ++j) out[j] = p[j] * (upstream[j] - static_cast<float>(dot));
     });
     return std::vector<Tensor>{grad};
-  });
+  };
+  return record("softmax", y, {x}, backward, BackwardReads::result);
 }
 
 Tensor log_softmax(const Tensor& x) {
@@ -102,7 +104,7 @@ Tensor log_softmax(const Tensor& x) {
     float* out = y.data() + offset;
     for (Index j = 0; j < columns; ++j) out[j] = static_cast<float>(norm.log_softmax(in[j]));
   });
-  return record("log_softmax", y, {x}, [y = y.detach()](const Tensor& g) {
+  const auto backward = [y = y.detach()](const Tensor& g) {
     Tensor grad(y.shape());
     for_each_row(y, [&](Index offset, Index columns) {
       const float* upstream = g.data() + offset;
@@ -115,7 +117,8 @@ Tensor log_softmax(const Tensor& x) {
       }
     });
     return std::vector<Tensor>{grad};
-  });
+  };
+  return record("log_softmax", y, {x}, backward, BackwardReads::result);
 }
 
 }  // namespace octet

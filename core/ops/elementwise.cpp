@@ -13,7 +13,6 @@ namespace octet {
 namespace {
 
 using detail::broadcast_map;
-using detail::Grain;
 using detail::map;
 using detail::sum_to_shape;
 
@@ -37,11 +36,13 @@ Tensor binary(std::string_view operation, const Tensor& a, const Tensor& b, F f,
 
 /// Records y = f(x), with df(g, x, y) an element's gradient.
 template <class F, class Df>
-Tensor unary(std::string_view operation, Grain grain, const Tensor& x, F f, Df df) {
-  const Tensor y = map(grain, f, x);
-  return record(operation, y, {x}, [x, y = y.detach(), df](const Tensor& g) {
-    return std::vector<Tensor>{map(Grain::cheap, df, g, x, y)};
-  });
+Tensor unary(std::string_view operation, Work work, const Tensor& x, F f, Df df,
+             BackwardReads reads) {
+  const Tensor y = map(work, f, x);
+  const auto backward = [x, y = y.detach(), df](const Tensor& g) {
+    return std::vector<Tensor>{map(Work::map_floats, df, g, x, y)};
+  };
+  return record(operation, y, {x}, backward, reads);
 }
 
 /// The gradient of the side that `wins`: all of g where it does, half where the two are equal.
@@ -54,24 +55,26 @@ Tensor add(const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes("add", a.shape(), b.shape());
   const Tensor y = broadcast_map(
       shape, [](float p, float q) { return p + q; }, a, b);
-  return record("add", y, {a, b}, [a, b](const Tensor& g) {
+  const auto backward = [a, b](const Tensor& g) {
     std::vector<Tensor> grads(2);
     if (a.requires_grad()) grads[0] = sum_to_shape(g, a.shape());
     if (b.requires_grad()) grads[1] = sum_to_shape(g, b.shape());
     return grads;
-  });
+  };
+  return record("add", y, {a, b}, backward, BackwardReads::nothing);
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes("sub", a.shape(), b.shape());
   const Tensor y = broadcast_map(
       shape, [](float p, float q) { return p - q; }, a, b);
-  return record("sub", y, {a, b}, [a, b](const Tensor& g) {
+  const auto backward = [a, b](const Tensor& g) {
     std::vector<Tensor> grads(2);
     if (a.requires_grad()) grads[0] = sum_to_shape(g, a.shape());
     if (b.requires_grad()) grads[1] = neg(sum_to_shape(g, b.shape()));
     return grads;
-  });
+  };
+  return record("sub", y, {a, b}, backward, BackwardReads::nothing);
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
@@ -105,37 +108,39 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 
 Tensor neg(const Tensor& x) {
   return unary(
-      "neg", Grain::cheap, x, [](float v) { return -v; }, [](float g, float, float) { return -g; });
+      "neg", Work::map_floats, x, [](float v) { return -v; },
+      [](float g, float, float) { return -g; }, BackwardReads::nothing);
 }
 
 Tensor exp(const Tensor& x) {
   return unary(
-      "exp", Grain::costly, x, [](float v) { return std::exp(v); },
-      [](float g, float, float y) { return g * y; });
+      "exp", Work::transcendental, x, [](float v) { return std::exp(v); },
+      [](float g, float, float y) { return g * y; }, BackwardReads::result);
 }
 
 Tensor log(const Tensor& x) {
   return unary(
-      "log", Grain::costly, x, [](float v) { return std::log(v); },
-      [](float g, float v, float) { return g / v; });
+      "log", Work::transcendental, x, [](float v) { return std::log(v); },
+      [](float g, float v, float) { return g / v; }, BackwardReads::inputs);
 }
 
 Tensor sqrt(const Tensor& x) {
   return unary(
-      "sqrt", Grain::cheap, x, [](float v) { return std::sqrt(v); },
-      [](float g, float, float y) { return 0.5F * g / y; });
+      "sqrt", Work::map_floats, x, [](float v) { return std::sqrt(v); },
+      [](float g, float, float y) { return 0.5F * g / y; }, BackwardReads::result);
 }
 
 Tensor square(const Tensor& x) {
   return unary(
-      "square", Grain::cheap, x, [](float v) { return v * v; },
-      [](float g, float v, float) { return 2.0F * g * v; });
+      "square", Work::map_floats, x, [](float v) { return v * v; },
+      [](float g, float v, float) { return 2.0F * g * v; }, BackwardReads::inputs);
 }
 
 Tensor abs(const Tensor& x) {
   return unary(
-      "abs", Grain::cheap, x, [](float v) { return std::fabs(v); },
-      [](float g, float v, float) { return v > 0.0F ? g : (v < 0.0F ? -g : 0.0F); });
+      "abs", Work::map_floats, x, [](float v) { return std::fabs(v); },
+      [](float g, float v, float) { return v > 0.0F ? g : (v < 0.0F ? -g : 0.0F); },
+      BackwardReads::inputs);
 }
 
 Tensor clamp(const Tensor& x, float lo, float hi) {
@@ -144,14 +149,15 @@ Tensor clamp(const Tensor& x, float lo, float hi) {
         fmt::format("clamp: expected lo <= hi, found lo = {} and hi = {}", lo, hi));
   }
   return unary(
-      "clamp", Grain::cheap, x, [lo, hi](float v) { return v < lo ? lo : (v > hi ? hi : v); },
-      [lo, hi](float g, float v, float) { return lo <= v && v <= hi ? g : 0.0F; });
+      "clamp", Work::map_floats, x, [lo, hi](float v) { return v < lo ? lo : (v > hi ? hi : v); },
+      [lo, hi](float g, float v, float) { return lo <= v && v <= hi ? g : 0.0F; },
+      BackwardReads::inputs);
 }
 
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window) {
   Tensor result(x.shape());
   float* out = result.data();
-  parallel_for(g.span().size(), static_cast<std::size_t>(Grain::cheap),
+  parallel_for(g.span().size(), parallel_grain(Work::map_floats),
                [&, in = x.data(), gradient = g.data()](std::size_t begin, std::size_t end) {
                  kernels().passes.window_gradient(in + begin, gradient + begin, end - begin, window,
                                                   out + begin);

@@ -10,14 +10,11 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kGrain = 1U << 15;
-
 /// Runs an elementwise loop of core/quant on pieces of whole rows of `channels` elements.
 template <class Run>
 void in_pieces(Index size, Index channels, Run&& run) {
   const auto row = static_cast<std::size_t>(std::max<Index>(channels, 1));
-  const std::size_t grain = std::max<std::size_t>(kGrain / row, 1);
-  parallel_for(static_cast<std::size_t>(size) / row, grain,
+  parallel_for(static_cast<std::size_t>(size) / row, parallel_grain(Work::map_floats, row),
                [&](std::size_t begin, std::size_t end) { run(begin * row, (end - begin) * row); });
 }
 
@@ -30,6 +27,15 @@ Tensor masked(const Tensor& g, const Tensor& x, const auto& range, Index channel
   return result;
 }
 
+/// Records y for a range that wants no gradient. Its tensors are not read again: observers may
+/// write to them before backward().
+Tensor record_masked(std::string_view operation, const Tensor& y, const Tensor& x,
+                     const auto& range, Index channels) {
+  return record(operation, y, {x}, [x, range, channels](const Tensor& g) {
+    return std::vector<Tensor>{masked(g, x, range, channels)};
+  });
+}
+
 }  // namespace
 
 Tensor fake_quant_with_min_max_args(const Tensor& x, float min, float max, int num_bits,
@@ -40,9 +46,7 @@ Tensor fake_quant_with_min_max_args(const Tensor& x, float min, float max, int n
   in_pieces(x.size(), 1, [&](std::size_t begin, std::size_t count) {
     fake_quant_multiply(x.span().subspan(begin, count), range, y.span().subspan(begin, count));
   });
-  return record("fake_quant_with_min_max_args", y, {x}, [x, range](const Tensor& g) {
-    return std::vector<Tensor>{masked(g, x, range, 1)};
-  });
+  return record_masked("fake_quant_with_min_max_args", y, x, range, 1);
 }
 
 Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
@@ -53,10 +57,9 @@ Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Te
   in_pieces(x.size(), 1, [&](std::size_t begin, std::size_t count) {
     fake_quant_divide(x.span().subspan(begin, count), range, y.span().subspan(begin, count));
   });
-  return record("fake_quant_with_min_max_vars", y, {x, min, max}, [=](const Tensor& g) {
-    if (!min.requires_grad() && !max.requires_grad()) {
-      return std::vector<Tensor>{masked(g, x, range, 1), Tensor(), Tensor()};
-    }
+  constexpr std::string_view kName = "fake_quant_with_min_max_vars";
+  if (!min.requires_grad() && !max.requires_grad()) return record_masked(kName, y, x, range, 1);
+  return record(kName, y, {x, min, max}, [=](const Tensor& g) {
     Tensor d_x(x.shape());
     const RangeGradient d_range = fake_quant_vars_grad(g.span(), x.span(), min.item(), max.item(),
                                                        num_bits, narrow_range, d_x.span());
@@ -76,10 +79,11 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
   in_pieces(x.size(), channels, [&](std::size_t begin, std::size_t count) {
     fake_quant_multiply(x.span().subspan(begin, count), ranges, y.span().subspan(begin, count));
   });
-  return record("fake_quant_with_min_max_vars_per_channel", y, {x, min, max}, [=](const Tensor& g) {
-    if (!min.requires_grad() && !max.requires_grad()) {
-      return std::vector<Tensor>{masked(g, x, ranges, channels), Tensor(), Tensor()};
-    }
+  constexpr std::string_view kName = "fake_quant_with_min_max_vars_per_channel";
+  if (!min.requires_grad() && !max.requires_grad()) {
+    return record_masked(kName, y, x, ranges, channels);
+  }
+  return record(kName, y, {x, min, max}, [=](const Tensor& g) {
     Tensor d_x(x.shape());
     Tensor d_min(min.shape());
     Tensor d_max(max.shape());
@@ -102,15 +106,27 @@ Tensor quantized_and_dequantized(const Tensor& x, const Tensor& input_min, const
   return y;
 }
 
+Tensor with_straight_gradient(std::string_view name, const Tensor& x, const Tensor& y) {
+  return record(
+      name, y, {x}, [](const Tensor& g) { return std::vector<Tensor>{g}; }, BackwardReads::nothing);
+}
+
 }  // namespace
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
                                const QuantizeAndDequantizeOptions& options) {
-  const Tensor y =
-      quantized_and_dequantized(x, input_min, input_max, options, QuantizeAndDequantizeVersion::v2,
-                                "quantize_and_dequantize");
-  return record("quantize_and_dequantize", y, {x},
-                [](const Tensor& g) { return std::vector<Tensor>{g}; });
+  constexpr std::string_view kName = "quantize_and_dequantize";
+  return with_straight_gradient(kName, x,
+                                quantized_and_dequantized(x, input_min, input_max, options,
+                                                          QuantizeAndDequantizeVersion::v2, kName));
+}
+
+Tensor quantize_and_dequantize_v3(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
+                                  const QuantizeAndDequantizeOptions& options) {
+  constexpr std::string_view kName = "quantize_and_dequantize_v3";
+  return with_straight_gradient(kName, x,
+                                quantized_and_dequantized(x, input_min, input_max, options,
+                                                          QuantizeAndDequantizeVersion::v3, kName));
 }
 
 Tensor quantize_and_dequantize_v2(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
@@ -136,8 +152,7 @@ Tensor grad_pass_through(const std::function<Tensor(const Tensor&)>& f, const Te
         fmt::format("grad_pass_through: expected f to keep the shape {}, found {}",
                     x.shape().to_string(), y.shape().to_string()));
   }
-  return record("grad_pass_through", y.detach(), {x},
-                [](const Tensor& g) { return std::vector<Tensor>{g}; });
+  return with_straight_gradient("grad_pass_through", x, y.detach());
 }
 
 }  // namespace octet

@@ -36,6 +36,11 @@ Tensor quantize_and_dequantize(const Tensor& x, const Tensor& input_min, const T
 Tensor quantize_and_dequantize_v2(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
                                   const QuantizeAndDequantizeOptions& options = {});
 
+/// TensorFlow's raw operation QuantizeAndDequantizeV3: as quantize_and_dequantize(), but an axis
+/// below -1 counts from the end. (There, num_bits is a tensor of one element.)
+Tensor quantize_and_dequantize_v3(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
+                                  const QuantizeAndDequantizeOptions& options = {});
+
 /// f(x) with the gradient of the identity: grad_pass_through of quantize_and_dequantize_v2 has the
 /// gradient of V1. f must keep the shape (InvalidArgument).
 Tensor grad_pass_through(const std::function<Tensor(const Tensor&)>& f, const Tensor& x);

@@ -25,8 +25,6 @@ namespace {
 /// Rows whose sums are added up together: a part of the definition of a bias's gradient, so that
 /// its bits do not depend on the number of threads.
 constexpr Index kRowsPerSum = 32;
-/// Elements of a window that pay for waking a thread.
-constexpr Index kParallelElements = Index{1} << 14;
 /// A block of a kernel's gradient stays in the second-level cache with what an optimizer reads
 /// beside it; fewer rows would be a poor block of a product.
 constexpr std::size_t kGradientBlock = 1U << 13;
@@ -83,7 +81,8 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
     if (bias.requires_grad()) gradients[2] = passed.bias;
     return gradients;
   };
-  return record("linear", y, {x, kernel, bias}, backward);
+  return record("linear", y, {x, kernel, bias}, backward,
+                clamps ? BackwardReads::inputs_and_result : BackwardReads::inputs);
 }
 
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window) {
@@ -97,8 +96,7 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   const Index parts = divided_up(rows, kRowsPerSum);
   const auto width = static_cast<std::size_t>(units);
   std::vector<double> totals(static_cast<std::size_t>(std::max<Index>(parts, 1)) * width);
-  const auto least =
-      static_cast<std::size_t>(kParallelElements / (kRowsPerSum * std::max<Index>(units, 1)));
+  const std::size_t least = parallel_grain(Work::write_floats, width * kRowsPerSum);
   const auto count = static_cast<std::size_t>(parts);
   parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
     for (auto part = static_cast<Index>(begin); part < static_cast<Index>(end); ++part) {
@@ -138,8 +136,9 @@ Tensor kernel_gradient(const Tensor& x, const Tensor& g,
     }
     if (finish) finish(first, last, out);
   };
+  // A program may fill x with the next batch before anyone has asked for the gradient.
   return TensorAccess::lazy({inputs, units},
-                            {std::max(kLeastGradientRows, kGradientBlock / row) * row, compute});
+                            {std::max(kLeastGradientRows, kGradientBlock / row) * row, compute}, x);
 }
 
 }  // namespace octet

@@ -51,7 +51,7 @@ Tensor softmax_cross_entropy(const Tensor& logits, std::span<const std::int32_t>
   Tensor gradient = wants_gradient ? Tensor(logits.shape()) : Tensor();
   std::vector<double> losses(labels.size());
   const auto count = static_cast<float>(rows);
-  const std::size_t least = detail::rows_per_chunk(detail::Grain::costly, classes);
+  const std::size_t least = detail::row_grain(Work::transcendental, classes);
   parallel_for(labels.size(), thread_share(labels.size(), least),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
@@ -70,8 +70,10 @@ Tensor softmax_cross_entropy(const Tensor& logits, std::span<const std::int32_t>
   double total = 0.0;
   for (const double loss : losses) total += loss;
   const Tensor mean_loss = Tensor::scalar(static_cast<float>(total / static_cast<double>(rows)));
-  return record("softmax_cross_entropy", mean_loss, {logits},
-                [gradient](const Tensor& g) { return std::vector<Tensor>{mul(gradient, g)}; });
+  return record(
+      "softmax_cross_entropy", mean_loss, {logits},
+      [gradient](const Tensor& g) { return std::vector<Tensor>{mul(gradient, g)}; },
+      BackwardReads::nothing);
 }
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& probabilities) {

@@ -12,26 +12,21 @@
 
 namespace octet::detail {
 
-/// Elements a chunk of a parallel loop, by what one element costs: about the work that pays for
-/// waking a thread.
-enum class Grain : std::size_t { cheap = 1U << 15, costly = 1U << 12 };
-
 /// The parallel grain, in rows, for rows of `row_size` elements.
-inline std::size_t rows_per_chunk(Grain grain, Index row_size) {
-  const auto row = static_cast<std::size_t>(std::max<Index>(row_size, 1));
-  return std::max<std::size_t>(1, static_cast<std::size_t>(grain) / row);
+inline std::size_t row_grain(Work work, Index row_size) {
+  return parallel_grain(work, static_cast<std::size_t>(row_size));
 }
 
 /// f of the elements of tensors of one shape, in one pass.
 template <class F, class... Rest>
-Tensor map(Grain grain, F f, const Tensor& first, const Rest&... rest) {
+Tensor map(Work work, F f, const Tensor& first, const Rest&... rest) {
   Tensor result(first.shape());
   float* out = result.data();
   const auto run = [f, out](std::size_t begin, std::size_t end, const auto*... in) {
     for (std::size_t i = begin; i < end; ++i) out[i] = f(in[i]...);
   };
   parallel_for(
-      static_cast<std::size_t>(result.size()), static_cast<std::size_t>(grain),
+      static_cast<std::size_t>(result.size()), parallel_grain(work),
       [&](std::size_t begin, std::size_t end) { run(begin, end, first.data(), rest.data()...); });
   return result;
 }
@@ -71,7 +66,7 @@ void map_span_as(std::size_t moving, const F& f, float* out, Index count,
 template <class F, class... Tensors>
 Tensor broadcast_map(const Shape& shape, F f, const Tensors&... tensors) {
   constexpr std::size_t kCount = sizeof...(Tensors);
-  if (((tensors.shape() == shape) && ...)) return map(Grain::cheap, f, tensors...);
+  if (((tensors.shape() == shape) && ...)) return map(Work::map_floats, f, tensors...);
   Tensor result(shape);
   if (result.size() == 0) return result;
 
@@ -91,7 +86,7 @@ Tensor broadcast_map(const Shape& shape, F f, const Tensors&... tensors) {
   for (std::size_t n = 0; n < kCount; ++n)
     moving |= static_cast<std::size_t>(inner.strides[n]) << n;
 
-  parallel_for(static_cast<std::size_t>(result.size()), static_cast<std::size_t>(Grain::cheap),
+  parallel_for(static_cast<std::size_t>(result.size()), parallel_grain(Work::map_floats),
                [&](std::size_t begin, std::size_t end) {
                  const auto last = static_cast<Index>(end);
                  auto position = static_cast<Index>(begin);

@@ -14,7 +14,6 @@ namespace {
 
 using detail::Axis;
 using detail::broadcast_map;
-using detail::Grain;
 using detail::Walk;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -103,7 +102,7 @@ void reduce_runs(const Plan& plan, const float* x, float* out, Combine combine, 
   const std::span<const Axis<2>> reduced(plan.reduced);
   const Index runs = detail::count_of(reduced);
   parallel_for(static_cast<std::size_t>(detail::count_of(kept)),
-               detail::rows_per_chunk(Grain::cheap, runs * plan.inner.extent),
+               detail::row_grain(Work::map_floats, runs * plan.inner.extent),
                [&](std::size_t begin, std::size_t end) {
                  Walk<2> row(kept, static_cast<Index>(begin));
                  for (std::size_t i = begin; i < end; ++i, row.next()) {
@@ -148,7 +147,7 @@ void reduce_columns(const Plan& plan, const float* x, float* out, Combine combin
   };
   const Index block_size = rows * std::min(kColumnBlock, plan.inner.extent);
   parallel_for(static_cast<std::size_t>(detail::count_of(kept) * blocks),
-               detail::rows_per_chunk(Grain::cheap, block_size),
+               detail::row_grain(Work::map_floats, block_size),
                [&](std::size_t begin, std::size_t end) {
                  for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
                    const Walk<2> outer(kept, i / blocks);
@@ -227,10 +226,11 @@ void check_not_empty(std::string_view operation, const Shape& shape, const Reque
 
 Tensor sum_as(const Tensor& x, const Request& request) {
   const Tensor y = reduce(x, request.repeated, request.result, Add(), to_float);
-  return record("sum", y, {x}, [shape = x.shape(), request](const Tensor& g) {
+  const auto backward = [shape = x.shape(), request](const Tensor& g) {
     return std::vector<Tensor>{broadcast_map(
         shape, [](float v) { return v; }, detail::TensorAccess::view(g, request.repeated))};
-  });
+  };
+  return record("sum", y, {x}, backward, BackwardReads::nothing);
 }
 
 Tensor mean_as(const Tensor& x, const Request& request) {
@@ -238,18 +238,19 @@ Tensor mean_as(const Tensor& x, const Request& request) {
   const auto count = static_cast<double>(request.count);
   const auto divide = [count](double total) { return static_cast<float>(total / count); };
   const Tensor y = reduce(x, request.repeated, request.result, Add(), divide);
-  return record("mean", y, {x}, [shape = x.shape(), request, divide](const Tensor& g) {
+  const auto backward = [shape = x.shape(), request, divide](const Tensor& g) {
     return std::vector<Tensor>{broadcast_map(
         shape, [divide](float v) { return divide(static_cast<double>(v)); },
         detail::TensorAccess::view(g, request.repeated))};
-  });
+  };
+  return record("mean", y, {x}, backward, BackwardReads::nothing);
 }
 
 template <class Combine>
 Tensor extreme_as(std::string_view operation, const Tensor& x, const Request& request) {
   check_not_empty(operation, x.shape(), request);
   const Tensor y = reduce(x, request.repeated, request.result, Combine(), to_float);
-  return record(operation, y, {x}, [x, y = y.detach(), request](const Tensor& g) {
+  const auto backward = [x, y = y.detach(), request](const Tensor& g) {
     const auto attains = [](float v, float extreme) {
       return v == extreme || (v != v && extreme != extreme);
     };
@@ -260,12 +261,13 @@ Tensor extreme_as(std::string_view operation, const Tensor& x, const Request& re
             extreme),
         request.repeated);
     const Tensor share = detail::map(
-        Grain::cheap, [](float v, float n) { return v / n; },
+        Work::map_floats, [](float v, float n) { return v / n; },
         detail::TensorAccess::view(g, request.repeated), ties);
     return std::vector<Tensor>{broadcast_map(
         x.shape(), [attains](float v, float e, float s) { return attains(v, e) ? s : 0.0F; }, x,
         extreme, share)};
-  });
+  };
+  return record(operation, y, {x}, backward, BackwardReads::inputs_and_result);
 }
 
 }  // namespace
@@ -303,7 +305,7 @@ Labels argmax(const Tensor& x) {
         "argmax: expected at least one element per row, found shape {}", x.shape().to_string()));
   }
   Labels labels(static_cast<std::size_t>(rows));
-  parallel_for(labels.size(), detail::rows_per_chunk(Grain::cheap, columns),
+  parallel_for(labels.size(), detail::row_grain(Work::map_floats, columns),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
                    const float* start = x.data() + static_cast<Index>(row) * columns;

@@ -35,7 +35,7 @@ void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out)
   const Axis<1> inner = axes.empty() ? Axis<1>{1, {1}} : axes.back();
   const std::span<const Axis<1>> outer(axes.data(), axes.empty() ? 0 : axes.size() - 1);
   parallel_for(static_cast<std::size_t>(detail::count_of(outer)),
-               detail::rows_per_chunk(detail::Grain::cheap, inner.extent),
+               detail::row_grain(Work::map_floats, inner.extent),
                [&](std::size_t begin, std::size_t end) {
                  Walk<1> row(outer, static_cast<Index>(begin));
                  for (std::size_t i = begin; i < end; ++i, row.next()) {
@@ -96,10 +96,10 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
         "reshape: {} elements of shape {} do not fit shape {}; at most one extent may be -1",
         x.size(), x.shape().to_string(), shape.to_string()));
   }
-  return record("reshape", TensorAccess::view(x, *resolved), {x},
-                [from = x.shape()](const Tensor& g) {
-                  return std::vector<Tensor>{TensorAccess::view(g, from)};
-                });
+  const auto backward = [from = x.shape()](const Tensor& g) {
+    return std::vector<Tensor>{TensorAccess::view(g, from)};
+  };
+  return record("reshape", TensorAccess::view(x, *resolved), {x}, backward, BackwardReads::nothing);
 }
 
 Tensor transpose(const Tensor& x) {
@@ -122,13 +122,14 @@ Tensor permute(const Tensor& x, const std::vector<Index>& axes) {
   }
   Tensor y(Shape(std::move(dims)));
   if (y.size() > 0) copy_strided(detail::merge_axes(loop), x.data(), y.data());
-  return record("permute", y, {x}, [order](const Tensor& g) {
+  const auto backward = [order](const Tensor& g) {
     std::vector<Index> inverse(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       inverse[static_cast<std::size_t>(order[i])] = static_cast<Index>(i);
     }
     return std::vector<Tensor>{permute(g, inverse)};
-  });
+  };
+  return record("permute", y, {x}, backward, BackwardReads::nothing);
 }
 
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
@@ -144,7 +145,7 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
     copy_blocks(part.data(), size, y.data() + offset, stride, blocks, size);
     offset += size;
   }
-  return record("concatenate", y, parts, [parts, blocks, stride](const Tensor& g) {
+  const auto backward = [parts, blocks, stride](const Tensor& g) {
     std::vector<Tensor> grads;
     Index start = 0;
     for (const Tensor& part : parts) {
@@ -154,7 +155,8 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
       start += size;
     }
     return grads;
-  });
+  };
+  return record("concatenate", y, parts, backward, BackwardReads::nothing);
 }
 
 Tensor slice(const Tensor& x, Index begin, Index end) {
@@ -165,11 +167,12 @@ Tensor slice(const Tensor& x, Index begin, Index end) {
   }
   const Index row = x.shape().without_batch().size();
   const Tensor y = TensorAccess::view(x, x.shape().with_dim(0, end - begin), begin * row);
-  return record("slice", y, {x}, [shape = x.shape(), offset = begin * row](const Tensor& g) {
+  const auto backward = [shape = x.shape(), offset = begin * row](const Tensor& g) {
     Tensor grad = Tensor::zeros(shape);
     std::ranges::copy(g.span(), grad.data() + offset);
     return std::vector<Tensor>{grad};
-  });
+  };
+  return record("slice", y, {x}, backward, BackwardReads::nothing);
 }
 
 Tensor Tensor::reshape(const Shape& shape) const { return octet::reshape(*this, shape); }

@@ -45,6 +45,10 @@ int main(int argc, char** argv) {
   if (!options) return exit_code;
   try {
     return run_program(*options, resume_command(argc, argv, "--resume"));
+  } catch (const OutOfMemory& error) {
+    mnist::show(stderr,
+                fmt::format("mnist_qat: {}; try a smaller --hidden or --batch\n", error.what()));
+    return kFailure;
   } catch (const std::bad_alloc&) {
     mnist::show(stderr, "mnist_qat: out of memory; try a smaller --hidden or --batch\n");
     return kFailure;

@@ -1,8 +1,18 @@
 #include <octet/core/autograd_internal.h>
+#include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/linear.h>
+#include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -163,6 +173,111 @@ TEST(Autograd, WrongGradientShapeNamesTheOp) {
                           [](const Tensor&) { return std::vector<Tensor>{Tensor::ones({4})}; });
   expect_error([&] { Tensor(y).backward(); },
                "backward of broken: expected a gradient of shape [3], found [4]");
+}
+
+TEST(Autograd, AWrongNumberOfGradientsNamesTheOp) {
+  Tensor a = leaf(Tensor::ones({3}));
+  Tensor b = leaf(Tensor::ones({3}));
+  for (const std::size_t count : {0U, 1U, 3U}) {
+    const Tensor y = record("broken", Tensor::scalar(1), {a, b}, [&](const Tensor&) {
+      return std::vector<Tensor>(count, Tensor::ones({3}));
+    });
+    expect_error(
+        [&] { Tensor(y).backward(); },
+        "backward of broken: expected 2 gradients, one per input, found " + std::to_string(count));
+    EXPECT_FALSE(a.grad().defined());
+  }
+}
+
+/// Runs f(x), writes to x or to the result, and then runs backward().
+void write_between(const std::function<Tensor(const Tensor&)>& f, bool to_result) {
+  Tensor x = leaf(Tensor::from({2, 2}, {1, 2, 3, 4}));
+  const Tensor scaled = x * 1.0F;
+  Tensor y = f(scaled);
+  Tensor written = to_result ? y : scaled;
+  written.at({1, 0}) = 5.0F;
+  sum(y).backward();
+}
+
+TEST(Autograd, AnInputThatIsWrittenToBeforeBackwardNamesTheOp) {
+  const auto written = [](const auto& f) { return [f] { write_between(f, false); }; };
+  expect_error(written([](const Tensor& x) { return square(x); }),
+               "backward of square: expected input 0 of shape [2, 2] to be as it was when the op "
+               "ran, found that it has been written to since");
+  expect_error(written([](const Tensor& x) {
+                 return Tensor::ones({2, 2}) * x;
+               }),
+               "backward of mul: expected input 1 of shape [2, 2]");
+  expect_error(written([](const Tensor& x) { return log(x); }), "backward of log");
+  expect_error(written([](const Tensor& x) { return max(x, {0}); }), "backward of max");
+  expect_error(written([](const Tensor& x) { return matmul(x, x); }), "backward of matmul");
+  const Tensor kernel = Tensor::ones({2, 2});
+  expect_error(written([&](const Tensor& x) { return linear(x, kernel, {}); }),
+               "backward of linear: expected input 0");
+  expect_error(written([](const Tensor& x) { return cube(x); }), "backward of cube");
+  // Their gradients read only the result, or nothing.
+  for (const auto& f : std::vector<std::function<Tensor(const Tensor&)>>{
+           [](const Tensor& x) { return exp(x); }, [](const Tensor& x) { return sigmoid(x); },
+           [](const Tensor& x) { return softmax(x); }, [](const Tensor& x) { return x + x; },
+           [](const Tensor& x) { return 1.0F - x; }, [](const Tensor& x) { return mean(x); },
+           [](const Tensor& x) { return transpose(x); }, [](const Tensor& x) { return neg(x); },
+           [](const Tensor& x) {
+             return concatenate({x, x}, 0);
+           }}) {
+    EXPECT_NO_THROW(write_between(f, false));
+  }
+}
+
+TEST(Autograd, AResultThatIsWrittenToBeforeBackwardNamesTheOp) {
+  const auto written = [](const auto& f) { return [f] { write_between(f, true); }; };
+  expect_error(written([](const Tensor& x) { return exp(x); }),
+               "backward of exp: expected its result of shape [2, 2] to be as it was");
+  expect_error(written([](const Tensor& x) { return tanh(x); }), "backward of tanh");
+  expect_error(written([](const Tensor& x) { return log_softmax(x); }), "backward of log_softmax");
+  const Tensor kernel = Tensor::ones({2, 2});
+  expect_error(
+      written([&](const Tensor& x) { return linear(x, kernel, {}, FusedActivation::relu); }),
+      "backward of linear: expected its result");
+  EXPECT_NO_THROW(write_between([&](const Tensor& x) { return linear(x, kernel, {}); }, true));
+  EXPECT_NO_THROW(write_between([](const Tensor& x) { return square(x); }, true));
+  EXPECT_NO_THROW(write_between([](const Tensor& x) { return x + 1.0F; }, true));
+}
+
+TEST(Autograd, AWriteThroughAnyHandleOrViewCountsAndReadingDoesNot) {
+  for (const bool through_view : {false, true}) {
+    Tensor x = leaf(Tensor::ones({4}));
+    Tensor y = sum(square(x));
+    Tensor other = through_view ? x.slice(2, 4).detach() : Tensor(x);
+    EXPECT_EQ(std::as_const(other).at({1}), 1.0F);
+    other.span()[1] = 2.0F;
+    expect_error([&] { y.backward(); }, "backward of square: expected input 0");
+    EXPECT_FALSE(x.grad().defined());
+  }
+  Tensor x = leaf(Tensor::ones({4}));
+  x.data()[0] = 3.0F;
+  Tensor y = sum(square(x));
+  EXPECT_EQ(x.clone().at({0}), 3.0F);
+  EXPECT_EQ(std::as_const(x).span()[0], 3.0F);
+  y.backward();
+  expect_tensor(x.grad(), {4}, {6, 2, 2, 2});
+  x.data()[0] = 7.0F;
+  EXPECT_EQ(x.grad().at({0}), 6.0F);
+}
+
+TEST(Autograd, GradientsOfKernelsAreThoseOfTheInputThatTheForwardPassSaw) {
+  // A program that accumulates gradients, and reads every batch into the same tensor.
+  const Tensor weights = random_tensor({5, 3}, 1);
+  Tensor kernel = leaf(weights.clone());
+  Tensor refilled(Shape{4, 5});
+  Tensor expected = leaf(weights.clone());
+  for (std::uint64_t batch = 2; batch < 5; ++batch) {
+    const Tensor fresh = random_tensor({4, 5}, batch);
+    std::ranges::copy(fresh.span(), refilled.span().begin());
+    sum(square(linear(refilled, kernel, {}))).backward();
+    sum(square(linear(fresh, expected, {}))).backward();
+  }
+  std::ranges::fill(refilled.span(), 0.0F);
+  expect_tensor(kernel.grad(), {5, 3}, values_of(expected.grad()));
 }
 
 TEST(Autograd, UserDefinedOp) {

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 #include <octet/core/buffer.h>
+#include <octet/core/error.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <latch>
-#include <new>
 #include <thread>
 #include <vector>
 
@@ -62,8 +62,8 @@ TEST(Buffer, BlocksOfAllSizesDoNotOverlap) {
 }
 
 TEST(Buffer, RefusesImpossibleSizes) {
-  EXPECT_THROW(allocate_array<float>(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
-  EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), std::bad_alloc);
+  EXPECT_THROW(allocate_array<float>(static_cast<std::size_t>(-1) / 2), OutOfMemory);
+  EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), OutOfMemory);
 }
 
 TEST(Buffer, HugePagesChangeNoContents) {

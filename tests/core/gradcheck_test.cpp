@@ -62,6 +62,46 @@ TEST(Gradcheck, FindsAResultOffTheTape) {
   EXPECT_NE(r.message.find("not on the tape"), std::string::npos) << r.message;
 }
 
+/// The result for the identity with these gradients.
+GradcheckResult check_gradients(const std::vector<Tensor>& gradients) {
+  return gradcheck(
+      [&](const auto& in) {
+        return record("copy", in[0].clone(), {in[0]}, [&](const Tensor&) { return gradients; });
+      },
+      {random_tensor({8}, 5)});
+}
+
+TEST(Gradcheck, FindsAGradientOfAnotherShapeOrAWrongNumberOfThem) {
+  const GradcheckResult shape = check_gradients({Tensor::ones({4})});
+  EXPECT_FALSE(shape.ok);
+  EXPECT_EQ(shape.message,
+            "gradcheck: backward of copy: expected a gradient of shape [8], found [4]");
+  const GradcheckResult count = check_gradients({});
+  EXPECT_FALSE(count.ok);
+  EXPECT_NE(count.message.find("expected 1 gradients, one per input, found 0"), std::string::npos);
+}
+
+TEST(Gradcheck, ABackwardFunctionThatThrowsIsAWrongGradient) {
+  const GradcheckResult r = gradcheck(
+      [](const auto& in) {
+        return record("copy", in[0].clone(), {in[0]},
+                      [](const Tensor& g) { return std::vector<Tensor>{g.slice(0, 9)}; });
+      },
+      {random_tensor({8}, 5)});
+  EXPECT_FALSE(r.ok);
+  EXPECT_NE(r.message.find("slice: rows [0, 9)"), std::string::npos) << r.message;
+}
+
+TEST(Gradcheck, RefusesAFunctionThatChangesItsShape) {
+  int calls = 0;
+  expect_error(
+      [&] {
+        gradcheck([&](const auto& in) { return in[0].slice(0, ++calls == 3 ? 2 : 3) * 1.0F; },
+                  {random_tensor({3}, 1)});
+      },
+      "gradcheck: expected f to give shape [3] each time, found [3] and [2]");
+}
+
 TEST(Gradcheck, FindsNanAnywhere) {
   const Tensor x = Tensor::from({3}, {1, -1, 2});
   const GradcheckResult r = gradcheck([](const auto& in) { return log(in[0]); }, {x});

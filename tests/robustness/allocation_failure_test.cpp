@@ -70,6 +70,25 @@ TEST_F(AllocationFailure, OfEveryKindIsSeenAndOnlyOnce) {
   EXPECT_FALSE(later.happened());
 }
 
+TEST_F(AllocationFailure, OfATensorNamesItsShape) {
+  // Too large for what is kept: the pool asks the system for it.
+  const Shape shape{5, 1 << 22};
+  std::string found;
+  for (long number = 1; number < 10 && found.empty(); ++number) {
+    const FailAllocation failure(number);
+    try {
+      const Tensor tensor(shape);
+    } catch (const OutOfMemory& error) {
+      found = error.what();
+    } catch (const std::bad_alloc&) {
+      // The handle.
+    }
+  }
+  EXPECT_EQ(found,
+            "Tensor of shape [5, 4194304]: out of memory: expected 83886080 bytes, found that the "
+            "system has less");
+}
+
 TEST_F(AllocationFailure, LoadingAModel) {
   const auto file = to_tflite(make_mlp(1, {3, 4, 2}, true, true));
   EXPECT_GT(fail_each([&] { from_tflite(file); }), 50);

@@ -220,6 +220,51 @@ TEST(QuantizeAndDequantizeV2, TakesARangePerSlice) {
                "quantize_and_dequantize_v2");
 }
 
+TEST(QuantizeAndDequantizeV3, CountsANegativeAxisFromTheEndAndPassesTheGradient) {
+  const Tensor x = random_tensor({2, 3}, 7);
+  const Tensor min = Tensor::from({3}, {-1.0F, -0.5F, -2.0F});
+  const Tensor max = Tensor::from({3}, {1.0F, 0.5F, 2.0F});
+  QuantizeAndDequantizeOptions options = kGiven;
+  options.axis = 1;
+  const Tensor expected = quantize_and_dequantize(x, min, max, options);
+  const auto v3 = [&](const Tensor& t) { return quantize_and_dequantize_v3(t, min, max, options); };
+  expect_tensor(v3(x), {2, 3}, values_of(expected));
+  const Tensor square = random_tensor({3, 3}, 8);
+  options.axis = 0;
+  const Tensor by_rows = quantize_and_dequantize(square, min, max, options);
+  options.axis = -2;
+  expect_tensor(v3(square), {3, 3}, values_of(by_rows));
+  EXPECT_THROW(quantize_and_dequantize(square, min, max, options), InvalidArgument);
+  Tensor in = leaf(square.clone());
+  v3(in).backward(x.reshape({6}).slice(0, 3).reshape({1, 3}) + Tensor::zeros({3, 3}));
+  EXPECT_EQ(in.grad().at({2, 1}), x.at({0, 1}));
+  expect_error([&] { quantize_and_dequantize_v3(x, Tensor::scalar(0), max, options); },
+               "quantize_and_dequantize_v3");
+}
+
+TEST(FakeQuant, ARangeThatWantsNoGradientMayBeObservedAgainBeforeBackward) {
+  for (const bool per_channel : {false, true}) {
+    const Shape channels = per_channel ? Shape{3} : Shape{};
+    Tensor min = Tensor::full(channels, -1.0F);
+    Tensor max = Tensor::full(channels, 1.0F);
+    Tensor x = leaf(Tensor::from({1, 3}, {-2.0F, 0.5F, 2.0F}));
+    const auto run = [&] {
+      return per_channel ? fake_quant_with_min_max_vars_per_channel(x, min, max)
+                         : fake_quant_with_min_max_vars(x, min, max);
+    };
+    Tensor y = run();
+    min.data()[0] = max.data()[0] = 0.0F;
+    y.backward(Tensor::ones({1, 3}));
+    expect_tensor(x.grad(), {1, 3}, {0, 1, 0});
+    // One that is learned is read again.
+    max.data()[0] = 1.0F;
+    max.set_requires_grad(true);
+    Tensor learned = run();
+    max.data()[0] = 3.0F;
+    expect_error([&] { learned.backward(Tensor::ones({1, 3})); }, "expected input 2");
+  }
+}
+
 TEST(GradPassThrough, GivesV2TheGradientOfV1) {
   const Tensor x = Tensor::from({4}, {-3.0F, -1.0F, 0.26F, 9.0F});
   const Tensor min = Tensor::scalar(-1.0F);
