@@ -3,6 +3,7 @@ set(OCTET_CORE_TESTS
   core/autograd_test.cpp
   core/buffer_test.cpp
   core/description_test.cpp
+  core/eigen_test.cpp
   core/file_fault_test.cpp
   core/file_test.cpp
   core/function_ref_test.cpp

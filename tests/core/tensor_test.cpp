@@ -1,5 +1,4 @@
 #include <octet/core/buffer.h>
-#include <octet/core/eigen.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor.h>
@@ -10,6 +9,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -77,8 +82,69 @@ TEST(Tensor, HandlesShareAndClonesDoNot) {
 }
 
 TEST(Tensor, UndefinedHandleIsAnError) {
-  expect_error([] { (void)Tensor().shape(); }, "default-made handle");
-  EXPECT_FALSE(Tensor().requires_grad());
+  Tensor none;
+  const auto found = [](const std::string& member) {
+    return "Tensor::" + member + ": expected a tensor, found a default-made handle";
+  };
+  expect_error([&] { (void)none.shape(); }, found("shape"));
+  expect_error([&] { (void)none.size(); }, found("size"));
+  expect_error([&] { none.data(); }, found("data"));
+  expect_error([&] { none.span(); }, found("data"));
+  expect_error([&] { (void)std::as_const(none).data(); }, found("data"));
+  expect_error([&] { none.set_requires_grad(true); }, found("set_requires_grad"));
+  expect_error([&] { (void)none.grad(); }, found("grad"));
+  expect_error([&] { none.zero_grad(); }, found("zero_grad"));
+  for (const auto& use : std::vector<std::function<void()>>{
+           [&] { none.at({0}); }, [&] { (void)none.item(); }, [&] { none.clone(); },
+           [&] { none.detach(); }, [&] { none.backward(); }, [&] { none.reshape({1}); },
+           [&] { none.slice(0, 1); }, [&] { exp(none); }, [&] { none + Tensor::ones({1}); }}) {
+    expect_error(use, "default-made handle");
+  }
+  EXPECT_FALSE(none.requires_grad());
+}
+
+TEST(Tensor, RunningOutOfMemoryNamesTheShape) {
+  constexpr Index kTooMany = Index{1} << 61;
+  const auto message_of = [](const std::function<void()>& body) -> std::string {
+    try {
+      body();
+    } catch (const OutOfMemory& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message_of([] {
+              Tensor(Shape{2, kTooMany / 2});
+            }),
+            "Tensor of shape [2, 1152921504606846976]: out of memory: expected "
+            "9223372036854775808 bytes, found that the system has less");
+  const Tensor lazy = TensorAccess::lazy({kTooMany}, {1, {}});
+  EXPECT_NE(message_of([&] { (void)lazy.data(); }).find("[2305843009213693952]"),
+            std::string::npos);
+}
+
+TEST(Tensor, MemoryOfTheCallersIsUsedAsItIs) {
+  const std::shared_ptr<float[]> memory(new float[7]{0, 1, 2, 3, 4, 5, 6});
+  const std::weak_ptr<float[]> watched = memory;
+  Tensor t = Tensor::from_memory({2, 3}, {memory, memory.get() + 1});
+  EXPECT_EQ(std::as_const(t).data(), memory.get() + 1);
+  expect_tensor(t, {2, 3}, {1, 2, 3, 4, 5, 6});
+  t.at({1, 2}) = 9.0F;
+  EXPECT_EQ(memory[6], 9.0F);
+  EXPECT_EQ(watched.use_count(), 2);
+  t = Tensor();
+  EXPECT_EQ(watched.use_count(), 1);
+  expect_error(
+      [] {
+        Tensor::from_memory({2, 3}, nullptr);
+      },
+      "Tensor::from_memory: expected 6 floats for shape [2, 3], found a null pointer");
+}
+
+TEST(Tensor, IsWrittenToStreamsAsToString) {
+  std::ostringstream out;
+  out << Tensor::from({2}, {1, 2}) << ' ' << Shape{3, 4} << ' ' << Tensor();
+  EXPECT_EQ(out.str(), "Tensor(shape=[2], [1, 2]) [3, 4] Tensor()");
 }
 
 TEST(Tensor, ToString) {
@@ -91,27 +157,6 @@ TEST(Tensor, ToString) {
   EXPECT_EQ(Tensor::arange(7).to_string(), "Tensor(shape=[7], [0, 1, 2, ..., 4, 5, 6])");
   EXPECT_EQ(Tensor::zeros({2, 0}).to_string(), "Tensor(shape=[2, 0], [[],\n []])");
   EXPECT_EQ(Tensor::from({1}, {kNan}).to_string(), "Tensor(shape=[1], [nan])");
-}
-
-TEST(Tensor, EigenMapsShareData) {
-  Tensor t = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(as_matrix(t)(1, 0), 4.0F);
-  as_matrix(t)(0, 2) = 10.0F;
-  EXPECT_EQ(t.at({0, 2}), 10.0F);
-  as_array(t) *= 2.0F;
-  expect_tensor(t, {2, 3}, {2, 4, 20, 8, 10, 12});
-  const Tensor product = from_eigen(as_matrix(t) * as_matrix(t).transpose());
-  EXPECT_EQ(product.shape(), (Shape{2, 2}));
-  EXPECT_EQ(product.at({0, 1}), 2.0F * 8 + 4.0F * 10 + 20.0F * 12);
-  const Tensor& constant = t;
-  EXPECT_EQ(as_matrix(constant)(1, 2), 12.0F);
-  EXPECT_EQ(as_array(constant).sum(), 56.0F);
-  expect_error(
-      [] {
-        const Tensor row = Tensor::ones({3});
-        as_matrix(row);
-      },
-      "as_matrix: expected rank 2, found shape [3]");
 }
 
 TEST(Tensor, SpanSharesData) {
@@ -146,7 +191,7 @@ TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
 }
 
 TEST(Tensor, LazyDataIsComputedOnceForThreadsThatAskAtOnce) {
-  const int before = num_threads();
+  const test::KeepThreads keep;
   set_num_threads(4);
   for (int round = 0; round < 50; ++round) {
     std::atomic<std::size_t> computed = 0;
@@ -158,11 +203,10 @@ TEST(Tensor, LazyDataIsComputedOnceForThreadsThatAskAtOnce) {
     EXPECT_EQ(right, 8);
     EXPECT_EQ(computed, 64U);
   }
-  set_num_threads(before);
 }
 
 TEST(Tensor, LazyDataIsComputedInTheSameBlocksAsAnOptimizerAsksFor) {
-  const int before = num_threads();
+  const test::KeepThreads keep;
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     std::atomic<int> whole = 0;
@@ -175,7 +219,6 @@ TEST(Tensor, LazyDataIsComputedInTheSameBlocksAsAnOptimizerAsksFor) {
     EXPECT_EQ(x.at({50}), 49.0F);
     EXPECT_EQ(whole, 14) << threads;
   }
-  set_num_threads(before);
 }
 
 TEST(Tensor, PartsOfALazyTensorAreNotPending) {
@@ -203,7 +246,7 @@ TEST(Tensor, BytesBecomeReals) {
 }
 
 TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
-  const int threads = num_threads();
+  const test::KeepThreads keep;
   constexpr Index kCount = 500'003;
   for (const Index place : {Index{0}, Index{260'000}, kCount - 1}) {
     const auto bytes = allocate_array<std::uint8_t>(kCount);
@@ -217,7 +260,6 @@ TEST(Tensor, LimitsOfManyBytesAreFoundByAnyNumberOfThreads) {
       EXPECT_EQ(limits.max, 250.0F / 255.0F) << place;
     }
   }
-  set_num_threads(threads);
 }
 
 TEST(Tensor, LimitsAreThoseOfTheDataAsItIs) {
@@ -235,7 +277,7 @@ TEST(Tensor, LimitsAreThoseOfTheDataAsItIs) {
 }
 
 TEST(Tensor, LimitsAreMeasuredForThreadsThatAskAtOnce) {
-  const int before = num_threads();
+  const test::KeepThreads keep;
   set_num_threads(4);
   for (std::uint64_t round = 0; round < 50; ++round) {
     const Tensor x = Tensor::uniform({1000}, Random(round));
@@ -247,7 +289,6 @@ TEST(Tensor, LimitsAreMeasuredForThreadsThatAskAtOnce) {
     });
     EXPECT_EQ(right, 8);
   }
-  set_num_threads(before);
 }
 
 TEST(Tensor, GradBelongsToAllHandles) {
