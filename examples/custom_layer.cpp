@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -101,7 +102,7 @@ double top_3(const Tensor& output, std::span<const std::int32_t> labels) {
 /// m = 0.9 m + 0.1 g; w -= lr sign(m) (Bernstein et al., "signSGD", ICML 2018).
 class Signum : public Optimizer {
  public:
-  Signum() : Optimizer({"momentum"}) {}
+  explicit Signum(LearningRate rate) : Optimizer({"momentum"}, std::move(rate)) {}
   std::string_view type() const override { return "Signum"; }
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Signum>(*this); }
 
@@ -120,10 +121,8 @@ class Signum : public Optimizer {
 };
 
 void train(Model& model, const DataSplit& data, float learning_rate, int epochs) {
-  Trainer trainer(model, Signum(),
-                  {.loss = squared_hinge,
-                   .metrics = {{"top_3", top_3}},
-                   .schedule = constant_rate(learning_rate)});
+  Trainer trainer(model, Signum(learning_rate),
+                  {.loss = squared_hinge, .metrics = {{"top_3", top_3}}});
   trainer.add_callback(std::make_shared<ProgressBar>(stdout));
   trainer.fit(data.train, data.test, epochs);
 }

@@ -14,7 +14,7 @@ int main() {
   trainer.fit(data.train, data.test, /*epochs=*/3);
 
   Sequential quantized = quantize_model(model);
-  Trainer qat(quantized, Adam(), {.schedule = constant_rate(1e-4F)});
+  Trainer qat(quantized, Adam(1e-4F));
   qat.add_callback(std::make_shared<ProgressBar>(stdout));
   qat.fit(data.train, data.test, /*epochs=*/1);
   qat.export_int8("digits_int8.tflite");

@@ -32,7 +32,7 @@ bool run(const DataSplit& data) {
   trainer.fit(data.train, data.test, /*epochs=*/2);
 
   Model quantized = quantize_model(model);
-  Trainer qat(quantized, Adam(), {.schedule = constant_rate(1e-4F)});
+  Trainer qat(quantized, Adam(1e-4F));
   qat.add_callback(std::make_shared<ProgressBar>(stdout));
   qat.fit(data.train, data.test, /*epochs=*/1);
   fmt::print("{}", quantized.summary());

@@ -31,8 +31,7 @@ bool train(bool resume, const StopSignals& signals) {
   }
 
   Sequential quantized = quantize_model(model);
-  Trainer trainer(quantized, Adam(),
-                  {.schedule = constant_rate(1e-4F), .should_stop = should_stop});
+  Trainer trainer(quantized, Adam(1e-4F), {.should_stop = should_stop});
   trainer.add_callback(std::make_shared<ProgressBar>(stdout));
   if (!run.fit("qat", trainer, /*epochs=*/2)) return false;
   trainer.export_int8(run.folder() / "digits_int8.tflite");

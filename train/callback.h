@@ -5,6 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace octet {
 
@@ -44,11 +48,24 @@ class Callback {
   /// A quantized model has got its ranges from calibration and has been evaluated, before any step.
   virtual void on_calibrated(Trainer& /*trainer*/, const EpochRecord& /*start*/) {}
   /// Before step `step`, counted from 0.
-  virtual void on_step_begin(Model& /*model*/, std::uint64_t /*step*/) {}
-  virtual void on_step_end(const Progress& /*progress*/) {}
+  virtual void on_step_begin(Trainer& /*trainer*/, std::uint64_t /*step*/) {}
+  virtual void on_step_end(Trainer& /*trainer*/, const Progress& /*progress*/) {}
   virtual void on_epoch_end(Trainer& /*trainer*/, const EpochRecord& /*record*/) {}
   /// Asked before every epoch; true ends the fit.
   virtual bool wants_stop() const { return false; }
 };
+
+/// A callback made of functions, each of which may be left out:
+///
+///     trainer.add_callback({.on_epoch_end = [](Trainer&, const EpochRecord& record) { ... }});
+struct CallbackFunctions {
+  std::function<void(Trainer&, const History&)> on_fit_begin{};
+  std::function<void(Trainer&, const EpochRecord&)> on_calibrated{};
+  std::function<void(Trainer&, std::uint64_t step)> on_step_begin{};
+  std::function<void(Trainer&, const Progress&)> on_step_end{};
+  std::function<void(Trainer&, const EpochRecord&)> on_epoch_end{};
+  std::function<bool()> wants_stop{};
+};
+std::shared_ptr<Callback> make_callback(CallbackFunctions functions);
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <octet/train/callback.h>
 
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -24,11 +25,14 @@ class CsvLog : public Callback {
 /// negated training loss. Higher is better.
 double score_of(const EpochRecord& record);
 
+/// What a callback goes by instead, higher is better: e.g. minus one of the metrics.
+using Score = std::function<double(const EpochRecord& record)>;
+
 /// Ends a fit after `patience` epochs in a row without a score above the best by `min_delta`.
 class EarlyStopping : public Callback {
  public:
   /// Throws InvalidArgument for a patience below 1.
-  explicit EarlyStopping(int patience, double min_delta = 0.0);
+  explicit EarlyStopping(int patience, double min_delta = 0.0, Score score = score_of);
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
   bool wants_stop() const override { return waited_ >= patience_; }
@@ -38,6 +42,7 @@ class EarlyStopping : public Callback {
 
   int patience_;
   double min_delta_;
+  Score score_;
   double best_ = -std::numeric_limits<double>::infinity();
   int waited_ = 0;
 };
@@ -45,12 +50,14 @@ class EarlyStopping : public Callback {
 /// Saves a checkpoint after each epoch whose score is the best so far.
 class BestCheckpoint : public Callback {
  public:
-  explicit BestCheckpoint(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit BestCheckpoint(std::filesystem::path path, Score score = score_of)
+      : path_(std::move(path)), score_(std::move(score)) {}
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 
  private:
   std::filesystem::path path_;
+  Score score_;
   double best_ = -std::numeric_limits<double>::infinity();
 };
 
@@ -72,7 +79,7 @@ class LastCheckpoint : public Callback {
 class RangeFreeze : public Callback {
  public:
   explicit RangeFreeze(std::uint64_t step) : step_(step) {}
-  void on_step_begin(Model& model, std::uint64_t step) override;
+  void on_step_begin(Trainer& trainer, std::uint64_t step) override;
 
  private:
   std::uint64_t step_;
@@ -82,7 +89,7 @@ class RangeFreeze : public Callback {
 class QuantizationDelay : public Callback {
  public:
   explicit QuantizationDelay(std::uint64_t step) : step_(step) {}
-  void on_step_begin(Model& model, std::uint64_t step) override;
+  void on_step_begin(Trainer& trainer, std::uint64_t step) override;
 
  private:
   std::uint64_t step_;

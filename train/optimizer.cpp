@@ -123,7 +123,8 @@ void require(bool holds, std::string_view what, double found) {
 }  // namespace
 
 Optimizer::Optimizer(const Optimizer& other)
-    : slot_names_(other.slot_names_),
+    : rate_(other.rate_),
+      slot_names_(other.slot_names_),
       parameter_names_(other.parameter_names_),
       parameter_shapes_(other.parameter_shapes_),
       slots_(other.slots_),
@@ -220,6 +221,10 @@ struct Optimizer::Step {
   }
 };
 
+void Optimizer::step(const std::vector<NamedTensor>& parameters) {
+  step(parameters, learning_rate(static_cast<std::uint64_t>(steps_.item())));
+}
+
 void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_rate) {
   require(learning_rate >= 0.0F && std::isfinite(learning_rate),
           "optimizer: expected a finite learning rate of 0 or more", learning_rate);
@@ -243,7 +248,8 @@ std::vector<NamedTensor> Optimizer::state() const {
   return result;
 }
 
-Sgd::Sgd(SgdOptions options) : Optimizer({"velocity"}), options_(options) {
+Sgd::Sgd(LearningRate rate, SgdOptions options)
+    : Optimizer({"velocity"}, std::move(rate)), options_(options) {
   require(options.momentum >= 0.0F && options.momentum < 1.0F, "Sgd: expected a momentum in [0, 1)",
           options.momentum);
   require(options.weight_decay >= 0.0F, "Sgd: expected a weight decay of 0 or more",
@@ -286,8 +292,8 @@ class Adam::Pass : public detail::MeasuredUpdate {
   AdamStep step_;
 };
 
-Adam::Adam(AdamOptions options, Decay decay)
-    : Optimizer({"m", "v"}), options_(options), decay_(decay) {
+Adam::Adam(LearningRate rate, AdamOptions options, Decay decay)
+    : Optimizer({"m", "v"}, std::move(rate)), options_(options), decay_(decay) {
   require(options.beta1 >= 0.0F && options.beta1 < 1.0F, "Adam: expected beta1 in [0, 1)",
           options.beta1);
   require(options.beta2 >= 0.0F && options.beta2 < 1.0F, "Adam: expected beta2 in [0, 1)",

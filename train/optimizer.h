@@ -1,12 +1,15 @@
 #pragma once
 
 #include <octet/layers/layer.h>
+#include <octet/train/schedule.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -34,7 +37,7 @@ struct ParameterPart {
 ///
 ///     class SignSgd : public Optimizer {
 ///      public:
-///       SignSgd() : Optimizer({}) {}
+///       explicit SignSgd(LearningRate rate) : Optimizer({}, std::move(rate)) {}
 ///       std::string_view type() const override { return "SignSgd"; }
 ///       std::unique_ptr<Optimizer> clone() const override {
 ///         return std::make_unique<SignSgd>(*this);
@@ -56,11 +59,17 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One step with learning rate `learning_rate` on every parameter that has a gradient.
-  /// Throws InvalidArgument unless 0 <= learning_rate < infinity, or where the parameters are
-  /// others than in the step before. At 0, where a schedule may end, only the moments change.
-  /// Gradients that nobody has looked at are made here, block by block, and are undefined after.
+  /// One step at the optimizer's own rate on every parameter that has a gradient: the rate that its
+  /// schedule gives for the number of steps done so far.
+  void step(const std::vector<NamedTensor>& parameters);
+  /// The same at the rate `learning_rate`. Throws InvalidArgument unless 0 <= learning_rate <
+  /// infinity, or where the parameters are others than in the step before. At 0, where a schedule
+  /// may end, only the moments change. Gradients that nobody has looked at are made here, block by
+  /// block, and are undefined after.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
+
+  /// The rate of step `step`, counted from 0.
+  float learning_rate(std::uint64_t step) const { return rate_.at(step); }
 
   virtual std::string_view type() const = 0;
   /// Moments by name, "<slot>/<parameter>", and the number of steps.
@@ -70,7 +79,8 @@ class Optimizer {
   virtual std::unique_ptr<Optimizer> clone() const = 0;
 
  protected:
-  explicit Optimizer(std::vector<std::string> slots) : slot_names_(std::move(slots)) {}
+  explicit Optimizer(std::vector<std::string> slots, LearningRate rate = 1e-3F)
+      : rate_(std::move(rate)), slot_names_(std::move(slots)) {}
   Optimizer(const Optimizer& other);
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -86,6 +96,7 @@ class Optimizer {
   /// Octet's own optimizers.
   virtual const detail::MeasuredUpdate* measured_update() const { return nullptr; }
 
+  LearningRate rate_;
   std::vector<std::string> slot_names_;
   std::vector<std::string> parameter_names_;
   std::vector<Shape> parameter_shapes_;
@@ -105,7 +116,8 @@ struct SgdOptions {
 /// ICML 2013, in the form of PyTorch).
 class Sgd : public Optimizer {
  public:
-  explicit Sgd(SgdOptions options = {});
+  explicit Sgd(LearningRate rate = 1e-3F, SgdOptions options = {});
+  explicit Sgd(SgdOptions options) : Sgd(1e-3F, options) {}
   std::string_view type() const override { return "Sgd"; }
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Sgd>(*this); }
 
@@ -132,13 +144,15 @@ struct AdamOptions {
 /// (Kingma and Ba, ICLR 2015).
 class Adam : public Optimizer {
  public:
-  explicit Adam(AdamOptions options = {}) : Adam(options, Decay::coupled) {}
+  explicit Adam(LearningRate rate = 1e-3F, AdamOptions options = {})
+      : Adam(std::move(rate), options, Decay::coupled) {}
+  explicit Adam(AdamOptions options) : Adam(1e-3F, options) {}
   std::string_view type() const override { return "Adam"; }
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<Adam>(*this); }
 
  protected:
   enum class Decay { coupled, decoupled };
-  Adam(AdamOptions options, Decay decay);
+  Adam(LearningRate rate, AdamOptions options, Decay decay);
   /// Final, as update(): a step may run both in one pass that also measures.
   void begin_step(float learning_rate, double step) final;
   void update(const ParameterPart& part) const final;
@@ -156,7 +170,9 @@ class Adam : public Optimizer {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019).
 class AdamW : public Adam {
  public:
-  explicit AdamW(AdamOptions options = {.weight_decay = 0.01F}) : Adam(options, Decay::decoupled) {}
+  explicit AdamW(LearningRate rate = 1e-3F, AdamOptions options = {.weight_decay = 0.01F})
+      : Adam(std::move(rate), options, Decay::decoupled) {}
+  explicit AdamW(AdamOptions options) : AdamW(1e-3F, options) {}
   std::string_view type() const override { return "AdamW"; }
   std::unique_ptr<Optimizer> clone() const override { return std::make_unique<AdamW>(*this); }
 };

@@ -62,7 +62,7 @@ void ProgressBar::on_calibrated(Trainer& /*trainer*/, const EpochRecord& start) 
   show(out_, fmt::format("{:<5} calibrated{}\n", start.phase, scores(start)));
 }
 
-void ProgressBar::on_step_end(const Progress& p) {
+void ProgressBar::on_step_end(Trainer& /*trainer*/, const Progress& p) {
   epochs_ = p.epochs;
   const Clock::time_point now = Clock::now();
   if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawEvery)) return;

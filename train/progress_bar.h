@@ -18,7 +18,7 @@ class ProgressBar : public Callback {
   explicit ProgressBar(std::FILE* out, Style style = Style::automatic);
 
   void on_calibrated(Trainer& trainer, const EpochRecord& start) override;
-  void on_step_end(const Progress& progress) override;
+  void on_step_end(Trainer& trainer, const Progress& progress) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 
  private:

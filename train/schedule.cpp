@@ -72,4 +72,9 @@ Schedule warmup(std::uint64_t steps, Schedule then) {
   };
 }
 
+void LearningRate::check() const {
+  if (schedule_) return;
+  throw InvalidArgument("LearningRate: expected a number or a schedule, found an empty function");
+}
+
 }  // namespace octet

@@ -37,8 +37,8 @@ std::string parameter_at_fault(const Model& model) {
 /// The first layer of a forward pass whose output is not finite, in words.
 std::string first_layer_at_fault(const Model& model, const Tensor& features) {
   const NoGrad guard;
-  if (!all_finite(features)) return "the batch itself holds NaN or infinity";
-  if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault;
+  constexpr const char* kAdvice = ". Try a smaller learning rate";
+  if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault + kAdvice;
   std::string fault;
   const auto look = [&](std::size_t layer, const std::vector<Tensor>& steps) {
     if (fault.empty() && !all_finite(steps.back())) {
@@ -47,16 +47,42 @@ std::string first_layer_at_fault(const Model& model, const Tensor& features) {
     }
   };
   model.forward_all({&features, 1}, {.logits = true}, look);
-  if (!fault.empty()) return fault;
+  if (!fault.empty()) return fault + kAdvice;
   return "every layer's output is finite; the loss itself is not";
+}
+
+/// What of a batch is not finite, in words; empty where all is.
+std::string data_at_fault(const Batch& batch) {
+  constexpr const char* kAdvice = "; look at the data set and its augmentation";
+  if (!all_finite(batch.features)) {
+    return std::string("the batch itself holds NaN or infinity") + kAdvice;
+  }
+  if (!batch.targets.are_labels() && !all_finite(batch.targets.values())) {
+    return std::string("the targets of the batch hold NaN or infinity") + kAdvice;
+  }
+  return "";
+}
+
+void check_epochs(const char* function, int epochs) {
+  if (epochs >= 0) return;
+  throw InvalidArgument(
+      fmt::format("Trainer::{}: expected 0 epochs or more, found {}", function, epochs));
+}
+
+void check_test_set(const Model& model, const Dataset& test) {
+  if (test.empty()) {
+    throw InvalidArgument(fmt::format(
+        "Trainer: the test set '{}' is empty; to train without one, leave it out", test.name()));
+  }
+  fit_to_input(model, test.features(0, 1));
 }
 
 }  // namespace
 
 Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
     : model_(&model), optimizer_(std::move(optimizer)), options_(std::move(options)) {
-  if (!options_.loss || !options_.schedule || !optimizer_) {
-    throw InvalidArgument("Trainer: expected a loss, a schedule and an optimizer, found none");
+  if (!options_.loss || !optimizer_) {
+    throw InvalidArgument("Trainer: expected a loss and an optimizer, found none");
   }
   if (options_.batch_size == 0) {
     throw InvalidArgument("Trainer: expected a batch size of at least 1, found 0");
@@ -80,22 +106,46 @@ void Trainer::add_callback(std::shared_ptr<Callback> callback) {
   callbacks_.push_back(std::move(callback));
 }
 
+void Trainer::add_callback(CallbackFunctions functions) {
+  add_callback(make_callback(std::move(functions)));
+}
+
 const History& Trainer::fit(const Dataset& train, const Dataset& test, int epochs) {
+  check_epochs("fit", epochs);
+  return train_until(train, &test, position_.epoch + epochs);
+}
+
+const History& Trainer::fit(const Dataset& train, int epochs) {
+  check_epochs("fit", epochs);
+  return train_until(train, nullptr, position_.epoch + epochs);
+}
+
+const History& Trainer::fit_until(const Dataset& train, const Dataset& test, int epochs) {
+  check_epochs("fit_until", epochs);
+  return train_until(train, &test, epochs);
+}
+
+const History& Trainer::fit_until(const Dataset& train, int epochs) {
+  check_epochs("fit_until", epochs);
+  return train_until(train, nullptr, epochs);
+}
+
+const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
   DataLoader loader(train, {.batch_size = options_.batch_size,
                             .shuffle = options_.shuffle,
                             .seed = options_.seed,
                             .augment = options_.augment});
   // Before an epoch is spent on it.
-  if (!test.empty()) fit_to_input(*model_, test.features(0, 1));
+  if (test != nullptr) check_test_set(*model_, *test);
   stopped_ = false;
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(loader, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
-  while (position_.epoch < epochs && std::ranges::none_of(callbacks_, wants_stop)) {
+  while (position_.epoch < last && std::ranges::none_of(callbacks_, wants_stop)) {
     loader.seek(position_);
     bool whole = false;
     // An epoch is very many short loops.
-    parallel_region([&] { whole = run_epoch(loader, epochs); });
+    parallel_region([&] { whole = run_epoch(loader, last); });
     if (!whole) {
       stopped_ = true;
       break;
@@ -105,23 +155,29 @@ const History& Trainer::fit(const Dataset& train, const Dataset& test, int epoch
   return history_;
 }
 
-void Trainer::prepare(DataLoader& loader, const Dataset& test) {
+void Trainer::prepare(DataLoader& loader, const Dataset* test) {
   if (!is_quantized(*model_) || has_ranges(*model_)) return;
   loader.start_epoch(position_.epoch);
   Batch batch;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.calibration_batches, 1); ++i) {
     if (!loader.next(batch)) break;
-    calibrate(*model_, fit_to_input(*model_, batch.features));
+    try {
+      calibrate(*model_, fit_to_input(*model_, batch.features));
+    } catch (const NumericError&) {
+      const std::string fault = data_at_fault(batch);
+      if (fault.empty()) throw;
+      throw NumericError(fmt::format("calibration on batch {}: {}", i + 1, fault));
+    }
   }
   refresh_kernel_ranges(*model_);
-  if (test.empty()) return;
+  if (test == nullptr) return;
   calibrated_.emplace();
   calibrated_->phase = phase_;
-  score(*calibrated_, test);
+  score(*calibrated_, *test);
   for (const auto& callback : callbacks_) callback->on_calibrated(*this, *calibrated_);
 }
 
-bool Trainer::run_epoch(DataLoader& loader, int epochs) {
+bool Trainer::run_epoch(DataLoader& loader, Index last) {
   const Clock::time_point begin = Clock::now();
   const double seconds_before = sums_.seconds;
   double seconds_profiled = seconds_before;
@@ -132,13 +188,13 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
     return loader.next(batch);
   };
   while (next()) {
-    for (const auto& callback : callbacks_) callback->on_step_begin(*model_, step_);
+    for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
     batch.features = fit_to_input(*model_, batch.features);
-    run_step(batch, options_.schedule(step_));
+    run_step(batch);
     ++step_;
     position_ = loader.position();
     sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
-    for (const auto& callback : callbacks_) callback->on_step_end(progress(loader, epochs));
+    for (const auto& callback : callbacks_) callback->on_step_end(*this, progress(loader, last));
     if (options_.profile != nullptr) {
       options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);
       seconds_profiled = sums_.seconds;
@@ -148,7 +204,7 @@ bool Trainer::run_epoch(DataLoader& loader, int epochs) {
   return true;
 }
 
-void Trainer::run_step(const Batch& batch, float learning_rate) {
+void Trainer::run_step(const Batch& batch) {
   const ForwardContext context{.mode = ForwardContext::Mode::training,
                                .random = Random(options_.seed, kStepStream).fork(step_)};
   // One list for both: making it allocates a name for each.
@@ -168,16 +224,22 @@ void Trainer::run_step(const Batch& batch, float learning_rate) {
     for (auto& [name, tensor] : parameters) tensor.zero_grad();
     loss.backward();
   } catch (const NumericError& error) {
-    throw NumericError(fmt::format("training stopped at {}: {}", place(), error.what()));
+    const std::string fault = data_at_fault(batch);
+    throw NumericError(fmt::format("training stopped at {}: {}", place(),
+                                   fault.empty() ? std::string(error.what()) : fault));
   }
   const ProfileScope scope("optimizer");
   if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
-  optimizer_->step(parameters, learning_rate);
+  optimizer_->step(parameters, optimizer_->learning_rate(step_));
 }
 
 Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
   const ProfileScope scope("loss");
-  return options_.loss(output, targets);
+  Tensor loss = options_.loss(output, targets);
+  if (loss.defined() && loss.size() == 1) return loss;
+  throw InvalidArgument(fmt::format(
+      "Trainer: expected a loss that returns one number, found {}; take the mean() over the batch",
+      loss.defined() ? loss.shape().to_string() : "an undefined tensor"));
 }
 
 std::optional<double> Trainer::accuracy_so_far(const Dataset& train) const {
@@ -186,12 +248,11 @@ std::optional<double> Trainer::accuracy_so_far(const Dataset& train) const {
 
 void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
   if (std::isfinite(loss.item())) return;
-  throw NumericError(fmt::format("the loss is {}; {}. Try a smaller learning rate",
-                                 std::isnan(loss.item()) ? "NaN" : "infinite",
+  throw NumericError(fmt::format("the loss is {}; {}", std::isnan(loss.item()) ? "NaN" : "infinite",
                                  first_layer_at_fault(*model_, features)));
 }
 
-void Trainer::finish_epoch(const Dataset& train, const Dataset& test) {
+void Trainer::finish_epoch(const Dataset& train, const Dataset* test) {
   // The last step may have done it, with no loss after it to tell.
   if (const std::string fault = parameter_at_fault(*model_); !fault.empty()) {
     throw NumericError(
@@ -208,8 +269,9 @@ void Trainer::finish_epoch(const Dataset& train, const Dataset& test) {
   record.train_accuracy = accuracy_so_far(train);
   record.seconds = sums_.seconds;
   record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
-  record.learning_rate = options_.schedule(step_ - static_cast<std::uint64_t>(position_.batch));
-  if (!test.empty()) score(record, test);
+  record.learning_rate =
+      optimizer_->learning_rate(step_ - static_cast<std::uint64_t>(position_.batch));
+  if (test != nullptr) score(record, *test);
   history_.push_back(record);
   sums_ = {};
   position_ = {position_.epoch + 1, 0};
@@ -258,10 +320,10 @@ void Trainer::export_onnx(const std::filesystem::path& path, const OnnxOptions& 
   write_onnx(lower(), path, options);
 }
 
-Progress Trainer::progress(const DataLoader& loader, int epochs) const {
+Progress Trainer::progress(const DataLoader& loader, Index last) const {
   return {.phase = phase_,
           .epoch = static_cast<int>(position_.epoch) + 1,
-          .epochs = epochs,
+          .epochs = static_cast<int>(last),
           .batch = static_cast<std::size_t>(position_.batch),
           .batches = loader.batches(),
           .step = step_,

@@ -33,19 +33,20 @@ struct TrainerOptions {
   /// Measures the loss on the test set too, as the metric "test_loss". Where targets are tensors,
   /// which have no accuracy, it is always measured.
   bool test_loss = false;
-  Schedule schedule = constant_rate(1e-3F);
   std::size_t batch_size = 128;
   /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
   /// Gradients are scaled down to this common norm; 0: never.
   double clip_norm = 0.0;
+  /// Runs inside the parallel region: see Callback.
   Augment augment{};
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;
   /// Where given, the time of every step is added to it, by phase and layer.
   Profile* profile = nullptr;
-  /// Asked after every step; true ends fit() there, to be resumed later.
+  /// Asked after every step, inside the parallel region (see Callback); true ends fit() there, to
+  /// be resumed later.
   std::function<bool()> should_stop{};
 };
 
@@ -60,15 +61,22 @@ class Trainer {
   Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options = {});
 
   void add_callback(std::shared_ptr<Callback> callback);
+  void add_callback(CallbackFunctions functions);
 
-  /// Trains until `epochs` epochs are done in all, those of earlier calls and of a loaded
-  /// checkpoint counted. After each, a quantized model is lowered and scored by the integer engine
-  /// too. Returns the records of all epochs so far.
-  /// Throws NumericError with epoch, step and the first layer at fault where the loss is NaN or
-  /// infinite; InvalidArgument for an empty training set or examples the model does not take.
+  /// Trains `epochs` epochs. An epoch that an earlier call was stopped in is finished first and
+  /// counts as one of them. After each, the model is scored on the test set, a quantized one
+  /// lowered and scored by the integer engine too. Returns the records of all epochs so far. Throws
+  /// NumericError with epoch, step and the first layer at fault where the loss is NaN or infinite;
+  /// InvalidArgument for a negative number of epochs, an empty set, examples that the model does
+  /// not take, and a loss that returns no scalar.
   const History& fit(const Dataset& train, const Dataset& test, int epochs);
   /// Without a test set.
-  const History& fit(const Dataset& train, int epochs) { return fit(train, Dataset(), epochs); }
+  const History& fit(const Dataset& train, int epochs);
+
+  /// Trains until `epochs` epochs are done in all, those of earlier calls and of a loaded
+  /// checkpoint counted: for runs that are resumed. Otherwise as fit().
+  const History& fit_until(const Dataset& train, const Dataset& test, int epochs);
+  const History& fit_until(const Dataset& train, int epochs);
 
   /// As octet::evaluate().
   Evaluation evaluate(const Dataset& data) const { return octet::evaluate(*model_, data); }
@@ -84,6 +92,7 @@ class Trainer {
   IntegerModel lower(const LowerOptions& options = {}) const;
 
   const Model& model() const { return *model_; }
+  Model& model() { return *model_; }
   const History& history() const { return history_; }
   /// How a quantized model scored after calibration and before its first step: post-training
   /// quantization. None without a test set or where the ranges were there already.
@@ -115,18 +124,20 @@ class Trainer {
     double seconds = 0.0;
   };
 
-  void prepare(DataLoader& loader, const Dataset& test);
+  /// Until epoch `last`; `test` may be null.
+  const History& train_until(const Dataset& train, const Dataset* test, Index last);
+  void prepare(DataLoader& loader, const Dataset* test);
   /// False where options.should_stop ended it early.
-  bool run_epoch(DataLoader& loader, int epochs);
-  void run_step(const Batch& batch, float learning_rate);
-  void finish_epoch(const Dataset& train, const Dataset& test);
+  bool run_epoch(DataLoader& loader, Index last);
+  void run_step(const Batch& batch);
+  void finish_epoch(const Dataset& train, const Dataset* test);
   void score(EpochRecord& record, const Dataset& test) const;
   std::vector<Metric> metrics_for(const Dataset& test) const;
   Tensor loss_of(const Tensor& output, const Targets& targets) const;
   /// The share of the examples so far that were classed right; none where targets are tensors.
   std::optional<double> accuracy_so_far(const Dataset& train) const;
   void check_loss(const Tensor& loss, const Tensor& features) const;
-  Progress progress(const DataLoader& loader, int epochs) const;
+  Progress progress(const DataLoader& loader, Index last) const;
   std::string place() const;
 
   Model* model_;

@@ -254,7 +254,9 @@ bool TrainingRun::fit(const std::string& phase, Trainer& trainer, int epochs) {
   if (checkpoint_ && Trainer::notes_of(*checkpoint_).at(kPhase) == phase) {
     trainer.restore(*checkpoint_);
   }
-  Phase result{trainer.fit(split.train, split.test, epochs), {}};
+  Phase result{split.test.empty() ? trainer.fit_until(split.train, epochs)
+                                  : trainer.fit_until(split.train, split.test, epochs),
+               {}};
   if (trainer.stopped()) {
     trainer.save_checkpoint(checkpoint(), phase_notes);
     stopped_ = true;

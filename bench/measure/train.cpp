@@ -13,7 +13,7 @@ namespace {
 /// Remembers when the first step began.
 class FirstStep : public Callback {
  public:
-  void on_step_begin(Model& /*model*/, std::uint64_t step) override {
+  void on_step_begin(Trainer& /*trainer*/, std::uint64_t step) override {
     if (step == 0) begin = now();
   }
   double begin = 0.0;

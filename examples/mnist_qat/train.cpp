@@ -141,9 +141,8 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
       options.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
   const auto make_trainer = [&](Sequential& model, Schedule schedule, std::uint64_t seed,
                                 Profile& profile) {
-    Trainer trainer(model, Adam(),
-                    {.schedule = std::move(schedule),
-                     .batch_size = options.batch,
+    Trainer trainer(model, Adam(std::move(schedule)),
+                    {.batch_size = options.batch,
                      .seed = seed,
                      .profile = options.profile ? &profile : nullptr,
                      .should_stop = [&signals] { return signals.requested(); }});

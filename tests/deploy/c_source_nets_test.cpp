@@ -77,7 +77,7 @@ class Learned {
 
   CCase integers(Rounding rounding) const {
     Sequential quantized = quantize_model(model_, {.rounding = rounding});
-    Trainer trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)});
+    Trainer trainer(quantized, Adam(1e-4F));
     trainer.fit(data_.train.head(1000), 1);
     const IntegerModel model = trainer.lower();
     const Tensor images = data_.test.features(0, data_.test.size());

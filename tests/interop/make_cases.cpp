@@ -226,7 +226,7 @@ Model train_classifier(Model model, const Dataset& images, bool per_channel) {
   model.build(/*seed=*/0);
   Trainer(model, Adam()).fit(images, 1);
   Model quantized = quantize_model(model, {.per_channel = per_channel});
-  Trainer(quantized, Adam(), {.schedule = constant_rate(1e-4F)}).fit(images, 1);
+  Trainer(quantized, Adam(1e-4F)).fit(images, 1);
   refresh_kernel_ranges(quantized);
   return quantized;
 }

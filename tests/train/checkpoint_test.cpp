@@ -22,9 +22,10 @@ Sequential model_for(bool quantized, std::uint64_t seed = 0) {
   return quantized ? quantize_model(model) : model;
 }
 
+Schedule rate() { return warmup(3, cosine_decay(0.02F, 12)); }
+
 TrainerOptions options(std::function<bool()> should_stop = {}) {
-  return {.schedule = warmup(3, cosine_decay(0.02F, 12)),
-          .batch_size = kBatch,
+  return {.batch_size = kBatch,
           .seed = 4,
           .clip_norm = 0.5,
           .augment =
@@ -51,7 +52,7 @@ void expect_same_as_unbroken(bool quantized, const O& optimizer) {
     Sequential model = model_for(quantized);
     std::uint64_t done = 0;
     Trainer trainer(model, optimizer, options([&] { return ++done == k; }));
-    trainer.fit(train, test, 2);
+    trainer.fit_until(train, test, 2);
     EXPECT_TRUE(trainer.stopped());
     EXPECT_EQ(trainer.steps(), k);
     trainer.save_checkpoint(path, {{"k", std::to_string(k)}});
@@ -60,7 +61,7 @@ void expect_same_as_unbroken(bool quantized, const O& optimizer) {
     Trainer resumed(fresh, optimizer, options());
     EXPECT_EQ(resumed.load_checkpoint(path).at("k"), std::to_string(k));
     EXPECT_EQ(snapshot_of(resumed), snapshot_of(trainer));
-    resumed.fit(train, test, 2);
+    resumed.fit_until(train, test, 2);
     EXPECT_FALSE(resumed.stopped());
     EXPECT_EQ(snapshot_of(resumed), expected) << "stopped after step " << k;
     EXPECT_EQ(resumed.calibrated().has_value(), quantized);
@@ -68,20 +69,20 @@ void expect_same_as_unbroken(bool quantized, const O& optimizer) {
       EXPECT_EQ(exported_bytes(resumed), exported_bytes(whole));
     }
     // The trainer that stopped can go on as well.
-    trainer.fit(train, test, 2);
+    trainer.fit_until(train, test, 2);
     EXPECT_FALSE(trainer.stopped());
     EXPECT_EQ(snapshot_of(trainer), expected) << "stopped after step " << k;
   }
 }
 
 TEST(Checkpoint, AFloatRunGoesOnAsIfItHadNeverStopped) {
-  expect_same_as_unbroken(false, Adam());
-  expect_same_as_unbroken(false, Sgd({.momentum = 0.9F}));
+  expect_same_as_unbroken(false, Adam(rate()));
+  expect_same_as_unbroken(false, Sgd(rate(), {.momentum = 0.9F}));
 }
 
 TEST(Checkpoint, AQuantizedRunGoesOnAsIfItHadNeverStopped) {
-  expect_same_as_unbroken(true, AdamW());
-  expect_same_as_unbroken(true, Sgd({.momentum = 0.9F, .nesterov = true}));
+  expect_same_as_unbroken(true, AdamW(rate()));
+  expect_same_as_unbroken(true, Sgd(rate(), {.momentum = 0.9F, .nesterov = true}));
 }
 
 TEST(Checkpoint, BeforeTheFirstStep) {
@@ -89,11 +90,11 @@ TEST(Checkpoint, BeforeTheFirstStep) {
   const Dataset train = clouds(kExamples, 1);
   for (const bool quantized : {false, true}) {
     Sequential model = model_for(quantized);
-    Trainer trainer(model, Adam(), options());
+    Trainer trainer(model, Adam(rate()), options());
     trainer.save_checkpoint(scratch.path() / "start");
     trainer.fit(train, train, 1);
     Sequential fresh = model_for(quantized, 5);
-    Trainer resumed(fresh, Adam(), options());
+    Trainer resumed(fresh, Adam(rate()), options());
     resumed.load_checkpoint(scratch.path() / "start");
     resumed.fit(train, train, 1);
     EXPECT_EQ(snapshot_of(resumed), snapshot_of(trainer));
@@ -104,11 +105,11 @@ TEST(Checkpoint, KeepsTheCalibratedScore) {
   const ScratchDirectory scratch;
   const Dataset data = clouds(kExamples, 1);
   Sequential model = model_for(true);
-  Trainer trainer(model, Adam(), options());
+  Trainer trainer(model, Adam(rate()), options());
   trainer.fit(data, data, 1);
   trainer.save_checkpoint(scratch.path() / "c");
   Sequential fresh = model_for(true, 5);
-  Trainer resumed(fresh, Adam(), options());
+  Trainer resumed(fresh, Adam(rate()), options());
   EXPECT_FALSE(resumed.calibrated().has_value());
   resumed.load_checkpoint(scratch.path() / "c");
   ASSERT_TRUE(resumed.calibrated().has_value());
@@ -120,7 +121,7 @@ TEST(Checkpoint, KeepsTheCalibratedScore) {
 Bytes checkpoint_bytes(const std::filesystem::path& path) {
   const Dataset data = clouds(kExamples, 1);
   Sequential model = model_for(false);
-  Trainer trainer(model, Adam(), options());
+  Trainer trainer(model, Adam(rate()), options());
   trainer.fit(data, 1);
   trainer.save_checkpoint(path);
   return read_file(path);
@@ -142,25 +143,26 @@ TEST(Checkpoint, OfAnotherRunIsRefused) {
     Trainer trainer(model, optimizer, std::move(other));
     expect_refused<FormatError>(trainer, path, part);
   };
-  refused(model_for(true), Adam(), options(), "expected phase \"qat\", found \"float\"");
-  refused(model_for(false), AdamW(), options(), "expected optimizer \"AdamW\", found \"Adam\"");
-  refused(model_for(false), Sgd(), options(), "expected optimizer");
+  refused(model_for(true), Adam(rate()), options(), "expected phase \"qat\", found \"float\"");
+  refused(model_for(false), AdamW(rate()), options(),
+          "expected optimizer \"AdamW\", found \"Adam\"");
+  refused(model_for(false), Sgd(rate()), options(), "expected optimizer");
   TrainerOptions other = options();
   other.seed = 5;
-  refused(model_for(false), Adam(), other, "expected seed 5, found 4");
+  refused(model_for(false), Adam(rate()), other, "expected seed 5, found 4");
   other = options();
   other.batch_size = 9;
-  refused(model_for(false), Adam(), other, "expected batch_size 9, found 8");
-  refused(small_mlp(0, 6, 8), Adam(), options(), "dense/kernel");
+  refused(model_for(false), Adam(rate()), other, "expected batch_size 9, found 8");
+  refused(small_mlp(0, 6, 8), Adam(rate()), options(), "dense/kernel");
   Sequential renamed("net", Input({6}), Dense(9, Activation::relu, "first"),
                      Dense(3, Activation::softmax));
   renamed.build(0);
-  refused(std::move(renamed), Adam(), options(), "first/kernel");
+  refused(std::move(renamed), Adam(rate()), options(), "first/kernel");
   // The last tensor alone differs: nothing before it may have been taken.
   Sequential wider("net", Input({6}), Dense(9, Activation::relu), Dropout(0.2F),
                    Dense(4, Activation::softmax));
   wider.build(1);
-  refused(std::move(wider), Adam(), options(), "dense_1/kernel");
+  refused(std::move(wider), Adam(rate()), options(), "dense_1/kernel");
 }
 
 TEST(Checkpoint, CutOrFlippedIsRefused) {
@@ -168,7 +170,7 @@ TEST(Checkpoint, CutOrFlippedIsRefused) {
   const auto path = scratch.path() / "c";
   const Bytes whole = checkpoint_bytes(path);
   Sequential model = model_for(false, 9);
-  Trainer trainer(model, Adam(), options());
+  Trainer trainer(model, Adam(rate()), options());
   const Snapshot before = snapshot_of(trainer);
   const auto load = [&](const Bytes& bytes) {
     trainer.restore(Archive::from_bytes(bytes, "test"));
@@ -199,7 +201,7 @@ TEST(Checkpoint, WithOddContentsIsRefused) {
   checkpoint_bytes(path);
   const Archive good = Archive::read(path);
   Sequential model = model_for(false, 9);
-  Trainer trainer(model, Adam(), options());
+  Trainer trainer(model, Adam(rate()), options());
   const auto refused = [&](const std::string& entry, const std::string& text) {
     Archive changed = good;
     changed.add_text(entry, text);
@@ -240,7 +242,7 @@ TEST(Checkpoint, OfTheFirstFormatIsRefusedWithWhatToDo) {
   old.add_text("kind", "octet checkpoint 1");
   old.write(path);
   Sequential model = model_for(false, 9);
-  Trainer trainer(model, Adam(), options());
+  Trainer trainer(model, Adam(rate()), options());
   for (const char* part : {"expected kind \"octet checkpoint 2\", found \"octet checkpoint 1\"",
                            "start the run anew"}) {
     expect_refused<FormatError>(trainer, path, part);
@@ -260,18 +262,18 @@ TEST(Checkpoint, KeepsMetrics) {
     return all;
   };
   Sequential whole_model = model_for(true);
-  Trainer whole(whole_model, Adam(), with_metric());
+  Trainer whole(whole_model, Adam(rate()), with_metric());
   whole.fit(train, train, 2);
   Sequential model = model_for(true);
   int done = 0;
-  Trainer stopped(model, Adam(), with_metric([&] { return ++done == 7; }));
+  Trainer stopped(model, Adam(rate()), with_metric([&] { return ++done == 7; }));
   stopped.fit(train, train, 2);
   stopped.save_checkpoint(path);
   Sequential fresh = model_for(true, 77);
-  Trainer resumed(fresh, Adam(), with_metric());
+  Trainer resumed(fresh, Adam(rate()), with_metric());
   resumed.load_checkpoint(path);
   EXPECT_EQ(resumed.calibrated()->metrics, whole.calibrated()->metrics);
-  resumed.fit(train, train, 2);
+  resumed.fit_until(train, train, 2);
   ASSERT_EQ(resumed.history().size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_EQ(resumed.history()[i].metrics.size(), 1U);
@@ -285,7 +287,7 @@ TEST(Checkpoint, GoesOnlyWithDataOfEnoughBatches) {
   const Dataset data = clouds(kExamples, 1);
   Sequential model = model_for(false);
   int done = 0;
-  Trainer trainer(model, Adam(), options([&] { return ++done == 4; }));
+  Trainer trainer(model, Adam(rate()), options([&] { return ++done == 4; }));
   trainer.fit(data, 1);
   expect_mentions(message_of<InvalidArgument>([&] { trainer.fit(data.head(10), 1); }),
                   "another batch size or data set");

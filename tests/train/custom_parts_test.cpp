@@ -138,9 +138,9 @@ TEST(CustomParts, OfAGraphAreTrainedShippedAndLoadedToTheLastBit) {
     for (const Rounding rounding :
          {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
       Model model = forked(fused);
-      Trainer(model, Adam(), {.schedule = constant_rate(0.01F)}).fit(train, 30);
+      Trainer(model, Adam(0.01F)).fit(train, 30);
       Model quantized = quantize_model(model, {.rounding = rounding, .per_channel = true});
-      Trainer trainer(quantized, Adam(), {.schedule = constant_rate(0.005F)});
+      Trainer trainer(quantized, Adam(0.005F));
       trainer.fit(train, test, 4);
       EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
       EXPECT_EQ(trainer.history().back().differing_predictions, 0U);

@@ -27,8 +27,7 @@ template <class O>
 Outcome train(Sequential model, const O& optimizer, int threads) {
   set_num_threads(threads);
   const Dataset data = clouds(230, 5, 203, 5, 1.5F);
-  Trainer trainer(model, optimizer,
-                  {.schedule = constant_rate(3e-3F), .batch_size = 97, .clip_norm = 1.0});
+  Trainer trainer(model, optimizer, {.batch_size = 97, .clip_norm = 1.0});
   trainer.fit(data, data.head(101), 2);
   return {bytes_of(model), is_quantized(model) ? exported_bytes(trainer) : Bytes(),
           history_csv(trainer.history(), false)};
@@ -45,15 +44,15 @@ void expect_same_on_any_threads(const Model& model, const O& optimizer) {
 }
 
 TEST(Determinism, FloatTraining) {
-  expect_same_on_any_threads(wide_model(false), Adam());
-  expect_same_on_any_threads(wide_model(true), AdamW());
-  expect_same_on_any_threads(wide_model(true), Sgd({.momentum = 0.9F, .nesterov = true}));
+  expect_same_on_any_threads(wide_model(false), Adam(3e-3F));
+  expect_same_on_any_threads(wide_model(true), AdamW(3e-3F));
+  expect_same_on_any_threads(wide_model(true), Sgd(3e-3F, {.momentum = 0.9F, .nesterov = true}));
 }
 
 TEST(Determinism, TrainingOnIntegers) {
-  expect_same_on_any_threads(quantize_model(wide_model(false), {.per_channel = true}), Adam());
+  expect_same_on_any_threads(quantize_model(wide_model(false), {.per_channel = true}), Adam(3e-3F));
   expect_same_on_any_threads(
-      quantize_model(wide_model(true), {.rounding = Rounding::single_rounding}), Adam());
+      quantize_model(wide_model(true), {.rounding = Rounding::single_rounding}), Adam(3e-3F));
 }
 
 TEST(Determinism, TrainingOnFakeQuantization) {
@@ -61,7 +60,7 @@ TEST(Determinism, TrainingOnFakeQuantization) {
     expect_same_on_any_threads(
         quantize_model(wide_model(true),
                        {.simulation = Simulation::fake_quant, .per_channel = per_channel}),
-        Adam());
+        Adam(3e-3F));
   }
 }
 

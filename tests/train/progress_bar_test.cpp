@@ -20,7 +20,11 @@ std::string shown(bool quantized, ProgressBar::Style style, bool with_test, int 
   Sequential model = quantized ? quantize_model(small_mlp()) : small_mlp();
   Trainer trainer(model, Adam(), {.metrics = std::move(metrics), .batch_size = 5});
   trainer.add_callback(std::make_shared<ProgressBar>(file, style));
-  trainer.fit(data, with_test ? data : Dataset(), epochs);
+  if (with_test) {
+    trainer.fit(data, data, epochs);
+  } else {
+    trainer.fit(data, epochs);
+  }
   std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
   std::rewind(file);
   EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
@@ -83,7 +87,10 @@ TEST(ProgressBar, ABarFitsIntoANarrowTerminal) {
   std::FILE* screen = std::fopen(::ptsname(terminal), "w");
   ASSERT_NE(screen, nullptr);
   ProgressBar bar(screen);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Sgd());
   bar.on_step_end(
+      trainer,
       {.phase = "float", .epoch = 1, .epochs = 2, .batch = 4, .batches = 4, .seconds = 1.0});
   std::array<char, 512> shown{};
   const ::ssize_t size = ::read(terminal, shown.data(), shown.size());

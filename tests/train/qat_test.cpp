@@ -31,7 +31,7 @@ const Sequential& float_model(std::uint64_t seed) {
   static std::map<std::uint64_t, Sequential> trained;
   if (!trained.contains(seed)) {
     Sequential model = small_mlp(seed, kPixels, kHidden, kClasses);
-    Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+    Trainer trainer(model, Adam(2e-3F), {.batch_size = 64});
     trainer.fit(digits().train, 3);
     trained.emplace(seed, std::move(model));
   }
@@ -110,7 +110,7 @@ TEST(Qat, WhatIsSimulatedIsWhatIsShipped) {
         Case{"per channel", {.per_channel = true}}, Case{"4 bits", {.weight_bits = 4}},
         Case{"tfmot", tfmot}}) {
     Sequential model = quantize_model(float_model(0), options);
-    Trainer trainer(model, Adam(), {.schedule = constant_rate(1e-3F), .batch_size = 64});
+    Trainer trainer(model, Adam(1e-3F), {.batch_size = 64});
     trainer.fit(digits().train, digits().test, 1);
     const EpochRecord& record = trainer.history()[0];
     EXPECT_EQ(record.phase, "qat");
@@ -126,7 +126,7 @@ TEST(Qat, WhatIsSimulatedIsWhatIsShipped) {
 
 TEST(Qat, ExportTakesKernelRangesAnewWithoutATestSet) {
   Sequential model = quantize_model(float_model(0));
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(5e-3F), .batch_size = 64});
+  Trainer trainer(model, Adam(5e-3F), {.batch_size = 64});
   trainer.fit(digits().train.head(640), 1);
   EXPECT_EQ(exported_bytes(trainer), to_tflite(lower(model)));
   // A step of a program's own moves the kernels and leaves their ranges behind.
@@ -147,10 +147,10 @@ TEST(Qat, WithDropoutToo) {
   Sequential model("dropping", Input({kPixels}), Dense(kHidden, Activation::relu), Dropout(0.1F),
                    Dense(kClasses, Activation::softmax));
   model.build(0);
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+  Trainer trainer(model, Adam(2e-3F), {.batch_size = 64});
   trainer.fit(digits().train, digits().test, 2);
   Sequential quantized = quantize_model(model);
-  Trainer qat(quantized, Adam(), {.schedule = constant_rate(5e-4F), .batch_size = 64});
+  Trainer qat(quantized, Adam(5e-4F), {.batch_size = 64});
   qat.fit(digits().train, digits().test, 1);
   EXPECT_EQ(qat.history()[0].differing_predictions, 0U);
   EXPECT_GT(*qat.history()[0].integer_accuracy, 0.75);
@@ -158,7 +158,7 @@ TEST(Qat, WithDropoutToo) {
 
 TEST(Qat, FakeQuantizationTrainsToo) {
   Sequential model = quantize_model(float_model(0), {.simulation = Simulation::fake_quant});
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(1e-3F), .batch_size = 64});
+  Trainer trainer(model, Adam(1e-3F), {.batch_size = 64});
   trainer.fit(digits().train, digits().test, 2);
   const EpochRecord& last = trainer.history().back();
   EXPECT_LT(last.train_loss, trainer.history()[0].train_loss);
@@ -169,7 +169,7 @@ TEST(Qat, FakeQuantizationTrainsToo) {
 
 TEST(Qat, FromScratchLearns) {
   Sequential model = quantize_model(small_mlp(0, kPixels, kHidden, kClasses));
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(2e-3F), .batch_size = 64});
+  Trainer trainer(model, Adam(2e-3F), {.batch_size = 64});
   trainer.fit(digits().train, digits().test, 3);
   EXPECT_GT(*trainer.history().back().integer_accuracy,
             *trainer.calibrated()->integer_accuracy + 0.4);

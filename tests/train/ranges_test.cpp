@@ -19,9 +19,7 @@ std::vector<std::map<std::string, float>> states_while(Trainer& trainer, const D
     auto& now = states.emplace_back();
     for (const auto& [name, tensor] : model.state()) now[name] = tensor.data()[0];
   };
-  auto hooks = std::make_shared<Hooks>();
-  hooks->step_begin = [&](Model& model, std::uint64_t) { take(model); };
-  trainer.add_callback(hooks);
+  trainer.add_callback({.on_step_begin = [&](Trainer& at, std::uint64_t) { take(at.model()); }});
   trainer.fit(data, epochs);
   take(trainer.model());
   return states;
@@ -32,7 +30,7 @@ bool is_kernel(const std::string& name) { return name.find("kernel_") != std::st
 TEST(RangeFreeze, StopsActivationsAndLeavesKernels) {
   const Dataset data = clouds(40);
   Sequential model = quantize_model(small_mlp());
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(0.02F), .batch_size = 8});
+  Trainer trainer(model, Adam(0.02F), {.batch_size = 8});
   trainer.add_callback(std::make_shared<RangeFreeze>(6));
   const auto states = states_while(trainer, data, 2);
   ASSERT_EQ(states.size(), 11U);
@@ -53,7 +51,7 @@ TEST(RangeFreeze, StopsActivationsAndLeavesKernels) {
 TEST(RangeFreeze, FromTheStartKeepsWhatCalibrationFound) {
   const Dataset data = clouds(40);
   Sequential frozen_model = quantize_model(small_mlp());
-  Trainer frozen(frozen_model, Adam(), {.schedule = constant_rate(0.02F), .batch_size = 8});
+  Trainer frozen(frozen_model, Adam(0.02F), {.batch_size = 8});
   frozen.add_callback(std::make_shared<RangeFreeze>(0));
   const auto states = states_while(frozen, data, 1);
   EXPECT_GT(states.front().at("quant_dense/post_activation_max"), 0.0F);
@@ -79,14 +77,11 @@ TEST(QuantizationDelay, TrainsInFloatUntilItsStep) {
     std::map<std::uint64_t, Bytes> in_float;
     std::map<std::uint64_t, Bytes> delayed;
     const auto train = [&](Sequential& model, std::map<std::uint64_t, Bytes>& at_step) {
-      Trainer trainer(model, Sgd({.momentum = 0.9F}),
-                      {.schedule = constant_rate(0.05F), .batch_size = 8});
+      Trainer trainer(model, Sgd(0.05F, {.momentum = 0.9F}), {.batch_size = 8});
       trainer.add_callback(std::make_shared<QuantizationDelay>(7));
-      auto hooks = std::make_shared<Hooks>();
-      hooks->step_begin = [&](Model& trained, std::uint64_t step) {
-        at_step[step] = parameter_bytes(trained);
-      };
-      trainer.add_callback(hooks);
+      trainer.add_callback({.on_step_begin = [&](Trainer& at, std::uint64_t step) {
+        at_step[step] = parameter_bytes(at.model());
+      }});
       trainer.fit(data, 2);
     };
     Sequential plain = small_mlp();
@@ -103,7 +98,7 @@ TEST(QuantizationDelay, TrainsInFloatUntilItsStep) {
 TEST(QuantizationDelay, ObservesRangesMeanwhile) {
   const Dataset data = clouds(40);
   Sequential model = quantize_model(small_mlp());
-  Trainer trainer(model, Sgd(), {.schedule = constant_rate(0.05F), .batch_size = 8});
+  Trainer trainer(model, Sgd(0.05F), {.batch_size = 8});
   trainer.add_callback(std::make_shared<QuantizationDelay>(1000));
   const auto states = states_while(trainer, data, 1);
   for (std::size_t step = 0; step + 1 < states.size(); ++step) {

@@ -25,7 +25,7 @@ Trained train(const Dataset& train, const Dataset& test, Rounding rounding) {
   Model model = residual_mlp(train.example_shape(), static_cast<Index>(train.classes()));
   Trainer(model, Adam()).fit(train, 1);
   Trained result{quantize_model(model, {.rounding = rounding})};
-  Trainer trainer(result.model, Adam(), {.schedule = constant_rate(1e-4F)});
+  Trainer trainer(result.model, Adam(1e-4F));
   trainer.fit(train, 1);
   result.accuracy = trainer.evaluate(test).accuracy;
   return result;

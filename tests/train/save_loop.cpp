@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     std::puts("ready");
     std::fflush(stdout);
     for (int epoch = 1;; ++epoch) {
-      trainer.fit(data, epoch);
+      trainer.fit(data, 1);
       trainer.save_checkpoint(argv[1], {{"epoch", fmt::format("{}", epoch)}});
     }
   } catch (const std::exception& error) {

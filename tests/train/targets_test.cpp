@@ -151,10 +151,10 @@ TEST(Regression, LossOnTheTestSetIsItsRecordAndAccuraciesAreNot) {
                   {.loss = mean_squared_error(), .metrics = {worst}, .batch_size = 16});
   trainer.add_callback(std::make_shared<LastCheckpoint>(scratch.path() / "c"));
   double seen = -1.0;
-  auto hooks = std::make_shared<Hooks>();
-  hooks->step_end = [&](const Progress& p) { EXPECT_FALSE(p.accuracy.has_value()); };
-  hooks->epoch_end = [&](Trainer&, const EpochRecord& r) { seen = *find_metric(r, "test_loss"); };
-  trainer.add_callback(hooks);
+  trainer.add_callback(
+      {.on_step_end = [](Trainer&, const Progress& p) { EXPECT_FALSE(p.accuracy.has_value()); },
+       .on_epoch_end = [&](Trainer&,
+                           const EpochRecord& r) { seen = *find_metric(r, "test_loss"); }});
   const EpochRecord record = trainer.fit(data, data, 2).back();
   EXPECT_FALSE(record.train_accuracy || record.test_accuracy || record.integer_accuracy);
   const Tensor output = model.forward(data.features(0, 64));

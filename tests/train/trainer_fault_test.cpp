@@ -19,7 +19,6 @@ TEST(TrainerFault, OptionsAreChecked) {
   };
   expect_mentions(message({.batch_size = 0}), "batch size of at least 1");
   expect_mentions(message({.loss = Loss()}), "expected a loss");
-  expect_mentions(message({.schedule = Schedule()}), "a schedule");
   expect_mentions(message({.clip_norm = -1.0}), "clip_norm");
   expect_mentions(message({.clip_norm = std::nan("")}), "clip_norm");
   EXPECT_THROW(Trainer(model, std::unique_ptr<Optimizer>()), InvalidArgument);
@@ -67,14 +66,12 @@ std::string message_when_poisoned(Sequential& model, const std::string& paramete
                                   std::uint64_t step) {
   const Dataset data = clouds(40);
   Trainer trainer(model, Sgd(), {.batch_size = 8});
-  auto hooks = std::make_shared<Hooks>();
-  hooks->step_begin = [&](Model& trained, std::uint64_t now) {
+  trainer.add_callback({.on_step_begin = [&](Trainer& trained, std::uint64_t now) {
     if (now != step) return;
-    for (auto& [name, tensor] : trained.parameters()) {
+    for (auto& [name, tensor] : trained.model().parameters()) {
       if (name == parameter) Tensor(tensor).data()[1] = kNaN;
     }
-  };
-  trainer.add_callback(hooks);
+  }});
   const std::string message = message_of<NumericError>([&] { trainer.fit(data, data, 3); });
   EXPECT_EQ(trainer.steps(), step);
   EXPECT_EQ(trainer.history().size(), step / 5);
@@ -134,11 +131,51 @@ TEST(TrainerFault, NaNInTheDataIsNotTheModelsFault) {
   values[9] = std::numeric_limits<float>::infinity();
   const Dataset data = Dataset::from_floats("bad", {6}, values, {0, 1}, 3);
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd());
-  expect_mentions(message_of<NumericError>([&] { trainer.fit(data, 1); }), "the batch itself");
+  const Dataset good = clouds(2);
   Sequential quantized = quantize_model(small_mlp());
-  Trainer qat(quantized, Sgd());
-  expect_mentions(message_of<NumericError>([&] { qat.fit(data, 1); }), "quantize_layer");
+  calibrate(quantized, good.features(0, 2));
+  Sequential calibrating = quantize_model(small_mlp());
+  for (Sequential* net : {&model, &quantized, &calibrating}) {
+    Trainer trainer(*net, Sgd());
+    const std::string message = message_of<NumericError>([&] { trainer.fit(data, 1); });
+    expect_mentions(message, "the batch itself holds NaN or infinity; look at the data set");
+    EXPECT_EQ(message.find("learning rate"), std::string::npos) << message;
+  }
+  Trainer on_targets(model, Sgd(), {.loss = mean_squared_error()});
+  const Dataset bad = good.with_targets(Tensor::full({2, 3}, kNaN));
+  const std::string message = message_of<NumericError>([&] { on_targets.fit(bad, 1); });
+  expect_mentions(message,
+                  "training stopped at epoch 1, step 1: the targets of the batch hold NaN");
+  EXPECT_EQ(message.find("learning rate"), std::string::npos) << message;
+}
+
+TEST(TrainerFault, ALossThatReturnsNoNumberIsNamed) {
+  const Dataset data = clouds(10);
+  Sequential model = small_mlp();
+  const auto message = [&](Loss loss) {
+    return message_of<InvalidArgument>(
+        [&] { Trainer(model, Sgd(), {.loss = std::move(loss)}).fit(data, 1); });
+  };
+  expect_mentions(message([](const Tensor&, const Targets&) { return Tensor(); }),
+                  "expected a loss that returns one number, found an undefined tensor");
+  expect_mentions(message([](const Tensor& output, const Targets&) { return output; }),
+                  "found [10, 3]; take the mean()");
+}
+
+TEST(TrainerFault, NumbersOfEpochsAndEmptySetsAreChecked) {
+  const Dataset data = clouds(10);
+  Sequential model = small_mlp();
+  Trainer trainer(model, Sgd());
+  expect_mentions(message_of<InvalidArgument>([&] { trainer.fit(data, -1); }),
+                  "Trainer::fit: expected 0 epochs or more, found -1");
+  expect_mentions(message_of<InvalidArgument>([&] { trainer.fit_until(data, data, -3); }),
+                  "Trainer::fit_until: expected 0 epochs or more, found -3");
+  const Dataset empty = Dataset::from_floats("none", {6}, {}, {}, 3);
+  expect_mentions(message_of<InvalidArgument>([&] { trainer.fit(data, empty, 1); }),
+                  "the test set 'none' is empty");
+  expect_mentions(message_of<InvalidArgument>([&] { trainer.fit(empty, data, 1); }),
+                  "'none' is empty");
+  EXPECT_EQ(trainer.steps(), 0U);
 }
 
 TEST(TrainerFault, ALossCanBeAtFaultItself) {
@@ -152,11 +189,11 @@ TEST(TrainerFault, ALossCanBeAtFaultItself) {
 
 TEST(TrainerFault, AHugeRateStopsTraining) {
   const Dataset data = clouds(40);
-  const TrainerOptions options{.schedule = constant_rate(1e30F), .batch_size = 8};
+  const TrainerOptions options{.batch_size = 8};
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd(), options);
+  Trainer trainer(model, Sgd(1e30F), options);
   Sequential quantized = quantize_model(small_mlp());
-  Trainer qat(quantized, Sgd(), options);
+  Trainer qat(quantized, Sgd(1e30F), options);
   for (Trainer* run : {&trainer, &qat}) {
     const std::string message = message_of<NumericError>([&] { run->fit(data, data, 3); });
     expect_mentions(message, "training stopped at epoch 1, step ");
@@ -171,7 +208,7 @@ TEST(TrainerFault, DivergenceInTheLastStepIsNoticed) {
   const Dataset data =
       Dataset::from_floats("large", {6}, std::vector<float>(12, 1000.0F), {0, 1}, 3);
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd(), {.schedule = constant_rate(3e38F)});
+  Trainer trainer(model, Sgd(3e38F));
   const std::string message = message_of<NumericError>([&] { trainer.fit(data, data, 1); });
   expect_mentions(message, "training stopped at epoch 1, step 1: parameter \"dense");
   EXPECT_TRUE(trainer.history().empty());
@@ -189,9 +226,9 @@ TEST(TrainerFault, ARunGoesOnFromACheckpointBeforeTheFault) {
   trainer.fit(data, data, 2);
   trainer.save_checkpoint(scratch.path() / "good");
   model.parameters()[0].tensor.data()[0] = kNaN;
-  EXPECT_THROW(trainer.fit(data, data, 3), NumericError);
+  EXPECT_THROW(trainer.fit(data, data, 1), NumericError);
   trainer.load_checkpoint(scratch.path() / "good");
-  trainer.fit(data, data, 3);
+  trainer.fit(data, data, 1);
   EXPECT_EQ(snapshot_of(trainer), snapshot_of(reference));
 }
 

@@ -14,7 +14,7 @@ TEST(Trainer, LearnsASeparableProblem) {
   const Dataset train = clouds(90, 1, 6, 3, 0.15F);
   const Dataset test = clouds(60, 2, 6, 3, 0.15F);
   Sequential model = small_mlp();
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(0.01F), .batch_size = 16});
+  Trainer trainer(model, Adam(0.01F), {.batch_size = 16});
   EXPECT_LT(trainer.evaluate(test).accuracy, 0.8);
   const History& history = trainer.fit(train, test, 20);
   ASSERT_EQ(history.size(), 20U);
@@ -36,14 +36,40 @@ TEST(Trainer, LearnsASeparableProblem) {
   EXPECT_FALSE(trainer.calibrated().has_value());
 }
 
-TEST(Trainer, FitCountsEpochsOverCalls) {
+TEST(Trainer, FitTrainsOn) {
   const Dataset data = clouds(30);
   Sequential once = small_mlp();
   Sequential often = small_mlp();
   Trainer a(once, Adam(), {.batch_size = 8});
   Trainer b(often, Adam(), {.batch_size = 8});
   a.fit(data, data, 5);
-  for (const int epochs : {0, 2, 2, 1, -3, 5}) b.fit(data, data, epochs);
+  for (const int epochs : {2, 0, 1, 2}) b.fit(data, data, epochs);
+  EXPECT_EQ(b.history().size(), 5U);
+  EXPECT_EQ(b.history().back().epoch, 5);
+  EXPECT_EQ(snapshot_of(a), snapshot_of(b));
+}
+
+TEST(Trainer, AnEpochThatWasStoppedIsFinishedAndCounts) {
+  const Dataset data = clouds(30);
+  Sequential model = small_mlp();
+  int steps = 0;
+  Trainer trainer(model, Adam(), {.batch_size = 8, .should_stop = [&] { return ++steps == 6; }});
+  trainer.fit(data, 3);
+  EXPECT_TRUE(trainer.stopped());
+  EXPECT_EQ(trainer.history().size(), 1U);
+  trainer.fit(data, 2);
+  EXPECT_EQ(trainer.history().size(), 3U);
+  EXPECT_EQ(trainer.steps(), 12U);
+}
+
+TEST(Trainer, FitUntilCountsEpochsOverCalls) {
+  const Dataset data = clouds(30);
+  Sequential once = small_mlp();
+  Sequential often = small_mlp();
+  Trainer a(once, Adam(), {.batch_size = 8});
+  Trainer b(often, Adam(), {.batch_size = 8});
+  a.fit(data, data, 5);
+  for (const int epochs : {0, 2, 2, 1, 5}) b.fit_until(data, data, epochs);
   EXPECT_EQ(b.history().size(), 5U);
   EXPECT_EQ(snapshot_of(a), snapshot_of(b));
 }
@@ -69,7 +95,7 @@ TEST(Trainer, MeansWeighALastSmallBatchByItsRows) {
       static_cast<double>(sparse_categorical_cross_entropy()(output, data.labels()).item());
   for (const std::size_t batch : {1U, 4U, 20U, 21U, 500U}) {
     // So small a rate changes no output.
-    Trainer trainer(model, Sgd(), {.schedule = constant_rate(1e-30F), .batch_size = batch});
+    Trainer trainer(model, Sgd(1e-30F), {.batch_size = batch});
     const EpochRecord record = trainer.fit(data, 1)[0];
     EXPECT_NEAR(record.train_loss, expected, 1e-6) << batch;
     EXPECT_NEAR(*record.train_accuracy, accuracy(output, data.labels()), 1e-12) << batch;
@@ -85,7 +111,7 @@ TEST(Trainer, AsksTheScheduleForEveryStep) {
   };
   const Dataset data = clouds(10);
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd(), {.schedule = schedule, .batch_size = 4});
+  Trainer trainer(model, Sgd(schedule), {.batch_size = 4});
   trainer.fit(data, 2);
   EXPECT_EQ(std::set<std::uint64_t>(asked.begin(), asked.end()),
             (std::set<std::uint64_t>{0, 1, 2, 3, 4, 5}));
@@ -96,11 +122,10 @@ TEST(Trainer, AsksTheScheduleForEveryStep) {
 TEST(Trainer, ACosineMayEndAtZero) {
   const Dataset data = clouds(10);
   Sequential model = small_mlp();
-  Trainer trainer(model, Sgd({.momentum = 0.5F}),
-                  {.schedule = cosine_decay(0.1F, 5), .batch_size = 2});
+  Trainer trainer(model, Sgd(cosine_decay(0.1F, 5), {.momentum = 0.5F}), {.batch_size = 2});
   trainer.fit(data, 1);
   const Bytes before = bytes_of(model);
-  EXPECT_NO_THROW(trainer.fit(data, 2));
+  EXPECT_NO_THROW(trainer.fit(data, 1));
   EXPECT_EQ(bytes_of(model), before);
 }
 
@@ -161,8 +186,7 @@ TEST(Trainer, ClipsTheGradientOfAllParameters) {
   const auto step_norm = [&](double clip_norm) {
     Sequential model = small_mlp();
     const Sequential before = model;
-    Trainer trainer(model, Sgd(),
-                    {.schedule = constant_rate(1.0F), .batch_size = 20, .clip_norm = clip_norm});
+    Trainer trainer(model, Sgd(1.0F), {.batch_size = 20, .clip_norm = clip_norm});
     trainer.fit(data, 1);
     double squares = 0.0;
     for (std::size_t p = 0; p < model.parameters().size(); ++p) {
@@ -190,23 +214,21 @@ TEST(Trainer, DropoutDropsInTrainingAlone) {
     return model;
   };
   Sequential model = make();
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(0.01F), .batch_size = 16});
+  Trainer trainer(model, Adam(0.01F), {.batch_size = 16});
   trainer.fit(train, test, 15);
   EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
   EXPECT_EQ(trainer.evaluate(test).predictions, trainer.evaluate(test).predictions);
 
   Sequential again = make();
-  Trainer same(again, Adam(), {.schedule = constant_rate(0.01F), .batch_size = 16});
+  Trainer same(again, Adam(0.01F), {.batch_size = 16});
   same.fit(train, test, 15);
   EXPECT_EQ(snapshot_of(trainer), snapshot_of(same));
 
   Sequential plain = make();
-  Trainer other_seed(plain, Adam(),
-                     {.schedule = constant_rate(0.01F), .batch_size = 120, .seed = 1});
+  Trainer other_seed(plain, Adam(0.01F), {.batch_size = 120, .seed = 1});
   other_seed.fit(train, test, 1);
   Sequential third = make();
-  Trainer other_masks(third, Adam(),
-                      {.schedule = constant_rate(0.01F), .batch_size = 120, .seed = 2});
+  Trainer other_masks(third, Adam(0.01F), {.batch_size = 120, .seed = 2});
   other_masks.fit(train, test, 1);
   // One batch holds all examples: what differs is what was dropped.
   EXPECT_GT(std::abs(other_seed.history()[0].train_loss - other_masks.history()[0].train_loss),
@@ -217,14 +239,13 @@ TEST(Trainer, EveryStepDropsOthers) {
   const Dataset data = clouds(20);
   Sequential model("dropping", Input({6}), Dropout(0.5F), Dense(3, Activation::softmax));
   std::set<float> losses;
-  Trainer trainer(model, Sgd(),
+  Trainer trainer(model, Sgd(1e-30F),
                   {.loss =
                        [&](const Tensor& output, auto labels) {
                          Tensor loss = sparse_categorical_cross_entropy()(output, labels);
                          losses.insert(loss.item());
                          return loss;
                        },
-                   .schedule = constant_rate(1e-30F),
                    .shuffle = false});
   trainer.fit(data, 5);
   EXPECT_EQ(losses.size(), 5U);

@@ -74,31 +74,6 @@ inline Snapshot snapshot_of(const Trainer& trainer) {
   return result;
 }
 
-/// A callback out of functions.
-struct Hooks : Callback {
-  std::function<void(Trainer&, const History&)> fit_begin;
-  std::function<void(Trainer&, const EpochRecord&)> calibrated;
-  std::function<void(Model&, std::uint64_t)> step_begin;
-  std::function<void(const Progress&)> step_end;
-  std::function<void(Trainer&, const EpochRecord&)> epoch_end;
-
-  void on_fit_begin(Trainer& trainer, const History& history) override {
-    if (fit_begin) fit_begin(trainer, history);
-  }
-  void on_calibrated(Trainer& trainer, const EpochRecord& start) override {
-    if (calibrated) calibrated(trainer, start);
-  }
-  void on_step_begin(Model& model, std::uint64_t step) override {
-    if (step_begin) step_begin(model, step);
-  }
-  void on_step_end(const Progress& progress) override {
-    if (step_end) step_end(progress);
-  }
-  void on_epoch_end(Trainer& trainer, const EpochRecord& record) override {
-    if (epoch_end) epoch_end(trainer, record);
-  }
-};
-
 /// Ones with gradients of ones and of twos.
 inline std::vector<NamedTensor> two_parameters() {
   Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);

@@ -119,7 +119,7 @@ TEST(OwnQuantizer, TrainsIsSavedAndGoesOnAsTheOriginal) {
   register_percentile();
   const Dataset data = corners(300);
   Sequential model = percentile_net();
-  Trainer trainer(model, Adam(), {.schedule = constant_rate(0.01F), .batch_size = 30});
+  Trainer trainer(model, Adam(0.01F), {.batch_size = 30});
   const History history = trainer.fit(data, data, 4);
   EXPECT_GT(history.back().test_accuracy.value(), 0.9);
   // It is used: values of a batch lie beyond its range, which spans most of them.
