@@ -156,15 +156,18 @@ class Tensor::Storage {
   /// Whether bytes, limits, a grid, codes or readers are stored, or the version was asked for.
   std::atomic<bool> remembers_ = false;
   mutable std::mutex mutex_;
+  std::mutex writer_mutex_;
 };
 
 void Tensor::Storage::forget() {
+  // Other threads that are about to write wait until the readers are computed.
+  const std::lock_guard writer(writer_mutex_);
   std::vector<std::weak_ptr<Storage>> readers;
   {
     const std::lock_guard guard(mutex_);
     readers.swap(readers_);
   }
-  // Not under the lock: they read this tensor.
+  // Not under mutex_: they read this tensor.
   for (const auto& reader : readers) {
     if (const auto lazy = reader.lock()) lazy->data(Shape{static_cast<Index>(lazy->size())});
   }

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -219,6 +221,25 @@ TEST(Tensor, LazyDataIsComputedInTheSameBlocksAsAnOptimizerAsksFor) {
     EXPECT_EQ(x.at({50}), 49.0F);
     EXPECT_EQ(whole, 14) << threads;
   }
+}
+
+TEST(Tensor, LazyDataIsComputedBeforeAnyThreadWritesToItsSource) {
+  const test::KeepThreads keep;
+  set_num_threads(4);
+  Tensor source = Tensor::ones({64});
+  const auto copy_slowly = [&](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      out[i - begin] = std::as_const(source).data()[i];
+    }
+  };
+  const Tensor lazy = TensorAccess::lazy({64}, {64, copy_slowly}, source);
+  parallel_for(8, 1, [&](std::size_t begin, std::size_t /*end*/) {
+    for (std::size_t i = 8 * begin; i < 8 * begin + 8; ++i) source.data()[i] = 5.0F;
+  });
+  EXPECT_EQ(TensorAccess::pending(lazy), nullptr);
+  expect_tensor(lazy, {64}, std::vector<float>(64, 1.0F));
+  expect_tensor(source, {64}, std::vector<float>(64, 5.0F));
 }
 
 TEST(Tensor, PartsOfALazyTensorAreNotPending) {
