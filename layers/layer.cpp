@@ -3,6 +3,8 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/layer.h>
 
+#include <algorithm>
+
 namespace octet {
 
 void Layer::build_all(std::span<const Shape> input_shapes, const Random& random) {
@@ -51,6 +53,19 @@ std::int32_t Layer::lower(Lowering& /*lowering*/, std::span<const std::int32_t> 
       fmt::format("lower: layer \"{}\" of type {} has no operator; a layer of your own overrides "
                   "Layer::lower()",
                   name_, type()));
+}
+
+bool Layer::trainable() const {
+  return std::ranges::all_of(parameters(),
+                             [](const NamedTensor& named) { return named.tensor.requires_grad(); });
+}
+
+void Layer::set_trainable(bool value) {
+  if (!built_) {
+    throw InvalidArgument(fmt::format(
+        "set_trainable: {} \"{}\" has no parameters yet; build() the model first", type(), name_));
+  }
+  for (auto& [name, tensor] : parameters()) tensor.set_requires_grad(value);
 }
 
 void Layer::annotate(std::shared_ptr<const QuantizeConfig> config) {

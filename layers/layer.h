@@ -128,6 +128,12 @@ class Layer {
   /// checkpoints, not counted.
   virtual std::vector<NamedTensor> counters() const { return {}; }
 
+  /// Whether optimizers change the parameters; true of a layer without. Freezing a layer neither
+  /// needs nor computes gradients for them; files do not hold it. set_trainable() throws
+  /// InvalidArgument before the layer is built.
+  bool trainable() const;
+  void set_trainable(bool value);
+
   /// The kernel and the bias of a layer that has them; none for any other.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
   /// The layer before its activation, with `kernel` in the place of its own. For layers with

@@ -22,6 +22,9 @@ using nlohmann::json;
 constexpr const char* kKind = "octet checkpoint 2";
 /// Its model is a list of layers, and its quantizers do not say whether they are frozen.
 constexpr const char* kFirstKind = "octet checkpoint 1";
+/// The entries of "trainer" that are there only where a run has made use of them.
+constexpr const char* kAccumulate = "accumulate_batches";
+constexpr const char* kFrozen = "frozen";
 const std::string kModelPrefix = "model";
 /// Where the running means of an epoch hold their time.
 constexpr std::size_t kSecondsOfSums = 3;
@@ -29,6 +32,15 @@ constexpr std::size_t kSecondsOfSums = 3;
 std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
   for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
   return tensors;
+}
+
+/// The names of the parameters that are not trained.
+std::vector<std::string> frozen_parameters(const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (!tensor.requires_grad()) names.push_back(name);
+  }
+  return names;
 }
 
 /// Throws FormatError for an archive that is no checkpoint of this format.
@@ -115,14 +127,16 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   for (const auto& [name, tensor] : prefixed("optimizer", optimizer_->state())) {
     archive.add(name, tensor);
   }
-  const json trainer = {{"phase", phase_},
-                        {"optimizer", optimizer_->type()},
-                        {"epoch", position_.epoch},
-                        {"batch", position_.batch},
-                        {"step", step_},
-                        {"seed", options_.seed},
-                        {"batch_size", options_.batch_size},
-                        {"sums", {sums_.loss, sums_.right, sums_.images, sums_.seconds}}};
+  json trainer = {{"phase", phase_},
+                  {"optimizer", optimizer_->type()},
+                  {"epoch", position_.epoch},
+                  {"batch", position_.batch},
+                  {"step", step_},
+                  {"seed", options_.seed},
+                  {"batch_size", options_.batch_size},
+                  {"sums", {sums_.loss, sums_.right, sums_.images, sums_.seconds}}};
+  if (options_.accumulate_batches != 1) trainer[kAccumulate] = options_.accumulate_batches;
+  if (const auto frozen = frozen_parameters(*model_); !frozen.empty()) trainer[kFrozen] = frozen;
   archive.add_text("kind", kKind);
   archive.add_text("trainer", trainer.dump());
   archive.add_text("history", history_json(history_));
@@ -160,6 +174,14 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     must_be("optimizer", optimizer_->type());
     must_be("seed", options_.seed);
     must_be("batch_size", options_.batch_size);
+    const auto must_agree = [&](const char* key, const json& expected, const json& where_absent) {
+      const json found = trainer.value(key, where_absent);
+      if (found == expected) return;
+      throw FormatError(
+          fmt::format("checkpoint: expected {} {}, found {}", key, expected.dump(), found.dump()));
+    };
+    must_agree(kAccumulate, options_.accumulate_batches, 1);
+    must_agree(kFrozen, frozen_parameters(*model_), json::array());
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));
     const auto sums = trainer.at("sums").get<std::array<double, 4>>();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace octet {
 
@@ -127,11 +128,36 @@ Optimizer::Optimizer(const Optimizer& other)
       slot_names_(other.slot_names_),
       parameter_names_(other.parameter_names_),
       parameter_shapes_(other.parameter_shapes_),
+      groups_(other.groups_),
+      group_of_(other.group_of_),
       slots_(other.slots_),
       steps_(other.steps_.clone()) {
   for (auto& slot : slots_) {
     for (Tensor& tensor : slot) tensor = tensor.clone();
   }
+}
+
+void Optimizer::add_group(ParameterGroup group) {
+  if (!parameter_names_.empty()) {
+    throw InvalidArgument(
+        fmt::format("{}: a group was added after the moments were made; add groups before the "
+                    "first step",
+                    type()));
+  }
+  if (!group.contains) {
+    throw InvalidArgument(fmt::format("{}: expected a group with a function `contains`", type()));
+  }
+  require(group.rate_factor >= 0.0F && std::isfinite(group.rate_factor),
+          "optimizer: expected a finite rate factor of 0 or more", group.rate_factor);
+  if (group.weight_decay) {
+    require(*group.weight_decay >= 0.0F && std::isfinite(*group.weight_decay),
+            "optimizer: expected a finite weight decay of 0 or more", *group.weight_decay);
+    if (weight_decay() == nullptr) {
+      throw InvalidArgument(
+          fmt::format("{}: a group has a weight decay, the optimizer knows none", type()));
+    }
+  }
+  groups_.push_back(std::move(group));
 }
 
 void Optimizer::build(const std::vector<NamedTensor>& parameters) {
@@ -150,10 +176,11 @@ void Optimizer::build(const std::vector<NamedTensor>& parameters) {
     }
     return;
   }
-  for (const auto& [name, tensor] : parameters) {
-    parameter_names_.push_back(name);
-    parameter_shapes_.push_back(tensor.shape());
-  }
+  std::vector<std::string> names;
+  for (const NamedTensor& named : parameters) names.push_back(named.name);
+  group_of_ = detail::group_of_each(groups_, names);
+  parameter_names_ = std::move(names);
+  for (const NamedTensor& named : parameters) parameter_shapes_.push_back(named.tensor.shape());
   slots_.assign(slot_names_.size(), {});
   for (auto& slot : slots_) {
     for (const auto& [name, tensor] : parameters) slot.push_back(Tensor::zeros(tensor.shape()));
@@ -231,10 +258,24 @@ void Optimizer::step(const std::vector<NamedTensor>& parameters, float learning_
   build(parameters);
   steps_.data()[0] += 1.0F;
   const auto number = static_cast<double>(steps_.item());
-  begin_step(learning_rate, number);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const ParameterGroup& group = groups_[g];
+    float* const decay = group.weight_decay ? weight_decay() : nullptr;
+    const float own_decay = decay != nullptr ? std::exchange(*decay, *group.weight_decay) : 0.0F;
+    step_group(g, parameters, learning_rate * group.rate_factor, number);
+    if (decay != nullptr) *decay = own_decay;
+  }
+  step_group(groups_.size(), parameters, learning_rate, number);
+}
+
+void Optimizer::step_group(std::size_t group, const std::vector<NamedTensor>& parameters,
+                           float rate, double number) {
+  begin_step(rate, number);
   Step step{*this, measured_update(), {}, {}};
   step.targets.reserve(parameters.size());
-  for (std::size_t p = 0; p < parameters.size(); ++p) step.add(parameters[p].tensor, p, slots_);
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (group_of_[p] == group) step.add(parameters[p].tensor, p, slots_);
+  }
   step.run(order_of(number));
 }
 

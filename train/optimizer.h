@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/layer.h>
+#include <octet/train/parameter_group.h>
 #include <octet/train/schedule.h>
 
 #include <cstddef>
@@ -68,6 +69,16 @@ class Optimizer {
   /// block, and are undefined after.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
 
+  /// Adds a group. A parameter belongs to the first group that contains it.
+  ///
+  ///     Adam adam(1e-3F, {.weight_decay = 1e-4F});
+  ///     adam.add_group({.contains = in_layers({"head"}), .rate_factor = 10.0F});
+  ///
+  /// Throws InvalidArgument for a factor or a weight decay that is negative or not finite, a weight
+  /// decay where the optimizer has none, and once the moments are made; step() and build() throw
+  /// for a group that contains no parameter.
+  void add_group(ParameterGroup group);
+
   /// The rate of step `step`, counted from 0.
   float learning_rate(std::uint64_t step) const { return rate_.at(step); }
 
@@ -89,9 +100,13 @@ class Optimizer {
   /// Changes part.parameter[i] given part.gradient[i] and the moments part.slot(s)[i]. Threads call
   /// it at once, each for elements of its own.
   virtual void update(const ParameterPart& part) const = 0;
+  /// Where the optimizer keeps its weight decay, which begin_step() reads; null where it has none.
+  virtual float* weight_decay() { return nullptr; }
 
  private:
   struct Step;
+  void step_group(std::size_t group, const std::vector<NamedTensor>& parameters, float rate,
+                  double number);
   /// How this step's update() measures what it writes in the same pass; null where it does not. For
   /// Octet's own optimizers.
   virtual const detail::MeasuredUpdate* measured_update() const { return nullptr; }
@@ -100,6 +115,9 @@ class Optimizer {
   std::vector<std::string> slot_names_;
   std::vector<std::string> parameter_names_;
   std::vector<Shape> parameter_shapes_;
+  std::vector<ParameterGroup> groups_;
+  /// By parameter; groups_.size() where it belongs to none.
+  std::vector<std::size_t> group_of_;
   /// slots_[s][p] belongs to parameter p.
   std::vector<std::vector<Tensor>> slots_;
   Tensor steps_ = Tensor::scalar(0.0F);
@@ -124,6 +142,7 @@ class Sgd : public Optimizer {
  protected:
   void begin_step(float learning_rate, double step) override;
   void update(const ParameterPart& part) const override;
+  float* weight_decay() override { return &options_.weight_decay; }
 
  private:
   SgdOptions options_;
@@ -156,6 +175,7 @@ class Adam : public Optimizer {
   /// Final, as update(): a step may run both in one pass that also measures.
   void begin_step(float learning_rate, double step) final;
   void update(const ParameterPart& part) const final;
+  float* weight_decay() final { return &options_.weight_decay; }
 
  private:
   class Pass;

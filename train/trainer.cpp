@@ -63,10 +63,23 @@ std::string data_at_fault(const Batch& batch) {
   return "";
 }
 
+bool next_batch(DataLoader& loader, Batch& batch) {
+  const ProfileScope scope("data");
+  return loader.next(batch);
+}
+
 void check_epochs(const char* function, int epochs) {
   if (epochs >= 0) return;
   throw InvalidArgument(
       fmt::format("Trainer::{}: expected 0 epochs or more, found {}", function, epochs));
+}
+
+void check_trainable(const Model& model) {
+  const auto parameters = model.parameters();
+  const auto frozen = [](const NamedTensor& named) { return !named.tensor.requires_grad(); };
+  if (parameters.empty() || !std::ranges::all_of(parameters, frozen)) return;
+  throw InvalidArgument(
+      "Trainer: every layer is frozen: there is nothing to train; see Layer::set_trainable()");
 }
 
 void check_test_set(const Model& model, const Dataset& test) {
@@ -86,6 +99,9 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
   }
   if (options_.batch_size == 0) {
     throw InvalidArgument("Trainer: expected a batch size of at least 1, found 0");
+  }
+  if (options_.accumulate_batches == 0) {
+    throw InvalidArgument("Trainer: expected accumulate_batches of at least 1, found 0");
   }
   if (!(options_.clip_norm >= 0.0)) {
     throw InvalidArgument(fmt::format(
@@ -131,6 +147,7 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 }
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
+  check_trainable(*model_);
   DataLoader loader(train, {.batch_size = options_.batch_size,
                             .shuffle = options_.shuffle,
                             .seed = options_.seed,
@@ -183,14 +200,9 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
   double seconds_profiled = seconds_before;
   Batch batch;
   const Profiling profiling(options_.profile);
-  const auto next = [&] {
-    const ProfileScope scope("data");
-    return loader.next(batch);
-  };
-  while (next()) {
+  while (next_batch(loader, batch)) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
-    batch.features = fit_to_input(*model_, batch.features);
-    run_step(batch);
+    run_step(loader, batch);
     ++step_;
     position_ = loader.position();
     sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
@@ -204,15 +216,32 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
   return true;
 }
 
-void Trainer::run_step(const Batch& batch) {
-  const ForwardContext context{.mode = ForwardContext::Mode::training,
-                               .random = Random(options_.seed, kStepStream).fork(step_)};
-  // One list for both: making it allocates a name for each.
+void Trainer::run_step(DataLoader& loader, Batch& batch) {
+  const auto done = static_cast<std::size_t>(position_.batch) * options_.batch_size;
+  const std::size_t rows =
+      std::min(options_.accumulate_batches * options_.batch_size, loader.examples() - done);
+  // One list for all: making it allocates a name for each.
   auto parameters = model_->parameters();
+  for (std::size_t i = 0; i < options_.accumulate_batches; ++i) {
+    if (i > 0 && !next_batch(loader, batch)) break;
+    const double share = static_cast<double>(batch.targets.size()) / static_cast<double>(rows);
+    add_gradients(batch, i, share, parameters);
+  }
+  const ProfileScope scope("optimizer");
+  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
+  optimizer_->step(parameters, optimizer_->learning_rate(step_));
+}
+
+void Trainer::add_gradients(const Batch& batch, std::size_t number, double share,
+                            std::vector<NamedTensor>& parameters) {
+  const Random of_step = Random(options_.seed, kStepStream).fork(step_);
+  const ForwardContext context{.mode = ForwardContext::Mode::training,
+                               .random = number == 0 ? of_step : of_step.fork(number)};
+  const Tensor features = fit_to_input(*model_, batch.features);
   try {
-    const Tensor output = model_->forward_logits(batch.features, context);
+    const Tensor output = model_->forward_logits(features, context);
     Tensor loss = loss_of(output, batch.targets);
-    check_loss(loss, batch.features);
+    check_loss(loss, features);
     const auto images = static_cast<double>(batch.targets.size());
     sums_.loss += static_cast<double>(loss.item()) * images;
     if (batch.targets.are_labels()) {
@@ -221,16 +250,20 @@ void Trainer::run_step(const Batch& batch) {
           share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
     }
     sums_.images += images;
-    for (auto& [name, tensor] : parameters) tensor.zero_grad();
-    loss.backward();
+    if (number == 0) {
+      for (auto& [name, tensor] : parameters) tensor.zero_grad();
+    }
+    loss.backward(Tensor::full(loss.shape(), static_cast<float>(share)));
   } catch (const NumericError& error) {
     const std::string fault = data_at_fault(batch);
     throw NumericError(fmt::format("training stopped at {}: {}", place(),
                                    fault.empty() ? std::string(error.what()) : fault));
   }
-  const ProfileScope scope("optimizer");
-  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
-  optimizer_->step(parameters, optimizer_->learning_rate(step_));
+}
+
+std::uint64_t Trainer::steps_of(Index batches) const {
+  const std::uint64_t per_step = options_.accumulate_batches;
+  return (static_cast<std::uint64_t>(batches) + per_step - 1) / per_step;
 }
 
 Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
@@ -269,8 +302,7 @@ void Trainer::finish_epoch(const Dataset& train, const Dataset* test) {
   record.train_accuracy = accuracy_so_far(train);
   record.seconds = sums_.seconds;
   record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
-  record.learning_rate =
-      optimizer_->learning_rate(step_ - static_cast<std::uint64_t>(position_.batch));
+  record.learning_rate = optimizer_->learning_rate(step_ - steps_of(position_.batch));
   if (test != nullptr) score(record, *test);
   history_.push_back(record);
   sums_ = {};

@@ -34,6 +34,9 @@ struct TrainerOptions {
   /// which have no accuracy, it is always measured.
   bool test_loss = false;
   std::size_t batch_size = 128;
+  /// Batches whose gradients are averaged, by rows, before each step: a step on so many examples in
+  /// the memory of one batch. The last step of an epoch takes what is left.
+  std::size_t accumulate_batches = 1;
   /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
@@ -129,7 +132,13 @@ class Trainer {
   void prepare(DataLoader& loader, const Dataset* test);
   /// False where options.should_stop ended it early.
   bool run_epoch(DataLoader& loader, Index last);
-  void run_step(const Batch& batch);
+  /// Steps in so many batches.
+  std::uint64_t steps_of(Index batches) const;
+  /// Trains on `batch` and the further batches of its step, which it puts there.
+  void run_step(DataLoader& loader, Batch& batch);
+  /// Adds the gradients of a batch, whose share of its step's rows is `share`.
+  void add_gradients(const Batch& batch, std::size_t number, double share,
+                     std::vector<NamedTensor>& parameters);
   void finish_epoch(const Dataset& train, const Dataset* test);
   void score(EpochRecord& record, const Dataset& test) const;
   std::vector<Metric> metrics_for(const Dataset& test) const;

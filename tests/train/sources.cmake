@@ -14,6 +14,7 @@ set(OCTET_TRAIN_TESTS
   train/metric_test.cpp
   train/odd_numbers_test.cpp
   train/optimizer_test.cpp
+  train/parameter_groups_test.cpp
   train/profile_test.cpp
   train/progress_bar_test.cpp
   train/qat_test.cpp

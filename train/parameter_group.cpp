@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/train/parameter_group.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+
+std::function<bool(std::string_view)> in_layers(std::vector<std::string> layers) {
+  return [layers = std::move(layers)](std::string_view name) {
+    return std::ranges::any_of(layers, [&](const std::string& layer) {
+      return name.size() > layer.size() && name.starts_with(layer) && name[layer.size()] == '/';
+    });
+  };
+}
+
+std::vector<std::size_t> detail::group_of_each(std::span<const ParameterGroup> groups,
+                                               const std::vector<std::string>& parameters) {
+  std::vector<std::size_t> result;
+  std::vector<std::size_t> sizes(groups.size() + 1);
+  for (const std::string& name : parameters) {
+    const auto group = std::ranges::find_if(
+        groups, [&](const ParameterGroup& each) { return each.contains(name); });
+    result.push_back(static_cast<std::size_t>(group - groups.begin()));
+    ++sizes[result.back()];
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (sizes[g] > 0) continue;
+    throw InvalidArgument(
+        fmt::format("optimizer: group {} contains no parameter (an earlier group may have them); "
+                    "the parameters are {}",
+                    g, fmt::join(parameters, ", ")));
+  }
+  return result;
+}
+
+}  // namespace octet

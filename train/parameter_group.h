@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Parameters that an optimizer treats in another way than the rest.
+struct ParameterGroup {
+  /// Whether a parameter belongs to the group, by its name, e.g. "dense/kernel". See in_layers().
+  std::function<bool(std::string_view name)> contains;
+  /// Multiplies the learning rate.
+  float rate_factor = 1.0F;
+  /// Replaces the optimizer's own weight decay.
+  std::optional<float> weight_decay{};
+};
+
+/// Contains the parameters of these layers, e.g. "dense/kernel" and "dense/bias" of "dense".
+std::function<bool(std::string_view name)> in_layers(std::vector<std::string> layers);
+
+namespace detail {
+
+/// The group of each parameter: the first that contains it, groups.size() where none does. Throws
+/// InvalidArgument for a group that is left empty.
+std::vector<std::size_t> group_of_each(std::span<const ParameterGroup> groups,
+                                       const std::vector<std::string>& parameters);
+
+}  // namespace detail
+
+}  // namespace octet
