@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/train/data_loader.h>
+#include <octet/train/read_ahead.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +15,16 @@ constexpr std::uint64_t kAugmentStream = 2;
 
 Random stream(std::uint64_t seed, std::uint64_t purpose, Index epoch) {
   return Random(seed).fork(purpose).fork(static_cast<std::uint64_t>(epoch));
+}
+
+/// Batch `number` of a set in the order `order`, or as it stands where that is null.
+Batch batch_of(const Dataset& set, const std::vector<std::uint32_t>* order, std::size_t batch_size,
+               std::size_t number) {
+  // No overflow: number * batch_size < set.size().
+  const std::size_t begin = number * batch_size;
+  const std::size_t rows = std::min(batch_size, set.size() - begin);
+  if (order == nullptr) return set.batch(begin, begin + rows);
+  return set.batch(std::span<const std::uint32_t>(*order).subspan(begin, rows));
 }
 
 void check_augmented(const Batch& batch, std::size_t rows) {
@@ -30,6 +41,10 @@ void check_augmented(const Batch& batch, std::size_t rows) {
 
 }  // namespace
 
+DataLoader::~DataLoader() = default;
+DataLoader::DataLoader(DataLoader&&) noexcept = default;
+DataLoader& DataLoader::operator=(DataLoader&&) noexcept = default;
+
 DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
     : dataset_(&dataset), options_(std::move(options)), batches_(0) {
   if (dataset.empty()) {
@@ -37,6 +52,9 @@ DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
   }
   if (options_.batch_size == 0) {
     throw InvalidArgument("DataLoader: expected a batch size of at least 1, found 0");
+  }
+  if (options_.read_ahead == 0) {
+    throw InvalidArgument("DataLoader: expected read_ahead of at least 1 batch, found 0");
   }
   const std::size_t whole = dataset.size() / options_.batch_size;
   const bool remainder = dataset.size() % options_.batch_size != 0;
@@ -69,27 +87,43 @@ void DataLoader::seek(LoaderPosition position) {
 
 void DataLoader::order_rows() {
   if (ordered_epoch_ == position_.epoch) return;
-  order_ = stream(options_.seed, kOrderStream, position_.epoch).permutation(dataset_->size());
+  order_ = std::make_shared<const std::vector<std::uint32_t>>(
+      stream(options_.seed, kOrderStream, position_.epoch).permutation(dataset_->size()));
   ordered_epoch_ = position_.epoch;
+}
+
+Batch DataLoader::read_ahead(std::size_t number) {
+  if (!ahead_ || ahead_epoch_ != position_.epoch || ahead_->next() != number) {
+    ahead_.reset();
+    // The loader may be moved, and order_ replaced, while the thread reads.
+    const auto read = [set = dataset_, order = order_, size = options_.batch_size](std::size_t i) {
+      return batch_of(*set, order.get(), size, i);
+    };
+    ahead_ = std::make_unique<detail::ReadAhead>(read, number, batches_, options_.read_ahead);
+    ahead_epoch_ = position_.epoch;
+  }
+  try {
+    Batch batch = ahead_->take();
+    if (number + 1 == batches_) ahead_.reset();
+    return batch;
+  } catch (...) {
+    ahead_.reset();
+    throw;
+  }
 }
 
 bool DataLoader::next(Batch& batch) {
   const auto number = static_cast<std::size_t>(position_.batch);
   if (number >= batches_) return false;
-  // No overflow: number * batch_size <= examples().
-  const std::size_t begin = number * options_.batch_size;
-  const std::size_t count = std::min(options_.batch_size, dataset_->size() - begin);
-  Batch result;
-  if (options_.shuffle) {
-    order_rows();
-    result = dataset_->batch(std::span<const std::uint32_t>(order_).subspan(begin, count));
-  } else {
-    result = dataset_->batch(begin, begin + count);
-  }
+  if (options_.shuffle) order_rows();
+  Batch result = dataset_->is_read()
+                     ? read_ahead(number)
+                     : batch_of(*dataset_, order_.get(), options_.batch_size, number);
   if (options_.augment) {
+    const std::size_t rows = result.targets.size();
     options_.augment(result.features, result.targets,
                      stream(options_.seed, kAugmentStream, position_.epoch).fork(number));
-    check_augmented(result, count);
+    check_augmented(result, rows);
   }
   batch = std::move(result);
   ++position_.batch;

@@ -7,9 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace octet {
+
+namespace detail {
+class ReadAhead;
+}
 
 /// Changes a batch before it is trained on. It may write into `features` or put another tensor with
 /// as many rows there, and the same goes for the targets (mixing examples, say). A function that
@@ -24,6 +29,9 @@ struct LoaderOptions {
   /// Leaves out the last batch where it would be smaller than the others.
   bool drop_last = false;
   Augment augment = nullptr;
+  /// How many batches a thread reads ahead of the one that is trained on, where the data set is one
+  /// that is read (Dataset::from_reader()). At least 1.
+  std::size_t read_ahead = 2;
 };
 
 /// Where a loader stands: the epoch, and the batch of it that next() returns next.
@@ -47,6 +55,9 @@ class DataLoader {
   /// empty set, a batch size of 0, or where drop_last leaves no batch.
   explicit DataLoader(const Dataset& dataset, LoaderOptions options = {});
   explicit DataLoader(const Dataset&& dataset, LoaderOptions options = {}) = delete;
+  ~DataLoader();
+  DataLoader(DataLoader&&) noexcept;
+  DataLoader& operator=(DataLoader&&) noexcept;
 
   const Dataset& dataset() const { return *dataset_; }
   const LoaderOptions& options() const { return options_; }
@@ -59,7 +70,8 @@ class DataLoader {
   /// Moves to the first batch of `epoch`. Throws InvalidArgument below 0.
   void start_epoch(Index epoch) { seek({epoch, 0}); }
 
-  /// Fills `batch` with the epoch's next one; false, with `batch` as it was, after the last.
+  /// Fills `batch` with the epoch's next one; false, with `batch` as it was, after the last. Throws
+  /// what the data set's reader throws; called again, it reads that batch anew.
   bool next(Batch& batch);
 
   LoaderPosition position() const { return position_; }
@@ -69,14 +81,20 @@ class DataLoader {
 
  private:
   void order_rows();
+  /// Batch `number` of the epoch, by the thread that reads ahead.
+  Batch read_ahead(std::size_t number);
 
   const Dataset* dataset_;
   LoaderOptions options_;
   std::size_t batches_;
   LoaderPosition position_;
-  /// The order of the rows in `ordered_epoch_`; empty when not shuffled.
-  std::vector<std::uint32_t> order_;
+  /// The order of the rows in `ordered_epoch_`; null when not shuffled. Shared with the thread that
+  /// reads ahead.
+  std::shared_ptr<const std::vector<std::uint32_t>> order_;
   Index ordered_epoch_ = -1;
+  /// Of epoch `ahead_epoch_`.
+  std::unique_ptr<detail::ReadAhead> ahead_;
+  Index ahead_epoch_ = -1;
 };
 
 }  // namespace octet

@@ -7,6 +7,9 @@
 #include <octet/train/dataset.h>
 
 #include <algorithm>
+#include <limits>
+#include <mutex>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -47,13 +50,17 @@ void Dataset::set_labels(std::vector<std::int32_t> labels, int classes) {
     throw InvalidArgument(
         fmt::format("Dataset {}: expected at least 1 class, found {}", name_, classes_));
   }
+  check_labels(labels_);
+}
+
+void Dataset::check_labels(std::span<const std::int32_t> labels) const {
   const auto wrong = std::ranges::find_if(
-      labels_, [&](std::int32_t label) { return label < 0 || label >= classes_; });
-  if (wrong != labels_.end()) {
+      labels, [&](std::int32_t label) { return label < 0 || label >= classes_; });
+  if (wrong != labels.end()) {
     throw InvalidArgument(
         fmt::format("Dataset {}: label {} of example {} is outside [0, {}); are labels counted "
                     "from 1, or is the class count too small?",
-                    name_, *wrong, wrong - labels_.begin(), classes_));
+                    name_, *wrong, wrong - labels.begin(), classes_));
   }
 }
 
@@ -101,12 +108,91 @@ Dataset Dataset::from_tensors(std::string name, const Tensor& features, const Te
 }
 
 Dataset Dataset::with_targets(const Tensor& targets) const {
+  if (is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected a set in memory, found one that is read: its reader gives targets",
+        name_));
+  }
   Dataset result = *this;
   result.set_targets(targets);
   return result;
 }
 
+struct Dataset::SharedReader {
+  std::shared_ptr<DatasetReader> reader;
+  std::mutex mutex{};
+};
+
+Dataset Dataset::from_reader(std::string name, std::shared_ptr<DatasetReader> reader) {
+  if (!reader)
+    throw InvalidArgument(fmt::format("Dataset {}: expected a reader, found null", name));
+  const Shape example = reader->example_shape();
+  const auto size = static_cast<std::size_t>(example.size());
+  if (size == 0 || reader->size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected at most 2^32 - 1 examples of at least one value, found "
+                    "{} of shape {}",
+                    name, reader->size(), example.to_string()));
+  }
+  Dataset set;
+  set.name_ = std::move(name);
+  set.example_shape_ = example;
+  set.example_size_ = size;
+  set.size_ = reader->size();
+  set.classes_ = reader->classes();
+  if (set.classes_ < 0) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected at least 1 class, or 0 for tensors, found {}", set.name_,
+                    set.classes_));
+  }
+  if (set.classes_ == 0) set.target_shape_ = reader->target_shape();
+  set.reader_ = std::make_shared<SharedReader>(std::move(reader));
+  return set;
+}
+
+Batch Dataset::read(std::span<const std::uint32_t> rows) const {
+  Batch batch;
+  {
+    const std::lock_guard lock(reader_->mutex);
+    batch = reader_->reader->read(rows);
+  }
+  const auto count = static_cast<Index>(rows.size());
+  const Shape expected = example_shape_.with_batch(count);
+  const bool features_fit = batch.features.defined() && batch.features.shape() == expected;
+  const bool targets_fit =
+      batch.targets.are_labels() == has_labels() && batch.targets.size() == rows.size() &&
+      (has_labels() || batch.targets.values().shape() == target_shape_->with_batch(count));
+  if (!features_fit || !targets_fit) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected the reader to return features {} and {} targets of its own kind and "
+        "shape, found features {} and {} {}",
+        name_, expected.to_string(), count,
+        batch.features.defined() ? batch.features.shape().to_string() : "undefined",
+        batch.targets.size(), batch.targets.are_labels() ? "labels" : "targets that are tensors"));
+  }
+  if (has_labels()) check_labels(batch.targets.labels());
+  return batch;
+}
+
+Batch Dataset::batch(std::span<const std::uint32_t> rows) const {
+  check_rows(rows);
+  if (is_read()) return read(rows);
+  return {features(rows), targets(rows)};
+}
+
+Batch Dataset::batch(std::size_t begin, std::size_t end) const {
+  check_range(begin, end);
+  if (!is_read()) return {features(begin, end), targets(begin, end)};
+  std::vector<std::uint32_t> rows(end - begin);
+  std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
+  return read(rows);
+}
+
 std::span<const std::int32_t> Dataset::labels() const {
+  if (is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: its labels are read with their examples; ask for targets(begin, end)", name_));
+  }
   if (has_labels()) return labels_;
   throw InvalidArgument(
       fmt::format("Dataset {}: expected class labels, found tensors of shape {} as targets; class "
@@ -159,6 +245,7 @@ Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> 
 }
 
 Tensor Dataset::features(std::span<const std::uint32_t> rows) const {
+  if (is_read()) return batch(rows).features;
   check_rows(rows);
   return gather(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
@@ -170,6 +257,7 @@ void Dataset::check_range(std::size_t begin, std::size_t end) const {
 }
 
 Tensor Dataset::features(std::size_t begin, std::size_t end) const {
+  if (is_read()) return batch(begin, end).features;
   check_range(begin, end);
   return gather(end - begin, [&](std::size_t i) { return begin + i; });
 }
@@ -191,11 +279,13 @@ Targets Dataset::gather_targets(std::size_t count,
 }
 
 Targets Dataset::targets(std::span<const std::uint32_t> rows) const {
+  if (is_read()) return batch(rows).targets;
   check_rows(rows);
   return gather_targets(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
 }
 
 Targets Dataset::targets(std::size_t begin, std::size_t end) const {
+  if (is_read()) return batch(begin, end).targets;
   check_range(begin, end);
   return gather_targets(end - begin, [&](std::size_t i) { return begin + i; });
 }
@@ -206,6 +296,11 @@ Dataset Dataset::head(std::size_t count) const {
     return std::remove_cvref_t<decltype(values)>(
         values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min(n, values.size())));
   };
+  if (is_read()) {
+    Dataset result = *this;
+    result.size_ = kept;
+    return result;
+  }
   Dataset result;
   result.name_ = name_;
   result.example_shape_ = example_shape_;

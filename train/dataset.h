@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,25 @@ namespace octet {
 struct Batch {
   Tensor features;
   Targets targets;
+};
+
+/// Reads examples from where they are, a file that does not fit memory for example. A training run
+/// asks for the batches of an epoch in its shuffled order, on a thread that reads ahead; scoring
+/// asks for rows in a row. Calls come one at a time, from whatever thread. What a row holds must
+/// not depend on when it is read: results are then the same on any number of threads.
+class DatasetReader {
+ public:
+  virtual ~DatasetReader() = default;
+
+  /// The number of examples, and the shape of one.
+  virtual std::size_t size() const = 0;
+  virtual Shape example_shape() const = 0;
+  /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
+  virtual int classes() const = 0;
+  virtual Shape target_shape() const { return {1}; }
+  /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
+  /// size(). What it throws reaches the caller of Trainer::fit() or of evaluate().
+  virtual Batch read(std::span<const std::uint32_t> rows) = 0;
 };
 
 /// Examples, each with a class label or with a tensor as its target. Features are kept as bytes, as
@@ -41,8 +61,13 @@ class Dataset {
   /// InvalidArgument unless both have n rows of at least one value.
   static Dataset from_tensors(std::string name, const Tensor& features, const Tensor& targets);
 
+  /// Examples that `reader` reads whenever they are asked for; nothing is kept. Throws
+  /// InvalidArgument for a null reader and for sizes and shapes that make no sense.
+  static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
+
   /// The same examples with these targets instead, [size(), ...]: images with several labels at
-  /// once, say. Throws InvalidArgument for another number of rows.
+  /// once, say. Throws InvalidArgument for another number of rows,
+  /// and for a set that is read.
   Dataset with_targets(const Tensor& targets) const;
 
   const std::string& name() const { return name_; }
@@ -54,12 +79,12 @@ class Dataset {
   bool has_labels() const { return !target_shape_; }
   /// Labels are in [0, classes()); 0 where the targets are tensors.
   int classes() const { return classes_; }
-  /// All labels. Throws InvalidArgument where the targets are tensors.
+  /// All labels. Throws InvalidArgument where the targets are tensors, and for a set that is read.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
   const Shape& target_shape() const;
 
-  /// The raw bytes; empty for a set made from floats.
+  /// The raw bytes; empty for a set made from floats and for one that is read.
   std::span<const std::uint8_t> bytes() const { return bytes_; }
 
   /// The examples at `rows`, as floats [rows.size(), example_shape...]. Throws InvalidArgument for
@@ -72,16 +97,20 @@ class Dataset {
   Targets targets(std::span<const std::uint32_t> rows) const;
   Targets targets(std::size_t begin, std::size_t end) const;
 
-  /// Features and targets together.
-  Batch batch(std::span<const std::uint32_t> rows) const { return {features(rows), targets(rows)}; }
-  Batch batch(std::size_t begin, std::size_t end) const {
-    return {features(begin, end), targets(begin, end)};
-  }
+  /// Features and targets together: of a set that is read, half the work of asking for each.
+  Batch batch(std::span<const std::uint32_t> rows) const;
+  Batch batch(std::size_t begin, std::size_t end) const;
+
+  /// Whether the examples come from a DatasetReader.
+  bool is_read() const { return reader_ != nullptr; }
 
   /// The first `count` examples (all where there are fewer).
   Dataset head(std::size_t count) const;
 
  private:
+  /// A reader and the lock that lets one thread at a time call it.
+  struct SharedReader;
+
   Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values);
 
   void set_labels(std::vector<std::int32_t> labels, int classes);
@@ -91,7 +120,9 @@ class Dataset {
   void prefetch_row(std::size_t row) const;
   /// Row i of the result is the target of example row(i).
   Targets gather_targets(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
+  void check_labels(std::span<const std::int32_t> labels) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
+  Batch read(std::span<const std::uint32_t> rows) const;
   void check_range(std::size_t begin, std::size_t end) const;
 
   std::string name_;
@@ -105,6 +136,8 @@ class Dataset {
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;
   std::vector<float> targets_;
+  /// In the place of bytes_, floats_, labels_ and targets_.
+  std::shared_ptr<SharedReader> reader_;
 };
 
 /// A training set and the test set that goes with it.

@@ -5,4 +5,5 @@ set(OCTET_DATA_TESTS
   train/data/digits_test.cpp
   train/data/fingerprint_test.cpp
   train/data/idx_damage_test.cpp
-  train/data/idx_test.cpp)
+  train/data/idx_test.cpp
+  train/data/reader_test.cpp)
