@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -17,17 +18,19 @@ namespace {
 constexpr std::size_t kRowsPerPass = 1000;
 constexpr Index kInterpreterBatch = kRowsPerPass;
 
-/// Runs `predict_rows` on pieces of the data set and scores the result.
+/// Runs predict_rows(begin, end, features) on pieces of the data set and scores the result.
 template <class Predict>
 Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
-  // Throws where there are none.
+  // Throws where there are none, of any number of examples.
   if (!data.has_labels()) static_cast<void>(data.labels());
   Evaluation result;
   result.predictions.reserve(data.size());
   std::size_t right = 0;
   const auto add_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
-    const Labels predicted = predict_rows(begin, end);
+    // Together: a set that is read would be read twice.
+    const Batch batch = data.batch(begin, end);
+    const Labels predicted = predict_rows(begin, end, batch.features);
     // Examples of another size can be a whole number of an interpreter's samples all the same.
     if (predicted.size() != end - begin) {
       throw InvalidArgument(fmt::format(
@@ -35,7 +38,7 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
           "belong to another model?",
           end - begin, data.example_shape().to_string(), predicted.size()));
     }
-    const Labels labels = data.targets(begin, end).labels();
+    const Labels& labels = batch.targets.labels();
     for (std::size_t i = 0; i < labels.size(); ++i) right += predicted[i] == labels[i] ? 1U : 0U;
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
   };
@@ -96,6 +99,18 @@ std::size_t width_of(const Tensor& rows) {
   return rows.span().size() / static_cast<std::size_t>(rows.dim(0));
 }
 
+/// The class of a row with NaN would be an arbitrary one.
+void check_no_nan(const Tensor& features) {
+  // Bytes are numbers, and are not made floats for this.
+  if (detail::TensorAccess::bytes(features) != nullptr) return;
+  const auto values = features.span();
+  const auto nan = std::ranges::find_if(values, [](float x) { return std::isnan(x); });
+  if (nan == values.end()) return;
+  const auto row = static_cast<std::size_t>(nan - values.begin()) / width_of(features);
+  throw NumericError(
+      fmt::format("predict: expected numbers, found NaN in row {} of the features", row));
+}
+
 /// With kernel ranges as they are.
 Labels predict_rows(const Model& model, const Tensor& features) {
   const NoGrad guard;
@@ -126,13 +141,14 @@ std::optional<float> decision_threshold(const Model& model) {
 }
 
 Labels predict(const Model& model, const Tensor& features) {
+  check_no_nan(features);
   return predict_rows(WithCurrentKernelRanges(model).model(), features);
 }
 
 Evaluation evaluate(const Model& model, const Dataset& data) {
   const WithCurrentKernelRanges current(model);
-  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
-    return predict_rows(current.model(), data.features(begin, end));
+  return evaluate_in_pieces(data, [&](std::size_t, std::size_t, const Tensor& features) {
+    return predict_rows(current.model(), features);
   });
 }
 
@@ -180,8 +196,8 @@ Evaluation evaluate(const IntegerModel& model, const Dataset& data) {
 
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data) {
   const auto size = static_cast<std::size_t>(data.example_shape().size());
-  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end) {
-    if (data.bytes().empty()) return interpreter.predict(data.features(begin, end).span());
+  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end, const Tensor& features) {
+    if (data.bytes().empty()) return interpreter.predict(features.span());
     return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
   });
 }

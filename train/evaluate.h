@@ -30,7 +30,7 @@ std::optional<float> decision_threshold(const Model& model);
 
 /// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
-/// model at once.
+/// model at once. predict() throws NumericError that names the row for features with NaN.
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data);
 

@@ -147,7 +147,7 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 }
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
-  check_trainable(*model_);
+  if (position_.epoch < last) check_trainable(*model_);
   DataLoader loader(train, {.batch_size = options_.batch_size,
                             .shuffle = options_.shuffle,
                             .seed = options_.seed,

@@ -98,6 +98,37 @@ TEST(Threads, PredictWithOneModelAtOnce) {
   }
 }
 
+/// Makes up each example from its row.
+struct MadeUp : DatasetReader {
+  std::size_t size() const override { return 300; }
+  Shape example_shape() const override { return {6}; }
+  int classes() const override { return 3; }
+  Batch read(std::span<const std::uint32_t> rows) override {
+    ++reads;
+    return clouds(300).batch(rows);
+  }
+  /// Without a lock: calls come one at a time.
+  int reads = 0;
+};
+
+TEST(Threads, AReaderReadsAheadOfTrainersAtOnce) {
+  const KeepThreads keep;
+  set_num_threads(2);
+  const auto reader = std::make_shared<MadeUp>();
+  const Dataset data = Dataset::from_reader("made up", reader);
+  const auto train = [&](const Dataset& set) {
+    Sequential model = quantize_model(small_mlp());
+    Trainer trainer(model, Adam(), {.batch_size = 16});
+    trainer.fit(set, set, 2);
+    return exported_bytes(trainer);
+  };
+  const Bytes expected = train(clouds(300));
+  std::vector<Bytes> found(3);
+  at_once(3, [&](int i) { found[static_cast<std::size_t>(i)] = train(data); });
+  for (const Bytes& bytes : found) EXPECT_TRUE(bytes == expected);
+  EXPECT_GE(reader->reads, 3 * 2 * 19);
+}
+
 TEST(Threads, SettingsMayChangeMeanwhile) {
   const KeepThreads keep;
   at_once(4, [](int i) {

@@ -234,7 +234,7 @@ TEST(LearningRate, IsANumberOrASchedule) {
   EXPECT_EQ(Adam(step_decay(1.0F, 0.5F, 2)).learning_rate(2), 0.5F);
   EXPECT_THROW(Adam(0.0F), InvalidArgument);
   EXPECT_THROW(Adam(-1.0F), InvalidArgument);
-  expect_mentions(message_of<InvalidArgument>([] { Adam(Schedule()); }), "an empty function");
+  expect_mentions(message_of<InvalidArgument>([] { Adam{Schedule()}; }), "an empty function");
 }
 
 TEST(CallbackFunctions, AreACallback) {
