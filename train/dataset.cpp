@@ -150,6 +150,12 @@ Dataset Dataset::from_reader(std::string name, std::shared_ptr<DatasetReader> re
   return set;
 }
 
+std::string Dataset::identity() const {
+  if (!is_read()) return "";
+  const std::lock_guard lock(reader_->mutex);
+  return reader_->reader->identity();
+}
+
 Batch Dataset::read(std::span<const std::uint32_t> rows) const {
   Batch batch;
   {

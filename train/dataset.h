@@ -35,6 +35,9 @@ class DatasetReader {
   /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
   virtual int classes() const = 0;
   virtual Shape target_shape() const { return {1}; }
+  /// A text that is another one where the examples are others, e.g. a file's name, size and time:
+  /// what tells a TrainingRun that is resumed whether its data have changed.
+  virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
   /// size(). What it throws reaches the caller of Trainer::fit() or of evaluate().
   virtual Batch read(std::span<const std::uint32_t> rows) = 0;
@@ -103,6 +106,8 @@ class Dataset {
 
   /// Whether the examples come from a DatasetReader.
   bool is_read() const { return reader_ != nullptr; }
+  /// DatasetReader::identity(); "" of a set in memory.
+  std::string identity() const;
 
   /// The first `count` examples (all where there are fewer).
   Dataset head(std::size_t count) const;

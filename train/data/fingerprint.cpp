@@ -103,7 +103,19 @@ std::string fingerprint(const Dataset& data) {
   parts.push_back(static_cast<std::uint64_t>(data.classes()));
   // Bytes are the floats byte / 255, but nobody takes one set for the other.
   parts.push_back(data.bytes().empty() ? 0 : 1);
-  parts.push_back(xxh64(bytes_of(data.labels())));
+  if (data.is_read()) {
+    parts.push_back(data.size());
+    const std::string identity = data.identity();
+    parts.push_back(xxh64(bytes_of(std::span<const char>(identity))));
+    return fmt::format("{:016x}", xxh64(bytes_of(std::span<const std::uint64_t>(parts))));
+  }
+  if (data.has_labels()) {
+    parts.push_back(xxh64(bytes_of(data.labels())));
+  } else {
+    parts.insert(parts.end(), data.target_shape().begin(), data.target_shape().end());
+    const Targets targets = data.targets(0, data.size());
+    parts.push_back(xxh64(bytes_of(targets.values().span())));
+  }
   const std::vector<std::uint64_t> examples =
       data.empty() ? decltype(parts){} : hash_examples(data);
   parts.insert(parts.end(), examples.begin(), examples.end());

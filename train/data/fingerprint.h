@@ -12,8 +12,9 @@ namespace octet {
 std::uint64_t xxh64(std::span<const std::uint8_t> bytes);
 
 /// 16 hexadecimal digits that tell data sets of other contents apart: XXH64 of the shape of an
-/// example, the number of classes, the labels, and the XXH64 of every piece of examples. Whatever
-/// the name, equal examples in the same order have the same fingerprint, on any number of threads.
+/// example, the number of classes, the labels or targets, and the XXH64 of every piece of examples.
+/// Whatever the name, equal examples in the same order have the same fingerprint, on any number of
+/// threads. Of a set that is read: of its shape, classes, size and DatasetReader::identity().
 std::string fingerprint(const Dataset& data);
 
 }  // namespace octet

@@ -60,6 +60,44 @@ TEST(Fingerprint, TellsWhatHasChangedButNotTheName) {
   expect_new(Dataset());
 }
 
+TEST(Fingerprint, OfTensorsAsTargets) {
+  const Dataset labelled = bytes_set(counting(6), {0, 1}, 2, {3});
+  const auto of = [&](std::initializer_list<float> targets, const Shape& shape) {
+    return fingerprint(labelled.with_targets(Tensor::from(shape, targets)));
+  };
+  const std::set<std::string> seen = {fingerprint(labelled), of({0, 1}, {2, 1}), of({1, 0}, {2, 1}),
+                                      of({0, 1, 1, 0}, {2, 2}), of({0, 1, 1, 0}, {2, 2, 1})};
+  EXPECT_EQ(seen.size(), 5U);
+  EXPECT_EQ(of({0, 1}, {2, 1}), of({0, 1}, {2, 1}));
+}
+
+/// Says who it is, and is never read.
+struct Named : DatasetReader {
+  std::size_t size() const override { return count; }
+  Shape example_shape() const override { return {3}; }
+  int classes() const override { return 2; }
+  std::string identity() const override { return name; }
+  Batch read(std::span<const std::uint32_t> /*rows*/) override {
+    ADD_FAILURE() << "a set that may be huge is read";
+    return {};
+  }
+  std::size_t count = 5;
+  std::string name = "a";
+};
+
+TEST(Fingerprint, OfASetThatIsReadIsItsIdentity) {
+  std::set<std::string> seen;
+  for (const char* name : {"a", "b"}) {
+    for (const std::size_t count : {5U, 6U}) {
+      const auto reader = std::make_shared<Named>();
+      reader->name = name;
+      reader->count = count;
+      seen.insert(fingerprint(Dataset::from_reader("set", reader)));
+    }
+  }
+  EXPECT_EQ(seen.size(), 4U);
+}
+
 TEST(Fingerprint, FloatsAndThreads) {
   std::vector<float> values(kCount * 1000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 999) / 7.0F;
