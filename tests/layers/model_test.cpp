@@ -182,7 +182,8 @@ TEST(Model, RefusesForksOfDifferentShapes) {
   const Value z = second.input({3, 5}, "z");
   second.output(second.add(Concatenate(0, "both"), {y, z}));
   expect_error([&] { second.build(); }, "differ along axis 0 alone, found [4, 2] and [3, 5]");
-  expect_error([] { Add(Activation::softmax); }, "expected activation none, relu or relu6");
+  expect_error([] { static_cast<void>(Add(Activation::softmax)); },
+               "expected activation none, relu or relu6");
 }
 
 TEST(Concatenate, CountsItsAxisWithoutTheBatch) {
