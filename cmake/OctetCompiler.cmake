@@ -24,16 +24,30 @@ function(octet_compile_options target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(OCTET_SANITIZE)
+    # Debugging information is the build type's: line numbers are enough for a report.
     target_compile_options(${target} PUBLIC
-      -fsanitize=${OCTET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+      -fsanitize=${OCTET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${OCTET_SANITIZE})
-  endif()
-  if(OCTET_COVERAGE)
-    target_compile_options(${target} PUBLIC -fprofile-instr-generate -fcoverage-mapping)
-    target_link_options(${target} PUBLIC -fprofile-instr-generate)
   endif()
   if(OCTET_FUZZ)
     # Coverage for libFuzzer to see; the programs that it drives link it themselves.
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# Counts which lines of a library run. Programs that link it write the profile.
+function(octet_coverage_options target)
+  if(OCTET_COVERAGE)
+    target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping)
+    target_link_options(${target} PUBLIC -fprofile-instr-generate)
+  endif()
+endfunction()
+
+# For test code, which under sanitizers takes longer to compile than to run: without optimization in
+# less than half the time. The library that it tests is built as it always is.
+function(octet_test_compile_options target)
+  octet_compile_options(${target})
+  if(OCTET_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()

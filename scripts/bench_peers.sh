@@ -1,12 +1,6 @@
 # Sourced by bench.sh: the peers, and how they are set up to be at their quickest.
 # shellcheck shell=bash disable=SC2034
 
-octet_bench_requirements() {
-  cat <<'LIST'
-header:benchmark/benchmark.h libbenchmark-dev
-LIST
-}
-
 octet_peer_requirements() {
   cat <<'LIST'
 header:dnnl.h libdnnl-dev

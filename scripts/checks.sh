@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # checks.sh [JOB...]: what scripts/test.sh does not see. All jobs unless some are named:
-#   clang     Clang, warnings as errors, with AddressSanitizer and UndefinedBehaviorSanitizer
+#   clang     everything built with Clang, warnings as errors; every test binary under
+#             AddressSanitizer and UndefinedBehaviorSanitizer
 #   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads
 #   tidy      clang-tidy over files that are new or changed
@@ -15,41 +16,62 @@ jobs=("$@")
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
-  octet_clang_requirements || exit 1
+  octet_bench_requirements octet_clang_requirements || exit 1
 export OMP_WAIT_POLICY=passive
 export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 # Coverage tells files by their path: no object that a cache made in another folder.
 export CCACHE_BASEDIR= CCACHE_HASHDIR=1
 
-tested=(deploy_tests core_tests robustness_tests)
+# The binaries whose tests have to reach core/quant, runtime and deploy.
+measured=(core_tests deploy_tests robustness_tests)
 profiles=$PWD/build/checks/profiles
 least_lines=95
-most_tidied=12
+# Parts that a binary's tests are run in, so that two processors share them.
+parts=4
 
-# run_tests FOLDER BINARY...: each in a process, two at once on two processors.
+# run_tests FOLDER BINARY...: every binary in parts, two processes at once on two processors.
 run_tests() {
-  local folder=$1
+  local folder=$1 binary part
   shift
-  printf '%s\n' "$@" | xargs -P "$(nproc)" -I '{}' sh -c \
-    "timeout 1200 $folder/bin/{} --gtest_brief=1 >$logs/{}.log 2>&1 || { tail -40 $logs/{}.log; exit 255; }"
+  for binary; do
+    for ((part = 0; part < parts; ++part)); do echo "$binary $part"; done
+  done | xargs -P "$(nproc)" -n 2 bash -c '
+    folder=$1 logs=$2 parts=$3 binary=$4 part=$5 begin=$SECONDS
+    log=$logs/$binary-$part.log
+    export GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part
+    if timeout 1200 "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1; then
+      echo "$binary, part $part of $parts: $((SECONDS - begin)) s"
+    else
+      status=$?
+      tail -40 "$log"
+      echo "$binary, part $part of $parts: FAILED with $status after $((SECONDS - begin)) s, see $log"
+      exit 1
+    fi' run_tests "$folder" "$logs" "$parts"
 }
 
 job_clang() {
   rm -rf "$profiles"
-  cmake --preset checks &&
-    cmake --build --preset checks --parallel "$(nproc)" --target "${tested[@]}" fuzz_replay || return
+  cmake --preset checks && cmake --build --preset checks --parallel "$(nproc)" || return
+  local all=() other=() binary status=0
+  mapfile -t all <build/checks/test_binaries
+  for binary in "${all[@]}"; do
+    [[ " ${measured[*]} " == *" $binary "* ]] || other+=("$binary")
+  done
+  # Drawn digits are enough here: scripts/test.sh trains on MNIST itself.
+  unset OCTET_MNIST_DIR
   # A profile a binary, to which its processes add what they have seen.
-  export LLVM_PROFILE_FILE="$profiles/%m.profraw"
-  run_tests build/checks "${tested[@]}" &&
-    timeout 600 build/checks/bin/fuzz_replay tests/fuzz/corpus &&
-    summary="${#tested[@]} test binaries and the fuzz corpora"
+  LLVM_PROFILE_FILE="$profiles/%m.profraw" run_tests build/checks "${measured[@]}" || status=1
+  LLVM_PROFILE_FILE=/dev/null run_tests build/checks "${other[@]}" || status=1
+  LLVM_PROFILE_FILE=/dev/null timeout 600 build/checks/bin/fuzz_replay tests/fuzz/corpus || status=1
+  summary="under ASan and UBSan: ${all[*]}, and the fuzz corpora"
+  return "$status"
 }
 
 job_coverage() {
   local all=$profiles/all.profdata objects=() binary
-  for binary in "${tested[@]:1}"; do objects+=(-object "build/checks/bin/$binary"); done
+  for binary in "${measured[@]:1}"; do objects+=(-object "build/checks/bin/$binary"); done
   "$(octet_llvm llvm-profdata)" merge -o "$all" "$profiles"/*.profraw &&
-    "$(octet_llvm llvm-cov)" report "build/checks/bin/${tested[0]}" "${objects[@]}" \
+    "$(octet_llvm llvm-cov)" report "build/checks/bin/${measured[0]}" "${objects[@]}" \
       -instr-profile="$all" "$PWD/core/quant" "$PWD/runtime" "$PWD/deploy" >"$logs/coverage.txt" || return
   cat "$logs/coverage.txt"
   local lines branches
@@ -65,33 +87,84 @@ job_threads() {
   cmake --preset tsan &&
     cmake --build --preset tsan --parallel "$(nproc)" --target threads_tests || return
   OMP_TOOL_LIBRARIES=$(octet_llvm_library libarcher.so) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-    run_tests build/tsan threads_tests && summary="threads_tests"
+    run_tests build/tsan threads_tests && summary="under TSan: threads_tests"
 }
 
-# Against what the main branch had; on the main branch itself, what the last commit changed.
-changed_sources() {
-  local base
+# What the commits that land together begin from: the main branch or, on the main branch itself, where
+# it was a day before its last commit.
+tidy_base() {
+  local base head_time
   base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || base=
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
-    base=$(git rev-parse --verify -q HEAD~1) || return 0
+    head_time=$(git log -1 --format=%ct HEAD) || return
+    base=$(git rev-list -1 --first-parent --before="$((head_time - 86400))" HEAD)
+    # Of a younger history, all of it.
+    [ -n "$base" ] || base=$(git hash-object -t tree /dev/null)
   fi
-  git diff --name-only --diff-filter=d "$base" HEAD -- '*.cpp' | while read -r file; do
-    ! grep -q "\"[^\"]*/$file\"" build/release/compile_commands.json || echo "$file"
+  echo "$base"
+}
+
+# The command of compile_commands.json that compiles a file, empty where none does.
+compile_command() {
+  grep -F -B 1 -m 1 "\"file\": \"$PWD/$1\"" "$compile_commands" |
+    sed -n 's/^ *"command": "\(.*\)",$/\1/p' | sed 's/\\\(.\)/\1/g'
+}
+
+# Sources that differ from the base, and for each header that differs, and that none of them includes,
+# a source that does: clang-tidy looks into headers from there.
+changed_sources() {
+  local base=$1 changed=() sources=() headers=() file source
+  mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" HEAD -- '*.cpp' '*.h')
+  for file in "${changed[@]}"; do
+    case $file in
+      *.cpp) [ -z "$(compile_command "$file")" ] || sources+=("$file") ;;
+      *) headers+=("$file") ;;
+    esac
   done
+  for file in "${headers[@]}"; do
+    [ ${#sources[@]} -eq 0 ] ||
+      ! grep -qE "^#include [<\"](octet/$file|${file##*/})[>\"]" "${sources[@]}" || continue
+    for source in $(git grep -lE "^#include [<\"](octet/$file|${file##*/})[>\"]" -- '*.cpp'); do
+      if [ -n "$(compile_command "$source")" ]; then
+        sources+=("$source")
+        break
+      fi
+    done
+  done
+  [ ${#sources[@]} -eq 0 ] || printf '%s\n' "${sources[@]}"
+}
+
+# tidy FILE: nothing to do where clang-tidy has found it clean before, with all that it includes.
+tidy() {
+  local preprocess key
+  preprocess=$(compile_command "$1" | sed 's/^[^ ]*ccache //; s/^[^ ]*/clang++/; s/ -o [^ ]*//')
+  key=$tidied/$({
+    clang-tidy --version
+    cat .clang-tidy
+    # Comments and macros too: a comment may be NOLINT.
+    (cd build/release && eval "$preprocess -w -E -dD -CC")
+  } | sha256sum | cut -d ' ' -f 1)
+  if [ ! -e "$key" ]; then
+    clang-tidy -p build/release --quiet --warnings-as-errors='*' "$1" && : >"$key"
+  fi
 }
 
 job_tidy() {
-  [ -f build/release/compile_commands.json ] || cmake --preset release || return
-  local files=()
-  mapfile -t files < <(changed_sources)
-  summary="${#files[@]} files"
-  if [ ${#files[@]} -gt "$most_tidied" ]; then
-    summary="the first $most_tidied of ${#files[@]} files"
-    files=("${files[@]:0:$most_tidied}")
-  fi
+  compile_commands=$PWD/build/release/compile_commands.json tidied=$PWD/build/release/tidied
+  # The sources that others are generated from are compiled nowhere else.
+  cmake --preset release -DOCTET_BUILD_TESTS=ON &&
+    cmake --build --preset release --target octet_tflite_schema octet_onnx_schema || return
+  mkdir -p "$tidied"
+  local base files=() known
+  base=$(tidy_base) || return
+  mapfile -t files < <(changed_sources "$base")
+  known=$(find "$tidied" -type f | wc -l)
+  export compile_commands tidied
+  export -f compile_command tidy
+  summary="${#files[@]} files that differ from ${base:0:8}"
   [ ${#files[@]} -eq 0 ] ||
-    printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet \
-      --warnings-as-errors='*'
+    printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'tidy "$1"' tidy || return
+  summary+=", $((${#files[@]} - $(find "$tidied" -type f | wc -l) + known)) of them known to be clean"
 }
 
 job_aarch64() {

@@ -36,6 +36,13 @@ header:eigen3/Eigen/Core libeigen3-dev
 LIST
 }
 
+# What the benchmarks are built with.
+octet_bench_requirements() {
+  cat <<'LIST'
+header:benchmark/benchmark.h libbenchmark-dev
+LIST
+}
+
 # What the checks with Clang need: its runtime libraries and its OpenMP among them.
 octet_clang_requirements() {
   cat <<'LIST'
