@@ -51,6 +51,22 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   return tensors;
 }
 
+/// The number in `tensors` of the codes that the model's output is, or is converted from.
+std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_t>& tensors) {
+  std::int32_t tensor = model.outputs[0];
+  const auto found = [&] { return std::ranges::find(tensors, tensor); };
+  for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
+    if (found() == tensors.end() && op->outputs[0] == tensor) tensor = op->inputs[0];
+  }
+  if (found() == tensors.end()) {
+    throw InvalidArgument(
+        fmt::format("layer codes: expected an output that an operator computes from int8 codes, "
+                    "found \"{}\", which comes from \"{}\" alone",
+                    tensor_of(model, model.outputs[0]).name, tensor_of(model, tensor).name));
+  }
+  return static_cast<std::size_t>(found() - tensors.begin());
+}
+
 std::vector<CodeLayer> code_layers(const IntegerModel& model,
                                    const std::vector<std::int32_t>& tensors) {
   std::vector<CodeLayer> layers;
@@ -83,23 +99,40 @@ InterpretedCodes::InterpretedCodes(IntegerModel model, InterpreterOptions option
     : interpreter_(std::move(model), keeping_tensors(options)),
       tensors_(code_tensors(interpreter_.model())) {
   layers_ = code_layers(interpreter_.model(), tensors_);
+  output_layer_ = find_output(interpreter_.model(), tensors_);
+  repeated_.resize(layers_.size());
   rounding_ = interpreter_.rounding();
 }
 
 void InterpretedCodes::run_samples(const Tensor& samples) {
   if (interpreter_.batch() != samples.dim(0)) interpreter_.resize_batch(samples.dim(0));
   interpreter_.predict(samples.span());
+  const auto count = static_cast<std::size_t>(samples.dim(0));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto once = interpreter_codes(i);
+    const auto size = static_cast<std::size_t>(layers_[i].size);
+    repeated_[i].resize(once.size() == count * size ? 0 : count * size);
+    if (repeated_[i].empty()) continue;
+    for (std::size_t k = 0; k < count; ++k) {
+      std::ranges::copy(once, repeated_[i].begin() + static_cast<std::ptrdiff_t>(k * size));
+    }
+  }
+}
+
+std::span<const std::int8_t> InterpretedCodes::interpreter_codes(std::size_t layer) const {
+  const auto bytes = interpreter_.tensor_bytes(tensors_[layer]);
+  return {reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size()};
 }
 
 std::span<const std::int8_t> InterpretedCodes::codes(std::size_t layer) const {
-  const auto bytes = interpreter_.tensor_bytes(tensors_[layer]);
-  return {reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size()};
+  return repeated_[layer].empty() ? interpreter_codes(layer) : repeated_[layer];
 }
 
 SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
   const LoweredModel lowered = lower_by_layer(current_.model());
   const std::vector<std::int32_t> tensors = code_tensors(lowered.model);
   layers_ = code_layers(lowered.model, tensors);
+  output_layer_ = find_output(lowered.model, tensors);
   codes_.resize(layers_.size());
   rounding_ = parse_rounding(lowered.model.metadata.at("octet.rounding"));
   for (const std::vector<std::int32_t>& of_layer : lowered.tensors_of_layer) {

@@ -29,6 +29,8 @@ class LayerCodes {
   /// The input's codes first, then every operator's result in order; a QUANTIZE or DEQUANTIZE at
   /// either end, and a RESHAPE to or from the image of a CONV_2D, is none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
+  /// Which of layers() the model's output is made of: operators behind it need not be read.
+  std::size_t output_layer() const { return output_layer_; }
   /// The contract that it computes by.
   Rounding rounding() const { return rounding_; }
 
@@ -36,7 +38,8 @@ class LayerCodes {
   /// quantizes them itself. Throws InvalidArgument for samples of another size.
   void run(const Tensor& samples);
 
-  /// The codes of layer i, the samples of the last run end to end.
+  /// The codes of layer i, the samples of the last run end to end; those of a layer that no input
+  /// reaches are the same for each.
   virtual std::span<const std::int8_t> codes(std::size_t layer) const = 0;
 
  protected:
@@ -47,6 +50,7 @@ class LayerCodes {
   virtual void run_samples(const Tensor& samples) = 0;
 
   std::vector<CodeLayer> layers_;
+  std::size_t output_layer_ = 0;
   Rounding rounding_ = Rounding::fp32;
 };
 
@@ -62,8 +66,13 @@ class InterpretedCodes : public LayerCodes {
   void run_samples(const Tensor& samples) override;
 
  private:
+  /// As the interpreter has them.
+  std::span<const std::int8_t> interpreter_codes(std::size_t layer) const;
+
   Interpreter interpreter_;
   std::vector<std::int32_t> tensors_;
+  /// By layer: the codes where the interpreter has them once for all samples.
+  std::vector<std::vector<std::int8_t>> repeated_;
 };
 
 /// The codes that a quantized model simulates: its forward pass, layer by layer. Under

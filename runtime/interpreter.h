@@ -80,7 +80,8 @@ class Interpreter {
   /// Bytes of the memory plan: tensors, without constants.
   std::size_t arena_bytes() const;
 
-  /// The elements of the i-th input or output, all samples end to end. Throws InvalidArgument where
+  /// The elements of the i-th input or output, all samples end to end; an output that no input
+  /// reaches, computed from constants alone, is there once. Throws InvalidArgument where
   /// i is outside or T is not the tensor's type. Inputs have to be filled before every invoke().
   template <class T>
   std::span<T> input(std::size_t i = 0) {
@@ -98,6 +99,9 @@ class Interpreter {
   /// The bytes of any tensor, constants included. Throws InvalidArgument for an index outside, and
   /// for an intermediate tensor without InterpreterOptions::keep_tensors.
   std::span<const std::byte> tensor_bytes(std::int32_t index) const;
+  /// The part that belongs to one sample of the batch: all of it where no input reaches the tensor.
+  /// Throws the same, and InvalidArgument for a sample outside the batch.
+  std::span<const std::byte> tensor_bytes(std::int32_t index, Index sample) const;
 
   /// Computes the outputs from the inputs.
   void invoke();

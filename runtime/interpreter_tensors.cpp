@@ -149,6 +149,17 @@ std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index) const {
   return {impl_->readable[Impl::at(index)], impl_->bytes_of(index)};
 }
 
+std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index, Index sample) const {
+  const std::span<const std::byte> all = tensor_bytes(index);
+  if (sample < 0 || sample >= batch()) {
+    throw InvalidArgument(
+        fmt::format("tensor_bytes: sample {} outside the batch of {}", sample, batch()));
+  }
+  const std::size_t size = impl_->sample_bytes(index);
+  const std::size_t first = impl_->batched[Impl::at(index)] ? static_cast<std::size_t>(sample) : 0;
+  return all.subspan(first * size, size);
+}
+
 template <class Code>
 void Interpreter::Impl::quantize_input(std::span<const float> values, const ModelTensor& tensor,
                                        Code* to) const {

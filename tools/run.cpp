@@ -35,13 +35,19 @@ void check_operands(const IntegerModel& model) {
 void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std::size_t samples) {
   const auto batch = static_cast<std::size_t>(interpreter.batch());
   const std::size_t in_bytes = interpreter.input_bytes().size() / batch;
-  const std::size_t out_bytes = interpreter.output_bytes().size() / batch;
+  const std::int32_t output = interpreter.model().outputs[0];
+  std::vector<std::uint8_t> results;
   for (std::size_t begin = 0; begin < samples; begin += batch) {
     const std::size_t count = std::min(batch, samples - begin);
     in.read({reinterpret_cast<std::uint8_t*>(interpreter.input_bytes().data()), count * in_bytes});
     interpreter.invoke();
-    out.write({reinterpret_cast<const std::uint8_t*>(interpreter.output_bytes().data()),
-               count * out_bytes});
+    results.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bytes = interpreter.tensor_bytes(output, static_cast<Index>(i));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+      results.insert(results.end(), from, from + bytes.size());
+    }
+    out.write(results);
   }
 }
 

@@ -19,6 +19,7 @@ class CheckpointCodes : public LayerCodes {
  public:
   explicit CheckpointCodes(const std::string& file) : model_(load(file)), codes_(model_) {
     layers_ = codes_.layers();
+    output_layer_ = codes_.output_layer();
     rounding_ = codes_.rounding();
   }
   std::span<const std::int8_t> codes(std::size_t layer) const override {
@@ -51,6 +52,7 @@ class CSourceCodes : public LayerCodes {
       rounding_ = other->rounding();
     }
     layers_ = {input, {"output", static_cast<Index>(program_.output_size())}};
+    output_layer_ = 1;
   }
   std::span<const std::int8_t> codes(std::size_t layer) const override {
     return layer == 0 ? input_ : output_;

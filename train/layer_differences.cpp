@@ -25,6 +25,21 @@ LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const st
   return result;
 }
 
+/// The codes of one layer for `samples` samples. Throws InvalidArgument where the network gives
+/// another number, which nothing could be compared with.
+std::span<const std::int8_t> codes_of(const LayerCodes& network, std::size_t layer,
+                                      std::size_t samples) {
+  const CodeLayer& shape = network.layers()[layer];
+  const std::span<const std::int8_t> codes = network.codes(layer);
+  if (codes.size() != samples * static_cast<std::size_t>(shape.size)) {
+    throw InvalidArgument(
+        fmt::format("compare: expected {} codes of layer \"{}\" for each of {} samples, found {} "
+                    "in all",
+                    shape.size, shape.name, samples, codes.size()));
+  }
+  return codes;
+}
+
 /// Which row of `codes` is in front: the first of its largest.
 std::ptrdiff_t prediction(std::span<const std::int8_t> codes, std::size_t sample,
                           std::size_t size) {
@@ -52,14 +67,16 @@ void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>&
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].size == b[i].size) continue;
     throw InvalidArgument(fmt::format(
-        "compare: layer {} is \"{}\" of {} codes a sample in one model, \"{}\" of {} in the other",
+        "compare: layer {} is \"{}\" of {} codes per sample in one model, \"{}\" of {} in the other",
         i, a[i].name, a[i].size, b[i].name, b[i].size));
   }
 }
 
-void check_ends(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>& b) {
-  for (const auto& [what, x, y] : {std::tuple("input", a.front().size, b.front().size),
-                                   std::tuple("output", a.back().size, b.back().size)}) {
+void check_ends(const LayerCodes& a, const LayerCodes& b) {
+  const auto output = [](const LayerCodes& of) { return of.layers()[of.output_layer()].size; };
+  for (const auto& [what, x, y] :
+       {std::tuple("input", a.layers().front().size, b.layers().front().size),
+        std::tuple("output", output(a), output(b))}) {
     if (x == y) continue;
     throw InvalidArgument(fmt::format(
         "compare: a sample's {} has {} codes in one model, {} in the other", what, x, y));
@@ -114,12 +131,12 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& 
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t samples,
                                    FunctionRef<Tensor(std::size_t, std::size_t)> make_samples,
                                    Compare what) {
-  check_ends(a.layers(), b.layers());
+  check_ends(a, b);
   if (what == Compare::layers) check_layers(a.layers(), b.layers());
-  const std::size_t count = what == Compare::layers ? a.layers().size() : 1;
-  // Counted from the back: the outputs are the last layer of both, whatever lies in front.
-  const std::size_t first_a = a.layers().size() - count;
-  const std::size_t first_b = b.layers().size() - count;
+  const bool every = what == Compare::layers;
+  const std::size_t count = every ? a.layers().size() : 1;
+  const std::size_t first_a = every ? 0 : a.output_layer();
+  const std::size_t first_b = every ? 0 : b.output_layer();
   NetworkDifference result;
   result.samples = samples;
   for (std::size_t i = 0; i < count; ++i) {
@@ -132,10 +149,12 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t sam
     a.run(piece);
     b.run(piece);
     for (std::size_t i = 0; i < count; ++i) {
-      result.layers[i] += compare_codes(a.codes(first_a + i), b.codes(first_b + i));
+      result.layers[i] += compare_codes(codes_of(a, first_a + i, end - begin),
+                                        codes_of(b, first_b + i, end - begin));
     }
-    result.differing_predictions += count_predictions(a.codes(a.layers().size() - 1),
-                                                      b.codes(b.layers().size() - 1), end - begin);
+    result.differing_predictions +=
+        count_predictions(codes_of(a, a.output_layer(), end - begin),
+                          codes_of(b, b.output_layer(), end - begin), end - begin);
   };
   parallel_region([&] {
     for (std::size_t i = 0; i < samples; i += per_pass) compare_piece(i);

@@ -41,7 +41,7 @@ struct NetworkDifference {
 enum class Compare { layers, outputs };
 
 /// Runs both on all samples of `data` and compares their codes, layer by layer or those of the
-/// last one alone. Throws InvalidArgument where they do not have the same number of layers and
+/// output alone. Throws InvalidArgument where they do not have the same number of layers and
 /// codes, and where one sample takes more than 1 GiB of memory.
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what = Compare::layers);

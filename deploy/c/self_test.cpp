@@ -107,8 +107,12 @@ std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
                           {.rounding = plan.rounding, .batch = static_cast<Index>(samples)});
   std::memcpy(interpreter.input_bytes().data(), inputs.data(), inputs.size());
   interpreter.invoke();
-  std::vector<std::uint8_t> outputs(interpreter.output_bytes().size());
-  std::memcpy(outputs.data(), interpreter.output_bytes().data(), outputs.size());
+  std::vector<std::uint8_t> outputs;
+  for (std::size_t i = 0; i < samples; ++i) {
+    const auto bytes = interpreter.tensor_bytes(plan.model->outputs[0], static_cast<Index>(i));
+    const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    outputs.insert(outputs.end(), from, from + bytes.size());
+  }
   Fillings f = plan.fillings();
   f["samples"] = std::to_string(samples);
   f["golden"] = golden_text(plan, "input", plan.input(), inputs) +

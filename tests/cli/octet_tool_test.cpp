@@ -216,6 +216,22 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
   }
 }
 
+TEST_F(OctetTool, RunWritesEverySamplesOutputWhereNoInputReachesIt) {
+  ModelBuilder b;
+  const QuantParams grid = quant(0.5F, 0);
+  b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
+  const std::int32_t c =
+      b.constant("c", {1, 2}, DType::int8, std::vector<std::int8_t>{5, -7}, grid);
+  b.model.outputs = {b.activation("y", {1, 2}, DType::int8, grid)};
+  b.op(OpCode::add, {c, c}, b.model.outputs[0]);
+  write_tflite(b.model, path("m.tflite"));
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>(2 * 3));
+  const Result result = octet("run '" + path("m.tflite") + "' --input '" + path("in.bin") +
+                              "' --output '" + path("out.bin") + "'");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(path("out.bin")), (std::vector<std::uint8_t>{10, 242, 10, 242, 10, 242}));
+}
+
 TEST_F(OctetTool, RunChecksTheSizeOfItsInput) {
   write_tflite(make_mlp(3, {20, 5}, true, true), path("m.tflite"));
   const std::string files = "--input '" + path("in.bin") + "' --output '" + path("out.bin") + "'";
