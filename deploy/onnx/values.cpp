@@ -23,9 +23,14 @@ OnnxValues::OnnxValues(const IntegerModel& model, const OnnxOptions& options, On
       graph_(graph),
       values_(model.tensors.size()),
       is_input_(model.tensors.size()),
-      is_output_(model.tensors.size()) {
+      is_output_(model.tensors.size()),
+      puts_out_codes_(model.tensors.size()) {
   for (const std::int32_t i : model_.inputs) is_input_[static_cast<std::size_t>(i)] = true;
   for (const std::int32_t i : model_.outputs) is_output_[static_cast<std::size_t>(i)] = true;
+  is_computed_ = is_input_;
+  for (const Operator& op : model_.operators) {
+    for (const std::int32_t i : op.outputs) is_computed_[static_cast<std::size_t>(i)] = true;
+  }
   name_values();
   for (const std::int32_t i : model_.inputs) add_input(i);
 }
@@ -59,14 +64,15 @@ std::string OnnxValues::base_name(std::int32_t i) const {
 void OnnxValues::name_values() {
   for (const bool ends : {true, false}) {
     for (std::int32_t i = 0; i < std::ssize(values_); ++i) {
-      if (tensor(i).is_constant() || is_end(i) != ends) continue;
+      if (is_end(i) != ends) continue;
       std::string name = base_name(i);
-      if (has_float_end(i)) {
-        // An input that is an output as well is two values.
-        if (is_input(i)) real_inputs_[i] = graph_.unique(name);
-        if (is_output(i)) real_outputs_[i] = graph_.unique(name);
-        name += "/codes";
+      // An input that is an output as well is two values, and so is a constant.
+      if (has_float_end(i) && is_input(i)) real_inputs_[i] = graph_.unique(name);
+      if (is_output(i) && (has_float_end(i) || tensor(i).is_constant())) {
+        made_outputs_[i] = graph_.unique(name);
       }
+      if (tensor(i).is_constant()) continue;
+      if (has_float_end(i)) name += "/codes";
       values_[static_cast<std::size_t>(i)] = graph_.unique(name);
     }
   }
@@ -84,26 +90,37 @@ const std::string& OnnxValues::value(std::int32_t i) {
 void OnnxValues::add_input(std::int32_t i) {
   const ModelTensor& t = tensor(i);
   if (!has_float_end(i)) {
+    ends_.insert(value(i));
     graph_.input(value(i), type_of(t), signature(t));
     return;
   }
+  ends_.insert(real_inputs_[i]);
   graph_.input(real_inputs_[i], OnnxType::float32, signature(t));
   quantize(real_inputs_[i], i);
 }
 
-/// ONNX wants an output that is an input to have another name.
-std::string OnnxValues::copy(std::int32_t i) {
-  return node("Identity", {value(i)}, base_name(i) + "/copy");
+/// In ONNX no two ends of a graph have one name: what is an end already is put out as a copy.
+void OnnxValues::declare_output(std::string name, OnnxType type, std::int32_t i) {
+  if (ends_.contains(name)) name = node("Identity", {name}, base_name(i) + "/copy");
+  ends_.insert(name);
+  graph_.output(name, type, signature(tensor(i)));
 }
 
 void OnnxValues::add_output(std::int32_t i) {
   const ModelTensor& t = tensor(i);
-  if (!has_float_end(i)) {
-    graph_.output(is_input(i) ? copy(i) : value(i), type_of(t), signature(t));
-    return;
+  const bool real = has_float_end(i);
+  const OnnxType type = real ? OnnxType::float32 : type_of(t);
+  if (!real) puts_out_codes_[static_cast<std::size_t>(i)] = true;
+  const auto made = made_outputs_.find(i);
+  if (made == made_outputs_.end()) return declare_output(value(i), type, i);
+  if (!ends_.contains(made->second)) {
+    if (real) {
+      dequantize(i, made->second);
+    } else {
+      graph_.node("Identity", Names{value(i)}, made->second);
+    }
   }
-  dequantize(i, real_outputs_[i]);
-  graph_.output(real_outputs_[i], OnnxType::float32, signature(t));
+  declare_output(made->second, type, i);
 }
 
 void OnnxValues::add_outputs() {
@@ -114,9 +131,10 @@ void OnnxValues::add_outputs() {
 void OnnxValues::add_code_output(const std::string& name) {
   for (std::int32_t i = 0; i < std::ssize(values_); ++i) {
     const ModelTensor& t = tensor(i);
-    if (t.name != name || t.is_constant() || !t.is_quantized()) continue;
-    const bool there_already = is_output(i) && !has_float_end(i);
-    if (!there_already) graph_.output(value(i), type_of(t), signature(t));
+    if (t.name != name || !is_computed_[static_cast<std::size_t>(i)] || !t.is_quantized()) continue;
+    if (puts_out_codes_[static_cast<std::size_t>(i)]) return;
+    puts_out_codes_[static_cast<std::size_t>(i)] = true;
+    declare_output(value(i), type_of(t), i);
     return;
   }
   throw InvalidArgument(

@@ -4,6 +4,7 @@
 #include <octet/deploy/onnx/writer.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,8 +69,8 @@ class OnnxValues {
   void name_values();
   void add_input(std::int32_t i);
   void add_output(std::int32_t i);
-  std::string copy(std::int32_t i);
   void add_code_output(const std::string& name);
+  void declare_output(std::string name, OnnxType type, std::int32_t i);
   void convert(std::string_view op, const std::string& from, std::int32_t i,
                const std::vector<float>& scales, const std::string& to);
   std::string dequantized(std::int32_t i, const std::vector<float>& scales,
@@ -83,8 +84,14 @@ class OnnxValues {
   /// By tensor.
   std::vector<bool> is_input_;
   std::vector<bool> is_output_;
+  std::vector<bool> is_computed_;
+  /// Whether the codes themselves are an output.
+  std::vector<bool> puts_out_codes_;
   std::map<std::int32_t, std::string> real_inputs_;
-  std::map<std::int32_t, std::string> real_outputs_;
+  /// The names of outputs that no operator writes: reals of codes, and constants.
+  std::map<std::int32_t, std::string> made_outputs_;
+  /// The names of the graph's inputs and outputs.
+  std::set<std::string> ends_;
   /// By tensor and suffix: what has been dequantized already, and scale and zero point of it.
   std::map<std::pair<std::int32_t, std::string>, std::string> dequantized_;
   std::map<std::pair<std::int32_t, std::string>, Names> grids_;

@@ -28,7 +28,8 @@ struct OnnxOptions {
   /// float32 in and out, by a QuantizeLinear in front and a DequantizeLinear behind; false: the
   /// types of the model.
   bool float_io = true;
-  /// Names of quantized tensors whose codes become further outputs.
+  /// Names of quantized tensors whose codes become further outputs; codes that are put out already
+  /// are not put out once more.
   std::vector<std::string> code_outputs{};
 };
 
