@@ -43,8 +43,10 @@ DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel
 
 std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
                                const std::string& owner) {
-  return detail::accumulator_bound(codes.weights.row_magnitudes(), codes.bias,
-                                   detail::farthest_from_zero_point(input), owner);
+  const auto rows = codes.weights.row_magnitudes();
+  const std::vector<std::int64_t> magnitudes(rows.begin(), rows.end());
+  return detail::accumulator_bound(magnitudes, codes.bias, detail::farthest_from_zero_point(input),
+                                   owner);
 }
 
 }  // namespace octet

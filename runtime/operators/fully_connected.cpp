@@ -217,7 +217,7 @@ std::int64_t farthest_from_zero_point(const QuantParams& params) {
                   std::int64_t{params.zero_point()} - params.qmin);
 }
 
-std::int64_t accumulator_bound(std::span<const std::int32_t> magnitudes,
+std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
                                std::span<const std::int32_t> bias, std::int64_t reach,
                                std::string_view owner) {
   std::int64_t largest = 0;
@@ -255,7 +255,8 @@ FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
                                     source.rounding),
                    output, source.op.activation()},
       .largest_sum = 0};
-  std::vector<std::int32_t> magnitudes(static_cast<std::size_t>(units));
+  // Up to 255 for each of 2^31 inputs.
+  std::vector<std::int64_t> magnitudes(static_cast<std::size_t>(units));
   for (std::size_t i = 0; i < n.weights.size(); ++i) {
     magnitudes[i / static_cast<std::size_t>(depth)] += std::abs(n.weights[i] - n.weight_zero_point);
   }

@@ -36,7 +36,7 @@ class DenseSums {
   /// for each row whose sums are complete.
   void sums(Index rows, const std::int8_t* x, std::int32_t* sums,
             FunctionRef<void(Index begin, Index end)> rows_done = {}) const;
-  /// The same where no one needs all of them at once: those of rows [begin, end) are given to
+  /// The same without storing all sums: those of rows [begin, end) are given to
   /// `take`, and their memory is then used again. `prefetch` is memory that will be read next.
   void sums(Index rows, const std::int8_t* x,
             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take,
@@ -70,7 +70,7 @@ struct DenseEpilogue {
 /// reach is that of |x - input_zero_point|, `bias` holds one number per unit or none. Throws
 /// InvalidArgument, naming `owner` and the channel, where that is above 2^31 - 1: runtimes would
 /// compute something else, each its own.
-std::int64_t accumulator_bound(std::span<const std::int32_t> magnitudes,
+std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
                                std::span<const std::int32_t> bias, std::int64_t reach,
                                std::string_view owner);
 

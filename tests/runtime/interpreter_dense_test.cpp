@@ -63,6 +63,26 @@ TEST(Interpreter, ContractsDiffer) {
   EXPECT_NE(results[1], results[2]);
 }
 
+// The sum of 9 million weights of magnitude 255 is beyond int32 itself.
+TEST(Interpreter, SumsOfVeryDeepLayersAreRefused) {
+  constexpr std::int32_t kDepth = 9'000'000;
+  ModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, kDepth}, DType::int8, quant(0.1F, 0))};
+  const std::int32_t w = b.constant("w", {1, kDepth}, DType::int8,
+                                    std::vector<std::int8_t>(kDepth, -128), quant(0.1F, 127));
+  b.model.outputs = {b.activation("y", {1, 1}, DType::int8, quant(0.1F, 0))};
+  b.op(OpCode::fully_connected, {0, w}, b.model.outputs[0]);
+  try {
+    Interpreter interpreter(std::move(b.model));
+    FAIL() << "nothing was thrown";
+  } catch (const FormatError& error) {
+    // 9,000,000 * 255 * 128.
+    EXPECT_NE(std::string(error.what()).find("sums could reach 293760000000, beyond int32"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Interpreter, BatchesAndThreadsGiveTheSameRows) {
   const IntegerModel model = make_mlp(4, {50, 31, 10}, true, false);
   Draw draw(4);
