@@ -19,19 +19,32 @@ void check_per_tensor(const QuantParams& params, std::string_view what) {
 
 }  // namespace
 
-CodeRequantizer CodeRequantizer::make(const QuantParams& in, const QuantParams& out, double factor,
-                                      ActivationRange range, Rounding rounding) {
+bool CodeFactor::fits_eight_bits(float factor) noexcept {
+  return std::abs(factor) >= 1.0F / 256 && std::abs(factor) <= 128.0F;
+}
+
+CodeFactor CodeFactor::eight_bits(float factor) noexcept {
+  CodeFactor result;
+  result.eight_bits_ = true;
+  result.steps_ = clamp_to<std::int32_t>(round_half_even(256.0F * factor));
+  return result;
+}
+
+CodeFactor CodeFactor::rounded_twice(double factor) {
+  CodeFactor result;
+  result.multiplier_ = quantize_multiplier(factor);
+  return result;
+}
+
+std::int32_t CodeFactor::operator()(std::int32_t x) const noexcept {
+  return eight_bits_ ? saturate_int32((std::int64_t{x} * steps_ + 128) >> 8)
+                     : multiply_by_quantized_multiplier(x, multiplier_, Rounding::double_rounding);
+}
+
+CodeRequantizer CodeRequantizer::make(const QuantParams& in, const QuantParams& out,
+                                      CodeFactor factor, ActivationRange range) {
   CodeRequantizer result;
-  result.rounding_ = rounding;
-  if (rounding == Rounding::fp32) {
-    result.factor_ = in.scale() / out.scale();
-    if (!std::isfinite(result.factor_)) {
-      throw NumericError(
-          fmt::format("requantize: {} / {} is beyond float32", in.scale(), out.scale()));
-    }
-  } else {
-    result.multiplier_ = quantize_multiplier(factor, rounding);
-  }
+  result.factor_ = factor;
   result.zero_point_in_ = in.zero_point();
   result.zero_point_out_ = out.zero_point();
   result.range_ = range;
@@ -42,8 +55,14 @@ CodeRequantizer CodeRequantizer::quantize(const QuantParams& in, const QuantPara
                                           Rounding rounding) {
   check_per_tensor(in, "requantize input");
   check_per_tensor(out, "requantize output");
-  const double factor = static_cast<double>(in.scale()) / static_cast<double>(out.scale());
-  return make(in, out, factor, {out.qmin, out.qmax}, rounding);
+  const float ratio = in.scale() / out.scale();
+  const bool same_type = in.qmin == out.qmin && in.qmax == out.qmax;
+  const bool by_xnnpack =
+      rounding == Rounding::fp32 && same_type && CodeFactor::fits_eight_bits(ratio);
+  const CodeFactor factor =
+      by_xnnpack ? CodeFactor::eight_bits(ratio)
+                 : CodeFactor::rounded_twice(double{in.scale()} / double{out.scale()});
+  return make(in, out, factor, {out.qmin, out.qmax});
 }
 
 CodeRequantizer CodeRequantizer::activation(FusedActivation activation, const QuantParams& in,
@@ -53,16 +72,12 @@ CodeRequantizer CodeRequantizer::activation(FusedActivation activation, const Qu
   const auto factor = static_cast<double>(in.scale() / out.scale());
   const ActivationRange range =
       activation_range(activation, out.scale(), out.zero_point(), out.qmin, out.qmax);
-  return make(in, out, factor, range, Rounding::double_rounding);
+  return make(in, out, CodeFactor::rounded_twice(factor), range);
 }
 
 std::int32_t CodeRequantizer::apply(std::int32_t code) const noexcept {
   const std::int32_t centred = saturate_int32(std::int64_t{code} - zero_point_in_);
-  const std::int32_t scaled =
-      rounding_ == Rounding::fp32
-          ? clamp_to<std::int32_t>(round_half_even(static_cast<float>(centred) * factor_))
-          : multiply_by_quantized_multiplier(centred, multiplier_, rounding_);
-  const std::int64_t moved = std::int64_t{scaled} + zero_point_out_;
+  const std::int64_t moved = std::int64_t{factor_(centred)} + zero_point_out_;
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(moved, range_.lo, range_.hi));
 }
 

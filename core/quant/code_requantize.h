@@ -14,14 +14,38 @@
 
 namespace octet {
 
+/// Multiplies a code less its zero point by a factor, in one of the two ways that runtimes have for
+/// operators on single codes.
+class CodeFactor {
+ public:
+  /// Whether XNNPACK takes the factor, which may have either sign: 1/256 <= |factor| <= 128. It
+  /// leaves operators with others to TensorFlow Lite.
+  [[nodiscard]] static bool fits_eight_bits(float factor) noexcept;
+  /// XNNPACK's: m = rint(256 factor), then (m x + 128) >> 8: ties towards +infinity.
+  [[nodiscard]] static CodeFactor eight_bits(float factor) noexcept;
+  /// TensorFlow Lite's: multiply_by_quantized_multiplier() under double rounding. Throws as
+  /// quantize_multiplier().
+  [[nodiscard]] static CodeFactor rounded_twice(double factor);
+
+  [[nodiscard]] std::int32_t operator()(std::int32_t x) const noexcept;
+
+ private:
+  bool eight_bits_ = false;
+  /// Of 1/256.
+  std::int32_t steps_ = 0;
+  QuantizedMultiplier multiplier_;
+};
+
 /// Converts codes of one tensor to codes of another:
 /// clamp(rescale(q - zero_point_in) + zero_point_out, lo, hi). This is QUANTIZE from integers to
 /// integers, and RELU, RELU6 and RELU_N1_TO_1 as separate operators.
 class CodeRequantizer {
  public:
-  /// QUANTIZE from integers to integers: factor double(in scale) / double(out scale), clamped to
-  /// the codes of `out`. Under fp32: rint(float(q - zero_point) * float32(in scale / out scale)).
-  /// Throws InvalidArgument unless both have one valid scale.
+  /// QUANTIZE from integers to integers, clamped to the codes of `out`. TensorFlow Lite has one
+  /// kernel for it: factor double(in scale) / double(out scale), rounded twice under every
+  /// contract. Contract fp32 is XNNPACK's, which takes over codes of one type (qs8-vcvt, qu8-vcvt)
+  /// where float32(in scale / out scale) fits eight bits: see CodeFactor. Throws InvalidArgument
+  /// unless both have one valid scale.
   [[nodiscard]] static CodeRequantizer quantize(const QuantParams& in, const QuantParams& out,
                                                 Rounding rounding = Rounding::double_rounding);
 
@@ -50,14 +74,12 @@ class CodeRequantizer {
   }
 
  private:
-  static CodeRequantizer make(const QuantParams& in, const QuantParams& out, double factor,
-                              ActivationRange range, Rounding rounding);
+  static CodeRequantizer make(const QuantParams& in, const QuantParams& out, CodeFactor factor,
+                              ActivationRange range);
   void check_run(std::size_t in_size, std::size_t out_size, std::int64_t type_lo,
                  std::int64_t type_hi) const;
 
-  Rounding rounding_ = Rounding::double_rounding;
-  QuantizedMultiplier multiplier_;
-  float factor_ = 0.0F;
+  CodeFactor factor_;
   std::int32_t zero_point_in_ = 0;
   std::int32_t zero_point_out_ = 0;
   ActivationRange range_;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
-#include <octet/core/quant/fixed_point.h>
-#include <octet/core/quant/round.h>
+#include <octet/core/quant/code_requantize.h>
 #include <octet/runtime/operators/map.h>
 
 #include <algorithm>
@@ -20,32 +19,7 @@ void check_leaky_relu(const OperatorView& view) {
   if (!std::isfinite(alpha)) view.fail(fmt::format("alpha {} is not finite", alpha));
 }
 
-/// The factors that XNNPACK takes, of either sign.
-bool fits_eight_bits(float factor) {
-  return std::abs(factor) >= 1.0F / 256 && std::abs(factor) <= 128.0F;
-}
-
-/// Rounds to the nearest multiple of 1/256, then m (q - zero_point) to the nearest integer, halves
-/// up.
-struct EightBitFactor {
-  std::int32_t steps;
-
-  explicit EightBitFactor(float factor)
-      : steps(clamp_to<std::int32_t>(round_half_even(256.0F * factor))) {}
-  std::int32_t operator()(std::int32_t x) const { return (x * steps + 128) >> 8; }
-};
-
-struct DoublyRoundedFactor {
-  QuantizedMultiplier multiplier;
-
-  explicit DoublyRoundedFactor(float factor) : multiplier(quantize_multiplier(double{factor})) {}
-  std::int32_t operator()(std::int32_t x) const {
-    return multiply_by_quantized_multiplier(x, multiplier, Rounding::double_rounding);
-  }
-};
-
-template <class Factor>
-ByteTable table_of(const KernelSource& source, const Factor& above, const Factor& below) {
+ByteTable table_of(const KernelSource& source, const CodeFactor& above, const CodeFactor& below) {
   const QuantParams in = stored_params(source.input());
   const QuantParams out = stored_params(source.output());
   return tabulate(source, [&](std::int32_t code) {
@@ -60,11 +34,12 @@ ByteTable leaky_relu_table(const KernelSource& source) {
   const float in = source.input().quantization.scale();
   const float out = source.output().quantization.scale();
   const float ratio = in / out;
-  if (source.rounding == Rounding::fp32 && fits_eight_bits(ratio) &&
-      fits_eight_bits(ratio * alpha)) {
-    return table_of(source, EightBitFactor(ratio), EightBitFactor(ratio * alpha));
+  if (source.rounding == Rounding::fp32 && CodeFactor::fits_eight_bits(ratio) &&
+      CodeFactor::fits_eight_bits(ratio * alpha)) {
+    return table_of(source, CodeFactor::eight_bits(ratio), CodeFactor::eight_bits(ratio * alpha));
   }
-  return table_of(source, DoublyRoundedFactor(ratio), DoublyRoundedFactor(in * alpha / out));
+  return table_of(source, CodeFactor::rounded_twice(double{ratio}),
+                  CodeFactor::rounded_twice(double{in * alpha / out}));
 }
 
 std::unique_ptr<Kernel> make_leaky_relu(const KernelSource& source) {

@@ -5,7 +5,8 @@
 #include <octet/runtime/operators/map.h>
 
 // QUANTIZE: reals to codes, q = clamp(round(x / scale) + zero_point), or codes of one grid to those
-// of another.
+// of another, q_y = clamp(round((s_x / s_y) (q_x - zero_point_x)) + zero_point_y): see
+// CodeRequantizer::quantize().
 
 namespace octet::detail {
 namespace {

@@ -48,8 +48,11 @@ IntegerModel make_unread() {
 }
 
 std::vector<IntegerModel> graphs(std::uint64_t drawn = 60) {
-  std::vector<IntegerModel> models = {make_far_scales(), make_mixed(), make_unread()};
+  std::vector<IntegerModel> models = {make_far_scales(), make_mixed(), make_unread(), make_axes()};
   for (std::uint64_t seed = 0; seed < drawn; ++seed) models.push_back(draw_graph(seed, false));
+  for (std::uint64_t seed = 0; seed < drawn / 4; ++seed) {
+    models.push_back(draw_rescaling_chain(seed));
+  }
   return models;
 }
 
@@ -184,16 +187,18 @@ TEST(GraphExport, StandardOnnxAddsReals) {
   EXPECT_EQ(file.nodes.back().attributes.at("axis"), 1);
 }
 
+// Ten minutes, after which the test is stopped, where every name tries all that are taken.
 TEST(GraphExport, ManyEqualNamesAndInputsTakeNoSquareTime) {
+  constexpr std::int32_t kInputs = 100000;
   ModelBuilder b;
   const QuantParams grid = quant(0.05F, 4);
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < kInputs; ++i) {
     b.model.inputs.push_back(b.activation("same", {1, 1}, DType::int8, grid));
   }
-  b.model.outputs = {add_add(b, 0, 29999, grid)};
+  b.model.outputs = {add_add(b, 0, kInputs - 1, grid)};
   const OnnxFile file(to_onnx(b.model, {.float_io = false}));
-  EXPECT_EQ(file.inputs.size(), 30000U);
-  EXPECT_EQ(file.inputs.back().name, "same_29999");
+  EXPECT_EQ(file.inputs.size(), std::size_t{kInputs});
+  EXPECT_EQ(file.inputs.back().name, "same_99999");
 }
 
 }  // namespace

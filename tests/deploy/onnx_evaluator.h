@@ -145,19 +145,24 @@ class OnnxEvaluator {
     return map(node, [](double a, double b) { return std::trunc(a / b); });
   }
 
-  /// Along the last axis.
   OnnxTensor concat(const OnnxNode& node) const {
     OnnxTensor y = in(node, 0);
-    const std::int64_t axis = node.attributes.at("axis");
-    if (axis + 1 != std::ssize(y.shape)) throw std::runtime_error("Concat: another axis");
-    const std::size_t rows = y.values.size() / static_cast<std::size_t>(y.shape.back());
+    const auto axis = static_cast<std::ptrdiff_t>(node.attributes.at("axis"));
+    const auto inner = [&](const OnnxTensor& t) {
+      return std::accumulate(t.shape.begin() + axis, t.shape.end(), std::ptrdiff_t{1},
+                             std::multiplies<>());
+    };
+    const std::ptrdiff_t pieces = std::ssize(y.values) / inner(y);
     y.values.clear();
-    y.shape.back() = 0;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) y.shape.back() += in(node, i).shape.back();
-    for (std::size_t row = 0; row < rows; ++row) {
+    auto& extent = y.shape.at(static_cast<std::size_t>(axis));
+    extent = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      extent += in(node, i).shape.at(static_cast<std::size_t>(axis));
+    }
+    for (std::ptrdiff_t piece = 0; piece < pieces; ++piece) {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        const auto size = in(node, i).shape.back();
-        const auto first = in(node, i).values.begin() + static_cast<std::ptrdiff_t>(row) * size;
+        const std::ptrdiff_t size = inner(in(node, i));
+        const auto first = in(node, i).values.begin() + piece * size;
         y.values.insert(y.values.end(), first, first + size);
       }
     }

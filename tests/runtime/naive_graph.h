@@ -152,8 +152,9 @@ inline QuantParams draw_grid(Draw& draw) {
   return quant(draw.uniform(0.02F, 0.2F), draw.between(-128, 127));
 }
 
-/// A graph of 3 to 14 operators with forks, in which every value is read or put out. All but the
-/// last of its values may be read several times; `grids` of concatenated values are equal.
+/// A graph with forks of 3 to 10 steps (FULLY_CONNECTED, ADD, or two branches that CONCATENATION
+/// puts together), in which every value is read or put out. All but the last of its values may be
+/// read several times; concatenated values are on one grid.
 inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per_channel = true) {
   Draw draw(seed);
   ModelBuilder b;
@@ -208,6 +209,54 @@ inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per
     if (readers[i] == 0) y = add_add(b, values[i], y, draw_grid(draw));
   }
   b.model.outputs = {y};
+  return b.model;
+}
+
+/// Operators on single codes between grids whose ratios are up to 1000 and down to 1/1000: some fit
+/// the eight bits of XNNPACK's factors, some do not.
+inline IntegerModel draw_rescaling_chain(std::uint64_t seed) {
+  Draw draw(seed);
+  ModelBuilder b;
+  const auto next_grid = [&](float scale) {
+    // Mostly within the eight bits, and such that not all codes saturate.
+    const float most = draw.between(0, 4) == 0 ? 1000.0F : 4.0F;
+    const float exponent = draw.uniform(-1, 1);
+    return quant(std::clamp(scale * std::pow(most, exponent), 1e-6F, 1e6F),
+                 draw.between(-128, 127));
+  };
+  std::int32_t x = b.activation("x", {1, 64}, DType::int8, draw_grid(draw));
+  b.model.inputs = {x};
+  for (int i = draw.between(2, 5); i > 0; --i) {
+    const float scale = b.model.tensors.back().quantization.scale();
+    const std::string name = "code_" + std::to_string(i);
+    const std::int32_t y = b.activation(name, {1, 64}, DType::int8, next_grid(scale));
+    if (draw.between(0, 1) == 0) {
+      b.op(OpCode::quantize, {x}, y);
+    } else {
+      const float alpha = std::pow(10.0F, draw.uniform(-3, 0.5F));
+      b.op(OpCode::leaky_relu, {x}, y, LeakyReluAttributes{.alpha = alpha});
+    }
+    x = y;
+  }
+  b.model.outputs = {x};
+  return b.model;
+}
+
+/// CONCATENATION along axes in front of which there are others, the last one and one before it.
+inline IntegerModel make_axes() {
+  Draw draw(6);
+  ModelBuilder b;
+  const QuantParams grid = quant(0.05F, 4);
+  const std::int32_t x = b.activation("x", {1, 2, 3, 4}, DType::int8, grid);
+  b.model.inputs = {x};
+  const std::int32_t c = b.constant("c", {1, 2, 2, 4}, DType::int8, random_codes(16, draw), grid);
+  const std::int32_t inner = b.activation("inner", {1, 2, 5, 4}, DType::int8, grid);
+  b.op(OpCode::concatenation, {x, c}, inner, ConcatenationAttributes{.axis = 2});
+  const std::int32_t last = b.activation("last", {1, 2, 5, 8}, DType::int8, grid);
+  b.op(OpCode::concatenation, {inner, inner}, last, ConcatenationAttributes{.axis = -1});
+  const std::int32_t outer = b.activation("outer", {1, 6, 5, 8}, DType::int8, grid);
+  b.op(OpCode::concatenation, {last, last, last}, outer, ConcatenationAttributes{.axis = 1});
+  b.model.outputs = {outer};
   return b.model;
 }
 
