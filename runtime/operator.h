@@ -46,13 +46,22 @@ inline constexpr auto kOpCodes = std::to_array<OpCode>({
 /// "FULLY_CONNECTED", ...; "unknown operator" for a code that is none of kOpCodes.
 std::string_view to_string(OpCode code);
 
+// The attributes of each operator, which list themselves: for_each() calls visit(name, value) for
+// each of them.
+
 /// DEQUANTIZE, LOGISTIC, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
 struct NoAttributes {
+  template <class Visit>
+  void for_each(Visit&& /*visit*/) const {}
   bool operator==(const NoAttributes&) const = default;
 };
 
 struct AddAttributes {
   FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("activation", activation);
+  }
   bool operator==(const AddAttributes&) const = default;
 };
 
@@ -60,34 +69,60 @@ struct ConcatenationAttributes {
   /// Counted from the back where negative.
   std::int32_t axis = 0;
   FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("axis", axis);
+    visit("activation", activation);
+  }
   bool operator==(const ConcatenationAttributes&) const = default;
 };
 
 struct Conv2DAttributes {
   FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("activation", activation);
+  }
   bool operator==(const Conv2DAttributes&) const = default;
 };
 
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
   bool keep_num_dims = false;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("activation", activation);
+    visit("keep_num_dims", keep_num_dims);
+  }
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 
 struct LeakyReluAttributes {
   /// The slope below 0.
   float alpha = 0.0F;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("alpha", alpha);
+  }
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
 struct ReshapeAttributes {
   /// The shape, where it is no second input; empty: the output's shape.
   std::vector<std::int32_t> new_shape{};
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("new_shape", new_shape);
+  }
   bool operator==(const ReshapeAttributes&) const = default;
 };
 
 struct SoftmaxAttributes {
   float beta = 1.0F;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("beta", beta);
+  }
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
@@ -96,7 +131,7 @@ using OperatorAttributes = std::variant<NoAttributes, AddAttributes, Concatenati
                                         Conv2DAttributes, FullyConnectedAttributes,
                                         LeakyReluAttributes, ReshapeAttributes, SoftmaxAttributes>;
 
-/// Those of an operator of this code that nobody has set. Throws FormatError for an unknown code.
+/// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);
 
 /// One operator: reads `inputs`, writes `outputs` (indices of tensors; -1 for an absent input).

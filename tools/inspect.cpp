@@ -30,22 +30,29 @@ std::string quantization_text(const TensorDetails& details) {
                      double{*least}, double{*most});
 }
 
+/// One attribute as text; nothing where it is off. A type without a text does not compile.
+std::string attribute_text(std::string_view /*name*/, FusedActivation activation) {
+  return activation == FusedActivation::none ? "" : fmt::format(" {}", to_string(activation));
+}
+std::string attribute_text(std::string_view name, bool is_set) {
+  return is_set ? fmt::format(" {}", name) : "";
+}
+std::string attribute_text(std::string_view name, std::int32_t value) {
+  return fmt::format(" {} {}", name, value);
+}
+std::string attribute_text(std::string_view name, float value) {
+  return fmt::format(" {} {}", name, value);
+}
+std::string attribute_text(std::string_view name, const std::vector<std::int32_t>& values) {
+  return values.empty() ? "" : fmt::format(" {} {}", name, shape_text(values));
+}
+
 std::string options_text(const Operator& op) {
   std::string text;
-  if (op.activation() != FusedActivation::none) {
-    text += fmt::format(" {}", to_string(op.activation()));
-  }
-  const auto describe = [&text](const auto& attributes) {
-    if constexpr (requires { attributes.axis; }) text += fmt::format(" axis {}", attributes.axis);
-    if constexpr (requires { attributes.keep_num_dims; }) {
-      if (attributes.keep_num_dims) text += " keep_num_dims";
-    }
-    if constexpr (requires { attributes.beta; }) text += fmt::format(" beta {}", attributes.beta);
-    if constexpr (requires { attributes.new_shape; }) {
-      if (!attributes.new_shape.empty()) text += " to " + shape_text(attributes.new_shape);
-    }
+  const auto add = [&](std::string_view name, const auto& value) {
+    text += attribute_text(name, value);
   };
-  std::visit(describe, op.attributes);
+  std::visit([&](const auto& attributes) { attributes.for_each(add); }, op.attributes);
   return text;
 }
 
@@ -69,18 +76,14 @@ ordered_json to_json(const Operator& op, std::size_t index) {
                     {"version", op.version},
                     {"inputs", op.inputs},
                     {"outputs", op.outputs}};
-  const auto add = [&json](const auto& attributes) {
-    if constexpr (requires { attributes.activation; }) {
-      json["activation"] = to_string(attributes.activation);
+  const auto add = [&](std::string_view name, const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const FusedActivation&>) {
+      json[std::string(name)] = to_string(value);
+    } else {
+      json[std::string(name)] = value;
     }
-    if constexpr (requires { attributes.axis; }) json["axis"] = attributes.axis;
-    if constexpr (requires { attributes.keep_num_dims; }) {
-      json["keep_num_dims"] = attributes.keep_num_dims;
-    }
-    if constexpr (requires { attributes.beta; }) json["beta"] = attributes.beta;
-    if constexpr (requires { attributes.new_shape; }) json["new_shape"] = attributes.new_shape;
   };
-  std::visit(add, op.attributes);
+  std::visit([&](const auto& attributes) { attributes.for_each(add); }, op.attributes);
   return json;
 }
 

@@ -150,6 +150,36 @@ TEST_F(OctetTool, InspectPrintsTheModel) {
   EXPECT_EQ(json.at("metadata").at("octet.rounding"), "fp32");
 }
 
+TEST_F(OctetTool, InspectPrintsTheAttributesOfEveryOperator) {
+  ModelBuilder b;
+  const QuantParams grid = quant(0.5F, 0);
+  b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
+  const std::int32_t leaky = b.activation("leaky", {1, 2}, DType::int8, grid);
+  b.op(OpCode::leaky_relu, {0}, leaky, LeakyReluAttributes{.alpha = 0.125F});
+  const std::int32_t all = b.activation("all", {1, 4}, DType::int8, grid);
+  b.op(OpCode::concatenation, {leaky, 0}, all, ConcatenationAttributes{.axis = -1});
+  const std::int32_t sum = b.activation("sum", {1, 4}, DType::int8, grid);
+  b.op(OpCode::add, {all, all}, sum, AddAttributes{.activation = FusedActivation::relu6});
+  const std::int32_t flat = b.activation("flat", {4}, DType::int8, grid);
+  b.op(OpCode::reshape, {sum}, flat, ReshapeAttributes{.new_shape = {4}});
+  b.model.outputs = {b.activation("p", {4}, DType::int8, quant(1.0F / 256, -128))};
+  b.op(OpCode::softmax, {flat}, b.model.outputs[0], SoftmaxAttributes{.beta = 2.0F});
+  write_tflite(b.model, path("m.tflite"));
+  const Result text = octet("inspect '" + path("m.tflite") + "'");
+  for (const char* part :
+       {" alpha 0.125\n", " axis -1\n", " relu6\n", " new_shape [4]\n", " beta 2\n"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+  const auto json = nlohmann::json::parse(octet("inspect --json '" + path("m.tflite") + "'").out);
+  const auto& operators = json.at("operators");
+  EXPECT_EQ(operators[0].at("alpha"), 0.125);
+  EXPECT_EQ(operators[1].at("axis"), -1);
+  EXPECT_EQ(operators[1].at("activation"), "none");
+  EXPECT_EQ(operators[2].at("activation"), "relu6");
+  EXPECT_EQ(operators[3].at("new_shape"), nlohmann::json({4}));
+  EXPECT_EQ(operators[4].at("beta"), 2.0);
+}
+
 TEST_F(OctetTool, InspectAndExportWarnOfWhatRuntimesRefuse) {
   IntegerModel model = make_mlp(1, {6, 5, 4}, true, false);
   const std::string file = "'" + path("m.tflite") + "'";
