@@ -4,6 +4,7 @@
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/lowering.h>
+#include <octet/runtime/kernel.h>
 
 namespace octet {
 
@@ -13,6 +14,11 @@ Shape Concatenate::do_build_all(std::span<const Shape> input_shapes, const Rando
   if (input_shapes.size() < 2) {
     throw InvalidArgument(fmt::format("Concatenate \"{}\": expected two inputs or more, found {}",
                                       name(), input_shapes.size()));
+  }
+  if (input_shapes.size() > detail::kMostInputs) {
+    throw InvalidArgument(fmt::format(
+        "Concatenate \"{}\": expected at most {} inputs, found {}; join some of them first", name(),
+        detail::kMostInputs, input_shapes.size()));
   }
   const Shape& first = input_shapes[0];
   if (axis_ < -first.rank() || axis_ >= first.rank()) {

@@ -208,5 +208,18 @@ TEST(Concatenate, CountsItsAxisWithoutTheBatch) {
       "Concatenate \"c\": expected an axis of examples [2], found 1");
 }
 
+// What the operator takes, so that no network trains that could not be lowered.
+TEST(Concatenate, TakesAtMost16Inputs) {
+  const auto build = [](std::size_t count) {
+    Model model("m");
+    const Value x = model.input({2});
+    model.output(model.add(Concatenate(-1, "c"), std::vector<Value>(count, x)));
+    model.build();
+    return model;
+  };
+  EXPECT_EQ(build(16).output_shape(), (Shape{32}));
+  expect_error([&] { build(17); }, "Concatenate \"c\": expected at most 16 inputs, found 17");
+}
+
 }  // namespace
 }  // namespace octet::testing
