@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/deploy/runtime_warnings.h>
+#include <octet/runtime/kernel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,15 +13,13 @@ namespace {
 /// XNNPACK's limit on a rescale factor: unsupported from here on.
 constexpr float kXnnpackFactorLimit = 256.0F;
 
-const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t i) {
-  return model.tensors[static_cast<std::size_t>(i)];
-}
+using detail::Operands;
 
 /// Why XNNPACK refuses a FULLY_CONNECTED or CONV_2D of codes; nothing where it takes it.
-std::optional<std::string> xnnpack_refusal(const IntegerModel& model, const Operator& op) {
-  const float in = tensor_of(model, op.inputs[0]).quantization.scale();
-  const float out = tensor_of(model, op.outputs[0]).quantization.scale();
-  const std::vector<float>& weights = tensor_of(model, op.inputs[1]).quantization.scales;
+std::optional<std::string> xnnpack_refusal(const Operands& of) {
+  const float in = of.input().quantization.scale();
+  const float out = of.output().quantization.scale();
+  const std::vector<float>& weights = of.input(1).quantization.scales;
   for (std::size_t unit = 0; unit < weights.size(); ++unit) {
     const std::string of_unit = weights.size() == 1 ? "" : fmt::format(" of unit {}", unit);
     for (const float scale : {in, weights[unit], out}) {
@@ -39,25 +38,38 @@ std::optional<std::string> xnnpack_refusal(const IntegerModel& model, const Oper
   return std::nullopt;
 }
 
-bool computes_sums_of_codes(const IntegerModel& model, const Operator& op) {
-  return (op.code == OpCode::fully_connected || op.code == OpCode::conv_2d) &&
-         tensor_of(model, op.inputs[0]).dtype == DType::int8;
+bool computes_sums_of_codes(const Operands& of) {
+  return (of.op.code == OpCode::fully_connected || of.op.code == OpCode::conv_2d) &&
+         of.input().dtype == DType::int8;
 }
 
 /// Whether LiteRT refuses an ADD of codes: t / (2^20 output scale), t twice the larger input scale,
 /// is no factor below 1.
-bool litert_refuses_add(const IntegerModel& model, const Operator& op) {
-  if (op.code != OpCode::add || tensor_of(model, op.inputs[0]).dtype != DType::int8) return false;
-  const float larger = std::max(tensor_of(model, op.inputs[0]).quantization.scale(),
-                                tensor_of(model, op.inputs[1]).quantization.scale());
-  const float out = tensor_of(model, op.outputs[0]).quantization.scale();
+bool litert_refuses_add(const Operands& of) {
+  if (of.op.code != OpCode::add || of.input().dtype != DType::int8) return false;
+  const float larger = std::max(of.input(0).quantization.scale(), of.input(1).quantization.scale());
+  const float out = of.output().quantization.scale();
   return std::ldexp(2.0 * double{larger} / double{out}, -20) >= 1.0;
 }
 
-bool is_rescaling_relu6(const IntegerModel& model, const Operator& op) {
-  if (op.code != OpCode::relu6) return false;
-  const QuantParams& in = tensor_of(model, op.inputs[0]).quantization;
-  const QuantParams& out = tensor_of(model, op.outputs[0]).quantization;
+/// The operand of a CONCATENATION that is there once, where the others are there for each of an
+/// unknown number of samples; nothing where there is none.
+std::optional<std::int32_t> operand_of_one_sample(const Operands& of,
+                                                  const std::vector<bool>& batched) {
+  const Operator& op = of.op;
+  if (op.code != OpCode::concatenation) return std::nullopt;
+  const auto& signature = of.output().shape_signature;
+  const auto is_batched = [&](std::int32_t i) { return batched[static_cast<std::size_t>(i)]; };
+  if (signature.empty() || signature[0] != -1 || !is_batched(op.outputs[0])) return std::nullopt;
+  const auto found = std::ranges::find_if_not(op.inputs, is_batched);
+  if (found == op.inputs.end()) return std::nullopt;
+  return *found;
+}
+
+bool is_rescaling_relu6(const Operands& of) {
+  if (of.op.code != OpCode::relu6) return false;
+  const QuantParams& in = of.input().quantization;
+  const QuantParams& out = of.output().quantization;
   return in.scales != out.scales || in.zero_points != out.zero_points;
 }
 
@@ -68,24 +80,30 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
   const auto contract = model.metadata.find("octet.rounding");
   const bool for_tflite_micro =
       contract != model.metadata.end() && contract->second == to_string(Rounding::double_rounding);
+  const std::vector<bool> batched = detail::find_batched(model);
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
-    const std::string name = fmt::format("operator {} ({}) '{}'", i, to_string(op.code),
-                                         tensor_of(model, op.outputs[0]).name);
-    if (computes_sums_of_codes(model, op)) {
-      if (const auto refusal = xnnpack_refusal(model, op)) {
+    const Operands of(model, model.operators[i]);
+    const std::string name =
+        fmt::format("operator {} ({}) '{}'", i, to_string(of.op.code), of.output().name);
+    if (computes_sums_of_codes(of)) {
+      if (const auto refusal = xnnpack_refusal(of)) {
         warnings.push_back(
             fmt::format("{}: {}; XNNPACK refuses such a layer, and LiteRT.js the model with it. "
                         "Its results are next to nothing: is it dead, or its range too narrow?",
                         name, *refusal));
       }
-    } else if (litert_refuses_add(model, op)) {
+    } else if (litert_refuses_add(of)) {
       warnings.push_back(fmt::format(
           "{}: its output scale is next to nothing beside its inputs'; LiteRT and TFLite "
           "Micro refuse such a sum. Is it dead, or its range too narrow?",
           name));
-    } else if (for_tflite_micro && is_rescaling_relu6(model, op)) {
+    } else if (const auto once = operand_of_one_sample(of, batched)) {
+      warnings.push_back(fmt::format(
+          "{}: operand '{}' is the same for every sample, which other runtimes put together with a "
+          "batch of 1 alone",
+          name, of.tensor(*once).name));
+    } else if (for_tflite_micro && is_rescaling_relu6(of)) {
       warnings.push_back(fmt::format(
           "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps codes "
           "without rescaling them and gives others. Octet rescales, as LiteRT does",

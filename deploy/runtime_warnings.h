@@ -10,10 +10,13 @@ namespace octet {
 /// What other runtimes refuse, or compute otherwise, in a model that is valid; one sentence each,
 /// which names the operator by its number and its output. Empty for most models.
 ///
-/// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED and CONV_2D only
-/// where
+/// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED and CONV_2D only if
 ///   float32(input scale * weight scale) / output scale is below 256 for every unit, and all three
 ///   scales are normal float32 numbers. There is no lower limit: small factors give codes of 0.
+/// - LiteRT and TFLite Micro take ADD of codes only if 2 max(input scales) / (2^20 output scale) is
+///   below 1.
+/// - CONCATENATION of values of an unknown number of samples with a value that is there once, a
+///   constant for one: other runtimes find shapes that fit for a batch of 1 alone.
 /// - TFLite Micro's RELU6 clamps codes and does not rescale them. Said of models of contract double
 ///   (metadata "octet.rounding"); lower() writes none that need it.
 ///

@@ -50,6 +50,46 @@ TEST(RuntimeWarnings, OfScalesThatAreNotNormalAndOfNoSmallFactor) {
   expect_one(make_layer({1.0F}, 1.0F, 1e-40F), {"below the normal"});
 }
 
+// tensorflow/lite/kernels/add.cc: the output's factor, 2 max(s_1, s_2) / (2^20 s_y), is made by
+// QuantizeMultiplierSmallerThanOneExp, which ends the program from 1 on.
+TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
+  const auto sum = [](float first, float second, float out) {
+    ModelBuilder b;
+    b.model.inputs = {b.activation("a", {1, 3}, DType::int8, quant(first, 0)),
+                      b.activation("b", {1, 3}, DType::int8, quant(second, 0))};
+    b.model.outputs = {b.activation("sum", {1, 3}, DType::int8, quant(out, 0))};
+    b.op(OpCode::add, {0, 1}, 2);
+    return b.model;
+  };
+  const float edge = std::ldexp(1.0F, -19);
+  for (const float other : {1e-3F, 1.0F}) {
+    expect_one(sum(1.0F, other, edge), {"operator 0 (ADD) 'sum'", "LiteRT and TFLite Micro"});
+    expect_one(sum(other, 1.0F, edge / 8), {"(ADD) 'sum'"});
+    EXPECT_TRUE(runtime_warnings(sum(1.0F, other, std::nextafter(edge, 1.0F))).empty());
+  }
+  ModelBuilder reals;
+  reals.model.inputs = {reals.activation("a", {1, 3}, DType::float32)};
+  reals.model.outputs = {reals.activation("sum", {1, 3}, DType::float32)};
+  reals.op(OpCode::add, {0, 0}, 1);
+  EXPECT_TRUE(runtime_warnings(reals.model).empty());
+}
+
+TEST(RuntimeWarnings, OfAConstantBesideABatch) {
+  ModelBuilder b;
+  const QuantParams grid = quant(0.5F, 0);
+  b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
+  const std::int32_t c =
+      b.constant("c", {1, 2}, DType::int8, std::vector<std::int8_t>{5, -7}, grid);
+  b.model.outputs = {b.activation("all", {1, 4}, DType::int8, grid)};
+  b.op(OpCode::concatenation, {0, c}, b.model.outputs[0], ConcatenationAttributes{.axis = 1});
+  expect_one(b.model, {"operator 0 (CONCATENATION) 'all'", "operand 'c'", "a batch of 1 alone"});
+  IntegerModel one_sample = b.model;
+  for (ModelTensor& tensor : one_sample.tensors) tensor.shape_signature.clear();
+  EXPECT_TRUE(runtime_warnings(one_sample).empty());
+  b.model.operators[0].inputs = {0, 0};
+  EXPECT_TRUE(runtime_warnings(b.model).empty());
+}
+
 TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {
   const auto relu6 = [](float out_scale, std::int32_t out_zero, const std::string& contract) {
     IntegerModel model =
