@@ -44,7 +44,7 @@ void place_permanent(std::span<const MemoryUse> uses, std::size_t alignment,
 }  // namespace
 
 MemoryPlan plan_memory(std::span<const MemoryUse> uses, std::size_t alignment) {
-  MemoryPlan plan{std::vector<std::size_t>(uses.size()), 0};
+  MemoryPlan plan{.offsets = std::vector<std::size_t>(uses.size())};
   std::vector<std::size_t> order = by_size(uses);
   if (order.empty()) return plan;
   place_permanent(uses, alignment, order, plan);
@@ -54,6 +54,7 @@ MemoryPlan plan_memory(std::span<const MemoryUse> uses, std::size_t alignment) {
   for (const std::size_t block : order) {
     std::size_t offset = free_from;
     for (const std::size_t other : placed) {
+      ++plan.comparisons;
       if (!overlap_in_time(uses[block], uses[other])) continue;
       if (offset + uses[block].bytes <= plan.offsets[other]) break;
       offset = std::max(offset, align(plan.offsets[other] + uses[other].bytes, alignment));

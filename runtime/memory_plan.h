@@ -17,6 +17,8 @@ struct MemoryUse {
 struct MemoryPlan {
   std::vector<std::size_t> offsets;
   std::size_t total_bytes = 0;
+  /// How many pairs of blocks were looked at, which is what planning costs.
+  std::size_t comparisons = 0;
 };
 
 /// Places blocks so that those in use at the same step do not overlap: those in use at every step

@@ -4,25 +4,12 @@
 
 #include <array>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace octet::fuzz {
 namespace {
 
-constexpr std::array kCodes = {OpCode::fully_connected,
-                               OpCode::softmax,
-                               OpCode::logistic,
-                               OpCode::tanh,
-                               OpCode::relu,
-                               OpCode::relu6,
-                               OpCode::relu_n1_to_1,
-                               OpCode::quantize,
-                               OpCode::dequantize,
-                               OpCode::reshape,
-                               OpCode::fully_connected,
-                               OpCode::add,
-                               OpCode::concatenation};
 constexpr std::array kTypes = {DType::int8, DType::uint8, DType::int16, DType::float32};
 
 class ModelDrawer {
@@ -44,7 +31,7 @@ class ModelDrawer {
 
   std::vector<std::int32_t> draw_shape() {
     std::vector<std::int32_t> shape;
-    for (int i = bytes_.between(0, 3); i > 0; --i) shape.push_back(bytes_.between(1, 40));
+    for (int i = bytes_.between(0, 4); i > 0; --i) shape.push_back(bytes_.between(1, 40));
     return shape;
   }
 
@@ -83,7 +70,10 @@ class ModelDrawer {
     const std::int32_t depth = input.shape.empty() ? 1 : input.shape.back();
     const std::int32_t units = bytes_.between(1, 40);
     const bool floats = input.dtype == DType::float32;
-    op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int8, {units, depth}));
+    const bool filter = op.code == OpCode::conv_2d;
+    const std::vector<std::int32_t> weights_shape =
+        filter ? std::vector{units, 1, 1, depth} : std::vector{units, depth};
+    op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int8, weights_shape));
     QuantParams& weights = model_.tensors.back().quantization;
     if (!floats && bytes_.flag()) {
       weights.zero_points.assign(static_cast<std::size_t>(units), 0);
@@ -94,11 +84,15 @@ class ModelDrawer {
       op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int32, {units}));
       model_.tensors.back().quantization = {};
     }
-    FullyConnectedAttributes attributes;
-    attributes.activation = draw_activation();
-    attributes.keep_num_dims = bytes_.flag() && !input.shape.empty();
-    op.attributes = attributes;
-    if (!attributes.keep_num_dims) {
+    const FusedActivation activation = draw_activation();
+    const bool keeps_rank = filter || bytes_.flag();
+    if (filter) {
+      op.attributes = Conv2DAttributes{.activation = activation};
+    } else {
+      op.attributes = FullyConnectedAttributes{.activation = activation,
+                                               .keep_num_dims = keeps_rank && !input.shape.empty()};
+    }
+    if (!keeps_rank || input.shape.empty()) {
       return {static_cast<std::int32_t>(input.size() / depth), units};
     }
     std::vector<std::int32_t> shape = input.shape;
@@ -136,29 +130,50 @@ class ModelDrawer {
     if (of.output_grid == OutputGrid::fixed) out.quantization = of.fixed_grid();
   }
 
+  /// Operands and attributes of an operator, and the type and shape that it puts out.
+  std::pair<DType, std::vector<std::int32_t>> complete(Operator& op) {
+    const DType dtype = tensor(op.inputs[0]).dtype;
+    const std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    // Without a default: an operator that is not drawn does not compile.
+    switch (op.code) {
+      case OpCode::add:
+        op.inputs.push_back(another_of(op.inputs[0]));
+        op.attributes = AddAttributes{.activation = draw_activation()};
+        return {dtype, shape};
+      case OpCode::concatenation:
+        return {dtype, complete_concatenation(op)};
+      case OpCode::conv_2d:
+      case OpCode::fully_connected:
+        return {dtype, complete_dense(op)};
+      case OpCode::leaky_relu:
+        op.attributes =
+            LeakyReluAttributes{.alpha = bytes_.flag() ? -bytes_.scale() : bytes_.scale()};
+        return {dtype, shape};
+      case OpCode::softmax:
+        op.attributes = SoftmaxAttributes{.beta = bytes_.scale()};
+        return {dtype, shape};
+      case OpCode::quantize:
+        return {kTypes[static_cast<std::size_t>(bytes_.between(0, 2))], shape};
+      case OpCode::dequantize:
+        return {DType::float32, shape};
+      case OpCode::reshape:
+        return {dtype, {static_cast<std::int32_t>(tensor(op.inputs[0]).size())}};
+      case OpCode::logistic:
+      case OpCode::relu:
+      case OpCode::relu6:
+      case OpCode::relu_n1_to_1:
+      case OpCode::tanh:
+        return {dtype, shape};
+    }
+    return {dtype, shape};
+  }
+
   std::int32_t add_operator(std::int32_t from) {
     Operator op;
-    op.code = kCodes[static_cast<std::size_t>(bytes_.between(0, kCodes.size() - 1))];
+    op.code = kOpCodes[static_cast<std::size_t>(bytes_.between(0, kOpCodes.size() - 1))];
     op.inputs = {from};
     op.attributes = default_attributes(op.code);
-    std::vector<std::int32_t> shape = tensor(from).shape;
-    DType dtype = tensor(from).dtype;
-    if (op.code == OpCode::fully_connected) {
-      shape = complete_dense(op);
-    } else if (op.code == OpCode::softmax) {
-      op.attributes = SoftmaxAttributes{.beta = bytes_.scale()};
-    } else if (op.code == OpCode::quantize) {
-      dtype = kTypes[static_cast<std::size_t>(bytes_.between(0, 2))];
-    } else if (op.code == OpCode::dequantize) {
-      dtype = DType::float32;
-    } else if (op.code == OpCode::add) {
-      op.inputs.push_back(another_of(from));
-      op.attributes = AddAttributes{.activation = draw_activation()};
-    } else if (op.code == OpCode::concatenation) {
-      shape = complete_concatenation(op);
-    } else if (op.code == OpCode::reshape) {
-      shape = {static_cast<std::int32_t>(tensor(from).size())};
-    }
+    auto [dtype, shape] = complete(op);
     const std::int32_t to = add(dtype, std::move(shape));
     fix_output_scale(op.code);
     if (definition(op.code).output_grid == OutputGrid::same_as_input) {

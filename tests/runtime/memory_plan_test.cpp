@@ -15,6 +15,14 @@ TEST(MemoryPlan, ReusesMemoryOfWhatIsNoLongerInUse) {
 
 TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(detail::plan_memory({}).total_bytes, 0U); }
 
+TEST(MemoryPlan, WhatIsInUseAllTheTimeIsComparedWithNothing) {
+  std::vector<MemoryUse> uses(60000, {64, -1, 5});
+  EXPECT_EQ(detail::plan_memory(uses).comparisons, 0U);
+  uses.push_back({64, 2, 3});
+  uses.push_back({64, 4, 5});
+  EXPECT_EQ(detail::plan_memory(uses).comparisons, 1U);
+}
+
 TEST(MemoryPlan, BlocksInUseTogetherNeverOverlap) {
   Draw draw(7);
   for (int round = 0; round < 200; ++round) {
