@@ -10,7 +10,7 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kMaxRank = 8;
+using detail::kMaxRank;
 
 [[noreturn]] void fail_tensor(const IntegerModel& model, std::size_t index,
                               std::string_view problem) {

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxBytesPerConstant = 16;
 constexpr std::size_t kMostPlannedInputs = 64;
 constexpr Index kLeastBlock = 32;
 constexpr Index kMostBlock = 384;
-/// A tensor of a block takes no more than that, where it is not of fewer than kLeastBlock samples.
+/// The most bytes of one block's tensor, unless that would be fewer than kLeastBlock samples.
 constexpr std::size_t kBlockBytes = std::size_t{400} << 10U;
 
 detail::Arena make_arena(std::size_t bytes) {
@@ -229,12 +229,8 @@ void Interpreter::Impl::prepare_arguments() {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
     inputs_at_once[i].resize(op.inputs.size());
-    for (std::size_t operand = 0; operand < op.inputs.size(); ++operand) {
-      const std::int32_t input = op.inputs[operand];
-      if (input == -1) continue;
-      inputs_at_once[i][operand] = {readable[at(input)],
-                                    batched[at(input)] ? sample_bytes(input) : 0};
-    }
+    detail::fill_inputs({*model, op}, batched, inputs_at_once[i],
+                        [&](std::int32_t tensor) { return readable[at(tensor)]; });
     at_once[i] = {.samples = samples_of(op.outputs[0]),
                   .inputs = inputs_at_once[i],
                   .output = writable[at(op.outputs[0])]};

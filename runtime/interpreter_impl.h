@@ -38,7 +38,7 @@ struct Interpreter::Impl {
   void invoke();
   /// What the lane reads after its block from sample `first` on; nothing where that was its last.
   std::span<const std::byte> read_after(Index first) const;
-  /// Runs the operators that work on samples, or those on constants, for samples from `first` on.
+  /// Lays out what each operator runs on where all samples go through it at once.
   void prepare_arguments();
   /// The operators whose outputs are (or are not) per sample: of all samples at once, or of `count`
   /// samples from `first` on, in the memory of `lane`.

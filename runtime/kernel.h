@@ -93,16 +93,25 @@ std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rou
 /// constants alone give is there once.
 std::vector<bool> find_batched(const IntegerModel& model);
 
+/// Fills in one input per operand of an operator; null where it is absent. `read(tensor)` is where
+/// the first sample of an operand lies.
+template <class Read>
+void fill_inputs(const Operands& of, const std::vector<bool>& batched,
+                 std::span<KernelInput> inputs, Read&& read) {
+  for (std::size_t i = 0; i < of.op.inputs.size(); ++i) {
+    inputs[i] = {};
+    if (!of.has_input(i)) continue;
+    const bool per_sample = batched[static_cast<std::size_t>(of.op.inputs[i])];
+    inputs[i] = {read(of.op.inputs[i]), per_sample ? sample_bytes(of.input(i)) : 0};
+  }
+}
+
 /// Runs one operator's kernel. `read(tensor)` is where the first sample of an operand lies.
 template <class Read>
 void run_kernel(const Kernel& kernel, const Operands& of, const std::vector<bool>& batched,
                 KernelArguments arguments, Read&& read) {
   KernelInput inputs[kMostInputs];
-  for (std::size_t i = 0; i < of.op.inputs.size(); ++i) {
-    if (!of.has_input(i)) continue;
-    const bool per_sample = batched[static_cast<std::size_t>(of.op.inputs[i])];
-    inputs[i] = {read(of.op.inputs[i]), per_sample ? sample_bytes(of.input(i)) : 0};
-  }
+  fill_inputs(of, batched, inputs, read);
   arguments.inputs = {inputs, of.op.inputs.size()};
   kernel.run(arguments);
 }

@@ -12,8 +12,8 @@ constexpr std::string_view kHeader = R"(/*
  *   output    @output@
  *   flash     @flash@ bytes of constants; the code takes one to three kilobytes more
  *   ram       @ram@ bytes of static buffers
- *   work      @macs@ multiply-accumulates a sample
- *   sums      at most @bound@ of either sign
+ *   work      @macs@ multiply-accumulates per sample
+ *   sums      |sum| <= @bound@
  *   rounding  contract @rounding@: @contract@
  *   model     CRC-32 0x@crc@ of its .tflite file
  *
@@ -96,11 +96,6 @@ std::string shape_text(const ModelTensor& tensor) {
   return fmt::format("{}", fmt::join(tensor.shape, ", "));
 }
 
-/// A negative constant as a macro has to have it.
-std::string macro_number(std::int64_t value) {
-  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
-}
-
 std::string tensor_text(const ModelTensor& tensor) {
   return fmt::format("\"{}\", {} [{}], scale {}, zero point {}", comment_text(tensor.name),
                      to_string(tensor.dtype), shape_text(tensor), tensor.quantization.scale(),
@@ -126,8 +121,8 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["output_shape"] = shape_text(plan.output());
   f["input_scale"] = float_literal(plan.input().quantization.scale());
   f["output_scale"] = float_literal(plan.output().quantization.scale());
-  f["input_zero_point"] = macro_number(plan.input().quantization.zero_point());
-  f["output_zero_point"] = macro_number(plan.output().quantization.zero_point());
+  f["input_zero_point"] = operand_text(plan.input().quantization.zero_point());
+  f["output_zero_point"] = operand_text(plan.output().quantization.zero_point());
   std::string& list = f["layers"];
   for (std::size_t i = 0; i < layers.size(); ++i) {
     list += fmt::format(" *   layer {}   {}\n", i + 1, layers[i].summary);

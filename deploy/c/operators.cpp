@@ -1,5 +1,7 @@
 #include <octet/deploy/c/operators.h>
 
+#include <algorithm>
+
 namespace octet::detail {
 namespace {
 
@@ -29,15 +31,15 @@ std::string summary_of(const CStep& step, std::string_view detail) {
                      comment_text(step.source.output().name), detail);
 }
 
+int c_shift(QuantizedMultiplier factor) { return std::min(factor.shift, 31); }
+
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
   const ByteTable by_bits = byte_table(step.source);
   const bool from_signed = step.source.input().dtype == DType::int8;
-  const bool to_signed = step.source.output().dtype == DType::int8;
   // By code from the lowest up, which is how a reader expects it.
   std::array<std::int32_t, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const std::uint8_t byte = by_bits[from_signed ? i ^ 128U : i];
-    table[i] = to_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte};
+    table[i] = code_of(step.source.output().dtype, by_bits[from_signed ? i ^ 128U : i]);
   }
   CLayer layer;
   layer.summary = summary_of(step, fmt::format("{} codes", step.source.input().size()));

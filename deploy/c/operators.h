@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/fixed_point.h>
 #include <octet/deploy/c/plan.h>
 
 #include <string>
@@ -14,6 +15,7 @@ struct COperator {
   /// Whether all of its inputs are values that its function reads, or the first alone: the others
   /// are constants that make() writes out in its own way.
   bool reads_all_inputs;
+  /// Null for an operator that is no step: make_c_plan() leaves it out, or refuses what it makes.
   CLayer (*make)(const CPlan& plan, const CStep& step);
 };
 
@@ -33,6 +35,10 @@ Fillings layer_fillings(const CPlan& plan, const CStep& step);
 
 /// `FULLY_CONNECTED "dense", DETAIL`.
 std::string summary_of(const CStep& step, std::string_view detail);
+
+/// The shift of a factor, at most 31: a shift to the left by 31 saturates every number but 0, and
+/// so does any longer one.
+int c_shift(QuantizedMultiplier factor);
 
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);

@@ -181,13 +181,8 @@ class Layout {
   std::string constant(std::int32_t i) {
     std::string name = fmt::format("{}_constant{}", plan_.name, i);
     if (!written_.insert(i).second) return name;
-    const bool is_signed = tensor(i).dtype == DType::int8;
-    std::vector<std::int32_t> codes;
-    for (const std::uint8_t byte : tensor(i).data) {
-      codes.push_back(is_signed ? std::int32_t{static_cast<std::int8_t>(byte)}
-                                : std::int32_t{byte});
-    }
-    plan_.constants += array_text(c_type(tensor(i).dtype), name, codes);
+    plan_.constants +=
+        array_text(c_type(tensor(i).dtype), name, codes_of(tensor(i).dtype, tensor(i).data));
     plan_.constant_bytes += tensor(i).size();
     return name;
   }
@@ -224,6 +219,17 @@ std::string capitals(std::string_view name) {
 }  // namespace
 
 std::string_view c_type(DType dtype) { return dtype == DType::uint8 ? "uint8_t" : "int8_t"; }
+
+std::int32_t code_of(DType dtype, std::uint8_t byte) {
+  return dtype == DType::int8 ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte};
+}
+
+std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes) {
+  std::vector<std::int32_t> codes;
+  codes.reserve(bytes.size());
+  for (const std::uint8_t byte : bytes) codes.push_back(code_of(dtype, byte));
+  return codes;
+}
 
 Fillings CPlan::fillings() const {
   return {{"name", name},

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ struct CPlan {
 
 /// "int8_t" or "uint8_t".
 std::string_view c_type(DType dtype);
+
+/// The codes of int8 or uint8 that lie in a byte each.
+std::int32_t code_of(DType dtype, std::uint8_t byte);
+std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> bytes);
 
 /// Checks name and model, and lays the model out. Throws as to_c_source().
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);

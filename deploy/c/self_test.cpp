@@ -89,13 +89,8 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
 
 std::string golden_text(const CPlan& plan, std::string_view role, const ModelTensor& tensor,
                         std::span<const std::uint8_t> bytes) {
-  const bool is_signed = tensor.dtype == DType::int8;
-  std::vector<std::int32_t> codes;
-  for (const std::uint8_t byte : bytes) {
-    codes.push_back(is_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : std::int32_t{byte});
-  }
-  return matrix_text(c_type(tensor.dtype), fmt::format("{}_golden_{}", plan.name, role), codes,
-                     static_cast<std::size_t>(tensor.size()));
+  return matrix_text(c_type(tensor.dtype), fmt::format("{}_golden_{}", plan.name, role),
+                     codes_of(tensor.dtype, bytes), static_cast<std::size_t>(tensor.size()));
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ std::string comment_text(std::string_view name) {
   return name.size() > kMost ? text + "..." : text;
 }
 
+std::string operand_text(std::int64_t value) {
+  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
+}
+
 std::string float_literal(float value) {
   const std::string digits = fmt::format("{}", value);
   const bool is_real = digits.find_first_of(".e") != std::string::npos;

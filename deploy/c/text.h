@@ -26,6 +26,9 @@ std::string comment_text(std::string_view name);
 /// The shortest float literal that is read back as this float: "0.1f", "1.0f".
 std::string float_literal(float value);
 
+/// An integer as part of an expression or a macro: in parentheses where it is negative.
+std::string operand_text(std::int64_t value);
+
 /// Appends numbers, or texts of numbers, with commas between and line breaks before column 96;
 /// lines after the first are indented by `indent`, the first begins at column `indent`.
 template <class Numbers>

@@ -59,7 +59,7 @@ std::string OnnxGraph::unique(std::string_view wanted) {
   std::string name(wanted);
   const auto [entry, is_new] = names_.try_emplace(name, 0);
   if (is_new) return name;
-  // The map may move its entries while others are put in, but not what they hold.
+  // References into the map stay valid while others are put in; iterators may not.
   int& number = entry->second;
   do {
     name = fmt::format("{}_{}", wanted, ++number);

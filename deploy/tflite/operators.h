@@ -13,8 +13,6 @@
 
 namespace octet::detail {
 
-inline constexpr std::size_t kMaxRank = 8;
-
 /// Copies a vector of a FlatBuffer of at most `most` elements; null is empty. As bytes: the
 /// verifier lets elements of 8 bytes lie at any multiple of 4.
 template <class T>

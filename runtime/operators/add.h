@@ -7,7 +7,9 @@
 
 namespace octet::detail {
 
-/// The arithmetic of an int8 ADD.
+/// The arithmetic of an int8 ADD: q = clamp(round((s_a (q_a - z_a) + s_b (q_b - z_b)) / s) + z),
+/// the clamp that of the fused activation; CodeAdder says which contract rounds how. Throws
+/// InvalidArgument unless inputs and output have one normal, positive scale each.
 CodeAdder code_adder(const KernelSource& source);
 
 }  // namespace octet::detail

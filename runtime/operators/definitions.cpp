@@ -76,43 +76,5 @@ ByteTable byte_table(const KernelSource& source) {
   return of.byte_table(source);
 }
 
-std::unique_ptr<Kernel> make_kernel(const KernelSource& source) {
-  return definition(source.op.code).make_kernel(source);
-}
-
-std::vector<std::unique_ptr<Kernel>> make_kernels(const IntegerModel& model, Rounding rounding) {
-  std::vector<std::unique_ptr<Kernel>> kernels;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
-    try {
-      kernels.push_back(make_kernel({model, op, rounding}));
-    } catch (const Error& error) {
-      throw FormatError(fmt::format("operator {} ({}): {}", i, to_string(op.code), error.what()));
-    }
-  }
-  return kernels;
-}
-
-std::vector<bool> find_batched(const IntegerModel& model) {
-  std::vector<bool> batched(model.tensors.size());
-  for (const std::int32_t i : model.inputs) batched[static_cast<std::size_t>(i)] = true;
-  for (const Operator& op : model.operators) {
-    const bool any = std::ranges::any_of(
-        op.inputs, [&](std::int32_t i) { return i != -1 && batched[static_cast<std::size_t>(i)]; });
-    for (const std::int32_t i : op.outputs) batched[static_cast<std::size_t>(i)] = any;
-  }
-  return batched;
-}
-
-QuantParams stored_params(const ModelTensor& tensor) {
-  QuantParams params = tensor.quantization;
-  std::tie(params.qmin, params.qmax) = code_limits(tensor.dtype);
-  return params;
-}
-
-std::size_t sample_bytes(const ModelTensor& tensor) {
-  return static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
-}
-
 }  // namespace detail
 }  // namespace octet

@@ -20,10 +20,11 @@ enum class OutputGrid {
   fixed           ///< from the operator, whatever it reads
 };
 
-/// What an operator on single bytes makes of each, by the byte's bits.
+/// What an operator on single bytes makes of each: indexed by the byte's bits as an unsigned
+/// number, whether its code is int8 or uint8; the result's bits likewise.
 using ByteTable = std::array<std::uint8_t, 256>;
 
-/// All that there is to know of an operator where it does not matter what files call it.
+/// Everything about an operator that is independent of file formats.
 struct OperatorDefinition {
   /// As .tflite files have it.
   std::string_view name;
@@ -33,8 +34,8 @@ struct OperatorDefinition {
   OutputGrid output_grid;
   /// OutputGrid::fixed only: the grid.
   QuantParams (*fixed_grid)() = nullptr;
-  /// OutputGrid::measured only: the grid to use for a measured one that runtimes do not take beside
-  /// those of the inputs; null where they take any.
+  /// OutputGrid::measured only: adjusts a measured grid that runtimes would refuse for these input
+  /// grids; null where they take any.
   QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured) = nullptr;
   /// Throws FormatError that names the operator unless types, shapes and quantization of its
   /// operands are what it takes. Their number has been checked, as have the tensors themselves.
@@ -84,8 +85,8 @@ void check_operator(const IntegerModel& model, std::size_t index);
 /// An upper bound of the bytes that the kernel of an operator keeps.
 std::size_t kernel_bytes(const Operands& operands);
 
-/// What an operator on single bytes (RELU, LOGISTIC, QUANTIZE of codes, ...) makes of each. Throws
-/// FormatError for an operator that is none.
+/// The table of an operator on single bytes (RELU, LOGISTIC, QUANTIZE of codes, ...), indexed by
+/// the input's bits. Throws FormatError for an operator that is none.
 ByteTable byte_table(const KernelSource& source);
 
 template <class Attributes>

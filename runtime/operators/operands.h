@@ -35,7 +35,7 @@ class OperatorView : public Operands {
   /// "types (int8, float32) -> int8 are not supported".
   [[noreturn]] void fail_types() const;
 
-  /// `shape` and the output's shape are the same; `shape` is what the input's shape makes it.
+  /// Requires the output to have `shape`, which follows from the input.
   void require_output_shape(const std::vector<std::int32_t>& shape) const;
   void require_same_shape() const;
   void require_per_tensor(const ModelTensor& tensor, std::string_view role) const;
@@ -52,6 +52,9 @@ class OperatorView : public Operands {
 
 /// How far the fixed output scale of SOFTMAX, LOGISTIC and TANH may be off, relatively.
 inline constexpr double kFixedScaleTolerance = 0.001;
+
+/// The most axes of a tensor.
+inline constexpr std::size_t kMaxRank = 8;
 
 inline bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
 

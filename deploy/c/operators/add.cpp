@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <octet/deploy/c/operators.h>
 #include <octet/runtime/operators/add.h>
 
@@ -37,11 +35,6 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 
 )";
 
-/// A number as part of an expression.
-std::string operand_text(std::int64_t value) {
-  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
-}
-
 CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   const CodeAdder adder = code_adder(step.source);
   const FusedActivation activation = step.source.op.activation();
@@ -68,8 +61,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   layer.calls = {CFunction::rescale_twice};
   f["rescale"] = c_rescale_twice(plan);
   f["multiplier"] = std::to_string(adder.factor().multiplier);
-  // A shift to the left by 31 saturates every number but 0, and so does any longer one.
-  f["shift"] = std::to_string(std::min(adder.factor().shift, 31));
+  f["shift"] = std::to_string(c_shift(adder.factor()));
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string side = i == 0 ? "first" : "second";
     f[side + "_zero"] = operand_text(step.source.input(i).quantization.zero_point());

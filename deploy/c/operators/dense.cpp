@@ -1,7 +1,6 @@
 #include <octet/deploy/c/operators.h>
 #include <octet/runtime/operators/fully_connected.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace octet::detail {
@@ -30,11 +29,9 @@ struct CFactors {
   }
 
   explicit CFactors(const Requantizer& requantizer) {
-    // A shift to the left by 31 saturates every number but 0, and so does any longer one.
-    constexpr int kMostShift = 31;
     for (const float factor : requantizer.factors()) add_float(factor);
     for (const QuantizedMultiplier m : requantizer.multipliers()) {
-      add(m.multiplier, std::min(m.shift, kMostShift));
+      add(m.multiplier, c_shift(m));
     }
   }
 };
