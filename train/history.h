@@ -47,7 +47,7 @@ using History = std::vector<EpochRecord>;
 /// The names of the columns that every history_csv() has.
 std::span<const std::string_view> history_columns();
 
-/// A header and one line an epoch, with a column for every metric that some epoch has. Without
+/// A header and one line per epoch, with a column for every metric that some epoch has. Without
 /// times, equal runs give equal text.
 std::string history_csv(const History& history, bool with_times = true);
 

@@ -102,7 +102,7 @@ void add_options(const Adder& add, Options& o) {
   const CLI::Range epochs(0, kMostEpochs);
   add.number("--epochs", o.epochs, epochs, "Epochs in float");
   add.number("--qat-epochs", o.qat_epochs, epochs, "Epochs with quantization in the loop");
-  add.number("--batch", o.batch, CLI::Range(std::size_t{1}, kMostBatch), "Images a step");
+  add.number("--batch", o.batch, CLI::Range(std::size_t{1}, kMostBatch), "Images per step");
   add.number("--lr", o.lr, kRate, "Learning rate in float");
   add.number("--qat-lr", o.qat_lr, kRate, "Learning rate with quantization in the loop");
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",

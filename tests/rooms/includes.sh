@@ -15,9 +15,9 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["core/kernels"] = "core core/arithmetic core/kernels"
     below["core/quant"] = below["core/kernels"] " core/quant"
     below["core/ops"] = below["core/quant"] " core/ops"
-    below["core"] = below["core/ops"]
+    below["core"] = below["core/quant"]
     below["runtime"] = "runtime " below["core/quant"]
-    below["layers"] = "layers runtime " below["core"]
+    below["layers"] = "layers runtime " below["core/ops"]
     below["deploy"] = "deploy " below["layers"]
     below["train"] = "train " below["deploy"]
     below["examples"] = "examples octet.h " below["train"]
