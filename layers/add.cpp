@@ -30,6 +30,7 @@ Shape Add::do_build_all(std::span<const Shape> input_shapes, const Random& /*ran
 }
 
 Tensor Add::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
+  require_inputs(inputs);
   return apply_activation(activation_, add(inputs[0], inputs[1]));
 }
 

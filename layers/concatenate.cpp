@@ -41,6 +41,7 @@ Shape Concatenate::do_build_all(std::span<const Shape> input_shapes, const Rando
 }
 
 Tensor Concatenate::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
+  require_inputs(inputs);
   // Behind the batch axis.
   const Index axis = output_shape().normalize_axis(axis_) + 1;
   return concatenate({inputs.begin(), inputs.end()}, axis);

@@ -4,6 +4,7 @@
 #include <octet/layers/layer.h>
 
 #include <algorithm>
+#include <ranges>
 
 namespace octet {
 
@@ -17,6 +18,29 @@ void Layer::require_one_input(std::size_t found) const {
   if (found == 1) return;
   throw InvalidArgument(
       fmt::format("{} \"{}\": expected one input, found {}", type(), name_, found));
+}
+
+void Layer::require_inputs(std::span<const Tensor> inputs) const {
+  const auto fail = [this](const std::string& what) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected {}", type(), name_, what));
+  };
+  if (!built_) fail("a layer with tensors, found one before build()");
+  if (inputs.size() != input_shapes_.size()) {
+    fail(fmt::format("{} inputs, found {}", input_shapes_.size(), inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& found = inputs[i].shape();
+    const Shape& expected = input_shapes_[i];
+    if (found.rank() != expected.rank() + 1 ||
+        !std::ranges::equal(expected, found | std::views::drop(1))) {
+      fail(fmt::format("input {} of shape [batch, {}], found {}", i,
+                       fmt::join(expected.begin(), expected.end(), ", "), found.to_string()));
+    }
+    if (found[0] != inputs[0].dim(0)) {
+      fail(fmt::format("inputs of one batch size, found {} of input 0 and {} of input {}",
+                       inputs[0].dim(0), found[0], i));
+    }
+  }
 }
 
 Shape Layer::do_build_all(std::span<const Shape> input_shapes, const Random& random) {

@@ -41,13 +41,15 @@ struct ForwardContext {
   bool observes() const { return mode != Mode::inference; }
 };
 
-/// What quantization needs to know of a layer that multiplies its input by a kernel.
+/// What quantization needs to know of a layer that multiplies its input by a kernel. Training on
+/// integers and export take a kernel [inputs, units] alone, with unit_axis 1, and examples
+/// [inputs]: FULLY_CONNECTED. A layer of another layout can be trained by Simulation::fake_quant.
 struct LayerWeights {
   Tensor kernel;
   /// One value per unit; undefined without bias.
   Tensor bias;
   /// The axis of the kernel along which its units lie: where a scale per channel belongs.
-  int unit_axis = 0;
+  int unit_axis = 1;
 };
 
 /// Where the scale and the zero point of a quantized layer's result come from.
@@ -93,8 +95,8 @@ class Layer {
   const Shape& output_shape() const { return output_shape_; }
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]. A layer of
-  /// one input overrides forward(), one of several forward_all(). Throws InvalidArgument for
-  /// another number of inputs than the layer takes.
+  /// one input overrides forward(), one of several forward_all(), which begins with
+  /// require_inputs(). Throws InvalidArgument for another number of inputs than the layer takes.
   virtual Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context);
   virtual Tensor forward(const Tensor& x, const ForwardContext& context);
   /// forward() without a final softmax.
@@ -184,6 +186,10 @@ class Layer {
   Layer(Layer&&) = default;
   Layer& operator=(const Layer&) = delete;
   Layer& operator=(Layer&&) = delete;
+
+  /// Throws InvalidArgument that names the layer unless `inputs` are as many as it was built for,
+  /// of the shapes [batch, input_shape...], and batches of one size.
+  void require_inputs(std::span<const Tensor> inputs) const;
 
   /// Make the tensors; return the output shape. A layer of one input overrides the second.
   virtual Shape do_build_all(std::span<const Shape> input_shapes, const Random& random);

@@ -160,8 +160,22 @@ std::int32_t Lowering::result(const Layer& layer, OpCode code,
   return builder_.activation(name, DType::int8, layer.output_shape(), grid_of(layer, code, inputs));
 }
 
+/// Throws InvalidArgument that names the layer unless the operator takes `count` inputs.
+void Lowering::require_operands(const Layer& layer, OpCode code, std::size_t count) {
+  const OperatorDefinition& about = definition(code);
+  if (count >= about.least_inputs && count <= about.most_inputs) return;
+  const std::string expected =
+      about.least_inputs == about.most_inputs
+          ? fmt::format("{} input{}", about.least_inputs, about.least_inputs == 1 ? "" : "s")
+          : fmt::format("{} to {} inputs", about.least_inputs, about.most_inputs);
+  throw InvalidArgument(fmt::format("{} of type {}: {}: expected {}, found {}",
+                                    owner_text(layer.name()), layer.type(), about.name, expected,
+                                    count));
+}
+
 std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                           std::optional<OperatorAttributes> attributes, std::string_view suffix) {
+  require_operands(layer, code, inputs.size());
   const std::int32_t output = result(layer, code, inputs, suffix);
   Operator& added = builder_.op(code, std::move(inputs), output);
   if (attributes) added.attributes = std::move(*attributes);
@@ -170,17 +184,18 @@ std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int3
 
 std::int32_t Lowering::fully_connected(const Layer& layer, std::int32_t input,
                                        FusedActivation activation, std::string_view suffix) {
+  const LayerWeights weights = require_dense(layer, owner_text(layer.name()));
   const std::int32_t output = result(layer, OpCode::fully_connected, {input}, suffix);
   std::vector<std::int32_t> operands = {input};
-  const auto constants = in_codes() ? integer_weights(layer, input) : real_weights(layer);
+  const auto constants =
+      in_codes() ? integer_weights(layer, weights, input) : real_weights(layer, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
   builder_.op(OpCode::fully_connected, std::move(operands), output).attributes =
       FullyConnectedAttributes{.activation = activation};
   return output;
 }
 
-std::vector<std::int32_t> Lowering::real_weights(const Layer& layer) {
-  const LayerWeights weights = layer.weights().value();
+std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
   const Tensor kernel = transpose(weights.kernel.detach());
   const auto units = static_cast<std::int32_t>(kernel.dim(0));
   const auto depth = static_cast<std::int32_t>(kernel.dim(1));
@@ -193,13 +208,13 @@ std::vector<std::int32_t> Lowering::real_weights(const Layer& layer) {
   return constants;
 }
 
-std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, std::int32_t input) {
+std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const LayerWeights& weights,
+                                                    std::int32_t input) {
   const Scheme& scheme = *scheme_;
   if (!scheme.kernel) {
     throw InvalidArgument(
         fmt::format("{} leaves its kernel or its result unquantized", owner_text(scheme.owner)));
   }
-  const LayerWeights weights = layer.weights().value();
   const QuantParams grid = builder_.tensor(input).quantization;
   const std::string owner = owner_text(scheme.owner);
   const DenseCodes codes = make_dense_codes(weights, *scheme.kernel, grid.scale(), owner);

@@ -44,11 +44,13 @@ class Lowering {
 
   /// Appends an operator of `layer` that reads `inputs`; its result is [batch,
   /// layer.output_shape()...]. The tensor has the layer's name with `suffix` behind. Throws
-  /// InvalidArgument, naming the layer, where a grid is missing or has other codes than int8.
+  /// InvalidArgument, naming the layer, where a grid is missing or has other codes than int8, and
+  /// for another number of inputs than the operator takes.
   std::int32_t op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                   std::optional<OperatorAttributes> attributes = std::nullopt,
                   std::string_view suffix = "");
-  /// FULLY_CONNECTED of the kernel [inputs, units] and the bias of layer.weights().
+  /// FULLY_CONNECTED of the kernel [inputs, units] and the bias of layer.weights(). Throws
+  /// InvalidArgument, naming the layer, for weights of another layout.
   std::int32_t fully_connected(const Layer& layer, std::int32_t input, FusedActivation activation,
                                std::string_view suffix = "");
   /// RESHAPE to [batch, layer.output_shape()...].
@@ -81,6 +83,7 @@ class Lowering {
 
  private:
   const Scheme& scheme_of(const Layer& layer) const;
+  static void require_operands(const Layer& layer, OpCode code, std::size_t count);
   void require_quantized(std::int32_t input) const;
   QuantParams measured_grid(const Layer& layer);
   QuantParams fitting_grid(const OperatorDefinition& about, const std::vector<std::int32_t>& inputs,
@@ -90,8 +93,9 @@ class Lowering {
                       std::string_view suffix);
   std::int32_t op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
                           const QuantParams& grid);
-  std::vector<std::int32_t> real_weights(const Layer& layer);
-  std::vector<std::int32_t> integer_weights(const Layer& layer, std::int32_t input);
+  std::vector<std::int32_t> real_weights(const Layer& layer, const LayerWeights& weights);
+  std::vector<std::int32_t> integer_weights(const Layer& layer, const LayerWeights& weights,
+                                            std::int32_t input);
   std::int32_t finish_output(std::int32_t codes);
 
   Numbers numbers_;

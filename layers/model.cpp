@@ -219,6 +219,22 @@ const Shape& Model::output_shape() const {
   return layers_[outputs_.front()]->output_shape();
 }
 
+/// Throws InvalidArgument where inputs are batches of different sizes: layers would broadcast one,
+/// or read past its end.
+void Model::require_one_batch(std::span<const Tensor> inputs) const {
+  const std::vector<std::size_t> layers = input_layers();
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    // A tensor without axes is refused by its InputLayer.
+    if (inputs[0].rank() == 0 || inputs[i].rank() == 0) return;
+    if (inputs[i].dim(0) == inputs[0].dim(0)) continue;
+    throw InvalidArgument(fmt::format(
+        "forward: model \"{}\": expected inputs of one batch size, found {} for \"{}\" and {} for "
+        "\"{}\"",
+        name_, inputs[0].dim(0), layers_[layers[0]]->name(), inputs[i].dim(0),
+        layers_[layers[i]]->name()));
+  }
+}
+
 std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
                                        const ForwardContext& context, const Visit& visit) const {
   require_built("forward");
@@ -226,6 +242,7 @@ std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
     throw InvalidArgument(fmt::format("forward: model \"{}\": expected {} inputs, found {}", name_,
                                       expected, inputs.size()));
   }
+  require_one_batch(inputs);
   const std::vector<std::size_t> last = last_readers();
   std::vector<Tensor> values(layers_.size());
   std::vector<Tensor> operands;

@@ -162,6 +162,7 @@ class Model {
   void connect(std::size_t i) const;
   void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
+  void require_one_batch(std::span<const Tensor> inputs) const;
   std::vector<std::size_t> last_readers() const;
   std::string layer_rows(std::size_t i, Detail detail) const;
 

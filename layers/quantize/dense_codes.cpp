@@ -5,11 +5,13 @@
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace octet {
 namespace {
 
-void check_kernel(const QuantParams& params, const std::string& owner) {
+void check_kernel(const QuantParams& params, Index units, const std::string& owner) {
   const auto not_zero = [](std::int32_t zero_point) { return zero_point != 0; };
   if (params.qmin < -128 || params.qmax > 127 ||
       std::ranges::any_of(params.zero_points, not_zero)) {
@@ -18,13 +20,53 @@ void check_kernel(const QuantParams& params, const std::string& owner) {
         "point {}; give its QuantSpec at most 8 bits, is_signed and symmetric",
         owner, params.qmin, params.qmax, params.zero_point()));
   }
+  if (params.scales.size() != 1 && std::cmp_not_equal(params.scales.size(), units)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected one scale for the kernel, or one for each of its {} units, found "
+                    "{} scales; give its QuantSpec the axis of the units",
+                    owner, units, params.scales.size()));
+  }
 }
 
 }  // namespace
 
+LayerWeights require_dense(const Layer& layer, const std::string& owner) {
+  const std::optional<LayerWeights> weights = layer.weights();
+  if (!weights) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a layer with a kernel, found {} without", owner, layer.type()));
+  }
+  if (weights->unit_axis != 1) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a kernel [inputs, units], whose LayerWeights have unit_axis 1, "
+                    "found unit_axis {}",
+                    owner, weights->unit_axis));
+  }
+  const Shape& kernel = weights->kernel.shape();
+  if (kernel.rank() != 2 || layer.input_shape() != Shape{kernel[0]}) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected a kernel [inputs, units] for examples [inputs], found a kernel {} "
+        "for examples {}; put a Flatten layer in front of a layer that reads more axes",
+        owner, kernel.to_string(), layer.input_shape().to_string()));
+  }
+  const Shape units{kernel[1]};
+  if (layer.output_shape() != units) {
+    throw InvalidArgument(fmt::format("{}: expected results {} of a kernel {}, found {}", owner,
+                                      units.to_string(), kernel.to_string(),
+                                      layer.output_shape().to_string()));
+  }
+  if (weights->bias.defined() && weights->bias.shape() != units) {
+    throw InvalidArgument(fmt::format("{}: expected a bias of {} values for a kernel {}, found {}",
+                                      owner, kernel[1], kernel.to_string(),
+                                      weights->bias.shape().to_string()));
+  }
+  return *weights;
+}
+
 DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
                             float input_scale, const std::string& owner) {
-  check_kernel(kernel_params, owner);
+  const Tensor& kernel = layer.kernel;
+  check_kernel(kernel_params, kernel.dim(1), owner);
   DenseCodes codes;
   codes.weight_params = kernel_params;
   codes.weight_params.quantized_dimension = 0;
@@ -34,7 +76,6 @@ DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel
     codes.bias.resize(bias.size());
     quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
-  const Tensor& kernel = layer.kernel;
   codes.weights =
       PackedS8::quantize(kernel.data(), kernel.dim(0), kernel.dim(1), codes.weight_params.scales,
                          kernel_params.qmin, kernel_params.qmax);

@@ -23,10 +23,16 @@ struct DenseCodes {
   std::vector<std::int32_t> bias;
 };
 
+/// The weights of a layer that FULLY_CONNECTED computes. Throws InvalidArgument that names `owner`
+/// unless the layer has a kernel [inputs, units] with unit_axis 1, examples [inputs], results
+/// [units] and, where it has one, a bias [units].
+LayerWeights require_dense(const Layer& layer, const std::string& owner);
+
 /// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
 /// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
 /// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors.
-/// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0.
+/// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0, and its scales one
+/// or as many as it has units.
 DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
                             float input_scale, const std::string& owner);
 

@@ -46,6 +46,17 @@ IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
   return std::move(lowering.model());
 }
 
+/// The batch size of all inputs.
+Index one_batch(std::span<const Tensor> inputs, const std::string& owner) {
+  const Index batch = inputs.empty() ? 0 : inputs[0].dim(0);
+  for (const Tensor& x : inputs) {
+    if (x.dim(0) == batch) continue;
+    throw InvalidArgument(fmt::format("{}: expected inputs of one batch size, found {} and {}",
+                                      owner, batch, x.dim(0)));
+  }
+  return batch;
+}
+
 }  // namespace
 
 const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
@@ -71,6 +82,7 @@ void require_int8(const QuantParams& grid, const std::string& owner) {
 std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
                                       const Tensor& real, const std::optional<QuantParams>& result,
                                       Rounding rounding, const std::string& owner) {
+  const Index batch = one_batch(inputs, owner);
   const IntegerModel model = model_of(layer, inputs, result, rounding, owner);
   std::vector<TensorCodes> held;
   std::vector<const std::byte*> from;
@@ -78,7 +90,6 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
     held.push_back(codes_on_grid(x, require_grid(x, owner)));
     from.push_back(reinterpret_cast<const std::byte*>(held.back().get()));
   }
-  const Index batch = inputs[0].dim(0);
   std::vector<Tensor> results;
   std::vector<std::byte*> to;
   for (const std::int32_t output : model.outputs) {

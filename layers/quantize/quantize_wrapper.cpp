@@ -71,6 +71,7 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
   if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
   if (kernel_) {
+    require_sound_kernel();
     kernel_->build(name() + "/kernel", "kernel_", layer_->weights()->kernel.shape(),
                    Quantizer::ZeroPoint::hidden);
   }
@@ -84,6 +85,20 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
   }
   if (grid() == ResultGrid::as_inputs) tie_results(inputs_);
   return layer_->output_shape();
+}
+
+/// Throws InvalidArgument where the kernel's scales do not belong to its units, or its integers
+/// could not be multiplied with.
+void QuantizeWrapper::require_sound_kernel() const {
+  const int axis = kernel_->spec().axis;
+  const int unit_axis = layer_->weights()->unit_axis;
+  if (axis >= 0 && axis != unit_axis) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": expected one range for the kernel, or one per unit, on axis {}, "
+                    "found a quantizer with axis {}",
+                    name(), unit_axis, axis));
+  }
+  if (in_integers() && result_) require_dense(*layer_, fmt::format("layer \"{}\"", name()));
 }
 
 void QuantizeWrapper::connect(std::span<Layer* const> inputs) {
@@ -203,6 +218,7 @@ std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inpu
 
 std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> inputs,
                                                    const ForwardContext& context) {
+  require_inputs(inputs);
   if (!has_kernel()) return without_kernel(inputs, context);
   std::vector<Tensor> steps = {with_kernel(inputs[0], context)};
   const bool leaves_out = context.logits && ends_in_softmax();

@@ -64,6 +64,7 @@ class QuantizeWrapper : public Layer {
   bool has_kernel() const { return layer_->weights().has_value(); }
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
+  void require_sound_kernel() const;
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;
   Tensor integer_linear(const Tensor& x, const ForwardContext& context) const;

@@ -6,12 +6,14 @@ set(OCTET_LAYERS_TESTS
   layers/dropout_test.cpp
   layers/initializer_test.cpp
   layers/input_test.cpp
+  layers/layer_inputs_test.cpp
   layers/model_test.cpp
   layers/quantize/annotate_test.cpp
   layers/quantize/graph_equality_test.cpp
   layers/quantize/integer_equality_test.cpp
   layers/quantize/integer_gradients_test.cpp
   layers/quantize/integer_ops_test.cpp
+  layers/quantize/kernel_layout_test.cpp
   layers/quantize/quantize_config_test.cpp
   layers/quantize/quantize_model_test.cpp
   layers/quantize/quantizer_axis_test.cpp

@@ -1,0 +1,148 @@
+#include <octet/core/tensor_internal.h>
+#include <octet/layers/add.h>
+#include <octet/layers/concatenate.h>
+#include <octet/layers/lowering.h>
+#include <octet/layers/quantize/integer_ops.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
+
+// What layers and models refuse to read: another number of inputs, other shapes, batches of several
+// sizes.
+
+namespace octet::testing {
+namespace {
+
+/// The sum and the concatenation of two inputs.
+Model two_inputs() {
+  Model model("m");
+  const Value x = model.input({3}, "x");
+  const Value y = model.input({3}, "y");
+  model.output(model.add(Add(Activation::none, "sum"), {x, y}));
+  model.output(model.add(Concatenate(-1, "both"), {x, y}));
+  model.build();
+  return model;
+}
+
+TEST(LayerInputs, OfAModelAreBatchesOfOneSize) {
+  const Model real = two_inputs();
+  Model quantized = quantize_model(real);
+  const std::vector<Tensor> both = {random_tensor({9, 3}, 1), random_tensor({9, 3}, 2)};
+  quantized.forward_all(both, calibration());
+  for (const Index other : {Index{4}, Index{1}, Index{0}}) {
+    const std::vector<Tensor> inputs = {both[0], random_tensor({other, 3}, 2)};
+    for (const Model* model : {&real, &quantized}) {
+      expect_throws_naming<InvalidArgument>(
+          [&] { static_cast<void>(model->forward_all(inputs)); },
+          {"\"m\"", "\"x\"", "9", "\"y\"", std::to_string(other)});
+    }
+  }
+}
+
+TEST(LayerInputs, OfALayerAreAsManyAsItWasBuiltFor) {
+  const Tensor x = Tensor::ones({2, 3});
+  const std::vector<Shape> shapes = {{3}, {3}};
+  const auto refused = [&](Layer& layer, const std::string& name) {
+    for (const std::size_t count : {0U, 1U, 3U}) {
+      const std::vector<Tensor> inputs(count, x);
+      expect_throws_naming<InvalidArgument>(
+          [&] { static_cast<void>(layer.forward_all(inputs, {})); },
+          {"\"" + name + "\"", "2 inputs", "found " + std::to_string(count)});
+    }
+    expect_throws_naming<InvalidArgument>([&] { static_cast<void>(layer.forward(x, {})); },
+                                          {"\"" + name + "\""});
+  };
+  Add sum(Activation::none, "sum");
+  sum.build_all(shapes, Random());
+  refused(sum, "sum");
+  Concatenate both(-1, "both");
+  both.build_all(shapes, Random());
+  refused(both, "both");
+  QuantizeWrapper wrapper(sum.clone(), default_8bit());
+  wrapper.build_all(shapes, Random());
+  refused(wrapper, "quant_sum");
+  expect_error(
+      [&] {
+        Add(Activation::none, "new").forward_all(std::vector{x, x}, {});
+      },
+      "Add \"new\": expected a layer with tensors, found one before build()");
+}
+
+TEST(LayerInputs, OfALayerHaveTheShapesItWasBuiltFor) {
+  Add sum(Activation::none, "sum");
+  sum.build_all(std::vector<Shape>{{3}, {3}}, Random());
+  const auto run = [&](const Shape& a, const Shape& b) {
+    static_cast<void>(sum.forward_all(std::vector{Tensor::ones(a), Tensor::ones(b)}, {}));
+  };
+  EXPECT_NO_THROW(run({2, 3}, {2, 3}));
+  expect_error(
+      [&] {
+        run({2, 3}, {2, 1});
+      },
+      "Add \"sum\": expected input 1 of shape [batch, 3], found [2, 1]");
+  expect_error([&] { run({3}, {2, 3}); }, "expected input 0 of shape [batch, 3], found [3]");
+  expect_error(
+      [&] {
+        run({2, 3}, {1, 3});
+      },
+      "expected inputs of one batch size, found 2 of input 0 and 1 of input 1");
+}
+
+TEST(LayerInputs, OnCodesAreBatchesOfOneSize) {
+  Add sum(Activation::none, "sum");
+  sum.build_all(std::vector<Shape>{{3}, {3}}, Random());
+  const QuantParams grid = QuantParams::per_tensor(0.1F, 0);
+  for (const Index other : {Index{4}, Index{1}}) {
+    const std::vector<Tensor> inputs = {on_grid(Tensor::ones({9, 3}), 0.1F, 0),
+                                        on_grid(Tensor::ones({other, 3}), 0.1F, 0)};
+    expect_throws_naming<InvalidArgument>(
+        [&] { integer_operators(sum, inputs, {}, grid, Rounding::fp32, "owner"); },
+        {"owner", "9", std::to_string(other)});
+  }
+}
+
+/// Appends an operator to what `inputs` says, whether it takes that many or not.
+class Appending : public Layer {
+ public:
+  Appending(OpCode code, std::size_t inputs) : Layer("own"), code_(code), inputs_(inputs) {}
+  std::string_view type() const override { return "Appending"; }
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override { return x; }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
+    return lowering.op(*this, code_, std::vector<std::int32_t>(inputs_, inputs[0]));
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Appending>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+    return input_shape;
+  }
+
+ private:
+  OpCode code_;
+  std::size_t inputs_;
+};
+
+TEST(LayerInputs, OfAnOperatorAreAsManyAsItTakes) {
+  const auto refused = [](OpCode code, std::size_t count, const std::string& part) {
+    const Sequential model = build_model(Input({4}), Appending(code, count));
+    Sequential quantized = quantize_model(model);
+    const std::vector<std::string> parts = {"\"own\"", part, "found " + std::to_string(count)};
+    expect_throws_naming<InvalidArgument>([&m = model] { static_cast<void>(lower_float(m)); },
+                                          parts);
+    expect_throws_naming<InvalidArgument>(
+        [&] {
+          calibrate(quantized, Tensor::ones({2, 4}));
+        },
+        {"own\"", part, "found " + std::to_string(count)});
+  };
+  for (const std::size_t count : {0U, 1U, 3U})
+    refused(OpCode::add, count, "ADD: expected 2 inputs");
+  for (const std::size_t count : {0U, 2U}) {
+    refused(OpCode::relu, count, "RELU: expected 1 input");
+    refused(OpCode::tanh, count, "TANH: expected 1 input");
+  }
+  refused(OpCode::fully_connected, 1, "FULLY_CONNECTED: expected 2 to 3 inputs");
+  refused(OpCode::reshape, 0, "RESHAPE: expected");
+}
+
+}  // namespace
+}  // namespace octet::testing
