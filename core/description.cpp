@@ -11,11 +11,11 @@ namespace octet {
 
 using nlohmann::json;
 
-/// Entries of its own, or those of a JSON object that outlives it.
+/// Entries of its own, or those of a JSON object that somebody else holds.
 struct Description::Node {
   Node() = default;
   explicit Node(json entries) : own(std::move(entries)) {}
-  explicit Node(const json* entries, std::shared_ptr<const Node> keeper = nullptr)
+  Node(const json* entries, std::shared_ptr<const void> keeper)
       : other(entries), owner(std::move(keeper)) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -26,8 +26,8 @@ struct Description::Node {
 
   json own = json::object();
   const json* other = nullptr;
-  /// Whose entries `other` is among; null where a caller keeps them.
-  std::shared_ptr<const Node> owner;
+  /// Holds what `other` points into.
+  std::shared_ptr<const void> owner;
 };
 
 namespace {
@@ -147,12 +147,12 @@ const json& DescriptionAccess::json_of(const Description& description) {
   return description.node_->entries();
 }
 
-Description DescriptionAccess::of(const json& object) {
+Description DescriptionAccess::of(const json& object, std::shared_ptr<const void> owner) {
   if (!object.is_object()) {
     throw FormatError(fmt::format("description: expected an object, found {}", object.dump()));
   }
   Description description;
-  description.node_ = std::make_shared<Description::Node>(&object);
+  description.node_ = std::make_shared<Description::Node>(&object, std::move(owner));
   return description;
 }
 

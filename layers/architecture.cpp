@@ -6,6 +6,7 @@
 #include <octet/layers/layer_registry.h>
 
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace octet {
@@ -52,7 +53,8 @@ std::vector<Value> values_of(const json& names, const std::map<std::string, Valu
   return result;
 }
 
-Model graph_from(const json& description) {
+Model graph_from(const std::shared_ptr<const detail::ParsedJson>& parsed) {
+  const json& description = **parsed;
   const json& layers = description.at("layers");
   if (layers.size() > kMostLayers) {
     throw FormatError(
@@ -61,7 +63,7 @@ Model graph_from(const json& description) {
   Model model(description.at("name").get<std::string>());
   std::map<std::string, Value> values;
   for (const json& entry : layers) {
-    std::unique_ptr<Layer> layer = make_layer(DescriptionAccess::of(entry));
+    std::unique_ptr<Layer> layer = make_layer(DescriptionAccess::of(entry, parsed));
     const std::string name = layer->name();
     const auto inputs = values_of(entry.at("inputs"), values, fmt::format("layer \"{}\"", name));
     values[name] = model.add(std::move(layer), inputs);
@@ -115,9 +117,8 @@ std::string architecture_json(const Model& model) {
 
 Model model_from_json(std::string_view text) {
   try {
-    const detail::ParsedJson parsed(text);
-    const json& description = *parsed;
-    const json& format = description.at("format");
+    const auto parsed = std::make_shared<const detail::ParsedJson>(text);
+    const json& format = (*parsed)->at("format");
     if (format == 1) {
       throw FormatError(
           "architecture: format 1 is a list of layers, which Octet wrote before models were graphs "
@@ -127,7 +128,7 @@ Model model_from_json(std::string_view text) {
       throw FormatError(
           fmt::format("architecture: expected format {}, found {}", kFormat, format.dump()));
     }
-    return graph_from(description);
+    return graph_from(parsed);
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
   } catch (const InvalidArgument& error) {

@@ -68,11 +68,30 @@ TEST(Description, NamesAnEntryThatIsMissingOrOfAnotherKind) {
 }
 
 TEST(Description, OfJsonRefusesNumbersThatDoNotFit) {
-  const auto json = nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})");
-  const auto d = DescriptionAccess::of(json);
+  const auto json = std::make_shared<const nlohmann::json>(
+      nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})"));
+  const auto d = DescriptionAccess::of(*json, json);
   EXPECT_THROW(d.integer("a"), FormatError);
   EXPECT_THROW(d.shape("s"), FormatError);
-  EXPECT_THROW(DescriptionAccess::of(nlohmann::json::array()), FormatError);
+  EXPECT_THROW(DescriptionAccess::of(nlohmann::json::array(), nullptr), FormatError);
+}
+
+TEST(Description, OfJsonKeepsWhatItsCopiesAndPartsShow) {
+  auto json =
+      std::make_shared<const nlohmann::json>(nlohmann::json::parse(R"({"inner": {"text": "t"}})"));
+  const std::weak_ptr<const nlohmann::json> watched = json;
+  Description part;
+  {
+    const Description whole = DescriptionAccess::of(*json, json);
+    json.reset();
+    part = Description(whole).part("inner");
+  }
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ(part.text("text"), "t");
+  // What is changed has entries of its own.
+  part.set("text", "u");
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(part.text("text"), "u");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
+#include <octet/layers/layer_registry.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
@@ -127,6 +128,44 @@ TEST(Architecture, WhatIsTheProgramsOwnIsNamed) {
     expect_throws_naming<FormatError>([&] { model_from_archive(archive); },
                                       {part, "cannot be described"});
   }
+}
+
+/// Keeps the description that it was made from.
+class Keeper : public ActivationLayer {
+ public:
+  explicit Keeper(Description from)
+      : ActivationLayer(Activation::none), from_(std::move(from)), inner_(from_.part("inner")) {}
+  static Description text(const std::string& value) {
+    return Description().set("inner", Description().set("text", value));
+  }
+  std::string_view type() const override { return "Keeper"; }
+  void describe(Description& description) const override {
+    description.set("inner", Description().set("text", inner_.text("text")));
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Keeper>(*this); }
+  const Description& from() const { return from_; }
+
+ private:
+  Description from_;
+  Description inner_;
+};
+
+TEST(Architecture, ALayerMayKeepTheDescriptionThatItWasMadeFrom) {
+  register_layer<Keeper>("Keeper",
+                         [](const Description& d) { return std::make_unique<Keeper>(d); });
+  const std::string text(100, 'k');
+  const Sequential model = build_model(Input({4}), Keeper(Keeper::text(text)));
+  const std::string described = architecture_json(model);
+  const Model loaded = model_from_json(described);
+  // What the file's text was parsed into is gone unless the layer's copy keeps it.
+  const std::vector<std::string> others(50, std::string(100, 'x'));
+  const Model again = model_from_json(architecture_json(loaded));
+  EXPECT_EQ(architecture_json(again), described);
+  const auto& keeper = dynamic_cast<const Keeper&>(*again.layers()[1]);
+  Description changed = keeper.from();
+  changed.set("name", "another");
+  EXPECT_EQ(keeper.from().text("name"), "keeper");
+  EXPECT_EQ(changed.part("inner").text("text"), text);
 }
 
 TEST(Architecture, FilesWithoutOneSaySo) {
