@@ -29,7 +29,7 @@ TEST(LayerInputs, OfAModelAreBatchesOfOneSize) {
   quantized.forward_all(both, calibration());
   for (const Index other : {Index{4}, Index{1}, Index{0}}) {
     const std::vector<Tensor> inputs = {both[0], random_tensor({other, 3}, 2)};
-    for (const Model* model : {&real, &quantized}) {
+    for (const Model* model : {&real, static_cast<const Model*>(&quantized)}) {
       expect_throws_naming<InvalidArgument>(
           [&] { static_cast<void>(model->forward_all(inputs)); },
           {"\"m\"", "\"x\"", "9", "\"y\"", std::to_string(other)});
