@@ -1,4 +1,5 @@
-# cmake --install: libraries, headers, tools and the package that find_package(octet) reads.
+# cmake --install: libraries, headers, tools, licence and the packages that find_package(octet) and
+# pkg-config read.
 
 include(CMakePackageConfigHelpers)
 
@@ -32,3 +33,27 @@ install(FILES
   "${PROJECT_BINARY_DIR}/octetConfig.cmake"
   "${PROJECT_BINARY_DIR}/octetConfigVersion.cmake"
   DESTINATION "${package_dir}")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# For builds without CMake: `pkg-config --cflags --libs octet`, or octet-runtime.
+function(octet_install_pc name description requires libs)
+  set(octet_pc_name ${name})
+  set(octet_pc_description "${description}")
+  set(octet_pc_requires "${requires}")
+  set(octet_pc_libs "${libs}")
+  # From the file, so that an installation can move.
+  file(RELATIVE_PATH octet_pc_prefix
+    "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+  string(REGEX REPLACE "/$" "" octet_pc_prefix "${octet_pc_prefix}")
+  file(RELATIVE_PATH octet_pc_libdir "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  file(RELATIVE_PATH octet_pc_includedir "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+  configure_file(cmake/octet.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+octet_install_pc(octet-runtime "Runs int8 models made by quantization-aware training"
+  "fmt" "-loctet_runtime ${OpenMP_CXX_FLAGS}")
+if(NOT OCTET_RUNTIME_ONLY)
+  octet_install_pc(octet "${PROJECT_DESCRIPTION}"
+    "octet-runtime, spdlog, zlib, libcrypto, protobuf-lite" "-loctet")
+endif()

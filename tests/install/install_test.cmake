@@ -1,6 +1,6 @@
 # Installs the build into an empty folder, then builds and runs projects that know nothing but
 # find_package(octet): one that trains, with parts of its own too, one that only runs models, and
-# one that uses Eigen.
+# one that uses Eigen. Then builds the first and the second again, with nothing but pkg-config.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
@@ -11,6 +11,10 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK}/prefix")
+file(GLOB_RECURSE licence "${WORK}/prefix/*/LICENSE")
+if(NOT licence)
+  message(FATAL_ERROR "no LICENSE was installed")
+endif()
 set(flags "")
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
@@ -35,5 +39,26 @@ run("${WORK}/consumer/train_tiny" "${WORK}/tiny.tflite")
 run("${WORK}/consumer/custom_self_test")
 run("${WORK}/consumer/regression")
 run("${WORK}/consumer/training_loop")
-run("${WORK}/runtime_consumer/run_tiny" "${WORK}/tiny.tflite")
+run("${WORK}/runtime_consumer/run_tiny" "${WORK}/tiny.tflite" 10)
 run("${WORK}/prefix/bin/octet" inspect "${WORK}/tiny.tflite")
+
+find_program(pkg_config pkg-config)
+if(NOT pkg_config)
+  message(FATAL_ERROR "this test needs pkg-config. On Debian or Ubuntu: apt-get install pkgconf")
+endif()
+file(GLOB_RECURSE pc "${WORK}/prefix/*/octet.pc")
+get_filename_component(pc_dir "${pc}" DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} "${pc_dir}")
+function(build_with_pkg_config package source program)
+  execute_process(COMMAND "${pkg_config}" --cflags --libs "${package}"
+    OUTPUT_VARIABLE options OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "pkg-config failed (${code}) for ${package}")
+  endif()
+  separate_arguments(options UNIX_COMMAND "${options}")
+  run("${CXX}" -std=c++20 ${flags} "${CONSUMERS}/${source}" ${options} -o "${WORK}/${program}")
+endfunction()
+build_with_pkg_config(octet consumer/train_tiny.cpp pc_train_tiny)
+build_with_pkg_config(octet-runtime runtime_consumer/run_tiny.cpp pc_run_tiny)
+run("${WORK}/pc_train_tiny" "${WORK}/pc_tiny.tflite")
+run("${WORK}/pc_run_tiny" "${WORK}/pc_tiny.tflite" 10)

@@ -20,6 +20,7 @@ const std::map<std::string, std::string>& cmake_commands() {
       {"${CMAKE_COMMAND}", "cmake"},
       {"${OCTET_FLATC}", "flatc"},
       {"protobuf::protoc", "protoc"},
+      {"${pkg_config}", "pkg-config"},
       {"${example}", ""},  // tests/CMakeLists.txt: a loop over programs of ours
       {"${ARGN}", ""},     // tests/install/install_test.cmake: CMake and what it has built
   };

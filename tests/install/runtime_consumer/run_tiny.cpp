@@ -2,13 +2,14 @@
 #include <octet/runtime/interpreter.h>
 
 #include <algorithm>
+#include <string>
 
-// Runs the file named on the command line on one empty image.
+// Runs the file named on the command line on one empty sample: it has as many outputs as named next.
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   octet::Interpreter interpreter(octet::read_tflite(argv[1]));
   const auto input = interpreter.input<std::int8_t>();
   std::fill(input.begin(), input.end(), std::int8_t{-128});
   interpreter.invoke();
-  return interpreter.output<std::int8_t>().size() == 10 ? 0 : 1;
+  return interpreter.output<std::int8_t>().size() == std::stoul(argv[2]) ? 0 : 1;
 }

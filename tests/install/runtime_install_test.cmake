@@ -1,0 +1,28 @@
+# Installs a build of the runtime alone, and builds and runs the program that only runs models.
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "failed (${code}): ${ARGN}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK}/prefix")
+foreach(name octet-runtime.pc LICENSE)
+  file(GLOB_RECURSE found "${WORK}/prefix/*/${name}")
+  if(NOT found)
+    message(FATAL_ERROR "no ${name} was installed")
+  endif()
+endforeach()
+set(cross "")
+if(TOOLCHAIN)
+  # Where only the headers of fmt serve the other machine, the program brings a package of them.
+  list(APPEND cross "-DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN}"
+    "-Dfmt_DIR=${CONSUMERS}/fmt_headers" "-DFMT_INCLUDE=${FMT_INCLUDE}")
+endif()
+run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMERS}/runtime_consumer" -B "${WORK}/build"
+  "-Doctet_DIR=${WORK}/prefix/${LIBDIR}/cmake/octet" "-DCMAKE_CXX_COMPILER=${CXX}"
+  -DCMAKE_BUILD_TYPE=Release ${cross})
+run("${CMAKE_COMMAND}" --build "${WORK}/build")
+run(${EMULATOR} "${WORK}/build/run_tiny" "${MODEL}" 2)
