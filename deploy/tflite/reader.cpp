@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/printable.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/reader.h>
 
@@ -113,7 +114,7 @@ class Reader {
   ModelTensor read_tensor(std::size_t index, const tflite::Tensor& source) {
     ModelTensor tensor;
     tensor.name = read_string(source.name());
-    const std::string who = fmt::format("tensor {} '{}'", index, tensor.name);
+    const std::string who = fmt::format("tensor {} '{}'", index, printable(tensor.name));
     const auto dtype = known_type(source.type());
     if (!dtype)
       detail::fail_tflite("{}: type {} is not supported", who, static_cast<int>(source.type()));

@@ -150,7 +150,8 @@ TEST(MemoryBound, CSourceOfSharedWeightsIsRefusedBeforeItIsWrittenOut) {
     expect_mentions(message_of<InvalidArgument>([&] { to_c_source(model, "net"); }),
                     "3000 operators on 1000000 bytes of constants make more than 67108864 bytes");
   });
-  EXPECT_LT(peak, 100 * kMiB);
+  // 64 MiB of text, in strings that have room to grow.
+  EXPECT_LT(peak, 192 * kMiB);
 }
 
 TEST(MemoryBound, CSourceHoldsNoSamplesThatShapesInASmallFileAskFor) {
