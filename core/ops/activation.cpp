@@ -1,9 +1,10 @@
 #include <fmt/format.h>
+#include <octet/core/arithmetic/sigmoid.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/softmax_row.h>
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/map.h>
-#include <octet/core/ops/softmax_row.h>
 
 #include <cmath>
 
@@ -41,12 +42,6 @@ void check_rows(std::string_view operation, const Tensor& x) {
   }
 }
 
-float stable_sigmoid(float v) {
-  // The exponent is never positive, so that nothing overflows.
-  const float e = std::exp(-std::fabs(v));
-  return (v >= 0.0F ? 1.0F : e) / (1.0F + e);
-}
-
 }  // namespace
 
 Tensor relu(const Tensor& x) {
@@ -64,8 +59,9 @@ Tensor relu6(const Tensor& x) {
 }
 
 Tensor sigmoid(const Tensor& x) {
-  return activate("sigmoid", Work::transcendental, x, stable_sigmoid,
-                  [](float g, float y) { return g * y * (1.0F - y); });
+  return activate(
+      "sigmoid", Work::transcendental, x, [](float v) { return detail::sigmoid(v); },
+      [](float g, float y) { return g * y * (1.0F - y); });
 }
 
 Tensor tanh(const Tensor& x) {

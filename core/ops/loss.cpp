@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/softmax_row.h>
 #include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/reduce.h>
-#include <octet/core/ops/softmax_row.h>
 
 #include <cmath>
 

@@ -1,8 +1,7 @@
+#include <octet/core/arithmetic/sigmoid.h>
 #include <octet/core/quant/lut.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/map.h>
-
-#include <cmath>
 
 // LOGISTIC: y = 1 / (1 + exp(-x)); codes on the scale 1/256 with zero point -128.
 
@@ -24,7 +23,7 @@ ByteTable logistic_table(const KernelSource& source) {
 
 std::unique_ptr<Kernel> make_logistic(const KernelSource& source) {
   if (source.input().dtype != DType::float32) return make_byte_map(source);
-  return make_float_map(source, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
+  return make_float_map(source, [](float x) { return sigmoid(x); });
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/softmax_row.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/softmax.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace octet::detail {
@@ -49,20 +49,12 @@ class FloatSoftmax final : public Kernel {
     const auto* x = a.input<float>();
     auto* y = a.to<float>();
     const std::size_t rows = static_cast<std::size_t>(a.samples) * rows_;
-    for (std::size_t i = 0; i < rows; ++i) run_row(x + i * row_, y + i * row_);
+    for (std::size_t i = 0; i < rows; ++i) {
+      softmax_row(x + i * row_, static_cast<Index>(row_), y + i * row_, beta_);
+    }
   }
 
  private:
-  void run_row(const float* x, float* y) const {
-    const float largest = *std::max_element(x, x + row_);
-    float sum = 0.0F;
-    for (std::size_t j = 0; j < row_; ++j) {
-      y[j] = std::exp(beta_ * (x[j] - largest));
-      sum += y[j];
-    }
-    for (std::size_t j = 0; j < row_; ++j) y[j] /= sum;
-  }
-
   std::size_t row_;
   std::size_t rows_;
   float beta_;

@@ -29,11 +29,12 @@ inline RowNorm row_norm(const float* x, Index count) {
   return norm;
 }
 
-/// softmax of one row into `out`, which may be x. Returns its norm.
-inline RowNorm softmax_row(const float* x, Index count, float* out) {
+/// softmax of beta x for one row into `out`, which may be x. Returns the norm of beta x, with the
+/// largest element of x. Of training and of the interpreter.
+inline RowNorm softmax_row(const float* x, Index count, float* out, float beta = 1.0F) {
   RowNorm norm{row_max(x, count), 0.0};
   for (Index j = 0; j < count; ++j) {
-    out[j] = std::exp(x[j] - norm.largest);
+    out[j] = std::exp(beta * (x[j] - norm.largest));
     norm.sum += static_cast<double>(out[j]);
   }
   const auto scale = static_cast<float>(1.0 / norm.sum);
