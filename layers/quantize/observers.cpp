@@ -10,8 +10,6 @@ namespace {
 
 constexpr float kTfmotLimit = 6.0F;
 
-float initial(RangeStart start) { return start == RangeStart::tfmot ? kTfmotLimit : 0.0F; }
-
 }  // namespace
 
 std::string_view to_string(RangeStart start) {
@@ -26,8 +24,16 @@ RangeStart parse_range_start(std::string_view name) {
       fmt::format("range start: expected \"first_batch\" or \"tfmot\", found \"{}\"", name));
 }
 
-LastValueObserver::LastValueObserver(RangeStart start)
-    : Observer(-initial(start), initial(start), start == RangeStart::tfmot), start_(start) {}
+StartedObserver::StartedObserver(RangeStart start, float limit)
+    : Observer(start == RangeStart::tfmot ? 0.0F - limit : 0.0F,
+               start == RangeStart::tfmot ? limit : 0.0F, start == RangeStart::tfmot),
+      start_(start) {}
+
+void StartedObserver::describe(Description& description) const {
+  description.set("start", to_string(start_));
+}
+
+LastValueObserver::LastValueObserver(RangeStart start) : StartedObserver(start, kTfmotLimit) {}
 
 void LastValueObserver::observe(const Tensor& x) {
   const auto limits = limits_of(x);
@@ -39,18 +45,12 @@ void LastValueObserver::observe(const Tensor& x) {
   set_updates(1.0F);
 }
 
-void LastValueObserver::describe(Description& description) const {
-  description.set("start", to_string(start_));
-}
-
 std::unique_ptr<Observer> LastValueObserver::clone() const {
   return std::make_unique<LastValueObserver>(*this);
 }
 
 MovingAverageObserver::MovingAverageObserver(RangeStart start, double decay)
-    : Observer(-initial(start), initial(start), start == RangeStart::tfmot),
-      start_(start),
-      decay_(decay) {
+    : StartedObserver(start, kTfmotLimit), decay_(decay) {
   if (!(decay >= 0.0 && decay < 1.0)) {
     throw InvalidArgument(
         fmt::format("MovingAverageQuantizer: expected a decay in [0, 1), found {}", decay));
@@ -60,7 +60,7 @@ MovingAverageObserver::MovingAverageObserver(RangeStart start, double decay)
 void MovingAverageObserver::observe(const Tensor& x) {
   const auto limits = limits_of(x);
   double weight = 1.0 - decay_;
-  if (start_ == RangeStart::first_batch) {
+  if (start() == RangeStart::first_batch) {
     weight /= 1.0 - std::pow(decay_, static_cast<double>(updates()) + 1.0);
   }
   const auto w = static_cast<float>(weight);
@@ -74,15 +74,15 @@ void MovingAverageObserver::observe(const Tensor& x) {
 }
 
 void MovingAverageObserver::describe(Description& description) const {
-  description.set("start", to_string(start_)).set("decay", decay_);
+  StartedObserver::describe(description);
+  description.set("decay", decay_);
 }
 
 std::unique_ptr<Observer> MovingAverageObserver::clone() const {
   return std::make_unique<MovingAverageObserver>(*this);
 }
 
-AllValuesObserver::AllValuesObserver(RangeStart start)
-    : Observer(0.0F, 0.0F, start == RangeStart::tfmot), start_(start) {}
+AllValuesObserver::AllValuesObserver(RangeStart start) : StartedObserver(start, 0.0F) {}
 
 void AllValuesObserver::observe(const Tensor& x) {
   const auto limits = limits_of(x);
@@ -97,10 +97,6 @@ void AllValuesObserver::observe(const Tensor& x) {
     maxs()[c] = std::max({maxs()[c], high, 0.0F});
   }
   set_updates(updates() + 1.0F);
-}
-
-void AllValuesObserver::describe(Description& description) const {
-  description.set("start", to_string(start_));
 }
 
 std::unique_ptr<Observer> AllValuesObserver::clone() const {

@@ -20,20 +20,38 @@ std::string_view to_string(RangeStart start);
 /// The range start of that name. Throws FormatError for another.
 RangeStart parse_range_start(std::string_view name);
 
-/// The range of the last batch.
-class LastValueObserver : public Observer {
+/// What the rules that begin at a RangeStart have in common.
+class StartedObserver : public Observer {
  public:
-  explicit LastValueObserver(RangeStart start);
-  void observe(const Tensor& x) override;
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+
+ protected:
+  /// A range of -`limit` to `limit` if the start is TFMOT's.
+  StartedObserver(RangeStart start, float limit);
+  RangeStart start() const { return start_; }
 
  private:
   RangeStart start_;
 };
 
+/// The range of the last batch.
+class LastValueObserver : public StartedObserver {
+ public:
+  explicit LastValueObserver(RangeStart start);
+  void observe(const Tensor& x) override;
+  std::unique_ptr<Observer> clone() const override;
+};
+
+/// The range of everything seen so far.
+class AllValuesObserver : public StartedObserver {
+ public:
+  explicit AllValuesObserver(RangeStart start);
+  void observe(const Tensor& x) override;
+  std::unique_ptr<Observer> clone() const override;
+};
+
 /// An exponential average of the batches' ranges (MovingAverageQuantizer).
-class MovingAverageObserver : public Observer {
+class MovingAverageObserver : public StartedObserver {
  public:
   /// Throws InvalidArgument unless 0 <= decay < 1.
   MovingAverageObserver(RangeStart start, double decay);
@@ -42,20 +60,7 @@ class MovingAverageObserver : public Observer {
   std::unique_ptr<Observer> clone() const override;
 
  private:
-  RangeStart start_;
   double decay_;
-};
-
-/// The range of everything seen so far.
-class AllValuesObserver : public Observer {
- public:
-  explicit AllValuesObserver(RangeStart start);
-  void observe(const Tensor& x) override;
-  void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
-
- private:
-  RangeStart start_;
 };
 
 /// A range that never changes; observe() still refuses NaN and infinity.
