@@ -276,11 +276,18 @@ Interpreter::~Interpreter() = default;
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
 Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
 
-const IntegerModel& Interpreter::model() const { return *impl_->model; }
-Rounding Interpreter::rounding() const { return impl_->rounding; }
-Index Interpreter::batch() const { return impl_->batch; }
-void Interpreter::resize_batch(Index batch) { impl_->plan(batch); }
-std::size_t Interpreter::arena_bytes() const { return impl_->arena_bytes; }
-void Interpreter::invoke() { impl_->invoke(); }
+Interpreter::Impl& Interpreter::impl() const {
+  if (impl_ != nullptr) return *impl_;
+  throw InvalidArgument(
+      "Interpreter: expected an interpreter with a model, found one that was moved from; use the "
+      "object that it was moved to");
+}
+
+const IntegerModel& Interpreter::model() const { return *impl().model; }
+Rounding Interpreter::rounding() const { return impl().rounding; }
+Index Interpreter::batch() const { return impl().batch; }
+void Interpreter::resize_batch(Index batch) { impl().plan(batch); }
+std::size_t Interpreter::arena_bytes() const { return impl().arena_bytes; }
+void Interpreter::invoke() { impl().invoke(); }
 
 }  // namespace octet

@@ -145,6 +145,9 @@ class Interpreter {
   std::span<std::byte> typed_input(std::size_t i, DType requested);
   std::span<const std::byte> typed_output(std::size_t i, DType requested) const;
 
+  /// Throws InvalidArgument after the interpreter was moved from.
+  Impl& impl() const;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -97,11 +97,11 @@ std::vector<TensorDetails> Interpreter::Impl::details(
 }
 
 std::vector<TensorDetails> Interpreter::get_input_details() const {
-  return impl_->details(model().inputs);
+  return impl().details(model().inputs);
 }
 
 std::vector<TensorDetails> Interpreter::get_output_details() const {
-  return impl_->details(model().outputs);
+  return impl().details(model().outputs);
 }
 
 std::vector<TensorDetails> Interpreter::get_tensor_details() const {
@@ -109,12 +109,12 @@ std::vector<TensorDetails> Interpreter::get_tensor_details() const {
   for (std::size_t i = 0; i < model().tensors.size(); ++i) {
     if (!model().tensors[i].name.empty()) named.push_back(static_cast<std::int32_t>(i));
   }
-  return impl_->details(named);
+  return impl().details(named);
 }
 
 std::span<std::byte> Interpreter::input_bytes(std::size_t i) {
   const std::int32_t index = checked(model().inputs, i, "input");
-  return {impl_->writable[Impl::at(index)], impl_->bytes_of(index)};
+  return {impl().writable[Impl::at(index)], impl().bytes_of(index)};
 }
 
 std::span<const std::byte> Interpreter::output_bytes(std::size_t i) const {
@@ -138,15 +138,15 @@ std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index) const {
   }
   const ModelTensor& tensor = model().tensors[Impl::at(index)];
   if (!tensor.is_constant()) {
-    const bool kept = impl_->options.keep_tensors && impl_->computed[Impl::at(index)];
-    if (!kept && !impl_->is_input[Impl::at(index)] && !impl_->is_output[Impl::at(index)]) {
+    const bool kept = impl().options.keep_tensors && impl().computed[Impl::at(index)];
+    if (!kept && !impl().is_input[Impl::at(index)] && !impl().is_output[Impl::at(index)]) {
       throw InvalidArgument(
           fmt::format("tensor_bytes: tensor {} '{}' is not kept; set keep_tensors to read "
                       "intermediate tensors",
                       index, tensor.name));
     }
   }
-  return {impl_->readable[Impl::at(index)], impl_->bytes_of(index)};
+  return {impl().readable[Impl::at(index)], impl().bytes_of(index)};
 }
 
 std::span<const std::byte> Interpreter::tensor_bytes(std::int32_t index, Index sample) const {
@@ -272,23 +272,23 @@ std::vector<float> Interpreter::run(std::span<const float> values) {
   const auto width = static_cast<std::size_t>(
       model().tensors[Impl::at(checked(model().outputs, 0, "output"))].size());
   std::vector<float> result;
-  impl_->run_samples(
+  impl().run_samples(
       values.size(),
       [&](std::size_t begin, std::size_t end) {
-        impl_->set_input(values.subspan(begin, end - begin));
+        impl().set_input(values.subspan(begin, end - begin));
       },
       [&](Index samples) {
         for (Index i = 0; i < samples; ++i) {
           result.resize(result.size() + width);
-          impl_->real_output(i, std::span(result).last(width));
+          impl().real_output(i, std::span(result).last(width));
         }
       });
   return result;
 }
 
 std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {
-  return impl_->labels_of(values.size(), [&](std::size_t begin, std::size_t end) {
-    impl_->set_input(values.subspan(begin, end - begin));
+  return impl().labels_of(values.size(), [&](std::size_t begin, std::size_t end) {
+    impl().set_input(values.subspan(begin, end - begin));
   });
 }
 
@@ -297,17 +297,17 @@ std::vector<std::int32_t> Interpreter::predict_bytes(std::span<const std::uint8_
   const ModelTensor& tensor = model().tensors[Impl::at(index)];
   if (tensor.dtype == DType::int8 && tensor.is_quantized() && !tensor.quantization.per_channel()) {
     const ByteCodes codes(detail::stored_params(tensor), quantize_mode(rounding()));
-    auto* to = reinterpret_cast<std::int8_t*>(impl_->writable[Impl::at(index)]);
-    return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+    auto* to = reinterpret_cast<std::int8_t*>(impl().writable[Impl::at(index)]);
+    return impl().labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
       const auto rows = bytes.subspan(begin, end - begin);
       codes.run(rows, std::span(to, rows.size()));
     });
   }
   std::vector<float> reals;
-  return impl_->labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
+  return impl().labels_of(bytes.size(), [&](std::size_t begin, std::size_t end) {
     reals.resize(end - begin);
     octet::kernels().passes.bytes_to_unit(bytes.data() + begin, reals.size(), reals.data());
-    impl_->set_input(reals);
+    impl().set_input(reals);
   });
 }
 

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/reader.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace octet::test {
@@ -180,6 +182,22 @@ TEST(Predict, QuantizesAsTheInputAsks) {
     EXPECT_EQ(code(1), -5);
     EXPECT_EQ(code(2), -6);
   }
+}
+
+TEST(Interpreter, SaysThatItWasMovedFrom) {
+  Interpreter first(make_mlp(1, {4, 3}, false, false));
+  Interpreter second(std::move(first));
+  const std::vector<std::function<void()>> uses = {[&] { first.invoke(); },
+                                                   [&] { first.resize_batch(2); },
+                                                   [&] { first.input_bytes(); },
+                                                   [&] { first.predict(std::vector<float>(4)); },
+                                                   [&] { first.get_input_details(); },
+                                                   [&] { first.model(); }};
+  for (const auto& use : uses) {
+    EXPECT_THAT(use, ::testing::ThrowsMessage<InvalidArgument>(
+                         ::testing::HasSubstr("found one that was moved from")));
+  }
+  second.invoke();
 }
 
 }  // namespace
