@@ -37,17 +37,21 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
       if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
       continue;
     }
-    // The last codes, written as bytes or reals.
-    const bool writes_output = op.outputs[0] == model.outputs[0];
-    const bool converts = op.code == OpCode::dequantize || op.code == OpCode::quantize;
-    if (!writes_output || !converts) {
-      throw InvalidArgument(fmt::format(
-          "layer codes: expected int8 codes behind every operator, found \"{}\" of {}; is this a "
-          "float model?",
-          output.name, to_string(output.dtype)));
+    // Layers in float, and the last codes written as bytes.
+    const bool is_end = op.outputs[0] == model.outputs[0] && op.code == OpCode::quantize;
+    if (output.dtype != DType::float32 && !is_end) {
+      throw InvalidArgument(
+          fmt::format("layer codes: expected int8 codes or floats behind every operator, found "
+                      "\"{}\" of {}",
+                      output.name, to_string(output.dtype)));
     }
   }
-  if (tensors.empty()) throw InvalidArgument("layer codes: the model has no int8 codes");
+  if (tensors.empty()) {
+    throw InvalidArgument(
+        fmt::format("layer codes: expected int8 codes, found none in model \"{}\"; is this a float "
+                    "model?",
+                    model.name));
+  }
   return tensors;
 }
 
@@ -163,7 +167,7 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
     }
   };
   const Tensor x = samples.reshape(model.input_shape().with_batch(samples.dim(0)));
-  model.forward_all({&x, 1}, {}, keep);
+  model.forward_all({&x, 1}, keep);
 }
 
 }  // namespace octet

@@ -26,8 +26,8 @@ class LayerCodes {
  public:
   virtual ~LayerCodes() = default;
 
-  /// The input's codes first, then every operator's result in order; a QUANTIZE or DEQUANTIZE at
-  /// either end, and a RESHAPE to or from the image of a CONV_2D, is none of them.
+  /// The input's codes first, then every operator's result in order; floats, a QUANTIZE to bytes
+  /// at the end, and a RESHAPE to or from the image of a CONV_2D are none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
   /// Which of layers() the model's output is made of: operators behind it need not be read.
   std::size_t output_layer() const { return output_layer_; }

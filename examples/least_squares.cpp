@@ -44,7 +44,7 @@ int main() {
     if (tensor.rank() == 1) as_vector(tensor) = weights.row(784);
   }
 
-  const Sequential quantized = quantize_model(model);
+  Sequential quantized = quantize_model(model);
   calibrate(quantized, features);
   const IntegerModel integers = lower(quantized);
   const double in_float = evaluate(model, data.test).accuracy;

@@ -15,10 +15,12 @@ Dense::Dense(Index units, Activation activation, DenseOptions options)
 }
 
 Tensor Dense::linear(const Tensor& x, const Tensor& kernel) const {
+  require_built();
   return octet::linear(x, kernel, bias_);
 }
 
 Tensor Dense::forward(const Tensor& x, const ForwardContext& context) {
+  require_built();
   if (activation_ == Activation::relu || activation_ == Activation::relu6) {
     return octet::linear(x, kernel_, bias_, fused_activation(activation_));
   }

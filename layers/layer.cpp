@@ -14,6 +14,14 @@ void Layer::build_all(std::span<const Shape> input_shapes, const Random& random)
   built_ = true;
 }
 
+void Layer::require_built() const {
+  if (built_) return;
+  throw InvalidArgument(fmt::format(
+      "{} \"{}\": expected a layer with its tensors, found one that was not built; call "
+      "build(), or that of its model",
+      type(), name_));
+}
+
 void Layer::require_one_input(std::size_t found) const {
   if (found == 1) return;
   throw InvalidArgument(
@@ -21,10 +29,10 @@ void Layer::require_one_input(std::size_t found) const {
 }
 
 void Layer::require_inputs(std::span<const Tensor> inputs) const {
+  require_built();
   const auto fail = [this](const std::string& what) {
     throw InvalidArgument(fmt::format("{} \"{}\": expected {}", type(), name_, what));
   };
-  if (!built_) fail("a layer with tensors, found one before build()");
   if (inputs.size() != input_shapes_.size()) {
     fail(fmt::format("{} inputs, found {}", input_shapes_.size(), inputs.size()));
   }
@@ -100,6 +108,18 @@ void Layer::annotate(std::shared_ptr<const QuantizeConfig> config) {
 void Layer::remove_annotation() {
   annotated_ = false;
   annotation_ = nullptr;
+  quantization_ = {};
+}
+
+void Layer::set_quantization(const LayerQuantization& quantization) {
+  if (annotation_ != nullptr) {
+    throw InvalidArgument(fmt::format(
+        "{} \"{}\": expected a layer without a QuantizeConfig of its own, found one that "
+        "was marked with it; the config says how the layer is quantized",
+        type(), name_));
+  }
+  quantization_ = quantization;
+  annotated_ = !quantization.in_float;
 }
 
 void Layer::describe(Description& /*description*/) const {}

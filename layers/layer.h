@@ -52,6 +52,16 @@ struct LayerWeights {
   int unit_axis = 1;
 };
 
+/// What quantize_model() does with one layer, where that differs from its QuantizeOptions.
+struct LayerQuantization {
+  std::optional<int> weight_bits{};
+  std::optional<bool> per_channel{};
+  /// The layer stays as it is and computes in float32, in the exported model too.
+  bool in_float = false;
+
+  bool operator==(const LayerQuantization&) const = default;
+};
+
 /// Where the scale and the zero point of a quantized layer's result come from.
 enum class ResultGrid {
   unknown,   ///< the layer has no default scheme
@@ -181,12 +191,20 @@ class Layer {
   bool is_annotated() const { return annotated_; }
   const std::shared_ptr<const QuantizeConfig>& annotation() const { return annotation_; }
 
+  /// How this layer is quantized, where not as the others of its model: see quantized() and
+  /// in_float(). Marks the layer for quantize_apply() unless it is left in float. Throws
+  /// InvalidArgument where a QuantizeConfig says it already.
+  void set_quantization(const LayerQuantization& quantization);
+  const LayerQuantization& quantization() const { return quantization_; }
+
  protected:
   Layer(const Layer&) = default;
   Layer(Layer&&) = default;
   Layer& operator=(const Layer&) = delete;
   Layer& operator=(Layer&&) = delete;
 
+  /// Throws InvalidArgument before build_all().
+  void require_built() const;
   /// Throws InvalidArgument that names the layer unless `inputs` are as many as it was built for,
   /// of the shapes [batch, input_shape...], and batches of one size.
   void require_inputs(std::span<const Tensor> inputs) const;
@@ -201,6 +219,7 @@ class Layer {
   std::string name_;
   bool annotated_ = false;
   std::shared_ptr<const QuantizeConfig> annotation_;
+  LayerQuantization quantization_;
   bool built_ = false;
   std::vector<Shape> input_shapes_;
   Shape output_shape_;

@@ -4,6 +4,7 @@
 #include <octet/core/registry.h>
 #include <octet/layers/layer.h>
 
+#include <array>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -25,6 +26,11 @@ template <std::derived_from<Layer> L>
 void register_layer(std::string type, Registry<Layer>::Factory make) {
   layer_registry().add<L>(std::move(type), std::move(make));
 }
+
+/// What describe_layer() writes only of how quantize_model() and quantize_apply() are to quantize a
+/// layer.
+inline constexpr auto kLayerMarks =
+    std::to_array<const char*>({"annotated", "weight_bits", "per_channel", "in_float"});
 
 /// A layer's type, name and annotation with what it says of itself, without any tensor. Throws
 /// InvalidArgument, naming the layer, for a class that is not registered, and for an annotation

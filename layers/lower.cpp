@@ -3,12 +3,10 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
 
+#include <algorithm>
+
 namespace octet {
 namespace {
-
-bool is_real(const Lowering& lowering, std::int32_t tensor) {
-  return lowering.tensor(tensor).dtype == DType::float32;
-}
 
 /// Walks the layers of a model; each reads the tensors that the layers in front of it became.
 LoweredModel walk(const Model& model, Lowering& lowering) {
@@ -18,15 +16,16 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
     std::vector<std::int32_t> inputs;
     for (const std::size_t input : model.inputs_of(i)) inputs.push_back(results[input]);
     const auto first = lowering.model().operators.size();
-    const bool reads_reals = !inputs.empty() && is_real(lowering, inputs[0]);
+    const bool reads_reals = !inputs.empty() && lowering.is_real(inputs[0]);
     results.push_back(model.layers()[i]->lower(lowering, inputs));
     lowering.end_layer();
     std::vector<std::int32_t>& tensors = lowered.tensors_of_layer.emplace_back();
     for (std::size_t op = first; op < lowering.model().operators.size(); ++op) {
-      tensors.push_back(lowering.model().operators[op].outputs[0]);
+      const std::int32_t output = lowering.model().operators[op].outputs[0];
+      if (!lowering.is_real(output)) tensors.push_back(output);
     }
     // An input that became codes by its element type, with no operator in between.
-    if (tensors.empty() && reads_reals && !is_real(lowering, results[i])) tensors = {results[i]};
+    if (tensors.empty() && reads_reals && !lowering.is_real(results[i])) tensors = {results[i]};
   }
   std::vector<std::int32_t> outputs;
   for (const std::size_t output : model.output_layers()) outputs.push_back(results[output]);
@@ -41,8 +40,26 @@ void require_built(const Model& model, std::string_view operation) {
   }
 }
 
+/// Names a layer with weights where there is one: what is to be quantized first of all.
+void require_quantized(const Model& model) {
+  const auto& layers = model.layers();
+  const auto is_quantized = [](const auto& layer) { return layer->is_quantized(); };
+  if (std::ranges::any_of(layers, is_quantized)) return;
+  const auto has_weights = [](const auto& layer) { return layer->weights().has_value(); };
+  const auto first = std::ranges::find_if(layers, has_weights);
+  const std::string found =
+      first == layers.end()
+          ? fmt::format("model \"{}\" is not quantized", model.name())
+          : fmt::format(
+                "layer \"{}\" of type {} is not quantized, nor is any other of model \"{}\"",
+                (*first)->name(), (*first)->type(), model.name());
+  throw InvalidArgument(
+      fmt::format("lower: {}; use quantize_model(), or lower_float() for a float model", found));
+}
+
 LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   require_built(model, "lower");
+  require_quantized(model);
   Lowering lowering(model.name(), Lowering::Numbers::codes, options);
   LoweredModel lowered = walk(model, lowering);
   IntegerModel& result = lowered.model;

@@ -22,14 +22,16 @@ struct LowerOptions {
   DenseForm per_channel_dense = DenseForm::fully_connected;
 };
 
-/// Converts a trained, quantized model to the integers that Simulation::integer trains with.
+/// Converts a trained, quantized model to the integers that Simulation::integer trains with. Layers
+/// that are left in float become float operators, between DEQUANTIZE and QUANTIZE; an input or an
+/// output that belongs to them is float32 whatever the options ask for. The interpreter computes
+/// their floats as training does, to the last bit.
 /// Kernel ranges are taken as they are: call refresh_kernel_ranges() first.
 ///
 /// Metadata: "octet.rounding", the contract; "octet.accumulator_bound", the largest value that any
 /// sum of any layer can reach for any input.
-/// Throws InvalidArgument that names the layer where it is not quantized, has no range, has a
-/// result on other codes than those of int8, quantizes the output of a ReLU6 of its own under
-/// contract double (require_exportable_clamp()), or could overflow int32:
+/// Throws InvalidArgument that names the layer where no layer is quantized, one has no range, has a
+/// result on other codes than those of int8, or could overflow int32:
 /// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit; FormatError where an
 /// operator that a layer appended does not take its operands.
 IntegerModel lower(const Model& model, const LowerOptions& options = {});
@@ -41,8 +43,9 @@ IntegerModel lower_float(const Model& model);
 /// A lowered model, and what became of its layers.
 struct LoweredModel {
   IntegerModel model;
-  /// By position in Model::layers(): the tensors of codes that the layer gives, one per operator in
-  /// their order; empty where it became none. A QuantizeLayer's is the model input.
+  /// By position in Model::layers(): the tensors of codes that the layer gives, one per operator
+  /// that writes codes, in their order; empty where none does. A QuantizeLayer's may be the model
+  /// input.
   std::vector<std::vector<std::int32_t>> tensors_of_layer;
 };
 

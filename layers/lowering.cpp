@@ -21,6 +21,16 @@ std::string owner_text(const std::string& layer) {
   return fmt::format("lower: layer \"{}\"", layer);
 }
 
+/// Operators clamp to all codes of int8, to nothing narrower and nothing wider.
+void require_shippable(const QuantParams& grid, const std::string& layer) {
+  if (grid.qmin == -128 && grid.qmax == 127) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected a result on the int8 codes -128 to 127, found {} to {}; a model with other "
+      "codes can be trained and evaluated, not exported. Give the quantizer of the result 8 bits, "
+      "signed, not narrow, or leave the layer in_float()",
+      owner_text(layer), grid.qmin, grid.qmax));
+}
+
 }  // namespace
 
 Lowering::Lowering(std::string model_name, Numbers numbers, const LowerOptions& options)
@@ -41,15 +51,16 @@ std::int32_t Lowering::input_codes(const Shape& example_shape, const QuantParams
 
 std::int32_t Lowering::quantize_input(const Layer& layer, std::int32_t input,
                                       const QuantParams& grid) {
-  require_int8(grid, owner_text(layer.name()));
+  require_shippable(grid, layer.name());
+  const bool is_input = std::ranges::count(builder_.model().inputs, input) > 0;
   ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
-  if (source.dtype != DType::float32) {
+  if (is_input && source.dtype != DType::float32) {
     throw InvalidArgument(fmt::format("{}: expected an input that is not quantized, found {} '{}'",
                                       owner_text(layer.name()), to_string(source.dtype),
                                       source.name));
   }
-  if (options_.input == IoType::float32) {
-    return op_on_grid(layer, OpCode::quantize, input, grid);
+  if (!is_input || options_.input == IoType::float32) {
+    return op_on_grid(layer, OpCode::quantize, reals_of(input), grid);
   }
   if (options_.input == IoType::uint8) {
     source.dtype = DType::uint8;
@@ -83,19 +94,53 @@ void Lowering::quantize(Scheme scheme) {
 void Lowering::end_layer() {
   if (scheme_ && scheme_->result && !result_used_) {
     throw InvalidArgument(
-        fmt::format("{} quantizes an output for which its operator has no scale of its own; leave "
-                    "it to the default scheme",
+        fmt::format("{} has a quantizer for its result, but no operator that it becomes takes a "
+                    "scale; Layer::result_grid() is to say where its operators take theirs from",
                     owner_text(scheme_->owner)));
   }
   scheme_.reset();
 }
 
-const Lowering::Scheme& Lowering::scheme_of(const Layer& layer) const {
-  if (scheme_) return *scheme_;
-  throw InvalidArgument(
-      fmt::format("{} of type {} is not quantized; use quantize_model(), or mark the layer with "
-                  "quantize_annotate_layer()",
-                  owner_text(layer.name()), layer.type()));
+/// The reals of a tensor of codes: one DEQUANTIZE for all that read them.
+std::int32_t Lowering::reals_of(std::int32_t tensor) {
+  if (is_real(tensor)) return tensor;
+  const auto [found, is_new] = reals_.try_emplace(tensor);
+  if (!is_new) return found->second;
+  ModelTensor reals = builder_.tensor(tensor);
+  reals.name += "/real";
+  reals.dtype = DType::float32;
+  reals.quantization = ModelBuilder::no_quantization();
+  found->second = builder_.add(std::move(reals));
+  builder_.op(OpCode::dequantize, {tensor}, found->second);
+  return found->second;
+}
+
+std::int32_t Lowering::quantize_result(std::int32_t result) {
+  if (!scheme_ || !scheme_->in_reals || !scheme_->result || result_used_) return result;
+  require_shippable(*scheme_->result, scheme_->owner);
+  result_used_ = true;
+  return on_grid(reals_of(result), *scheme_->result);
+}
+
+std::int32_t Lowering::on_grid(std::int32_t tensor, const QuantParams& grid) {
+  if (!is_real(tensor) && builder_.tensor(tensor).quantization == grid) return tensor;
+  ModelTensor codes = builder_.tensor(tensor);
+  codes.name += "/codes";
+  codes.dtype = DType::int8;
+  codes.quantization = grid;
+  const std::int32_t from = reals_of(tensor);
+  const std::int32_t added = builder_.add(std::move(codes));
+  builder_.op(OpCode::quantize, {from}, added);
+  return added;
+}
+
+/// What an operator reads: reals where the layer computes in them. The result that a softmax,
+/// sigmoid or tanh reads is quantized before, and so is the function's own.
+std::int32_t Lowering::operand_of(OpCode code, std::int32_t input) {
+  if (!in_codes() || computes_in_codes()) return input;
+  const bool is_function = definition(code).output_grid == OutputGrid::fixed;
+  const bool reads_codes = is_function && scheme_ && scheme_->before_function && scheme_->result;
+  return reads_codes ? quantize_result(input) : reals_of(input);
 }
 
 void Lowering::require_codes(const Layer& layer) const {
@@ -117,11 +162,10 @@ void Lowering::require_quantized(std::int32_t input) const {
 
 QuantParams Lowering::measured_grid(const Layer& layer) {
   if (!scheme_->result) {
-    throw InvalidArgument(fmt::format("{} leaves its {}result unquantized",
-                                      owner_text(scheme_->owner),
-                                      layer.weights() ? "kernel or its " : ""));
+    throw InvalidArgument(fmt::format("{} of type {} leaves its result unquantized",
+                                      owner_text(scheme_->owner), layer.type()));
   }
-  require_int8(*scheme_->result, owner_text(scheme_->owner));
+  require_shippable(*scheme_->result, scheme_->owner);
   result_used_ = true;
   return *scheme_->result;
 }
@@ -154,8 +198,8 @@ QuantParams Lowering::grid_of(const Layer& layer, OpCode code,
 std::int32_t Lowering::result(const Layer& layer, OpCode code,
                               const std::vector<std::int32_t>& inputs, std::string_view suffix) {
   const std::string name = layer.name() + std::string(suffix);
-  if (!in_codes()) return builder_.activation(name, DType::float32, layer.output_shape());
-  scheme_of(layer);
+  const bool on_codes = computes_in_codes() || (scheme_ && !is_real(inputs[0]));
+  if (!on_codes) return builder_.activation(name, DType::float32, layer.output_shape());
   for (const std::int32_t input : inputs) require_quantized(input);
   return builder_.activation(name, DType::int8, layer.output_shape(), grid_of(layer, code, inputs));
 }
@@ -176,6 +220,7 @@ void Lowering::require_operands(const Layer& layer, OpCode code, std::size_t cou
 std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                           std::optional<OperatorAttributes> attributes, std::string_view suffix) {
   require_operands(layer, code, inputs.size());
+  for (std::int32_t& input : inputs) input = operand_of(code, input);
   const std::int32_t output = result(layer, code, inputs, suffix);
   Operator& added = builder_.op(code, std::move(inputs), output);
   if (attributes) added.attributes = std::move(*attributes);
@@ -185,10 +230,11 @@ std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int3
 std::int32_t Lowering::fully_connected(const Layer& layer, std::int32_t input,
                                        FusedActivation activation, std::string_view suffix) {
   const LayerWeights weights = require_dense(layer, owner_text(layer.name()));
-  const std::int32_t output = result(layer, OpCode::fully_connected, {input}, suffix);
-  std::vector<std::int32_t> operands = {input};
+  const std::int32_t read = operand_of(OpCode::fully_connected, input);
+  const std::int32_t output = result(layer, OpCode::fully_connected, {read}, suffix);
+  std::vector<std::int32_t> operands = {read};
   const auto constants =
-      in_codes() ? integer_weights(layer, weights, input) : real_weights(layer, weights);
+      computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
   builder_.op(OpCode::fully_connected, std::move(operands), output).attributes =
       FullyConnectedAttributes{.activation = activation};
@@ -196,7 +242,8 @@ std::int32_t Lowering::fully_connected(const Layer& layer, std::int32_t input,
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
-  const Tensor kernel = transpose(weights.kernel.detach());
+  const bool replaced = scheme_ && scheme_->real_kernel.defined();
+  const Tensor kernel = transpose((replaced ? scheme_->real_kernel : weights.kernel).detach());
   const auto units = static_cast<std::int32_t>(kernel.dim(0));
   const auto depth = static_cast<std::int32_t>(kernel.dim(1));
   std::vector<std::int32_t> constants = {builder_.constant(
@@ -213,7 +260,7 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   const Scheme& scheme = *scheme_;
   if (!scheme.kernel) {
     throw InvalidArgument(
-        fmt::format("{} leaves its kernel or its result unquantized", owner_text(scheme.owner)));
+        fmt::format("{} leaves its kernel unquantized", owner_text(scheme.owner)));
   }
   const QuantParams grid = builder_.tensor(input).quantization;
   const std::string owner = owner_text(scheme.owner);
@@ -236,8 +283,9 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
 }
 
 std::int32_t Lowering::reshape(const Layer& layer, std::int32_t input) {
-  const std::int32_t output = result(layer, OpCode::reshape, {input}, "");
-  builder_.reshape(layer.name(), input, output, layer.output_shape());
+  const std::int32_t read = operand_of(OpCode::reshape, input);
+  const std::int32_t output = result(layer, OpCode::reshape, {read}, "");
+  builder_.reshape(layer.name(), read, output, layer.output_shape());
   return output;
 }
 
@@ -249,20 +297,14 @@ void Lowering::finish(const std::vector<std::int32_t>& outputs) {
 
 /// The model output that gives the values of `last` as options.output asks.
 std::int32_t Lowering::finish_output(std::int32_t last) {
-  if (!in_codes()) return last;
-  if (builder_.tensor(last).dtype == DType::float32) {
-    throw InvalidArgument(fmt::format("lower: model \"{}\" is not quantized; use quantize_model()",
-                                      builder_.model().name));
-  }
-  if (options_.output == IoType::int8) return last;
+  if (is_real(last) || options_.output == IoType::int8) return last;
+  if (options_.output == IoType::float32) return reals_of(last);
   ModelTensor output = builder_.tensor(last);
-  const bool real = options_.output == IoType::float32;
-  output.name += real ? "/real" : "/uint8";
-  output.dtype = real ? DType::float32 : DType::uint8;
-  output.quantization =
-      real ? ModelBuilder::no_quantization() : as_uint8(builder_.tensor(last).quantization);
+  output.name += "/uint8";
+  output.dtype = DType::uint8;
+  output.quantization = as_uint8(builder_.tensor(last).quantization);
   const std::int32_t added = builder_.add(std::move(output));
-  builder_.op(real ? OpCode::dequantize : OpCode::quantize, {last}, added);
+  builder_.op(OpCode::quantize, {last}, added);
   return added;
 }
 

@@ -7,6 +7,7 @@
 #include <octet/runtime/model_builder.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ struct OperatorDefinition;
 ///       return lowering.op(*this, OpCode::relu, {inputs[0]});
 ///     }
 ///
-/// In codes every result is int8 on a grid that the operator's definition says: one that it always
-/// has, its input's, or the one that the layer's quantizer measured.
+/// In codes the results of quantized layers are int8 on a grid that the operator's definition says:
+/// one that it always has, its input's, or the one that the layer's quantizer measured. Layers that
+/// are left in float compute in reals; a DEQUANTIZE makes these of the codes that they read.
 class Lowering {
  public:
   enum class Numbers { reals, codes };
@@ -38,14 +40,14 @@ class Lowering {
   std::int32_t input_codes(const Shape& example_shape, const QuantParams& grid);
   /// Throws InvalidArgument for a quantized layer where the model is lowered in floats.
   void require_codes(const Layer& layer) const;
-  /// Puts an input on a grid: by its element type, or by an operator where options.input is no
-  /// int8. Throws InvalidArgument where that was done already.
+  /// Puts what a QuantizeLayer reads on a grid: a model input by its element type, unless
+  /// options.input asks for an operator, any other tensor by a QUANTIZE.
   std::int32_t quantize_input(const Layer& layer, std::int32_t input, const QuantParams& grid);
 
   /// Appends an operator of `layer` that reads `inputs`; its result is [batch,
-  /// layer.output_shape()...]. The tensor has the layer's name with `suffix` behind. Throws
-  /// InvalidArgument, naming the layer, where a grid is missing or has other codes than int8, and
-  /// for another number of inputs than the operator takes.
+  /// layer.output_shape()...], int8 or float32 as the layer is lowered. The tensor has the layer's
+  /// name with `suffix` behind. Throws InvalidArgument, naming the layer, where a grid is missing
+  /// or has other codes than int8, and for another number of inputs than the operator takes.
   std::int32_t op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                   std::optional<OperatorAttributes> attributes = std::nullopt,
                   std::string_view suffix = "");
@@ -64,10 +66,22 @@ class Lowering {
     /// The grids of the kernel and of the result; none where they are left alone.
     std::optional<QuantParams> kernel{};
     std::optional<QuantParams> result{};
+    /// Whether the layer computes in reals, of which `result` then makes codes.
+    bool in_reals = false;
+    /// Whether `result` is that of the layer before the softmax, sigmoid or tanh that ends it.
+    bool before_function = false;
+    /// In reals: the kernel to compute with; undefined for the layer's own.
+    Tensor real_kernel{};
   };
   /// For quantized layers: how the operators that follow, up to the next layer, are quantized.
   /// Throws InvalidArgument for a rounding contract other than that of the layers before.
   void quantize(Scheme scheme);
+  /// The codes of a tensor on `grid`: its own, or those that DEQUANTIZE and QUANTIZE make, as
+  /// training does where a runtime could not take the grid that all inputs of a layer share.
+  std::int32_t on_grid(std::int32_t tensor, const QuantParams& grid);
+  /// The codes of a layer's result: the result itself, or those that a QUANTIZE makes of reals
+  /// where the scheme has a grid for them.
+  std::int32_t quantize_result(std::int32_t result);
 
   // Used by lower() as it walks the model.
 
@@ -76,14 +90,18 @@ class Lowering {
   /// Makes tensors the model's outputs, as options.output asks.
   void finish(const std::vector<std::int32_t>& outputs);
   const ModelTensor& tensor(std::int32_t index) const { return builder_.tensor(index); }
+  bool is_real(std::int32_t index) const { return tensor(index).dtype == DType::float32; }
   IntegerModel& model() { return builder_.model(); }
   std::optional<Rounding> rounding() const { return rounding_; }
   /// The largest value that a sum of any layer can reach for any input.
   std::int64_t accumulator_bound() const { return bound_; }
 
  private:
-  const Scheme& scheme_of(const Layer& layer) const;
   static void require_operands(const Layer& layer, OpCode code, std::size_t count);
+  /// Whether the operators that follow compute on codes.
+  bool computes_in_codes() const { return scheme_ && !scheme_->in_reals; }
+  std::int32_t reals_of(std::int32_t tensor);
+  std::int32_t operand_of(OpCode code, std::int32_t input);
   void require_quantized(std::int32_t input) const;
   QuantParams measured_grid(const Layer& layer);
   QuantParams fitting_grid(const OperatorDefinition& about, const std::vector<std::int32_t>& inputs,
@@ -104,6 +122,8 @@ class Lowering {
   std::optional<Scheme> scheme_;
   /// Whether the scheme's result has become the grid of a tensor.
   bool result_used_ = false;
+  /// By tensor of codes: that of its reals.
+  std::map<std::int32_t, std::int32_t> reals_;
   std::optional<Rounding> rounding_;
   std::int64_t bound_ = 0;
 };

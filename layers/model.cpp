@@ -59,6 +59,13 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected a layer to add, found null", kind(), name_));
   }
+  if (layer->example_shape() != nullptr && !inputs.empty()) {
+    throw InvalidArgument(fmt::format(
+        "{} \"{}\": expected an Input that reads no layer, found {}one behind \"{}\"; an "
+        "Input is the first layer, and there is one",
+        kind(), name_, layer->name().empty() ? "" : "\"" + layer->name() + "\", ",
+        layers_[inputs.front()]->name()));
+  }
   if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
   const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
   if (std::ranges::any_of(layers_, same_name)) {
@@ -235,8 +242,8 @@ void Model::require_one_batch(std::span<const Tensor> inputs) const {
   }
 }
 
-std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
-                                       const ForwardContext& context, const Visit& visit) const {
+std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardContext& context,
+                               const Visit& visit) const {
   require_built("forward");
   if (const std::size_t expected = input_layers().size(); inputs.size() != expected) {
     throw InvalidArgument(fmt::format("forward: model \"{}\": expected {} inputs, found {}", name_,
@@ -270,16 +277,11 @@ std::vector<Tensor> Model::forward_all(std::span<const Tensor> inputs,
   return results;
 }
 
-Tensor Model::forward(const Tensor& x, const ForwardContext& context) const {
-  require_built("forward");
-  require_one_end("forward");
-  return forward_all({&x, 1}, context).front();
-}
-
-Tensor Model::forward_logits(const Tensor& x, ForwardContext context) const {
-  require_built("forward_logits");
-  context.logits = true;
-  return forward(x, context);
+Tensor Model::run_one(std::string_view operation, const Tensor& x,
+                      const ForwardContext& context) const {
+  require_built(operation);
+  require_one_end(operation);
+  return run({&x, 1}, context, {}).front();
 }
 
 bool Model::ends_in_softmax() const {

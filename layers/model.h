@@ -103,15 +103,32 @@ class Model {
   /// Sees a layer's position and what Layer::forward_steps() gave, the layer's result last.
   using Visit = std::function<void(std::size_t layer, const std::vector<Tensor>& steps)>;
   /// The outputs for one tensor per input, each [batch, input_shape...]; `visit`, where given, is
-  /// called after every layer. Throws InvalidArgument before build(), for another number of inputs
-  /// and for shapes that the inputs do not have.
-  std::vector<Tensor> forward_all(std::span<const Tensor> inputs,
-                                  const ForwardContext& context = {},
-                                  const Visit& visit = {}) const;
+  /// called after every layer. Inference changes nothing: several threads may run one model. Throws
+  /// InvalidArgument before build(), for another number of inputs and for shapes that the inputs do
+  /// not have.
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const Visit& visit = {}) const {
+    return run(inputs, {}, visit);
+  }
   /// The same for a model of one input and one output.
-  Tensor forward(const Tensor& x, const ForwardContext& context = {}) const;
+  Tensor forward(const Tensor& x) const { return run_one("forward", x, {}); }
   /// The same without a final softmax: what softmax_cross_entropy() takes.
-  Tensor forward_logits(const Tensor& x, ForwardContext context = {}) const;
+  Tensor forward_logits(const Tensor& x) const {
+    return run_one("forward_logits", x, {.logits = true});
+  }
+  /// @overload as `context` says. Training and calibration change ranges: quantizers observe.
+  std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
+                                  const Visit& visit = {}) {
+    return run(inputs, context, visit);
+  }
+  /// @overload
+  Tensor forward(const Tensor& x, const ForwardContext& context) {
+    return run_one("forward", x, context);
+  }
+  /// @overload
+  Tensor forward_logits(const Tensor& x, ForwardContext context) {
+    context.logits = true;
+    return run_one("forward_logits", x, context);
+  }
   /// Whether the only output is a softmax's.
   bool ends_in_softmax() const;
 
@@ -160,6 +177,9 @@ class Model {
   std::string automatic_name(std::string_view type) const;
   std::size_t node_of(const Value& value) const;
   void connect(std::size_t i) const;
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const ForwardContext& context,
+                          const Visit& visit) const;
+  Tensor run_one(std::string_view operation, const Tensor& x, const ForwardContext& context) const;
   void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
   void require_one_batch(std::span<const Tensor> inputs) const;

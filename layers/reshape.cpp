@@ -9,6 +9,7 @@
 namespace octet {
 
 Tensor Reshape::forward(const Tensor& x, const ForwardContext& /*context*/) {
+  require_built();
   return x.reshape(output_shape().with_batch(x.dim(0)));
 }
 

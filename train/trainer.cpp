@@ -35,7 +35,7 @@ std::string parameter_at_fault(const Model& model) {
 }
 
 /// The first layer of a forward pass whose output is not finite, in words.
-std::string first_layer_at_fault(const Model& model, const Tensor& features) {
+std::string first_layer_at_fault(Model& model, const Tensor& features) {
   const NoGrad guard;
   constexpr const char* kAdvice = ". Try a smaller learning rate";
   if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault + kAdvice;
@@ -318,19 +318,35 @@ std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
   return metrics;
 }
 
-void Trainer::score(EpochRecord& record, const Dataset& test) const {
+/// The integers of the model, or none where lower() refuses it.
+std::optional<IntegerModel> Trainer::exportable() {
+  try {
+    return lower();
+  } catch (const InvalidArgument& error) {
+    // Once for each reason, not once for each epoch.
+    if (refusal_ != error.what()) {
+      log_warn(
+          fmt::format("the test set is scored by simulation alone, since the model cannot be "
+                      "exported: {}",
+                      error.what()));
+    }
+    refusal_ = error.what();
+    return std::nullopt;
+  }
+}
+
+void Trainer::score(EpochRecord& record, const Dataset& test) {
   const std::vector<Metric> metrics = metrics_for(test);
   if (!metrics.empty()) record.metrics = measure(*model_, test, metrics);
+  const std::optional<IntegerModel> lowered = is_quantized(*model_) ? exportable() : std::nullopt;
   if (!test.has_labels()) {
-    if (is_quantized(*model_)) {
-      record.differing_predictions = count_differing_outputs(*model_, lower(), test);
-    }
+    if (lowered) record.differing_predictions = count_differing_outputs(*model_, *lowered, test);
     return;
   }
   const Evaluation simulated = evaluate(test);
   record.test_accuracy = simulated.accuracy;
-  if (!is_quantized(*model_)) return;
-  const Evaluation integer = octet::evaluate(lower(), test);
+  if (!lowered) return;
+  const Evaluation integer = octet::evaluate(*lowered, test);
   record.integer_accuracy = integer.accuracy;
   record.differing_predictions = count_differing(simulated, integer);
 }

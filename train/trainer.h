@@ -68,10 +68,11 @@ class Trainer {
 
   /// Trains `epochs` epochs. An epoch that an earlier call was stopped in is finished first and
   /// counts as one of them. After each, the model is scored on the test set, a quantized one
-  /// lowered and scored by the integer engine too. Returns the records of all epochs so far. Throws
-  /// NumericError with epoch, step and the first layer at fault where the loss is NaN or infinite;
-  /// InvalidArgument for a negative number of epochs, an empty set, examples that the model does
-  /// not take, and a loss that returns no scalar.
+  /// lowered and scored by the integer engine too, unless lower() refuses it: the log says why.
+  /// Returns the records of all epochs so far. Throws NumericError with epoch, step and the first
+  /// layer at fault where the loss is NaN or infinite; InvalidArgument for a negative number of
+  /// epochs, an empty set, examples that the model does not take, and a loss that returns no
+  /// scalar.
   const History& fit(const Dataset& train, const Dataset& test, int epochs);
   /// Without a test set.
   const History& fit(const Dataset& train, int epochs);
@@ -140,7 +141,8 @@ class Trainer {
   void add_gradients(const Batch& batch, std::size_t number, double share,
                      std::vector<NamedTensor>& parameters);
   void finish_epoch(const Dataset& train, const Dataset* test);
-  void score(EpochRecord& record, const Dataset& test) const;
+  void score(EpochRecord& record, const Dataset& test);
+  std::optional<IntegerModel> exportable();
   std::vector<Metric> metrics_for(const Dataset& test) const;
   Tensor loss_of(const Tensor& output, const Targets& targets) const;
   /// The share of the examples so far that were classed right; none where targets are tensors.
@@ -160,6 +162,8 @@ class Trainer {
   History history_;
   std::optional<EpochRecord> calibrated_;
   bool stopped_ = false;
+  /// Why the model cannot be exported, as the log was told; empty where it can.
+  std::string refusal_;
 };
 
 }  // namespace octet

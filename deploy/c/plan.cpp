@@ -64,15 +64,17 @@ IntegerModel without_float_ends(IntegerModel model) {
   return model;
 }
 
-void check_codes(const ModelTensor& tensor) {
+/// `place` says where the tensor is, e.g. "operator RELU".
+void check_codes(const ModelTensor& tensor, std::string_view place) {
   if (tensor.dtype != DType::int8 && tensor.dtype != DType::uint8) {
-    fail_model(
-        fmt::format("tensor \"{}\" is {}, expected int8 or uint8 all through; float operators have "
-                    "no place in it (did you mean the int8 model?)",
-                    tensor.name, to_string(tensor.dtype)));
+    fail_model(fmt::format(
+        "{}: tensor \"{}\" is {}, expected int8 or uint8 all through; float operators "
+        "have no place in it. Quantize the layer, export a .tflite or ONNX file, or did "
+        "you mean the int8 model?",
+        place, tensor.name, to_string(tensor.dtype)));
   }
   if (tensor.quantization.scales.size() != 1) {
-    fail_model(fmt::format("tensor \"{}\" has {} scales, expected one", tensor.name,
+    fail_model(fmt::format("{}: tensor \"{}\" has {} scales, expected one", place, tensor.name,
                            tensor.quantization.scales.size()));
   }
 }
@@ -139,15 +141,16 @@ class Layout {
 
   /// A RESHAPE gives its input another shape where it lies.
   void find_homes() {
-    check_codes(tensor(model_.inputs[0]));
+    check_codes(tensor(model_.inputs[0]), "input");
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
       const std::int32_t out = op.outputs[0];
       const auto step = static_cast<std::ptrdiff_t>(i);
       if (!is_needed(op)) continue;
-      check_codes(tensor(out));
+      const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
+      check_codes(tensor(out), place);
       for (const std::int32_t in : values_of(op)) {
-        check_codes(tensor(in));
+        check_codes(tensor(in), place);
         use(home(in)).last = step;
       }
       if (op.code == OpCode::reshape) {
@@ -156,7 +159,7 @@ class Layout {
         use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
       }
     }
-    check_codes(tensor(model_.outputs[0]));
+    check_codes(tensor(model_.outputs[0]), "output");
     // The caller's memory.
     use(model_.inputs[0]).bytes = 0;
     use(home(model_.outputs[0])).bytes = 0;

@@ -45,7 +45,7 @@ OnnxType OnnxValues::type_of(const ModelTensor& tensor) {
       return OnnxType::int8;
     default:
       throw InvalidArgument(
-          fmt::format("to_onnx: tensor '{}' is {}; expected float32, int8 or uint8, the types that "
+          fmt::format("tensor '{}' is {}; expected float32, int8 or uint8, the types that "
                       "QuantizeLinear knows",
                       tensor.name, to_string(tensor.dtype)));
   }

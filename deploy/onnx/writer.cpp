@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/deploy/onnx/operators.h>
 #include <octet/deploy/onnx/writer.h>
@@ -9,8 +11,15 @@ std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& 
   detail::OnnxGraph graph(model.name);
   detail::OnnxValues values(model, options, graph);
   detail::OnnxNodes nodes(model, options.style == OnnxStyle::exact, graph, values);
-  for (const Operator& op : model.operators) {
-    detail::onnx_operator(op.code).write(nodes, {model, op});
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    try {
+      detail::onnx_operator(op.code).write(nodes, {model, op});
+    } catch (const InvalidArgument& error) {
+      const std::string& result = model.tensors[static_cast<std::size_t>(op.outputs[0])].name;
+      throw InvalidArgument(fmt::format("to_onnx: operator {} ({}) '{}': {}", i, to_string(op.code),
+                                        result, error.what()));
+    }
   }
   values.add_outputs();
   graph.description(model.description);

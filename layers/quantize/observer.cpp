@@ -89,8 +89,8 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
   }
   if (!finite) {
     throw NumericError(
-        fmt::format("{}: expected finite values, found NaN or infinity; has "
-                    "training diverged? Try a smaller learning rate",
+        fmt::format("{}: expected finite values, found NaN or infinity; are they in the data? If "
+                    "not, training has diverged: try a smaller learning rate",
                     owner_));
   }
   return limits;

@@ -18,6 +18,7 @@ QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
     : Layer(other), quantizer_(other.quantizer_->clone()), options_(other.options_) {}
 
 Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
+  require_built();
   if (context.observes()) quantizer_->observe(x);
   return quantizer_->simulate(x, options_.simulation, quantize_mode(options_.rounding));
 }

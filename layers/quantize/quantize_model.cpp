@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,10 +37,26 @@ struct Plan {
   ConfigPtr config;
   /// Whether the user gave the config to this very layer.
   bool own_config = false;
+  /// Whether the layer computes in floats and has its result quantized.
+  bool result_only = false;
 };
 
 bool has_default_scheme(const Layer& layer) {
   return layer.result_grid(Rounding::fp32) != ResultGrid::unknown;
+}
+
+/// Whether the layer may be given a quantizer for its result alone.
+bool can_be_measured(const Layer& layer) {
+  const ResultGrid grid = layer.result_grid(Rounding::double_rounding);
+  return grid == ResultGrid::measured || grid == ResultGrid::clamps;
+}
+
+/// `options` as one layer asks for them.
+QuantizeOptions options_for(const Layer& layer, QuantizeOptions options) {
+  const LayerQuantization& own = layer.quantization();
+  options.weight_bits = own.weight_bits.value_or(options.weight_bits);
+  options.per_channel = own.per_channel.value_or(options.per_channel);
+  return options;
 }
 
 void check_source(const Model& model, std::string_view operation) {
@@ -58,16 +75,38 @@ void check_source(const Model& model, std::string_view operation) {
 }
 
 /// How a layer is quantized that is to be: as its mark says, else by default.
-Plan plan_of(const Layer& layer, const ConfigPtr& by_default, std::string_view operation) {
+Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_view operation) {
   if (layer.annotation()) return {layer.annotation(), true};
   if (!has_default_scheme(layer)) {
     throw InvalidArgument(
-        fmt::format("{}: layer \"{}\" of type {} has no default scheme; a layer of your own says "
-                    "what it needs by Layer::result_grid(), or mark it with "
-                    "quantize_annotate_layer() and a QuantizeConfig of your own",
+        fmt::format("{}: layer \"{}\" of type {} has no default scheme; leave it in float with "
+                    "in_float(). A layer of your own says what it needs by Layer::result_grid()",
                     operation, layer.name(), layer.type()));
   }
-  return {by_default};
+  if (layer.quantization() == LayerQuantization{}) return {default_8bit(options)};
+  try {
+    return {default_8bit(options_for(layer, options))};
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(
+        fmt::format("{}: layer \"{}\": {}", operation, layer.name(), error.what()));
+  }
+}
+
+/// How an unmarked layer that feeds a marked one is quantized: wholly where that is a matter of
+/// codes alone, else its result; not at all where it has no quantizer for it.
+Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& plans,
+                    const QuantizeOptions& options) {
+  const Layer& layer = *model.layers()[i];
+  const bool stays = layer.example_shape() != nullptr || layer.quantization().in_float;
+  if (stays || !has_default_scheme(layer)) return {};
+  const auto on_grid = [&](std::size_t read) {
+    return plans[read].config != nullptr || model.layers()[read]->example_shape() != nullptr;
+  };
+  if (!layer.weights() && std::ranges::all_of(model.inputs_of(i), on_grid)) {
+    return {default_8bit(options)};
+  }
+  if (!can_be_measured(layer)) return {};
+  return {.config = std::make_shared<const ResultOnlyConfig>(options), .result_only = true};
 }
 
 /// Builds the quantized copy of a model, layer by layer.
@@ -79,6 +118,8 @@ class Quantization {
   Model run() {
     values_.resize(source_.layers().size());
     fused_.resize(values_.size());
+    on_grid_.resize(values_.size());
+    put_on_grid_.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (!fused_[i]) values_[i] = quantized(i);
     }
@@ -88,13 +129,11 @@ class Quantization {
 
  private:
   Value quantized(std::size_t i) {
-    std::vector<Value> inputs;
-    for (const std::size_t input : source_.inputs_of(i)) inputs.push_back(values_[input]);
     std::unique_ptr<Layer> copy = source_.layers()[i]->clone();
     if (plans_[i].config == nullptr) {
-      const bool is_input = copy->example_shape() != nullptr;
-      const Value value = add(std::move(copy), inputs);
-      return is_input ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
+      on_grid_[i] = copy->example_shape() != nullptr;
+      const Value value = add(std::move(copy), inputs_of(i));
+      return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
     }
     const std::size_t reader = fusible_reader(i);
     if (reader != i) copy = copy->with_activation(source_.layers()[reader]->activation());
@@ -102,12 +141,42 @@ class Quantization {
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
-    const Value value = add(std::move(wrapper), inputs);
+    on_grid_[i] = gives_codes(*wrapper);
+    const Value value = add(std::move(wrapper), inputs_of(i));
     if (reader != i) {
       fused_[reader] = true;
+      on_grid_[reader] = on_grid_[i];
       values_[reader] = value;
     }
     return value;
+  }
+
+  /// What layer `i` reads: on grids where it is quantized.
+  std::vector<Value> inputs_of(std::size_t i) {
+    const bool wants_codes = plans_[i].config != nullptr && !plans_[i].result_only;
+    std::vector<Value> inputs;
+    for (const std::size_t input : source_.inputs_of(i)) {
+      inputs.push_back(wants_codes && !on_grid_[input] ? on_grid(input) : values_[input]);
+    }
+    return inputs;
+  }
+
+  /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
+  Value on_grid(std::size_t i) {
+    if (!put_on_grid_[i]) {
+      auto quantizer = std::make_unique<MovingAverageQuantizer>(QuantSpec{}, options_.range_start,
+                                                                options_.ema_decay);
+      put_on_grid_[i] =
+          add(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {values_[i]});
+    }
+    return *put_on_grid_[i];
+  }
+
+  /// Whether the result of a wrapper that reads codes lies on a grid.
+  bool gives_codes(const QuantizeWrapper& wrapper) const {
+    if (wrapper.activation_quantizer() != nullptr) return true;
+    const ResultGrid grid = wrapper.result_grid(wrapper.config().options().rounding);
+    return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;
   }
 
   /// The clamp behind layer `i` that can become its own activation; `i` where there is none.
@@ -143,6 +212,9 @@ class Quantization {
   /// By layer of the source: what became of it, and whether that is part of the layer it reads.
   std::vector<Value> values_;
   std::vector<bool> fused_;
+  /// By layer of the source: whether its result lies on a grid, and its result put on one.
+  std::vector<bool> on_grid_;
+  std::vector<std::optional<Value>> put_on_grid_;
 };
 
 void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)>& apply) {
@@ -155,23 +227,26 @@ void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)
 
 Model quantize_model(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_model");
-  const ConfigPtr config = default_8bit(options);
+  static_cast<void>(default_8bit(options));
   std::vector<Plan> plans;
   for (const auto& layer : model.layers()) {
-    const bool is_input = layer->example_shape() != nullptr;
-    plans.push_back(is_input ? Plan{} : plan_of(*layer, config, "quantize_model"));
+    const bool stays = layer->example_shape() != nullptr || layer->quantization().in_float;
+    plans.push_back(stays ? Plan{} : plan_of(*layer, options, "quantize_model"));
   }
   return Quantization(model, std::move(plans), options).run();
 }
 
 void quantize_annotate_layer(Layer& layer, ConfigPtr config) {
-  if (layer.is_annotated() || layer.is_quantized() || layer.example_shape() != nullptr) {
-    const std::string_view why = layer.is_annotated()   ? "which is marked already"
-                                 : layer.is_quantized() ? "which is quantized already"
-                                                        : "which is an input";
-    throw InvalidArgument(
-        fmt::format("quantize_annotate_layer: expected a layer to quantize, found \"{}\" ({}), {}",
-                    layer.name(), layer.type(), why));
+  const std::string_view why = layer.is_annotated()               ? "which is marked already"
+                               : layer.is_quantized()             ? "which is quantized already"
+                               : layer.quantization().in_float    ? "which is left in float"
+                               : layer.example_shape() != nullptr ? "which is an input"
+                                                                  : "";
+  if (!why.empty()) {
+    const std::string name = layer.name().empty() ? "one" : fmt::format("\"{}\"", layer.name());
+    throw InvalidArgument(fmt::format(
+        "quantize_annotate_layer: expected a layer to quantize, found {} of type {}, {}", name,
+        layer.type(), why));
   }
   layer.annotate(std::move(config));
 }
@@ -186,7 +261,7 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer, Con
 
 Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_apply");
-  const ConfigPtr config = default_8bit(options);
+  static_cast<void>(default_8bit(options));
   std::vector<Plan> plans(model.layers().size());
   bool any_marked = false;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -194,17 +269,10 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
     if (!layer.is_annotated()) continue;
     any_marked = true;
     for (const std::size_t input : model.inputs_of(i)) {
-      const Layer& feeder = *model.layers()[input];
-      const bool can_be = has_default_scheme(feeder) && feeder.example_shape() == nullptr;
-      if (plans[input].config != nullptr || !can_be) continue;
-      const auto on_grid = [&](std::size_t read) {
-        return plans[read].config != nullptr || model.layers()[read]->example_shape() != nullptr;
-      };
-      const bool by_default =
-          !feeder.weights() && std::ranges::all_of(model.inputs_of(input), on_grid);
-      plans[input].config = by_default ? config : std::make_shared<const ResultOnlyConfig>(options);
+      if (plans[input].config == nullptr)
+        plans[input] = plan_of_feeder(model, input, plans, options);
     }
-    plans[i] = plan_of(layer, config, "quantize_apply");
+    plans[i] = plan_of(layer, options, "quantize_apply");
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(
@@ -215,18 +283,30 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   return Quantization(model, std::move(plans), options).run();
 }
 
-void calibrate(const Model& model, const Tensor& features) {
+void calibrate(Model& model, const Tensor& features) {
   no_grad(
       [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
 }
 
-void refresh_kernel_ranges(const Model& model) {
+Model quantize_post_training(const Model& model, const Tensor& samples,
+                             const QuantizeOptions& options) {
+  if (!samples.defined() || samples.rank() == 0 || samples.size() == 0) {
+    throw InvalidArgument(fmt::format(
+        "quantize_post_training: expected samples [n, ...] to take ranges from, found {}",
+        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+  }
+  Model quantized = quantize_model(model, options);
+  calibrate(quantized, samples);
+  return quantized;
+}
+
+void refresh_kernel_ranges(Model& model) {
   for (const auto& layer : model.layers()) {
     if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
   }
 }
 
-void freeze_ranges(const Model& model, bool frozen) {
+void freeze_ranges(Model& model, bool frozen) {
   for (const auto& layer : model.layers()) {
     for (Quantizer* quantizer : layer->quantizers()) {
       // A kernel keeps moving, so its range has to follow it.
@@ -235,7 +315,7 @@ void freeze_ranges(const Model& model, bool frozen) {
   }
 }
 
-void enable_quantization(const Model& model, bool enabled) {
+void enable_quantization(Model& model, bool enabled) {
   for_each_quantizer(model, [enabled](Quantizer& quantizer) { quantizer.enable(enabled); });
 }
 

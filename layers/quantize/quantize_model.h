@@ -13,13 +13,34 @@ namespace octet {
 /// after each input, and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
 /// is fused into the layer it reads if it is that layer's only reader and that layer has no
 /// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
-/// which clamps the codes of its input. The original is untouched.
+/// which clamps the codes of its input. A layer left in_float() is copied as it is, and followed by
+/// a QuantizeLayer if a layer that is quantized reads it. The original is untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, or a layer
 /// that has no default scheme.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});
 /// A chain stays a chain.
 inline Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {}) {
   return quantize_model(static_cast<const Model&>(model), options);
+}
+
+/// A layer quantized in another way than the others of its model, or left in float, in the list of
+/// a model's layers:
+///
+///     Sequential model("mixed", Input({784}),
+///                      quantized(Dense(128, Activation::relu), {.weight_bits = 4}),
+///                      quantized(Dense(64, Activation::relu), {.per_channel = true}),
+///                      Dense(10), in_float(Softmax()));
+///
+/// quantize_model() follows it, and for quantize_apply() quantized() is a mark. A layer that is in
+/// a model already is told by model.layer("dense").set_quantization({.weight_bits = 4}).
+template <std::derived_from<Layer> L>
+L quantized(L layer, const LayerQuantization& how) {
+  layer.set_quantization(how);
+  return layer;
+}
+template <std::derived_from<Layer> L>
+L in_float(L layer) {
+  return quantized(std::move(layer), {.in_float = true});
 }
 
 /// Marks a layer for quantize_apply(), to be quantized as `config` says (null: the default scheme).
@@ -36,7 +57,8 @@ L quantize_annotate_layer(L layer, std::shared_ptr<const QuantizeConfig> config 
 }
 
 /// As quantize_model(), for the marked layers of a built model alone. A layer that is not marked
-/// but feeds a marked one gets its result quantized, nothing else. Throws InvalidArgument also
+/// but feeds a marked one gets its result quantized, nothing else: by a quantizer of its own, or
+/// by a QuantizeLayer behind it. Throws InvalidArgument also
 /// where no layer is marked, and where require_exportable_clamp() refuses a user's config.
 Model quantize_apply(const Model& model, const QuantizeOptions& options = {});
 inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {}) {
@@ -45,17 +67,28 @@ inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions&
 
 /// Runs `features` through a quantized model so that its quantizers see the ranges; changes no
 /// parameter. What post-training quantization does, and where quantization-aware training starts.
-void calibrate(const Model& model, const Tensor& features);
+void calibrate(Model& model, const Tensor& features);
+
+/// Post-training quantization in one call: quantize_model(), and ranges from `samples`, some
+/// hundred examples as the model will see them, run as one batch. The result is ready to be
+/// evaluated, lowered and exported. Throws InvalidArgument as quantize_model() and where there is
+/// no sample.
+Model quantize_post_training(const Model& model, const Tensor& samples,
+                             const QuantizeOptions& options = {});
+inline Sequential quantize_post_training(const Sequential& model, const Tensor& samples,
+                                         const QuantizeOptions& options = {}) {
+  return quantize_post_training(static_cast<const Model&>(model), samples, options);
+}
 
 /// Takes every kernel's range from the kernel as it is now: before evaluation and export. In
 /// training the range is one step old after the optimizer has moved the kernel.
-void refresh_kernel_ranges(const Model& model);
+void refresh_kernel_ranges(Model& model);
 
 /// Stops, or takes up again, the observation of activations' and inputs' ranges.
-void freeze_ranges(const Model& model, bool frozen);
+void freeze_ranges(Model& model, bool frozen);
 
 /// Lets tensors pass unchanged while off; ranges are observed all the same.
-void enable_quantization(const Model& model, bool enabled);
+void enable_quantization(Model& model, bool enabled);
 
 /// Whether the model came from quantize_model() or quantize_apply().
 bool is_quantized(const Model& model);

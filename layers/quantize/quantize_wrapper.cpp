@@ -118,6 +118,12 @@ bool QuantizeWrapper::in_integers() const {
   return config_->options().simulation == Simulation::integer;
 }
 
+/// Reals on the grid of `quantizer`, rounded as a QUANTIZE of the contract rounds them.
+Tensor QuantizeWrapper::simulated(const Quantizer& quantizer, const Tensor& x) const {
+  const QuantizeOptions& options = config_->options();
+  return quantizer.simulate(x, options.simulation, quantize_mode(options.rounding));
+}
+
 Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext& context) const {
   const Tensor trained = layer_->weights()->kernel;
   const Tensor linear = layer_->linear(x, kernel_ ? kernel_->fake_quant(trained) : trained);
@@ -125,7 +131,7 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
   const Tensor result = before ? linear : apply_activation(activation(), linear);
   if (!result_) return result;
   if (context.observes()) result_->observe(result);
-  return result_->simulate(result, config_->options().simulation);
+  return simulated(*result_, result);
 }
 
 Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
@@ -167,15 +173,20 @@ std::vector<Tensor> QuantizeWrapper::joined(std::span<const Tensor> inputs,
   if (!shared->has_range() || !shared->enabled()) return {layer_->forward_all(inputs, context)};
   const QuantParams grid = shared->params();
   std::vector<Tensor> aligned;
+  std::vector<Tensor> steps;
   for (const Tensor& x : inputs) {
     const auto& own = TensorAccess::grid(x);
     const bool lies_on_it = own != nullptr && *own == grid;
-    aligned.push_back(lies_on_it ? x : shared->simulate(x, config_->options().simulation));
+    aligned.push_back(lies_on_it ? x : simulated(*shared, x));
+    // lower() writes a QUANTIZE for it.
+    if (own != nullptr && !lies_on_it) steps.push_back(aligned.back());
   }
-  const Tensor real = layer_->forward_all(aligned, context);
-  if (!in_integers() || !all_on_grids(aligned)) return {real};
-  return integer_operators(*layer_, aligned, real, std::nullopt, config_->options().rounding,
-                           name());
+  steps.push_back(layer_->forward_all(aligned, context));
+  if (in_integers() && all_on_grids(aligned)) {
+    steps.back() = integer_operator(*layer_, aligned, steps.back(), std::nullopt,
+                                    config_->options().rounding, name());
+  }
+  return steps;
 }
 
 /// The result where the config has no quantizer for it.
@@ -211,7 +222,7 @@ std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inpu
     real = layer_->forward_all(inputs, context);
   }
   if (context.observes()) result_->observe(real);
-  if (!by_operator) return {result_->simulate(real, config_->options().simulation)};
+  if (!by_operator) return {simulated(*result_, real)};
   return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
                            name());
 }
@@ -232,19 +243,48 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
 std::int32_t QuantizeWrapper::lower(Lowering& lowering,
                                     std::span<const std::int32_t> inputs) const {
   lowering.require_codes(*this);
+  const bool reads_codes =
+      std::ranges::none_of(inputs, [&](std::int32_t input) { return lowering.is_real(input); });
   Lowering::Scheme scheme{.owner = name(), .rounding = config_->options().rounding};
-  if (kernel_) scheme.kernel = kernel_->params();
-  require_exportable_clamp(*this);
-  if (!has_kernel() && grid() == ResultGrid::unknown) {
-    throw InvalidArgument(fmt::format(
-        "lower: layer \"{}\" of type {} was not trained on integers, because its result_grid() is "
-        "unknown; override Layer::result_grid()",
-        name(), layer_->type()));
-  }
   if (result_) scheme.result = result_->params();
-  if (grid() == ResultGrid::clamps) scheme.result = lowering.tensor(inputs[0]).quantization;
+  if (has_kernel()) {
+    scheme.in_reals = !kernel_ || !result_;
+    scheme.before_function = quantizes_before(activation());
+    if (kernel_ && scheme.in_reals) {
+      scheme.real_kernel = kernel_->fake_quant(layer_->weights()->kernel.detach());
+    } else if (kernel_) {
+      scheme.kernel = kernel_->params();
+    }
+  } else {
+    scheme.in_reals = !operators_on_codes(reads_codes);
+    if (grid() == ResultGrid::clamps && !scheme.in_reals) {
+      scheme.result = lowering.tensor(inputs[0]).quantization;
+    }
+  }
+  const bool joins = grid() == ResultGrid::as_inputs && !scheme.in_reals;
   lowering.quantize(std::move(scheme));
-  return layer_->lower(lowering, inputs);
+  std::vector<std::int32_t> read(inputs.begin(), inputs.end());
+  if (const Quantizer* shared = joins ? result_quantizer() : nullptr) {
+    for (std::int32_t& input : read) input = lowering.on_grid(input, shared->params());
+  }
+  return lowering.quantize_result(layer_->lower(lowering, read));
+}
+
+/// Whether a layer without a kernel becomes operators on codes, as without_kernel() simulates it.
+bool QuantizeWrapper::operators_on_codes(bool reads_codes) const {
+  switch (grid()) {
+    case ResultGrid::measured:
+      return result_ != nullptr && reads_codes;
+    case ResultGrid::unknown:
+      return false;
+    case ResultGrid::as_inputs:
+      return result_ == nullptr;
+    case ResultGrid::fixed:
+    case ResultGrid::as_input:
+    case ResultGrid::clamps:
+      return result_ == nullptr && reads_codes;
+  }
+  throw InvalidArgument(fmt::format("layer \"{}\": a ResultGrid outside the enumeration", name()));
 }
 
 std::vector<Quantizer*> QuantizeWrapper::quantizers() const {

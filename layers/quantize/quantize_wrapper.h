@@ -62,10 +62,12 @@ class QuantizeWrapper : public Layer {
 
  private:
   bool has_kernel() const { return layer_->weights().has_value(); }
+  bool operators_on_codes(bool reads_codes) const;
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
   void require_sound_kernel() const;
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);
+  Tensor simulated(const Quantizer& quantizer, const Tensor& x) const;
   Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;
   Tensor integer_linear(const Tensor& x, const ForwardContext& context) const;
   std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);

@@ -241,6 +241,12 @@ void Quantizer::keep_zero_point(const QuantParams& params) const {
 }
 
 void Quantizer::require_range() const {
+  if (!built()) {
+    throw InvalidArgument(
+        fmt::format("{} quantizer: expected one with its range, found one that was not built; the "
+                    "layer that it belongs to builds it",
+                    type()));
+  }
   if (!has_range()) {
     throw InvalidArgument(fmt::format(
         "{}: no range has been observed yet; train a step or calibrate() first", owner_));

@@ -30,7 +30,7 @@ TEST_P(CSourceRandomNets, EqualTheInterpreter) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     octet::testing::RandomNet net(seed);
-    const Sequential model = quantize_model(net.model(), net.options(GetParam()));
+    Sequential model = quantize_model(net.model(), net.options(GetParam()));
     calibrate(model, net.batch(9));
     octet::testing::train_a_little(model, net, 3);
     const IntegerModel lowered = lower(model);
@@ -45,7 +45,7 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     octet::testing::RandomGraph graph(seed);
-    const Model model = quantize_model(graph.model(), graph.options(GetParam()));
+    Model model = quantize_model(graph.model(), graph.options(GetParam()));
     calibrate(model, graph.batch(17));
     octet::testing::train_a_little(model, graph, 2);
     const IntegerModel lowered = lower(model);

@@ -30,7 +30,7 @@ TEST(LowerFloat, EqualsTheModelOnRandomNets) {
 }
 
 TEST(LowerFloat, WritesOneOperatorALayer) {
-  const Sequential model =
+  Sequential model =
       build_model(Input({2, 3}), Flatten(), Dense(5, Activation::relu6, "a"), Dropout(0.5F),
                   Dense(4, Activation::tanh, "b"), ReLU(), Dense(2, Activation::softmax, "c"));
   const IntegerModel lowered = lower_float(model);

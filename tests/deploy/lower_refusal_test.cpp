@@ -11,7 +11,7 @@ TEST(LowerRefusal, OfSumsBeyondInt32AndNamesLayerAndChannel) {
   Sequential net("m", Input({kInputs}),
                  Dense(2, Activation::none, DenseOptions{.use_bias = false, .name = "wide"}));
   net.build();
-  const Sequential model = quantize_model(net, {.simulation = Simulation::fake_quant});
+  Sequential model = quantize_model(net, {.simulation = Simulation::fake_quant});
   Tensor kernel = model.parameters()[0].tensor;
   std::ranges::fill(kernel.span(), 0.0F);
   for (Index i = 0; i < kInputs; ++i) kernel.at({i, 1}) = 1.0F;
@@ -41,7 +41,9 @@ TEST(LowerRefusal, OfWhatIsNotQuantized) {
   partly.build();
   Sequential applied = quantize_apply(partly);
   calibrate(applied, random_tensor({4, 3}, 1));
-  expect_error([&] { lower(applied); }, "\"quant_front\" leaves its kernel or its result");
+  EXPECT_EQ(operator_lines(lower(applied)),
+            (std::vector<std::string>{"DEQUANTIZE input_1/real", "FULLY_CONNECTED front",
+                                      "QUANTIZE front/codes", "FULLY_CONNECTED marked"}));
 }
 
 /// One Dense, or a ReLU behind it, quantized as `config` says.
@@ -50,7 +52,7 @@ IntegerModel lower_with(const std::shared_ptr<CustomConfig>& config, bool on_cla
   net.add(quantize_annotate_layer(Dense(4, Activation::relu, "a"), on_clamp ? nullptr : config));
   net.add(quantize_annotate_layer(ReLU("r"), on_clamp ? config : nullptr));
   net.build();
-  const Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
+  Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
   calibrate(model, random_tensor({4, 3}, 1));
   return lower(model);
 }
@@ -74,25 +76,42 @@ TEST(LowerRefusal, OfGridsThatNoOperatorHas) {
     expect_error([&] { lower_with(config, on_clamp); }, part);
   };
   const auto four_bits = fixed(-1.0F, 1.0F, {.num_bits = 4});
-  refused([&](CustomConfig& c) { c.activation = four_bits; }, false,
-          "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7");
+  refused(
+      [&](CustomConfig& c) { c.activation = four_bits; }, false,
+      "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7; a model with "
+      "other codes can be trained and evaluated, not exported");
   refused([&](CustomConfig& c) { c.output = four_bits; }, true, "\"quant_r\": expected a result");
-  refused([&](CustomConfig& c) { c.output = nothing(); }, true,
-          "\"quant_r\" leaves its result unquantized");
-  refused([&](CustomConfig& c) { c.kernel = nothing(); }, false, "\"quant_a\" leaves its kernel");
   refused([&](CustomConfig& c) { c.kernel = fixed(-1.0F, 3.0F); }, false,
           "\"quant_a\": expected a kernel of int8 codes with zero point 0");
 }
 
-TEST(LowerRefusal, OfOutputsThatTheOperatorWouldNotQuantize) {
+TEST(LowerRefusal, NotOfWhatAConfigLeavesInFloat) {
+  const auto lines = [](auto&& change, bool on_clamp) {
+    const auto config = fake_quant_config();
+    change(*config);
+    return operator_lines(lower_with(config, on_clamp));
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines([](CustomConfig& c) { c.output = nothing(); }, true),
+            (Lines{"FULLY_CONNECTED a", "DEQUANTIZE a/real", "RELU r"}));
+  EXPECT_EQ(lines([](CustomConfig& c) { c.kernel = nothing(); }, false),
+            (Lines{"DEQUANTIZE input_1/real", "FULLY_CONNECTED a", "QUANTIZE a/codes", "RELU r"}));
+  EXPECT_EQ(lines([](CustomConfig& c) { c.activation = nothing(); }, false),
+            (Lines{"DEQUANTIZE input_1/real", "FULLY_CONNECTED a", "QUANTIZE quantize_layer_1",
+                   "RELU r"}));
+}
+
+TEST(LowerRefusal, NotOfOutputsThatTheOperatorWouldNotQuantize) {
   const auto config = fake_quant_config();
   config->output = fixed(-1.0F, 1.0F);
   Sequential net("m", Input({2, 2}));
   net.add(quantize_annotate_layer(Flatten("flat"), config));
   net.build();
-  const Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
+  Sequential model = quantize_apply(net, {.simulation = Simulation::fake_quant});
   calibrate(model, random_tensor({4, 2, 2}, 1));
-  expect_error([&] { lower(model); }, "\"quant_flat\" quantizes an output");
+  EXPECT_EQ(
+      operator_lines(lower(model)),
+      (std::vector<std::string>{"DEQUANTIZE input_1/real", "RESHAPE flat", "QUANTIZE flat/codes"}));
 }
 
 TEST(LowerRefusal, OfTwoRoundingContracts) {
@@ -103,7 +122,7 @@ TEST(LowerRefusal, OfTwoRoundingContracts) {
   marked.add(quantize_annotate_layer(Dense(3, Activation::none, "a")));
   marked.add(quantize_annotate_layer(Dense(3, Activation::none, "b"), other));
   marked.build();
-  const Sequential model = quantize_apply(marked);
+  Sequential model = quantize_apply(marked);
   calibrate(model, random_tensor({4, 3}, 1));
   expect_error([&] { lower(model); }, "\"quant_b\" asks for rounding double");
 }

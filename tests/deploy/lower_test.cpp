@@ -130,7 +130,7 @@ TEST(Lower, BoundsItsSums) {
     const bool one_sided = seed >= 3;
     if (one_sided) fill(net.parameters()[0].tensor, {0.5F, 0.25F});
     fill(net.parameters()[1].tensor, {0.125F * static_cast<float>(seed)});
-    const Sequential model = quantize_model(net);
+    Sequential model = quantize_model(net);
     calibrate(model, random_tensor({32, 2}, seed, one_sided ? 0.0F : -1.0F, 2.0F));
     const IntegerModel lowered = lower(model);
     const auto weights = data_of<std::int8_t>(tensor_of(lowered, "a/kernel"));
@@ -172,7 +172,7 @@ TEST(Lower, GrowsScalesForALargeBiasAndStaysEqual) {
   Sequential net("m", Input({2}), Dense(2, Activation::none, "a"));
   net.build();
   for (const bool per_channel : {false, true}) {
-    const Sequential model = quantize_model(net, {.per_channel = per_channel});
+    Sequential model = quantize_model(net, {.per_channel = per_channel});
     fill(model.parameters()[0].tensor, {1e-4F, 1.0F, -1e-4F, 0.5F});
     fill(model.parameters()[1].tensor, {3e4F, 0.0F});
     const Tensor x = random_tensor({16, 2}, 3, -1e-2F, 1e-2F);

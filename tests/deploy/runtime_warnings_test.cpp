@@ -109,7 +109,7 @@ TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {
   net.build();
   Tensor kernel = net.parameters()[0].tensor;
   std::ranges::fill(kernel.span(), -1.0F);
-  const Sequential model = quantize_model(net);
+  Sequential model = quantize_model(net);
   calibrate(model, Tensor::ones({2, 4}));
   expect_one(lower(model), {"'dead'", "rescale factor"});
 }

@@ -270,8 +270,7 @@ void add_images(CaseFolder& folder, const DataSplit& data) {
     for (const bool per_channel : {false, true}) {
       const std::string name =
           fmt::format("{}-{}", net, per_channel ? "per_channel" : "per_tensor");
-      const Model trained =
-          train_classifier(make(train.example_shape(), classes), train, per_channel);
+      Model trained = train_classifier(make(train.example_shape(), classes), train, per_channel);
       add_classifier(folder, name, trained, floats, pixels);
       if (per_channel) add_convolutions(folder, name, trained, floats, pixels);
     }
@@ -297,7 +296,7 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   testing::RandomNet net(seed);
   QuantizeOptions options = net.options(Rounding::fp32);
   options.per_channel = seed % 2 == 0;
-  const Sequential model = quantize_model(net.model(), options);
+  Sequential model = quantize_model(net.model(), options);
   calibrate(model, net.batch(9));
   testing::train_a_little(model, net, 3);
   const IoType io = seed % 4 < 2 ? IoType::int8 : IoType::float32;
@@ -331,7 +330,7 @@ bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& 
 bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
   testing::RandomGraph graph(seed);
   const QuantizeOptions options = graph.options(Rounding::fp32);
-  const Model model = quantize_model(graph.model(), options);
+  Model model = quantize_model(graph.model(), options);
   calibrate(model, graph.batch(17));
   testing::train_a_little(model, graph, 2);
   const IntegerModel lowered = lower(model);
@@ -344,6 +343,26 @@ bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
     folder.add(name + "-conv_2d", with_all_layers(per_channel_as_conv_2d(lowered)), input);
   }
   return true;
+}
+
+/// LEAKY_RELU of slopes that XNNPACK's steps of 1/256 tell apart, and the codes of a model whose
+/// end stays in float: its floats are summed in another order, so that they are not compared.
+void add_leaky_and_mixed(CaseFolder& folder) {
+  for (const float alpha : {0.3F, 0.01F, 1.5F, 0.0F}) {
+    Sequential net("leaky", Input({12}), Dense(24), LeakyReLU(alpha), Dense(9, Activation::relu),
+                   LeakyReLU(alpha, "last"), in_float(Dense(4, Activation::softmax)));
+    net.build(/*seed=*/static_cast<std::uint64_t>(alpha * 100.0F));
+    const Tensor samples = testing::random_tensor({kNetSamples, 12}, 7, -2.0F, 2.0F);
+    IntegerModel model = lower(quantize_post_training(net, samples));
+    model.outputs.clear();
+    for (const Operator& op : model.operators) {
+      if (tensor_of(model, op.outputs[0]).dtype == DType::int8) {
+        model.outputs.push_back(op.outputs[0]);
+      }
+    }
+    const Samples input = net_input(folder, model, samples, Random(5));
+    folder.add(fmt::format("leaky-{}", alpha), model, input);
+  }
 }
 
 void make(const fs::path& path) {
@@ -360,6 +379,7 @@ void make(const fs::path& path) {
     graphs += add_graph(folder, fmt::format("graph-{:03}", seed), graph, seed) ? 1 : 0;
   }
   add_graph(folder, "graph-far-scales", test::make_far_scales(), 1);
+  add_leaky_and_mixed(folder);
   std::uint32_t trained = 0;
   for (std::uint32_t seed = 0; trained < kTrainedGraphs; ++seed) {
     trained += add_trained_graph(folder, seed) ? 1 : 0;

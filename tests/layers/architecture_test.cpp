@@ -36,8 +36,8 @@ Sequential every_kind() {
 }
 
 TEST(Architecture, OfEveryFloatLayer) {
-  const Sequential model = every_kind();
-  const Sequential loaded = model_from_archive(archive_of(model));
+  Sequential model = every_kind();
+  Sequential loaded = model_from_archive(archive_of(model));
   EXPECT_EQ(loaded.name(), model.name());
   EXPECT_EQ(layers_of(loaded), layers_of(model));
   EXPECT_EQ(architecture_json(loaded), architecture_json(model));
@@ -57,9 +57,9 @@ TEST(Architecture, OfRandomQuantizedNetsToTheLastByte) {
     QuantizeOptions options = net.options(static_cast<Rounding>(seed % 3));
     if (seed % 5 == 0) options.simulation = Simulation::fake_quant;
     options.ema_decay = 0.9;
-    const Sequential model = quantize_model(net.model(), options);
+    Sequential model = quantize_model(net.model(), options);
     calibrate(model, net.batch(9));
-    const Sequential loaded = model_from_archive(archive_of(model, "model/"), "model/");
+    Sequential loaded = model_from_archive(archive_of(model, "model/"), "model/");
     EXPECT_EQ(layers_of(loaded), layers_of(model));
     EXPECT_EQ(architecture_json(loaded), architecture_json(model));
     EXPECT_EQ(to_tflite(lower(loaded)), to_tflite(lower(model)));
@@ -78,7 +78,7 @@ TEST(Architecture, OfQuantizersThatAConfigChose) {
   net.add(quantize_annotate_layer(Dense(3, Activation::none, "own"), config));
   net.build(3);
   // The layer in front gets its result quantized and its kernel left alone.
-  const Sequential model = quantize_apply(net);
+  Sequential model = quantize_apply(net);
   calibrate(model, random_tensor({8, 4}, 1));
   const Sequential loaded = model_from_archive(archive_of(model));
   EXPECT_EQ(architecture_json(loaded), architecture_json(model));

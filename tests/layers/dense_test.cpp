@@ -163,6 +163,14 @@ TEST(Dense, AnotherActivationSharesTheTensors) {
             std::as_const(dense->kernel()).data());
 }
 
+TEST(Dense, SaysThatItWasNotBuilt) {
+  Dense bare(3, Activation::relu, "head");
+  const Tensor x = Tensor::zeros({2, 4});
+  expect_error([&] { bare.forward(x, {}); },
+               "Dense \"head\": expected a layer with its tensors, found one that was not built");
+  expect_error([&] { bare.linear(x, x); }, "call build(), or that of its model");
+}
+
 TEST(Dense, TakesAnEmptyBatch) {
   const auto dense = dense_of(Activation::relu, 4, 3);
   EXPECT_EQ(dense->forward(Tensor::zeros({0, 4}), {}).shape(), (Shape{0, 3}));

@@ -63,7 +63,7 @@ TEST(LayerInputs, OfALayerAreAsManyAsItWasBuiltFor) {
       [&] {
         Add(Activation::none, "new").forward_all(std::vector{x, x}, {});
       },
-      "Add \"new\": expected a layer with tensors, found one before build()");
+      "Add \"new\": expected a layer with its tensors, found one that was not built");
 }
 
 TEST(LayerInputs, OfALayerHaveTheShapesItWasBuiltFor) {

@@ -59,7 +59,7 @@ TEST_F(SaveLoad, BringsBackParametersStateAndCounters) {
 }
 
 TEST_F(SaveLoad, ALoadedModelTakesTheNextBatchAsTheOriginalWould) {
-  const Sequential source = quantized(1);
+  Sequential source = quantized(1);
   source.save(path_);
   Sequential target = quantize_model(model(3));
   target.load(path_);

@@ -122,6 +122,15 @@ TEST(Sequential, GathersNamedTensorsAndClearsGradients) {
   for (const auto& [name, tensor] : model.parameters()) EXPECT_FALSE(tensor.grad().defined());
 }
 
+TEST(Sequential, TakesOneInput) {
+  expect_error(
+      [] { Sequential("m", Input({4}, "first"), Input({4}, "second"), Dense(3)); },
+      "Sequential \"m\": expected an Input that reads no layer, found \"second\", one behind "
+      "\"first\"");
+  expect_error([] { Sequential("m", Input({4}), Dense(3), Input({3})); },
+               "found one behind \"dense\"");
+}
+
 TEST(Sequential, FindsLayersByName) {
   Sequential model("m", Input({4}), Dense(3, Activation::none, "head"));
   EXPECT_EQ(model.layer("head").type(), "Dense");

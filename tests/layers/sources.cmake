@@ -14,6 +14,8 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/integer_gradients_test.cpp
   layers/quantize/integer_ops_test.cpp
   layers/quantize/kernel_layout_test.cpp
+  layers/quantize/mixed_equality_test.cpp
+  layers/quantize/per_layer_test.cpp
   layers/quantize/quantize_config_test.cpp
   layers/quantize/quantize_model_test.cpp
   layers/quantize/quantizer_axis_test.cpp

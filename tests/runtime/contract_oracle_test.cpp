@@ -70,7 +70,7 @@ TEST(ContractOracle, AgreesWithTheInterpreterOnRandomNets) {
   std::map<OpCode, std::size_t> compared;
   for (std::uint32_t seed = 1000; seed < 1200; ++seed) {
     testing::RandomNet net(seed);
-    const Sequential model = quantize_model(net.model(), net.options(Rounding::fp32));
+    Sequential model = quantize_model(net.model(), net.options(Rounding::fp32));
     calibrate(model, net.batch(9));
     const IntegerModel lowered = lower(model);
     Draw draw(seed);

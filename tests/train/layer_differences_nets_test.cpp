@@ -10,7 +10,7 @@ TEST(LayerDifferences, NoneOnRandomNets) {
   for (std::uint32_t seed = 2000; seed < 2060; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomNet net(seed);
-    const Sequential model = quantize_model(net.model(), net.options(Rounding::fp32));
+    Sequential model = quantize_model(net.model(), net.options(Rounding::fp32));
     calibrate(model, net.batch(9));
     const Tensor x = net.batch(30);
     const Dataset data = Dataset::from_floats("x", x.shape().without_batch(),

@@ -58,7 +58,7 @@ TEST(Metric, OfADataSetIsTheMeanOverAllRows) {
   const Dataset data = clouds(2113, 1, 6, 3, 0.8F);
   Sequential quantized = quantize_model(small_mlp());
   calibrate(quantized, data.features(0, 100));
-  for (const Sequential& model : {small_mlp(), quantized}) {
+  for (Sequential model : {small_mlp(), quantized}) {
     refresh_kernel_ranges(model);
     const Tensor output = model.forward_logits(data.features(0, data.size()));
     const auto values = measure(model, data, {kAtLabel, {"share", accuracy}});

@@ -25,8 +25,7 @@ L plain(L layer) {
 }
 
 TEST(AnnotateLayer, ComputesWhatTheLayerDoes) {
-  const Sequential model =
-      marked_model(quantize_annotate_layer(Dense(3, Activation::softmax, "head")));
+  Sequential model = marked_model(quantize_annotate_layer(Dense(3, Activation::softmax, "head")));
   EXPECT_EQ(model.layers()[1]->name(), "head");
   EXPECT_EQ(model.layers()[1]->type(), "Dense");
   EXPECT_FALSE(is_quantized(model));
@@ -47,16 +46,19 @@ TEST(AnnotateLayer, RefusesNullTwiceInputsAndQuantizedLayers) {
   expect_error([] { quantize_annotate_layer(std::unique_ptr<Layer>()); }, "found null");
   expect_error(
       [] { quantize_annotate_layer(quantize_annotate_layer(Dense(3, Activation::none, "d"))); },
-      "\"d\" (Dense)");
-  expect_error([] { quantize_annotate_layer(Input({3}, "in")); }, "\"in\" (InputLayer)");
+      "found \"d\" of type Dense, which is marked already");
+  expect_error([] { quantize_annotate_layer(quantize_annotate_layer(Dense(3))); },
+               "found one of type Dense, which is marked already");
+  expect_error([] { quantize_annotate_layer(Input({3}, "in")); },
+               "\"in\" of type InputLayer, which is an input");
   expect_error([] { quantize_annotate_layer(QuantizeLayer()); }, "QuantizeLayer");
 }
 
 TEST(QuantizeApply, QuantizesAllWhereAllAreMarked) {
-  const Sequential model =
+  Sequential model =
       marked_model(quantize_annotate_layer(Dense(3)), quantize_annotate_layer(ReLU()),
                    quantize_annotate_layer(Dense(2, Activation::softmax)));
-  const Sequential quantized = quantize_apply(model);
+  Sequential quantized = quantize_apply(model);
   EXPECT_EQ(
       layer_lines(quantized),
       (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
@@ -87,10 +89,10 @@ TEST(QuantizeApply, TheLayerInFrontOfAMarkedOneGetsItsResultQuantizedOnly) {
 }
 
 TEST(QuantizeApply, KeepsTheWeightsOfEveryLayer) {
-  const Sequential model =
+  Sequential model =
       marked_model(plain(Dense(5, Activation::tanh)), plain(Dense(5, Activation::tanh)),
                    quantize_annotate_layer(Dense(3)), plain(Dense(2)));
-  const Sequential quantized = quantize_apply(model);
+  Sequential quantized = quantize_apply(model);
   const auto originals = model.parameters();
   const auto copies = quantized.parameters();
   ASSERT_EQ(copies.size(), originals.size());
@@ -101,7 +103,7 @@ TEST(QuantizeApply, KeepsTheWeightsOfEveryLayer) {
 }
 
 TEST(QuantizeApply, DoesNotFuseAClampThatIsNotMarked) {
-  const Sequential quantized =
+  Sequential quantized =
       quantize_apply(marked_model(quantize_annotate_layer(Dense(3)), plain(ReLU())));
   EXPECT_EQ(dense_wrapper(quantized, "quant_dense").wrapped().activation(), Activation::none);
   EXPECT_EQ(quantized.layers().back()->type(), "ReLU");
@@ -110,14 +112,14 @@ TEST(QuantizeApply, DoesNotFuseAClampThatIsNotMarked) {
 TEST(QuantizeApply, LeavesAClampWithAConfigOfItsOwnToIt) {
   const auto six = std::make_shared<CustomConfig>();
   six->output = fixed(0.0F, 6.0F);
-  const Sequential apart = quantize_apply(
+  Sequential apart = quantize_apply(
       marked_model(quantize_annotate_layer(Dense(3)), quantize_annotate_layer(ReLU(), six)));
   EXPECT_EQ(layer_lines(apart), (std::vector<std::string>{
                                     "input_1 InputLayer", "quantize_layer QuantizeLayer",
                                     "quant_dense QuantizeWrapper", "quant_re_lu QuantizeWrapper"}));
   EXPECT_EQ(tensor_named(apart.state(), "quant_re_lu/output_max").item(), 6.0F);
   // The same config for both is no reason to keep them apart.
-  const Sequential together = quantize_apply(
+  Sequential together = quantize_apply(
       marked_model(quantize_annotate_layer(Dense(3), six), quantize_annotate_layer(ReLU(), six)));
   EXPECT_EQ(together.layers().size(), 3U);
 }
@@ -130,9 +132,8 @@ TEST(QuantizeApply, TakesAUsersConfig) {
         QuantSpec{.num_bits = 4, .narrow_range = true, .symmetric = true});
   };
   config->activation = fixed(-2.0F, 2.0F);
-  const Sequential quantized =
-      quantize_apply(marked_model(quantize_annotate_layer(Dense(3), config)),
-                     {.simulation = Simulation::fake_quant});
+  Sequential quantized = quantize_apply(marked_model(quantize_annotate_layer(Dense(3), config)),
+                                        {.simulation = Simulation::fake_quant});
   const Tensor x = random_tensor({2, 4}, 1);
   const Tensor y = quantized.forward(x, training());
   const QuantizeWrapper& wrapper = dense_wrapper(quantized, "quant_dense");
@@ -153,7 +154,7 @@ TEST(QuantizeApply, TakesAUsersConfig) {
 TEST(QuantizeApply, TakesALayerOfAnyKindWithAConfig) {
   const auto config = std::make_shared<CustomConfig>();
   config->output = fixed(-4.0F, 4.0F);
-  const Sequential quantized =
+  Sequential quantized =
       quantize_apply(marked_model(quantize_annotate_layer(Doubling("mine"), config)));
   // The layer's own state stays beside that of its output.
   EXPECT_EQ(names_of(quantized.layer("quant_mine").state()),

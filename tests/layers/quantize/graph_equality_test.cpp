@@ -33,7 +33,7 @@ TEST_P(GraphEquality, TrainingInterpreterAndFileOf200RandomGraphs) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomGraph graph(seed);
-    const Model model = quantize_model(graph.model(), graph.options(GetParam()));
+    Model model = quantize_model(graph.model(), graph.options(GetParam()));
     calibrate(model, graph.batch(17));
     train_a_little(model, graph, 2);
     if (HasFatalFailure()) return;
@@ -63,7 +63,7 @@ Model joined(Activation first) {
 }
 
 TEST(QuantizedGraph, InputsOfAConcatenationShareOneGrid) {
-  const Model model = quantize_model(joined(Activation::none));
+  Model model = quantize_model(joined(Activation::none));
   calibrate(model, random_tensor({50, 4}, 1));
   const IntegerModel lowered = lower(model);
   const auto grid_of = [&](const std::string& name) {
@@ -76,7 +76,7 @@ TEST(QuantizedGraph, InputsOfAConcatenationShareOneGrid) {
   EXPECT_EQ(grid_of("a"), grid_of("b"));
   EXPECT_EQ(grid_of("a"), grid_of("both"));
   // A copy ties its own.
-  const Model copy = model;
+  Model copy = model;
   EXPECT_EQ(to_tflite(lower(copy)), to_tflite(lowered));
   calibrate(copy, random_tensor({50, 4}, 2, -9.0F, 9.0F));
   EXPECT_NE(to_tflite(lower(copy)), to_tflite(lowered));
@@ -84,7 +84,7 @@ TEST(QuantizedGraph, InputsOfAConcatenationShareOneGrid) {
 }
 
 TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByName) {
-  const Model model = quantize_model(joined(Activation::sigmoid));
+  Model model = quantize_model(joined(Activation::sigmoid));
   expect_throws_naming<InvalidArgument>(
       [&] {
         calibrate(model, random_tensor({5, 4}, 1));
@@ -102,7 +102,7 @@ TEST(QuantizedGraph, AClampIsFusedWhereNobodyElseReadsWhatItClamps) {
     model.output(model.add(ReLU6("end"), sum));
     model.build();
     std::vector<std::string> names;
-    const Model quantized = quantize_model(model);
+    Model quantized = quantize_model(model);
     for (const auto& layer : quantized.layers()) names.push_back(layer->name());
     return names;
   };
@@ -118,7 +118,7 @@ TEST(QuantizedGraph, EachInputGetsAGridOfItsOwn) {
   const Value y = model.input({3}, "y");
   model.output(model.add(Add(), {x, y}));
   model.build();
-  const Model quantized = quantize_model(model);
+  Model quantized = quantize_model(model);
   const std::vector<Tensor> inputs = {random_tensor({9, 3}, 1, 0.0F, 1.0F),
                                       random_tensor({9, 3}, 2, -50.0F, 50.0F)};
   quantized.forward_all(inputs, calibration());
@@ -136,7 +136,7 @@ TEST(QuantizedGraph, ASumOfZerosGetsAGridThatRuntimesTake) {
   const Value x = model.input({4}, "x");
   model.output(model.add(Add(Activation::relu, "sum"), {x, x}));
   model.build();
-  const Model quantized = quantize_model(model);
+  Model quantized = quantize_model(model);
   calibrate(quantized, Tensor::from({1, 4}, {-1.0F, -2.0F, 0.0F, -0.5F}));
   const IntegerModel lowered = lower(quantized);
   const auto scale = [&](std::int32_t i) {
@@ -146,12 +146,27 @@ TEST(QuantizedGraph, ASumOfZerosGetsAGridThatRuntimesTake) {
   expect_same_codes(quantized, from_tflite(to_tflite(lowered)), random_tensor({50, 4}, 1, -3, 3));
 }
 
+TEST(QuantizedGraph, ASumOfZerosAmongTheInputsOfAConcatenationOfZerosToo) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  const Value sum = model.add(Add(Activation::relu, "sum"), {x, x});
+  model.output(model.add(Concatenate(-1, "both"), {sum, model.add(ReLU("zero"), x)}));
+  model.build();
+  for (const Rounding rounding :
+       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    Model quantized = quantize_model(model, {.rounding = rounding});
+    calibrate(quantized, Tensor::from({1, 4}, {-1.0F, -2.0F, 0.0F, -0.5F}));
+    const IntegerModel lowered = lower(quantized);
+    expect_same_codes(quantized, from_tflite(to_tflite(lowered)), random_tensor({50, 4}, 1, -3, 3));
+  }
+}
+
 TEST(QuantizedGraph, GradientsOfASumPassWhereNothingIsClamped) {
   Model model("m");
   const Value x = model.input({4}, "x");
   model.output(model.add(Add(Activation::relu, "sum"), {x, x}));
   model.build();
-  const Model quantized = quantize_model(model);
+  Model quantized = quantize_model(model);
   calibrate(quantized, Tensor::from({1, 4}, {-1.0F, 0.0F, 0.5F, 1.0F}));
   freeze_ranges(quantized, true);
   Tensor leaf_x = Tensor::from({1, 4}, {-0.5F, 0.25F, 0.75F, 1.5F});

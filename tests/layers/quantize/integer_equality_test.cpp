@@ -148,7 +148,7 @@ TEST_P(IntegerEquality, OfEveryLayerOfRandomNets) {
   for (std::uint32_t seed = 0; seed < kNets; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomNet net(seed);
-    const Sequential model = quantize_model(net.model(), net.options(GetParam()));
+    Sequential model = quantize_model(net.model(), net.options(GetParam()));
     calibrate(model, net.batch(9));
     train_a_little(model, net, 3);
     const IntegerModel lowered = lower(model);
@@ -167,7 +167,7 @@ TEST_P(IntegerEquality, OfEveryLayerOfRandomNets) {
 TEST_P(IntegerEquality, OfTheStepItselfAndTheInferenceBehindIt) {
   for (std::uint32_t seed = 200; seed < 230; ++seed) {
     RandomNet net(seed);
-    const Sequential model = quantize_model(net.model(), net.options(GetParam()));
+    Sequential model = quantize_model(net.model(), net.options(GetParam()));
     const Tensor x = net.batch(7);
     calibrate(model, x);
     // Calibration observes, then quantizes with what it has observed: no other than inference.
@@ -179,7 +179,7 @@ TEST_P(IntegerEquality, OfTheStepItselfAndTheInferenceBehindIt) {
 
 TEST_P(IntegerEquality, HoldsOnAnyNumberOfThreads) {
   RandomNet net(17);
-  const Sequential model = quantize_model(net.model(), net.options(GetParam()));
+  Sequential model = quantize_model(net.model(), net.options(GetParam()));
   const Tensor x = net.batch(333);
   calibrate(model, x);
   expect_same_on_any_threads([&] { return std::vector<Tensor>{model.forward(x)}; });
@@ -188,7 +188,7 @@ TEST_P(IntegerEquality, HoldsOnAnyNumberOfThreads) {
 TEST_P(IntegerEquality, OfRealInputsRoundedAtTheInput) {
   Sequential net("m", Input({1}), Dense(1, Activation::none, "d"));
   net.build();
-  const Sequential model = quantize_model(net, {.rounding = GetParam()});
+  Sequential model = quantize_model(net, {.rounding = GetParam()});
   fill(model.parameters()[0].tensor, {1.0F});
   // Steps of 1/2: halves between the codes are exact.
   calibrate(model, Tensor::from({2, 1}, {-64.0F, 63.5F}));

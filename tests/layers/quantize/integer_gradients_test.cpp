@@ -200,7 +200,7 @@ TEST(IntegerGradients, GoThroughAWholeNetworkAsThoseOfFakeQuant) {
   const Tensor upstream = random_tensor({32, 3}, 5);
   std::vector<std::vector<Tensor>> gradients;
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
-    const Sequential quantized = quantize_model(model, {.simulation = simulation});
+    Sequential quantized = quantize_model(model, {.simulation = simulation});
     calibrate(quantized, random_tensor({64, 6}, 6, -2.1F, 2.1F));
     quantized.forward_logits(x).backward(upstream);
     auto& list = gradients.emplace_back();

@@ -11,7 +11,7 @@ namespace {
 TEST(QuantizeModel, WrapsEveryLayerBehindAQuantizedInput) {
   const Sequential model = build_model(Input({2, 3}), Flatten(), Dense(5, Activation::relu),
                                        Dropout(0.1F), Dense(2, Activation::softmax));
-  const Sequential quantized = quantize_model(model);
+  Sequential quantized = quantize_model(model);
   EXPECT_EQ(quantized.name(), model.name());
   EXPECT_EQ(
       layer_lines(quantized),
@@ -27,7 +27,7 @@ TEST(QuantizeModel, WrapsEveryLayerBehindAQuantizedInput) {
 
 TEST(QuantizeModel, KeepsStateInThisOrder) {
   const auto state_of = [](Activation activation) {
-    const Sequential quantized = quantize_model(build_model(Input({4}), Dense(3, activation)));
+    Sequential quantized = quantize_model(build_model(Input({4}), Dense(3, activation)));
     return names_of(quantized.layer("quant_dense").state());
   };
   for (const Activation activation : {Activation::none, Activation::relu, Activation::relu6}) {
@@ -40,7 +40,7 @@ TEST(QuantizeModel, KeepsStateInThisOrder) {
               (std::vector<std::string>{"kernel_min", "kernel_max", "pre_activation_min",
                                         "pre_activation_max", "pre_activation_zero_point"}));
   }
-  const Sequential quantized = quantize_model(build_model(Input({4}), ReLU()));
+  Sequential quantized = quantize_model(build_model(Input({4}), ReLU()));
   EXPECT_EQ(names_of(quantized.layer("quantize_layer").state()),
             (std::vector<std::string>{"min", "max", "zero_point"}));
   EXPECT_EQ(names_of(quantized.layer("quant_re_lu").state()),
@@ -49,18 +49,18 @@ TEST(QuantizeModel, KeepsStateInThisOrder) {
 
 TEST(QuantizeModel, AddsThreeValuesToTheInputAndFiveToADense) {
   const Sequential model = build_model(Input({4}), Dense(3, Activation::relu));
-  const Sequential quantized = quantize_model(model);
+  Sequential quantized = quantize_model(model);
   EXPECT_EQ(count_elements(quantized.layer("quantize_layer").state()), 3);
   EXPECT_EQ(count_elements(quantized.layer("quant_dense").state()), 5);
   EXPECT_EQ(count_elements(quantized.parameters()), count_elements(model.parameters()));
-  const Sequential channels = quantize_model(model, {.per_channel = true});
+  Sequential channels = quantize_model(model, {.per_channel = true});
   EXPECT_EQ(count_elements(channels.layer("quant_dense").state()), 3 + 3 + 3);
   EXPECT_EQ(tensor_named(channels.state(), "quant_dense/kernel_min").shape(), (Shape{3}));
 }
 
 TEST(QuantizeModel, FusesAClampBehindADenseWithoutActivation) {
   for (const Activation activation : {Activation::relu, Activation::relu6}) {
-    const Sequential quantized = quantize_model(
+    Sequential quantized = quantize_model(
         build_model(Input({4}), Dense(3), ActivationLayer(activation, "clamp"), Dense(2)));
     EXPECT_EQ(
         layer_lines(quantized),
@@ -73,7 +73,7 @@ TEST(QuantizeModel, FusesAClampBehindADenseWithoutActivation) {
 }
 
 TEST(QuantizeModel, FusesNothingElse) {
-  const Sequential quantized = quantize_model(
+  Sequential quantized = quantize_model(
       build_model(Input({4}), ReLU("first"), Dense(4, Activation::relu), ReLU("second"), Dense(4),
                   Dropout(0.1F), ReLU("third"), Dense(2), Softmax()));
   EXPECT_EQ(
@@ -109,13 +109,13 @@ TEST(QuantizeModel, CopiesTheWeightsAndLeavesTheOriginalAlone) {
 }
 
 TEST(QuantizeModel, AfterCalibrationIsCloseToTheFloatModel) {
-  const Sequential model =
+  Sequential model =
       build_model(Input({16}), Dense(32), ReLU(), Dense(16, Activation::tanh), Dense(4));
   const Tensor x = random_tensor({64, 16}, 2);
   const Tensor expected = model.forward(x);
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
     for (const bool per_channel : {false, true}) {
-      const Sequential quantized =
+      Sequential quantized =
           quantize_model(model, {.simulation = simulation, .per_channel = per_channel});
       calibrate(quantized, x);
       EXPECT_TRUE(has_ranges(quantized));
@@ -131,7 +131,7 @@ TEST(QuantizeModel, RefusesWhatItCannotQuantize) {
   const Sequential unbuilt("bare", Input({4}), Dense(3));
   expect_error([&] { quantize_model(unbuilt); }, "quantize_model: expected a built model");
   expect_error([&] { quantize_model(unbuilt); }, "\"bare\"");
-  const Sequential quantized = quantize_model(build_model(Input({4}), Dense(3)));
+  Sequential quantized = quantize_model(build_model(Input({4}), Dense(3)));
   expect_error([&] { quantize_model(quantized); }, "quantized already");
   const Sequential own = build_model(Input({4}), Doubling("mine"));
   expect_error([&] { quantize_model(own); }, "\"mine\" of type Doubling");
@@ -156,7 +156,7 @@ TEST(QuantizeModel, BuiltAnewStartsAnew) {
 }
 
 TEST(QuantizeModel, FreezesRangesButThoseOfKernels) {
-  const Sequential quantized = quantize_model(build_model(Input({4}), Dense(3), ReLU("r"), ReLU()));
+  Sequential quantized = quantize_model(build_model(Input({4}), Dense(3), ReLU("r"), ReLU()));
   calibrate(quantized, random_tensor({5, 4}, 1));
   const auto before = quantized.state();
   std::vector<std::vector<float>> values;
@@ -176,7 +176,7 @@ TEST(QuantizeModel, FreezesRangesButThoseOfKernels) {
 }
 
 TEST(QuantizeModel, RefreshesKernelRangesFromTheKernelsAsTheyAre) {
-  const Sequential quantized = quantize_model(build_model(Input({2}), Dense(1)));
+  Sequential quantized = quantize_model(build_model(Input({2}), Dense(1)));
   fill(tensor_named(quantized.parameters(), "quant_dense/kernel"), {3.0F, -4.0F});
   refresh_kernel_ranges(quantized);
   EXPECT_EQ(tensor_named(quantized.state(), "quant_dense/kernel_max").item(), 4.0F);
@@ -189,7 +189,7 @@ TEST(QuantizeModel, DisabledComputesTheFloatModel) {
                                        Dense(3, Activation::tanh), Dense(2, Activation::softmax));
   const Tensor x = random_tensor({5, 4}, 1);
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
-    const Sequential quantized = quantize_model(model, {.simulation = simulation});
+    Sequential quantized = quantize_model(model, {.simulation = simulation});
     enable_quantization(quantized, false);
     expect_close(quantized.forward(x, training()), model.forward(x));
     EXPECT_TRUE(has_ranges(quantized));
@@ -200,7 +200,7 @@ TEST(QuantizeModel, DisabledComputesTheFloatModel) {
 
 TEST(QuantizeModel, CalibrationChangesNoParameterAndDropsNothing) {
   const Sequential model = build_model(Input({40}), Dropout(0.5F), Dense(1));
-  const Sequential quantized = quantize_model(model);
+  Sequential quantized = quantize_model(model);
   fill(tensor_named(quantized.parameters(), "quant_dense/kernel"), std::vector<float>(40, 1.0F));
   calibrate(quantized, Tensor::ones({2, 40}));
   // With half of the inputs dropped and the rest doubled the sum would be another.

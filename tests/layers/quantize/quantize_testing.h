@@ -37,7 +37,7 @@ inline const QuantizeWrapper& dense_wrapper(const Sequential& model, std::string
 
 /// A few steps of plain gradient descent on a quantized model; batch() gives the examples of each.
 template <class Batch>
-void train_a_little(const Model& model, int steps, Batch&& batch) {
+void train_a_little(Model& model, int steps, Batch&& batch) {
   for (int step = 0; step < steps; ++step) {
     model.zero_grad();
     Tensor logits = model.forward_logits(batch(), training(static_cast<std::uint64_t>(step)));

@@ -125,7 +125,7 @@ TEST(OwnQuantizer, TrainsIsSavedAndGoesOnAsTheOriginal) {
   // It is used: values of a batch lie beyond its range, which spans most of them.
   const Quantizer& quantizer = percentile_of(model);
   EXPECT_GT(tensor_named(quantizer.counters(), quantizer.prefix() + "clipped").item(), 0.0F);
-  const Sequential loaded = model_from_archive(archive_of(model));
+  Sequential loaded = model_from_archive(archive_of(model));
   EXPECT_EQ(percentile_of(loaded).type(), "Percentile");
   EXPECT_EQ(architecture_json(loaded), architecture_json(model));
   EXPECT_EQ(archive_of(loaded).to_bytes(), archive_of(model).to_bytes());
@@ -136,10 +136,10 @@ TEST(OwnQuantizer, TrainsIsSavedAndGoesOnAsTheOriginal) {
 
 TEST(OwnQuantizer, FrozenRangesStayFrozenInALoadedModel) {
   register_percentile();
-  const Sequential model = percentile_net();
+  Sequential model = percentile_net();
   calibrate(model, random_tensor({40, 6}, 1));
   freeze_ranges(model, true);
-  const Sequential loaded = model_from_archive(archive_of(model));
+  Sequential loaded = model_from_archive(archive_of(model));
   EXPECT_TRUE(percentile_of(loaded).frozen());
   const Tensor wide = random_tensor({40, 6}, 2, -50.0F, 50.0F);
   model.forward(wide, training());

@@ -131,7 +131,8 @@ TEST(Quantizer, NeedsToBeBuilt) {
   EXPECT_FALSE(quantizer.built());
   EXPECT_FALSE(quantizer.has_range());
   EXPECT_THROW(quantizer.observe(vector_of({1.0F})), InvalidArgument);
-  EXPECT_THROW(quantizer.params(), InvalidArgument);
+  expect_throws_naming<InvalidArgument>([&] { quantizer.params(); },
+                                        {"LastValue quantizer", "found one that was not built"});
   EXPECT_THROW(FixedQuantizer(-1.0F, 1.0F).fake_quant(vector_of({1.0F})), InvalidArgument);
 }
 

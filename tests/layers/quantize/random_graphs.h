@@ -145,7 +145,7 @@ class RandomGraph {
   std::vector<Branch> open_;
 };
 
-inline void train_a_little(const Model& model, RandomGraph& graph, int steps) {
+inline void train_a_little(Model& model, RandomGraph& graph, int steps) {
   train_a_little(model, steps, [&graph] { return graph.batch(9); });
 }
 

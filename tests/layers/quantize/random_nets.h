@@ -117,7 +117,7 @@ class RandomNet {
   int depth_ = 0;
 };
 
-inline void train_a_little(const Model& model, RandomNet& net, int steps) {
+inline void train_a_little(Model& model, RandomNet& net, int steps) {
   train_a_little(model, steps, [&net] { return net.batch(net.random().integer(1, 33)); });
 }
 

@@ -85,7 +85,7 @@ TEST(FakeQuantSimulation, PerChannelHasARangePerUnit) {
 }
 
 TEST(FakeQuantSimulation, InferenceChangesNothing) {
-  const Sequential quantized =
+  Sequential quantized =
       quantize_model(build_model(Input({4}), Dense(3), ReLU("r"), ReLU()), kFakeQuant);
   calibrate(quantized, random_tensor({5, 4}, 1));
   std::vector<std::vector<float>> before;
@@ -100,7 +100,7 @@ TEST(FakeQuantSimulation, InferenceChangesNothing) {
 TEST(FakeQuantSimulation, OfTfmotRangesStartsAtSixAndInputsAtNothing) {
   QuantizeOptions options = QuantizeOptions::tfmot_ranges();
   options.simulation = Simulation::fake_quant;
-  const Sequential quantized =
+  Sequential quantized =
       quantize_model(build_model(Input({4}), Dense(3, Activation::relu)), options);
   // Never trained, the input layer emits zeros and the rest quantizes on [-6, 6].
   EXPECT_TRUE(has_ranges(quantized));
@@ -126,7 +126,7 @@ TEST(FakeQuantSimulation, OfAnOutputWrapperQuantizesTheResult) {
 }
 
 TEST(FakeQuantSimulation, NamesWhatHasNoRange) {
-  const Sequential quantized =
+  Sequential quantized =
       quantize_model(build_model(Input({4}), Dense(3, Activation::relu)), kFakeQuant);
   expect_error([&] { quantized.forward(Tensor::ones({1, 4})); }, "quantize_layer: no range");
   const auto wrapper = wrapped(Activation::relu, {});
@@ -137,8 +137,8 @@ TEST(FakeQuantSimulation, NamesWhatHasNoRange) {
 
 TEST(Simulation, ADivergedActivationNamesItsLayer) {
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
-    const Sequential quantized = quantize_model(build_model(Input({4}), Dense(3, Activation::relu)),
-                                                {.simulation = simulation});
+    Sequential quantized = quantize_model(build_model(Input({4}), Dense(3, Activation::relu)),
+                                          {.simulation = simulation});
     expect_throws_naming<NumericError>(
         [&] {
           quantized.forward(Tensor::full({1, 4}, kNan), training());
