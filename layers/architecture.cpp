@@ -5,6 +5,7 @@
 #include <octet/layers/architecture.h>
 #include <octet/layers/layer_registry.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
@@ -74,6 +75,37 @@ Model graph_from(const std::shared_ptr<const detail::ParsedJson>& parsed) {
   return model;
 }
 
+/// Where two descriptions differ first, in words; empty where they are the same.
+std::string first_difference(const json& expected, const json& found, const std::string& what) {
+  if (expected == found) return "";
+  if (expected.is_object() && found.is_object()) {
+    for (const auto& [key, value] : expected.items()) {
+      const std::string name = what.empty() ? key : fmt::format("{} of {}", key, what);
+      if (!found.contains(key)) {
+        return fmt::format("expected {} {}, found none", name, value.dump());
+      }
+      if (std::string text = first_difference(value, found[key], name); !text.empty()) return text;
+    }
+    for (const auto& [key, value] : found.items()) {
+      if (!expected.contains(key))
+        return fmt::format("expected no {}, found {}", key, value.dump());
+    }
+  }
+  return fmt::format("expected {} {}, found {}", what, expected.dump(), found.dump());
+}
+
+/// A layer without what says only how a float model is to be quantized, and a QuantizeLayer without
+/// what its options say of kernels, of which it has none.
+json without_marks(json layer) {
+  if (!layer.is_object()) return layer;
+  for (const char* mark : kLayerMarks) layer.erase(mark);
+  if (const auto options = layer.find("options"); options != layer.end() && options->is_object()) {
+    options->erase("weight_bits");
+    options->erase("per_channel");
+  }
+  return layer;
+}
+
 /// As Model::build(), but makes no kernel before the archive is known to hold one of its size:
 /// a broken description could ask for any amount of memory.
 void build_as_archived(const Model& model, const Archive& archive) {
@@ -132,6 +164,36 @@ Model model_from_json(std::string_view text) {
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
   } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("architecture: {}", error.what()));
+  }
+}
+
+void check_architecture(const Archive& archive, const Model& model) {
+  if (!archive.has_text(kEntry)) return;
+  std::string own;
+  try {
+    own = architecture_json(model);
+  } catch (const InvalidArgument&) {
+    return;  // A layer that no file can name.
+  }
+  const detail::ParsedJson parsed(archive.text(kEntry));
+  try {
+    const json& found = parsed->at("layers");
+    const json expected = json::parse(own).at("layers");
+    for (std::size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+      const auto fail = [&](const std::string& name, const std::string& difference) {
+        throw FormatError(fmt::format(
+            "layer \"{}\": {}; the file was saved from another model than \"{}\". load_model() "
+            "makes the model that the file describes",
+            name, difference, model.name()));
+      };
+      if (i >= found.size()) fail(expected[i].at("name"), "expected in the file, found none");
+      if (i >= expected.size()) fail(found[i].at("name"), "is in the file, not in the model");
+      const std::string difference =
+          first_difference(without_marks(expected[i]), without_marks(found[i]), "");
+      if (!difference.empty()) fail(expected[i].at("name"), difference);
+    }
+  } catch (const json::exception& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
   }
 }

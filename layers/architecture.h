@@ -18,6 +18,12 @@ std::string architecture_json(const Model& model);
 /// else.
 Model model_from_json(std::string_view json);
 
+/// Throws FormatError where an archive describes another model than `model`: names the first layer
+/// at fault and what differs, e.g. its activation, weight bits or rounding. The model's name and
+/// the marks of quantize_annotate_layer(), quantized() and in_float() may differ. Says nothing
+/// where the archive or the model has no description.
+void check_architecture(const Archive& archive, const Model& model);
+
 /// Puts the architecture into an archive or, where it cannot be described, why.
 void add_architecture(Archive& archive, const Model& model);
 

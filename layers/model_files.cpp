@@ -18,7 +18,14 @@ void Model::save(const std::filesystem::path& path) const {
 
 void Model::load(const std::filesystem::path& path) {
   require_built("load");
-  restore(Archive::read(path));
+  const Archive archive = Archive::read(path);
+  if (archive.has_text("kind")) {
+    throw FormatError(fmt::format(
+        "load: expected a file of Model::save(), found '{}', a checkpoint of a Trainer; "
+        "use load_model(), or Trainer::load_checkpoint()",
+        path.string()));
+  }
+  restore(archive);
 }
 
 void Model::restore(const Archive& archive) {
@@ -31,6 +38,7 @@ void Model::restore(const Archive& archive) {
                     "from a model of more layers?",
                     name_, targets.size(), archive.tensors().size()));
   }
+  check_architecture(archive, *this);
   for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
 }
 

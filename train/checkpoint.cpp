@@ -45,6 +45,11 @@ std::vector<std::string> frozen_parameters(const Model& model) {
 
 /// Throws FormatError for an archive that is no checkpoint of this format.
 void check_kind(const Archive& archive) {
+  if (!archive.has_text("kind")) {
+    throw FormatError(
+        "checkpoint: expected a file of Trainer::save_checkpoint(), found one without its kind; a "
+        "file of Model::save() is read by Model::load() or load_model()");
+  }
   const std::string kind = archive.text("kind");
   if (kind == kFirstKind) {
     throw FormatError(fmt::format(
@@ -198,6 +203,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     const auto moments = prefixed("optimizer", optimizer_->state());
     targets.insert(targets.end(), moments.begin(), moments.end());
     for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
+    check_architecture(archive, *model_);
     for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
     position_ = position;
     step_ = step;

@@ -1,5 +1,6 @@
 #include <octet/core/archive.h>
 #include <octet/core/file.h>
+#include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>
 
@@ -76,6 +77,41 @@ TEST_F(SaveLoad, RefusesAnotherArchitecture) {
   Sequential renamed("m", Input({4}), Dense(5, Activation::relu, "first"), Dense(2));
   renamed.build();
   expect_refused<FormatError>(std::move(renamed), "first/kernel");
+}
+
+TEST_F(SaveLoad, RefusesAnotherArchitectureOfTheSameShapes) {
+  Sequential tanh("m", Input({4}), Dense(5, Activation::tanh), Dense(2));
+  tanh.build();
+  tanh.save(path_);
+  expect_refused<FormatError>(
+      model(1),
+      "layer \"dense\": expected activation \"relu\", found \"tanh\"; the file was saved "
+      "from another model than \"m\"");
+  const auto other = [](const QuantizeOptions& options) {
+    return quantize_model(model(2), options);
+  };
+  other({}).save(path_);
+  expect_refused<FormatError>(other({.weight_bits = 4}), "layer \"quant_dense\"");
+  expect_refused<FormatError>(other({.weight_bits = 4}), "weight_bits of config 4, found 8");
+  expect_refused<FormatError>(other({.rounding = Rounding::double_rounding}),
+                              "rounding of options \"double\", found \"fp32\"");
+  expect_refused<FormatError>(other({.simulation = Simulation::fake_quant}),
+                              "simulation of options \"fake_quant\", found \"integer\"");
+  // With a layer more that has no tensors.
+  Sequential dropping("m", Input({4}), Dense(5, Activation::relu), Dropout(0.5F), Dense(2));
+  dropping.build();
+  dropping.save(path_);
+  expect_refused<FormatError>(model(1), "layer \"dense_1\": expected");
+}
+
+TEST_F(SaveLoad, NeitherTheNameNorTheMarksOfAModelAreItsArchitecture) {
+  model(1).save(path_);
+  Sequential marked("another", Input({4}),
+                    octet::quantized(Dense(5, Activation::relu), {.weight_bits = 4}),
+                    in_float(Dense(2)));
+  marked.build(2);
+  marked.load(path_);
+  EXPECT_EQ(all_values(marked), all_values(model(1)));
 }
 
 TEST_F(SaveLoad, RefusesAnArchiveWithMoreThanTheModelHas) {

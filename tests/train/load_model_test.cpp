@@ -65,6 +65,30 @@ TEST(LoadModel, FromTheCheckpointBeforeADamagedOne) {
   EXPECT_EQ(bytes_of(load_model(path)), first);
 }
 
+TEST(LoadModel, AModelIsNoCheckpointAndACheckpointNoModel) {
+  const ScratchDirectory scratch;
+  Sequential model = small_mlp(5);
+  Trainer trainer(model, Adam());
+  model.save(scratch.path() / "w");
+  trainer.save_checkpoint(scratch.path() / "c");
+  expect_mentions(message_of<FormatError>([&] { trainer.load_checkpoint(scratch.path() / "w"); }),
+                  "a file of Model::save() is read by Model::load() or load_model()");
+  expect_mentions(message_of<FormatError>([&] { model.load(scratch.path() / "c"); }),
+                  "a checkpoint of a Trainer; use load_model(), or Trainer::load_checkpoint()");
+}
+
+TEST(LoadModel, ACheckpointOfAnotherArchitectureIsRefused) {
+  const ScratchDirectory scratch;
+  Sequential model = quantize_model(small_mlp());
+  Trainer(model, Adam()).save_checkpoint(scratch.path() / "c");
+  Sequential other = quantize_model(small_mlp(), {.weight_bits = 4});
+  Trainer trainer(other, Adam());
+  const Bytes before = bytes_of(other);
+  expect_mentions(message_of<FormatError>([&] { trainer.load_checkpoint(scratch.path() / "c"); }),
+                  "layer \"quant_dense\": expected weight_bits of config 4, found 8");
+  EXPECT_EQ(bytes_of(other), before);
+}
+
 TEST(LoadModel, SaysWhatItCannotLoad) {
   const ScratchDirectory scratch;
   const auto path = scratch.path() / "c";
