@@ -4,6 +4,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/process.h>
 #include <octet/tests/runtime/models.h>
+#include <octet_test_paths.h>
 
 #include <algorithm>
 #include <cstring>
