@@ -28,6 +28,8 @@ profiles=$PWD/build/checks/profiles
 least_lines=95
 # Parts that a binary's tests are run in, so that two processors share them.
 parts=4
+# What clang-tidy may take; a run after it goes on where this one ends.
+tidy_seconds=${OCTET_TIDY_SECONDS:-600}
 
 # run_tests FOLDER BINARY...: every binary in parts, two processes at once on two processors.
 run_tests() {
@@ -114,7 +116,9 @@ compile_command() {
 # a source that does: clang-tidy looks into headers from there.
 changed_sources() {
   local base=$1 changed=() sources=() headers=() file source
-  mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" HEAD -- '*.cpp' '*.h')
+  # What changed last comes first.
+  mapfile -t changed < <(git log --format= --name-only "$base..HEAD" -- '*.cpp' '*.h' |
+    awk '!seen[$0]++' | while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
   for file in "${changed[@]}"; do
     case $file in
       *.cpp) [ -z "$(compile_command "$file")" ] || sources+=("$file") ;;
@@ -134,9 +138,14 @@ changed_sources() {
   [ ${#sources[@]} -eq 0 ] || printf '%s\n' "${sources[@]}"
 }
 
-# tidy FILE: nothing to do where clang-tidy has found it clean before, with all that it includes.
+# tidy FILE: nothing to do where clang-tidy has found it clean before, with all that it includes, and
+# nothing more once the time is over.
 tidy() {
   local preprocess key
+  if [ "$(date +%s)" -ge "$tidy_until" ]; then
+    echo "$1" >>"$tidied.left"
+    return
+  fi
   preprocess=$(compile_command "$1" | sed 's/^[^ ]*ccache //; s/^[^ ]*/clang++/; s/ -o [^ ]*//')
   key=$tidied/$({
     clang-tidy --version
@@ -159,12 +168,18 @@ job_tidy() {
   base=$(tidy_base) || return
   mapfile -t files < <(changed_sources "$base")
   known=$(find "$tidied" -type f | wc -l)
-  export compile_commands tidied
+  rm -f "$tidied.left"
+  tidy_until=$(($(date +%s) + tidy_seconds))
+  export compile_commands tidied tidy_until
   export -f compile_command tidy
   summary="${#files[@]} files that differ from ${base:0:8}"
   [ ${#files[@]} -eq 0 ] ||
     printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'tidy "$1"' tidy || return
-  summary+=", $((${#files[@]} - $(find "$tidied" -type f | wc -l) + known)) of them known to be clean"
+  local left=0
+  [ ! -e "$tidied.left" ] || left=$(wc -l <"$tidied.left")
+  summary+=", $((${#files[@]} - left - $(find "$tidied" -type f | wc -l) + known)) known to be clean"
+  [ "$left" -eq 0 ] ||
+    summary+=", $left LEFT when $tidy_seconds s were over; run scripts/checks.sh tidy again to go on"
 }
 
 job_aarch64() {
