@@ -45,15 +45,6 @@ std::uint32_t checksum(const std::vector<std::uint8_t>& bytes) {
       fmt::format("{}: expected an octet archive (weights or a checkpoint): {}", origin, what));
 }
 
-std::string dump(const json& header) {
-  try {
-    return header.dump();
-  } catch (const json::exception& error) {
-    throw InvalidArgument(
-        fmt::format("archive: names and texts have to be UTF-8: {}", error.what()));
-  }
-}
-
 Shape shape_from(const json& extents) {
   std::vector<Index> dims;
   for (const json& extent : extents) dims.push_back(detail::whole_number<Index>(extent));
@@ -129,7 +120,7 @@ std::vector<std::uint8_t> Archive::to_bytes() const {
         {"offset", offset}};
     offset += static_cast<std::uint64_t>(tensor.size()) * sizeof(float);
   }
-  const std::string text = dump(header);
+  const std::string text = detail::json_text(header, "archive: names and texts");
   std::vector<std::uint8_t> bytes(kMagic.begin(), kMagic.end());
   bytes.reserve(kHeaderOffset + text.size() + offset);
   put(bytes, kVersion);

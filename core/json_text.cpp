@@ -91,4 +91,12 @@ ParsedJson::ParsedJson(std::string_view text) {
 
 ParsedJson::~ParsedJson() { take_apart(value_); }
 
+std::string json_text(const nlohmann::json& value, std::string_view what) {
+  try {
+    return value.dump();
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument(fmt::format("{} have to be UTF-8: {}", what, error.what()));
+  }
+}
+
 }  // namespace octet::detail

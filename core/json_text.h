@@ -6,6 +6,7 @@
 #include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -30,6 +31,9 @@ class ParsedJson {
  private:
   nlohmann::json value_;
 };
+
+/// A value as text. Throws InvalidArgument, which begins with `what`, for a text that is not UTF-8.
+std::string json_text(const nlohmann::json& value, std::string_view what);
 
 /// Empties containers from the inside, as deep as ParsedJson allows them to be: what is left can be
 /// destroyed without memory.

@@ -146,7 +146,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   archive.add_text("trainer", trainer.dump());
   archive.add_text("history", history_json(history_));
   archive.add_text("calibrated", history_json(calibrated_ ? History{*calibrated_} : History{}));
-  archive.add_text("notes", json(notes).dump());
+  archive.add_text("notes", detail::json_text(json(notes), "checkpoint: notes"));
   add_architecture(archive, *model_);
   write_file_keeping_previous(path, archive.to_bytes());
 }

@@ -37,8 +37,13 @@ class RunFolders::Lock {
  public:
   explicit Lock(const NamedFolder& folder)
       : handle_(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (handle_ < 0 || ::flock(handle_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    if (handle_ < 0) fail(folder, errno);
+    if (::flock(handle_, LOCK_EX | LOCK_NB) == 0) return;
+    const int error = errno;
+    // A file system without locks.
+    if (error == EOPNOTSUPP || error == ENOLCK || error == ENOSYS) return;
     ::close(handle_);
+    if (error != EWOULDBLOCK) fail(folder, error);
     throw IoError(fmt::format("{}: another run is writing to '{}'; give this one its own folder",
                               folder.name, folder.path.string()));
   }
@@ -49,6 +54,11 @@ class RunFolders::Lock {
   Lock& operator=(Lock&&) = delete;
 
  private:
+  [[noreturn]] static void fail(const NamedFolder& folder, int error) {
+    throw IoError(fmt::format("{}: cannot lock the folder '{}': {}", folder.name,
+                              folder.path.string(), std::generic_category().message(error)));
+  }
+
   int handle_;
 };
 

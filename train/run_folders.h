@@ -13,9 +13,9 @@ struct NamedFolder {
 };
 
 /// The folders that one run writes to: made where they are missing, and rid of the temporary files
-/// of processes that died. Each is locked (flock) as long as this object lives, for two runs at
-/// once would replace each other's files; a file system without locks has none. A folder may be
-/// named twice.
+/// of processes that died. Each is locked (flock) as long as this object lives, because two runs
+/// at once would overwrite each other's files; not locked where the file system has no locks. A
+/// folder may be named twice.
 class RunFolders {
  public:
   /// Throws IoError that names the folder where it cannot be made or written to, or where another

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/file_system.h>
+#include <octet/core/json_text.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/fingerprint.h>
@@ -11,12 +12,14 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-// Notes of a run's checkpoints, by name: its options, "data", "data-hash", "phase", and of each
-// finished phase PHASE_history and PHASE_NAME for every number that was kept.
+// Notes of a run's checkpoints, by name: its options, their names in "options", "data",
+// "data-hash", the names of all phases in "phases", "phase", and of each finished phase
+// PHASE_history and PHASE_NAME for every number that was kept.
 
 namespace octet {
 namespace {
@@ -24,7 +27,9 @@ namespace {
 constexpr const char* kData = "data";
 /// Not "data_hash", which would be what a phase "data" has kept.
 constexpr const char* kDataHash = "data-hash";
+constexpr const char* kOptions = "options";
 constexpr const char* kPhase = "phase";
+constexpr const char* kPhases = "phases";
 
 /// Phases and numbers become parts of the names of notes, and of lines of CSV.
 bool is_plain(std::string_view name) {
@@ -44,6 +49,37 @@ double parse_number(const std::string& note, const std::string& text) {
   if (error == std::errc() && stop == end && std::isfinite(value)) return value;
   throw FormatError(fmt::format("{}: expected a number, found \"{}\"", note, text));
 }
+
+/// A line per name.
+std::string names_of(const std::map<std::string, std::string>& options) {
+  std::string names;
+  for (const auto& [name, value] : options) names += name + "\n";
+  return names;
+}
+
+/// Saves the run until its phase ends: a trainer keeps its callbacks.
+class PhaseCheckpoint : public LastCheckpoint {
+ public:
+  using LastCheckpoint::LastCheckpoint;
+  void on_epoch_end(Trainer& trainer, const EpochRecord& record) override {
+    if (!ended_) LastCheckpoint::on_epoch_end(trainer, record);
+  }
+
+  /// Ends the saving, however a phase ends.
+  class End {
+   public:
+    explicit End(PhaseCheckpoint& of) : of_(of) {}
+    ~End() { of_.ended_ = true; }
+    End(const End&) = delete;
+    End& operator=(const End&) = delete;
+
+   private:
+    PhaseCheckpoint& of_;
+  };
+
+ private:
+  bool ended_ = false;
+};
 
 bool file_exists(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -86,7 +122,7 @@ void TrainingRun::check_options() const {
           history_note(*phase)));
     }
   }
-  for (const char* reserved : {kData, kDataHash, kPhase}) {
+  for (const char* reserved : {kData, kDataHash, kOptions, kPhase, kPhases}) {
     if (!options_.options.contains(reserved)) continue;
     throw InvalidArgument(fmt::format(
         "TrainingRun: the option \"{}\" has a name that the run itself uses", reserved));
@@ -105,11 +141,20 @@ void TrainingRun::check_checkpoint_is_there() const {
 void TrainingRun::begin(const DataSplit& data) {
   if (data_ != nullptr) throw InvalidArgument("TrainingRun: begin() was called before");
   data_ = &data;
-  data_hash_ = fmt::format("{} {}", fingerprint(data.train), fingerprint(data.test));
-  if (options_.resume) {
-    read_checkpoint();
-  } else {
-    keep_stopped_run();
+  try {
+    data_hash_ = fmt::format("{} {}", fingerprint(data.train), fingerprint(data.test));
+    // What no checkpoint can hold is better known before anything is trained.
+    detail::json_text(notes(options_.phases.front()), "TrainingRun: options and names of data");
+    if (options_.resume) {
+      read_checkpoint();
+    } else {
+      keep_stopped_run();
+    }
+  } catch (...) {
+    // A run that has not begun must not train over the checkpoint that it could not go on from.
+    data_ = nullptr;
+    finished_.clear();
+    throw;
   }
 }
 
@@ -161,6 +206,15 @@ void TrainingRun::read_checkpoint() {
     if (found->second != value) refuse(name, found->second, value);
   };
   for (const auto& [name, value] : options_.options) check(name, value);
+  if (const auto names = notes.find(kOptions); names != notes.end()) {
+    std::istringstream lines(names->second);
+    for (std::string name; std::getline(lines, name);) {
+      if (options_.options.contains(name)) continue;
+      const auto value = notes.find(name);
+      refuse(name, value == notes.end() ? "unknown" : value->second, "not given");
+    }
+  }
+  check(kPhases, fmt::format("{}", fmt::join(options_.phases, ", ")));
   check(kData, data_in_words());
   check_data_hash(notes);
   const auto note = notes.find(kPhase);
@@ -223,7 +277,9 @@ TrainingRun::Notes TrainingRun::notes(const std::string& phase) const {
   Notes result = options_.options;
   result[kData] = data_in_words();
   result[kDataHash] = data_hash_;
+  result[kOptions] = names_of(options_.options);
   result[kPhase] = phase;
+  result[kPhases] = fmt::format("{}", fmt::join(options_.phases, ", "));
   for (std::size_t i = 0; i < finished_.size(); ++i) {
     const std::string& name = options_.phases[i];
     result[history_note(name)] = history_json(finished_[i].history);
@@ -249,10 +305,19 @@ bool TrainingRun::fit(const std::string& phase, Trainer& trainer, int epochs) {
             : fmt::format("TrainingRun: phase \"{}\" comes after \"{}\", which is not finished",
                           phase, options_.phases[index - 1]));
   }
+  if (trainer.steps() != 0 || !trainer.history().empty()) {
+    throw InvalidArgument(fmt::format(
+        "TrainingRun: expected a new trainer for phase \"{}\", found one that has trained "
+        "for {} steps; each phase has a trainer of its own",
+        phase, trainer.steps()));
+  }
   const Notes phase_notes = notes(phase);
-  trainer.add_callback(std::make_shared<LastCheckpoint>(checkpoint(), phase_notes));
+  const auto saving = std::make_shared<PhaseCheckpoint>(checkpoint(), phase_notes);
+  trainer.add_callback(saving);
+  const PhaseCheckpoint::End end(*saving);
   if (checkpoint_ && Trainer::notes_of(*checkpoint_).at(kPhase) == phase) {
     trainer.restore(*checkpoint_);
+    checkpoint_.reset();
   }
   Phase result{split.test.empty() ? trainer.fit_until(split.train, epochs)
                                   : trainer.fit_until(split.train, split.test, epochs),
@@ -278,6 +343,7 @@ void TrainingRun::keep(const std::string& name, double value) {
   }
   const std::string& phase = options_.phases[finished_.size() - 1];
   const std::string note = note_name(phase, name);
+  detail::json_text(note, "TrainingRun: names of numbers");
   if (name.empty() || note == history_note(phase) || options_.options.contains(note)) {
     throw InvalidArgument(
         fmt::format("TrainingRun: a number cannot be kept as \"{}\": that name is taken", note));

@@ -22,6 +22,7 @@ set(OCTET_TRAIN_TESTS
   train/ranges_test.cpp
   train/residual_mlp_test.cpp
   train/save_fault_test.cpp
+  train/run_folders_test.cpp
   train/schedule_test.cpp
   train/stop_signals_test.cpp
   train/targets_test.cpp

@@ -225,7 +225,15 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
   changed.names.resume = "--resume";
   expect_error<InvalidArgument>(
       [&] { resume(changed, digits()); },
-      {"--resume: ", "made with phase qat, now it is one of float, int8"});
+      {"--resume: ", "made with phases float, qat, now it is float, int8"});
+  // Fewer phases would lose what the first came to, and fewer options make another network.
+  changed.phases = {"qat"};
+  expect_error<InvalidArgument>([&] { resume(changed, digits()); },
+                                {"made with phases float, qat, now it is qat"});
+  changed = options("out", true);
+  changed.options.erase("hidden");
+  expect_error<InvalidArgument>([&] { resume(changed, digits()); },
+                                {"made with hidden 12, now it is not given"});
   // Nothing was harmed by any of these.
   EXPECT_TRUE(program(options("out", true)));
 }
@@ -334,6 +342,35 @@ TEST_F(TrainingRuns, PhasesHaveAnOrder) {
   expect_error<InvalidArgument>([&] { run.finish(path("file"), R"({"sha256": 1})"); },
                                 {"metrics hold \"sha256\", which the run itself writes"});
   EXPECT_FALSE(fs::exists(path("out/metrics.json")));
+}
+
+TEST_F(TrainingRuns, APhaseHasATrainerOfItsOwn) {
+  TrainingRun run(options("out"));
+  run.begin(digits());
+  Sequential model = small_mlp(0, 784, 8, 10);
+  Trainer trainer(model, Adam());
+  EXPECT_TRUE(run.fit("float", trainer, 1));
+  const Bytes saved = read_file(run.checkpoint());
+  expect_error<InvalidArgument>([&] { static_cast<void>(run.fit("qat", trainer, 1)); },
+                                {"expected a new trainer for phase \"qat\", found one that has",
+                                 "each phase has a trainer of its own"});
+  // What it trains after its phase is no part of the run.
+  trainer.fit(digits().train, 1);
+  EXPECT_EQ(read_file(run.checkpoint()), saved);
+}
+
+TEST_F(TrainingRuns, ARunThatCouldNotBeginTrainsNothing) {
+  ASSERT_FALSE(program(options("out"), 12));
+  const Bytes stopped = read_file(path("out/checkpoints/last.ckpt"));
+  TrainingRunOptions changed = options("out", true);
+  changed.options["hidden"] = "13";
+  TrainingRun run(changed);
+  expect_error<InvalidArgument>([&] { run.begin(digits()); }, {"made with hidden 12"});
+  Sequential model = small_mlp(0, 784, 8, 10);
+  Trainer trainer(model, Adam());
+  expect_error<InvalidArgument>([&] { static_cast<void>(run.fit("float", trainer, 1)); },
+                                {"expected begin() with the data first"});
+  EXPECT_EQ(read_file(path("out/checkpoints/last.ckpt")), stopped);
 }
 
 TEST_F(TrainingRuns, AStoppedRunIsDone) {
