@@ -1,5 +1,6 @@
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
+#include <octet/layers/add.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/deploy/onnx_evaluator.h>

@@ -187,12 +187,14 @@ TEST(Predict, QuantizesAsTheInputAsks) {
 TEST(Interpreter, SaysThatItWasMovedFrom) {
   Interpreter first(make_mlp(1, {4, 3}, false, false));
   Interpreter second(std::move(first));
+  // NOLINTBEGIN(bugprone-use-after-move): what this is about.
   const std::vector<std::function<void()>> uses = {[&] { first.invoke(); },
                                                    [&] { first.resize_batch(2); },
                                                    [&] { first.input_bytes(); },
                                                    [&] { first.predict(std::vector<float>(4)); },
                                                    [&] { first.get_input_details(); },
                                                    [&] { first.model(); }};
+  // NOLINTEND(bugprone-use-after-move)
   for (const auto& use : uses) {
     EXPECT_THAT(use, ::testing::ThrowsMessage<InvalidArgument>(
                          ::testing::HasSubstr("found one that was moved from")));
