@@ -100,8 +100,9 @@ void OnnxValues::add_input(std::int32_t i) {
 }
 
 /// In ONNX no two ends of a graph have one name: what is an end already is put out as a copy.
-void OnnxValues::declare_output(std::string name, OnnxType type, std::int32_t i) {
-  if (ends_.contains(name)) name = node("Identity", {name}, base_name(i) + "/copy");
+void OnnxValues::declare_output(std::string name, OnnxType type, std::int32_t i,
+                                std::string_view copy) {
+  if (ends_.contains(name)) name = node("Identity", {name}, base_name(i) + std::string(copy));
   ends_.insert(name);
   graph_.output(name, type, signature(tensor(i)));
 }
@@ -112,7 +113,7 @@ void OnnxValues::add_output(std::int32_t i) {
   const OnnxType type = real ? OnnxType::float32 : type_of(t);
   if (!real) puts_out_codes_[static_cast<std::size_t>(i)] = true;
   const auto made = made_outputs_.find(i);
-  if (made == made_outputs_.end()) return declare_output(value(i), type, i);
+  if (made == made_outputs_.end()) return declare_output(value(i), type, i, "/copy");
   if (!ends_.contains(made->second)) {
     if (real) {
       dequantize(i, made->second);
@@ -120,7 +121,7 @@ void OnnxValues::add_output(std::int32_t i) {
       graph_.node("Identity", Names{value(i)}, made->second);
     }
   }
-  declare_output(made->second, type, i);
+  declare_output(made->second, type, i, "/copy");
 }
 
 void OnnxValues::add_outputs() {
@@ -134,7 +135,7 @@ void OnnxValues::add_code_output(const std::string& name) {
     if (t.name != name || !is_computed_[static_cast<std::size_t>(i)] || !t.is_quantized()) continue;
     if (puts_out_codes_[static_cast<std::size_t>(i)]) return;
     puts_out_codes_[static_cast<std::size_t>(i)] = true;
-    declare_output(value(i), type_of(t), i);
+    declare_output(value(i), type_of(t), i, "/codes");
     return;
   }
   throw InvalidArgument(

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,7 @@ class OnnxValues {
   void add_input(std::int32_t i);
   void add_output(std::int32_t i);
   void add_code_output(const std::string& name);
-  void declare_output(std::string name, OnnxType type, std::int32_t i);
+  void declare_output(std::string name, OnnxType type, std::int32_t i, std::string_view copy);
   void convert(std::string_view op, const std::string& from, std::int32_t i,
                const std::vector<float>& scales, const std::string& to);
   std::string dequantized(std::int32_t i, const std::vector<float>& scales,

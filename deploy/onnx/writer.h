@@ -36,10 +36,11 @@ struct OnnxOptions {
 /// The model as an ONNX file (opset 13): QuantizeLinear, DequantizeLinear and float operators
 /// between them, int8 weights, int32 biases. Inputs and outputs have the model's names; an unknown
 /// batch is "batch". With code_outputs or without float_io, the codes of a tensor that float ends
-/// are named after are NAME/codes. ONNX knows one rounding: contracts single and double become
-/// fp32. Softmax is computed in floating point: its codes may differ by one.
-/// Equal models give equal bytes. Throws FormatError where the model is not valid, InvalidArgument
-/// for a name in code_outputs that is no computed, quantized tensor, and for int16 tensors.
+/// are named after are NAME/codes, and so are those of an input. ONNX knows one rounding: contracts
+/// single and double become fp32. Softmax is computed in floating point: its codes may differ by
+/// one. Equal models give equal bytes. Throws FormatError where the model is not valid,
+/// InvalidArgument for a name in code_outputs that is no computed, quantized tensor, and for int16
+/// tensors.
 std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options = {});
 
 /// Writes to_onnx(model, options) to `path`, which is replaced as a whole or not at all (IoError).
