@@ -29,7 +29,7 @@ Model with_float_middle() {
   const Value a = model.add(in_float(Dense(5, Activation::relu, "a")), x);
   const Value b = model.add(Dense(3, Activation::none, "b"), a);
   const Value c = model.add(Dense(3, Activation::none, "c"), a);
-  model.output(model.add(Add("sum"), {b, c}));
+  model.output(model.add(Add(Activation::none, "sum"), {b, c}));
   model.build(2);
   Model quantized = quantize_model(model);
   calibrate(quantized, random_tensor({32, 4}, 1));
