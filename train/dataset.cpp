@@ -119,8 +119,10 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
 }
 
 struct Dataset::SharedReader {
+  explicit SharedReader(std::shared_ptr<DatasetReader> of) : reader(std::move(of)) {}
+
   std::shared_ptr<DatasetReader> reader;
-  std::mutex mutex{};
+  std::mutex mutex;
 };
 
 Dataset Dataset::from_reader(std::string name, std::shared_ptr<DatasetReader> reader) {
