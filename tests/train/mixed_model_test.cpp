@@ -1,5 +1,6 @@
 // Networks that are not int8 all through: layers in float, and activations of other bits.
 
+#include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/quantize/quantizers.h>
