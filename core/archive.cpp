@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -78,6 +79,15 @@ class TensorReader {
 };
 
 }  // namespace
+
+void Archive::add(const std::string& name, Tensor tensor) {
+  if (!tensors_.try_emplace(name, std::move(tensor)).second) {
+    throw InvalidArgument(
+        fmt::format("archive: expected tensors of different names, found \"{}\" twice; give one of "
+                    "the layers another name",
+                    name));
+  }
+}
 
 const Tensor& Archive::tensor(const std::string& name) const {
   const auto found = tensors_.find(name);

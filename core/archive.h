@@ -15,7 +15,9 @@ namespace octet {
 /// the header, the header (JSON: texts, and name, shape and offset of each tensor), float32 data.
 class Archive {
  public:
-  void add(const std::string& name, Tensor tensor) { tensors_[name] = std::move(tensor); }
+  /// Throws InvalidArgument for a name that the archive holds a tensor of.
+  void add(const std::string& name, Tensor tensor);
+  /// Replaces what the archive holds under that name.
   void add_text(const std::string& name, std::string text) { texts_[name] = std::move(text); }
 
   bool has(const std::string& name) const { return tensors_.contains(name); }

@@ -4,6 +4,7 @@
 #include <octet/core/json_text.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -112,6 +113,15 @@ Index Description::integer(std::string_view key) const {
 
 double Description::number(std::string_view key) const {
   return entry_of(node_->entries(), key, "a number", &json::is_number).get<double>();
+}
+
+float Description::float_number(std::string_view key) const {
+  const double value = number(key);
+  if (!(std::abs(value) <= double{std::numeric_limits<float>::max()})) {
+    throw FormatError(
+        fmt::format("description: expected a float32 number as \"{}\", found {}", key, value));
+  }
+  return static_cast<float>(value);
 }
 
 std::string Description::text(std::string_view key) const {

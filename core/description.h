@@ -40,6 +40,8 @@ class Description {
   bool flag(std::string_view key) const;
   Index integer(std::string_view key) const;
   double number(std::string_view key) const;
+  /// A number as a float32. Throws FormatError where it is beyond those.
+  float float_number(std::string_view key) const;
   std::string text(std::string_view key) const;
   Shape shape(std::string_view key) const;
   Description part(std::string_view key) const;

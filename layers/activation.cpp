@@ -63,10 +63,14 @@ FusedActivation fused_activation(Activation activation) {
     case Activation::relu6:
       return FusedActivation::relu6;
     case Activation::none:
+      return FusedActivation::none;
     case Activation::softmax:
     case Activation::sigmoid:
     case Activation::tanh:
-      return FusedActivation::none;
+      throw InvalidArgument(fmt::format(
+          "activation: expected none, relu or relu6, found {}, which no operator computes "
+          "along with its own result",
+          to_string(activation)));
   }
   fail_unknown();
 }

@@ -18,7 +18,8 @@ Activation parse_activation(std::string_view name);
 /// Whether a result is quantized before this activation (softmax, sigmoid, tanh) or after it.
 bool quantizes_before(Activation activation);
 
-/// The clamp that computes `activation`; none for one that is no clamp.
+/// The clamp that computes none, relu or relu6. Throws InvalidArgument for softmax, sigmoid and
+/// tanh.
 FusedActivation fused_activation(Activation activation);
 
 /// The operator that computes `activation` by itself. Throws InvalidArgument for none.

@@ -35,7 +35,7 @@ Tensor Add::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*
 }
 
 std::unique_ptr<Layer> Add::with_activation(Activation activation) const {
-  if (activation_ != Activation::none) return nullptr;
+  if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
   auto changed = std::make_unique<Add>(*this);
   changed->activation_ = activation;
   return changed;

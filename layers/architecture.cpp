@@ -23,7 +23,14 @@ constexpr std::size_t kMostInputs = 100;
 constexpr const char* kEntry = "architecture";
 constexpr const char* kReason = "no architecture";
 
+/// What model_from_json() would refuse must not be written.
+void require_at_most(std::size_t most, std::size_t found, std::string_view what) {
+  if (found <= most) return;
+  throw InvalidArgument(fmt::format("expected at most {} {}, found {}", most, what, found));
+}
+
 json layer_json(const Model& model, std::size_t i) {
+  require_at_most(kMostInputs, model.inputs_of(i).size(), "inputs");
   json inputs = json::array();
   for (const std::size_t input : model.inputs_of(i)) {
     inputs.push_back(model.layers()[input]->name());
@@ -123,6 +130,12 @@ void build_as_archived(const Model& model, const Archive& archive) {
 }  // namespace
 
 std::string architecture_json(const Model& model) {
+  try {
+    require_at_most(kMostLayers, model.layers().size(), "layers");
+    require_at_most(kMostInputs, model.output_layers().size(), "outputs");
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("model \"{}\": {}", model.name(), error.what()));
+  }
   json layers = json::array();
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     try {
@@ -199,8 +212,12 @@ void check_architecture(const Archive& archive, const Model& model) {
 }
 
 void add_architecture(Archive& archive, const Model& model) {
+  archive.add_text(kEntry, architecture_json(model));
+}
+
+void add_architecture_or_reason(Archive& archive, const Model& model) {
   try {
-    archive.add_text(kEntry, architecture_json(model));
+    add_architecture(archive, model);
   } catch (const InvalidArgument& error) {
     archive.add_text(kReason, error.what());
   }
@@ -213,7 +230,8 @@ Model model_from_archive(const Archive& archive, const std::string& prefix) {
   }
   if (!archive.has_text(kEntry)) {
     throw FormatError(
-        "the file holds tensors without their model: it was written before files described it");
+        "the file holds tensors without their model: it was written by save_tensors(), or before "
+        "files described models");
   }
   Model model = model_from_json(archive.text(kEntry));
   Archive tensors;

@@ -39,7 +39,7 @@ std::optional<LayerWeights> Dense::weights() const {
 }
 
 std::unique_ptr<Layer> Dense::with_activation(Activation activation) const {
-  if (activation_ != Activation::none) return nullptr;
+  if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
   auto changed = std::make_unique<Dense>(*this);
   changed->activation_ = activation;
   return changed;

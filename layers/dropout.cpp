@@ -18,7 +18,7 @@ Dropout::Dropout(float rate, std::string name) : Layer(std::move(name)), rate_(r
 Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
   if (!context.training() || rate_ == 0.0F) return x;
   Tensor mask(x.shape());
-  const float kept = 1.0F / (1.0F - rate_);
+  const float kept = range_factor(context);
   parallel_for(static_cast<std::size_t>(x.size()), parallel_grain(Work::draw_uniforms),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
@@ -46,7 +46,7 @@ std::unique_ptr<Layer> Dropout::clone() const { return std::make_unique<Dropout>
 Shape Dropout::do_build(const Shape& input_shape, const Random& /*random*/) { return input_shape; }
 
 std::unique_ptr<Layer> Dropout::make(const Description& d) {
-  return std::make_unique<Dropout>(static_cast<float>(d.number("rate")));
+  return std::make_unique<Dropout>(d.float_number("rate"));
 }
 
 }  // namespace octet

@@ -34,7 +34,8 @@ struct ForwardContext {
   Mode mode = Mode::inference;
   /// Random stream of this step, for layers such as Dropout.
   Random random{};
-  /// Skips a final softmax, so that the result is the logits that losses expect.
+  /// Skips a final softmax, so that the result is the logits that losses expect. A model skips that
+  /// of an output, unless another layer reads it.
   bool logits = false;
 
   bool training() const { return mode == Mode::training; }
@@ -154,6 +155,9 @@ class Layer {
 
   /// How the default scheme of quantize_model() quantizes the result under a rounding contract.
   virtual ResultGrid result_grid(Rounding /*rounding*/) const { return ResultGrid::unknown; }
+  /// By how much the layer stretches the range of what it reads, for one that leaves codes as they
+  /// are: 1 / (1 - rate) for a Dropout that trains.
+  virtual float range_factor(const ForwardContext& /*context*/) const { return 1.0F; }
   /// Whether the layer came from quantize_model() or quantize_apply().
   virtual bool is_quantized() const { return false; }
   /// What keeps the ranges of a quantized layer; none for any other.
@@ -173,7 +177,8 @@ class Layer {
   virtual std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const;
 
   /// Writes what the layer is made from, without its name and its tensors: what the factory given
-  /// to register_layer() reads.
+  /// to register_layer() reads. The entries "type", "name", "annotated", "inputs", "weight_bits",
+  /// "per_channel" and "in_float" are the file's.
   virtual void describe(Description& description) const;
   /// The shape of the kernel that build_all() would make; none for a layer without. Before memory
   /// for it is asked for, a file must hold a tensor "kernel" of that shape.

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/layers.h>
 
@@ -48,6 +49,14 @@ Description describe_layer(const Layer& layer) {
   }
   Description description;
   layer.describe(description);
+  for (const char* reserved :
+       {"type", "name", "annotated", "inputs", "weight_bits", "per_channel", "in_float"}) {
+    if (!description.has(reserved)) continue;
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": describe() of {} writes an entry \"{}\", which the file has for "
+                    "itself; give it another name",
+                    layer.name(), layer.type(), reserved));
+  }
   description.set("type", layer.type()).set("name", layer.name());
   if (layer.is_annotated()) description.set("annotated", true);
   const LayerQuantization& own = layer.quantization();

@@ -36,7 +36,7 @@ void LeakyReLU::describe(Description& description) const {
 }
 
 std::unique_ptr<Layer> LeakyReLU::make(const Description& d) {
-  return std::make_unique<LeakyReLU>(static_cast<float>(d.number("alpha")));
+  return std::make_unique<LeakyReLU>(d.float_number("alpha"));
 }
 
 std::unique_ptr<Layer> LeakyReLU::clone() const { return std::make_unique<LeakyReLU>(*this); }

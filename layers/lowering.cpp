@@ -80,13 +80,17 @@ std::int32_t Lowering::op_on_grid(const Layer& layer, OpCode code, std::int32_t 
   return output;
 }
 
-void Lowering::quantize(Scheme scheme) {
-  if (rounding_.has_value() && *rounding_ != scheme.rounding) {
+void Lowering::require_rounding(const std::string& owner, Rounding rounding) {
+  if (rounding_.has_value() && *rounding_ != rounding) {
     throw InvalidArgument(fmt::format(
         "{} asks for rounding {}, the layers before it for {}; a model has one contract",
-        owner_text(scheme.owner), to_string(scheme.rounding), to_string(*rounding_)));
+        owner_text(owner), to_string(rounding), to_string(*rounding_)));
   }
-  rounding_ = scheme.rounding;
+  rounding_ = rounding;
+}
+
+void Lowering::quantize(Scheme scheme) {
+  require_rounding(scheme.owner, scheme.rounding);
   scheme_ = std::move(scheme);
   result_used_ = false;
 }

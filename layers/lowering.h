@@ -73,8 +73,11 @@ class Lowering {
     /// In reals: the kernel to compute with; undefined for the layer's own.
     Tensor real_kernel{};
   };
+  /// For quantized layers: `rounding` is that of the model. Throws InvalidArgument that names
+  /// `owner`, the layer, where the layers before asked for another contract.
+  void require_rounding(const std::string& owner, Rounding rounding);
   /// For quantized layers: how the operators that follow, up to the next layer, are quantized.
-  /// Throws InvalidArgument for a rounding contract other than that of the layers before.
+  /// Throws as require_rounding().
   void quantize(Scheme scheme);
   /// The codes of a tensor on `grid`: its own, or those that DEQUANTIZE and QUANTIZE make, as
   /// training does where a runtime could not take the grid that all inputs of a layer share.

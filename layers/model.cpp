@@ -73,9 +73,22 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
         fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
                     name_, layer->name()));
   }
+  if (layer->example_shape() != nullptr && !inputs.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected \"{}\" ({}) to read nothing, found it behind \"{}\"; an "
+                    "Input begins a "
+                    "model",
+                    kind(), name_, layer->name(), layer->type(), layers_[inputs.front()]->name()));
+  }
   layers_.push_back(std::move(layer));
-  edges_.push_back(std::move(inputs));
-  connect(layers_.size() - 1);
+  try {
+    edges_.push_back(std::move(inputs));
+    connect(layers_.size() - 1);
+  } catch (...) {
+    layers_.pop_back();
+    edges_.resize(layers_.size());
+    throw;
+  }
   return layers_.size() - 1;
 }
 
@@ -263,7 +276,8 @@ std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardCont
     }
     if (edges_[i].empty()) operands.push_back(inputs[next_input++]);
     const ProfileScope scope("forward", layers_[i]->name());
-    const ForwardContext own{context.mode, context.random.fork(i), context.logits && is_output(i)};
+    const ForwardContext own{context.mode, context.random.fork(i),
+                             context.logits && is_output(i) && last[i] == i};
     if (visit) {
       const std::vector<Tensor> steps = layers_[i]->forward_steps(operands, own);
       visit(i, steps);

@@ -143,10 +143,13 @@ class Model {
   /// Throws InvalidArgument before build().
   std::string summary(Detail detail = Detail::layers) const;
 
-  /// Parameters, state and counters in one file, written to a temporary one and renamed. Where
-  /// architecture_json() can describe the model, so does the file: load_model() needs no other.
-  /// Throws IoError.
+  /// Writes parameters, state, counters and architecture_json() into one file, from which
+  /// load_model() makes the model: to a temporary file, which is then renamed. Throws
+  /// InvalidArgument, naming the layer, where the model cannot be described or two tensors share a
+  /// name; IoError.
   void save(const std::filesystem::path& path) const;
+  /// Writes the same without the architecture, for load() into a model that a program has made.
+  void save_tensors(const std::filesystem::path& path) const;
   /// Throws IoError, or FormatError where the file is broken or its names or shapes differ; the
   /// model is then unchanged.
   void load(const std::filesystem::path& path);
@@ -180,6 +183,7 @@ class Model {
   std::vector<Tensor> run(std::span<const Tensor> inputs, const ForwardContext& context,
                           const Visit& visit) const;
   Tensor run_one(std::string_view operation, const Tensor& x, const ForwardContext& context) const;
+  Archive archived_tensors(std::string_view operation) const;
   void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
   void require_one_batch(std::span<const Tensor> inputs) const;

@@ -8,12 +8,26 @@
 
 namespace octet {
 
-void Model::save(const std::filesystem::path& path) const {
-  require_built("save");
+Archive Model::archived_tensors(std::string_view operation) const {
+  require_built(operation);
   Archive archive;
   for (const auto& [name, tensor] : saved_tensors()) archive.add(name, tensor);
-  add_architecture(archive, *this);
+  return archive;
+}
+
+void Model::save(const std::filesystem::path& path) const {
+  Archive archive = archived_tensors("save");
+  try {
+    add_architecture(archive, *this);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(
+        fmt::format("save: {}; save_tensors() writes the tensors alone, for load()", error.what()));
+  }
   archive.write(path);
+}
+
+void Model::save_tensors(const std::filesystem::path& path) const {
+  archived_tensors("save_tensors").write(path);
 }
 
 void Model::load(const std::filesystem::path& path) {

@@ -147,7 +147,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   archive.add_text("history", history_json(history_));
   archive.add_text("calibrated", history_json(calibrated_ ? History{*calibrated_} : History{}));
   archive.add_text("notes", detail::json_text(json(notes), "checkpoint: notes"));
-  add_architecture(archive, *model_);
+  add_architecture_or_reason(archive, *model_);
   write_file_keeping_previous(path, archive.to_bytes());
 }
 

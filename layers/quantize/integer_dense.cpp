@@ -33,6 +33,8 @@ struct IntegerDense::Operands {
   QuantParams weight_params;
   float input_scale;
   std::string owner;
+  /// Of the kernel's grid.
+  LearnedRange learned;
 
   float weight_scale(std::size_t unit) const {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
@@ -79,7 +81,7 @@ struct IntegerDense::Operands {
 
 IntegerDense::IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                            const QuantParams& kernel_params, Rounding rounding,
-                           const std::string& owner)
+                           const std::string& owner, LearnedRange learned)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
   DenseCodes codes = make_dense_codes(layer, kernel_params, grid.scale(), owner);
@@ -88,7 +90,7 @@ IntegerDense::IntegerDense(const LayerWeights& layer, FusedActivation activation
   auto operands = std::make_shared<Operands>(
       Operands{x, x.requires_grad(), layer.kernel, layer.bias,
                detail::DenseSums(std::move(codes.weights), codes.bias, grid.zero_point()),
-               std::move(codes.weight_params), grid.scale(), owner});
+               std::move(codes.weight_params), grid.scale(), owner, std::move(learned)});
   const Index rows = x.dim(0);
   const Index units = layer.kernel.dim(1);
 
@@ -118,7 +120,7 @@ IntegerDense::IntegerDense(const LayerWeights& layer, FusedActivation activation
   operands_ = std::move(operands);
 }
 
-Tensor IntegerDense::output(const QuantParams& output) const {
+Tensor IntegerDense::output(const QuantParams& output, const LearnedRange& learned) const {
   require_int8(output, operands_->owner);
   const detail::DenseEpilogue epilogue(
       Requantizer::fully_connected(operands_->input_scale, operands_->weight_params.scales,
@@ -140,16 +142,24 @@ Tensor IntegerDense::output(const QuantParams& output) const {
       tensor_of_codes(real_.shape(), std::make_shared<const QuantParams>(output), codes);
 
   const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
-                         activation = real_limits(activation_)](const Tensor& g) {
+                         activation = real_limits(activation_), learned](const Tensor& g) {
     const SumsGradient passed =
         window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
     if (operands->to_input) gradients[0] = operands->input_gradient(passed.sums);
     gradients[1] = kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
     if (operands->bias.defined()) gradients[2] = passed.bias;
+    if (!operands->learned.parameters.empty()) {
+      operands->learned.append_gradients(gradients, operands->kernel,
+                                         kernel_gradient(operands->x, passed.sums));
+    }
+    learned.append_gradients(gradients, real, g);
     return gradients;
   };
-  return record("integer_dense", y, {operands_->x, operands_->kernel, operands_->bias}, backward);
+  std::vector<Tensor> inputs = {operands_->x, operands_->kernel, operands_->bias};
+  operands_->learned.append_to(inputs);
+  learned.append_to(inputs);
+  return record("integer_dense", y, inputs, backward);
 }
 
 }  // namespace octet

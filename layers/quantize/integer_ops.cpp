@@ -42,7 +42,6 @@ IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
         owner, layer.type()));
   }
   lowering.finish(results);
-  lowering.model().validate();
   return std::move(lowering.model());
 }
 
@@ -81,7 +80,8 @@ void require_int8(const QuantParams& grid, const std::string& owner) {
 
 std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
                                       const Tensor& real, const std::optional<QuantParams>& result,
-                                      Rounding rounding, const std::string& owner) {
+                                      Rounding rounding, const std::string& owner,
+                                      const LearnedRange& learned) {
   const Index batch = one_batch(inputs, owner);
   const IntegerModel model = model_of(layer, inputs, result, rounding, owner);
   std::vector<TensorCodes> held;
@@ -104,12 +104,18 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
   if (!real.defined()) return results;
   const bool clips = result.has_value();
   const auto& grid = detail::TensorAccess::grid(results.back());
-  results.back() =
-      record("integer_operator", results.back(), {real}, [real, grid, clips](const Tensor& g) {
-        if (!clips) return std::vector<Tensor>{g};
-        const auto [lo, hi] = real_limits(*grid);
-        return std::vector<Tensor>{inside_window(real, g, {lo, hi, -kInfinity, kInfinity})};
-      });
+  std::vector<Tensor> sources = {real};
+  learned.append_to(sources);
+  const auto backward = [real, grid, clips, learned](const Tensor& g) {
+    std::vector<Tensor> gradients = {g};
+    if (clips) {
+      const auto [lo, hi] = real_limits(*grid);
+      gradients[0] = inside_window(real, g, {lo, hi, -kInfinity, kInfinity});
+    }
+    learned.append_gradients(gradients, real, g);
+    return gradients;
+  };
+  results.back() = record("integer_operator", results.back(), sources, backward);
   return results;
 }
 

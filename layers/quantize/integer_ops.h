@@ -28,16 +28,19 @@ class IntegerDense {
  public:
   /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
   /// InvalidArgument that names `owner` where some input could overflow that.
+  /// `learned` is what kernel_params are learned from.
   IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
-               const QuantParams& kernel_params, Rounding rounding, const std::string& owner);
+               const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
+               LearnedRange learned = {});
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }
 
   /// y_q = clamp(rescale(acc) + zero_point), on the grid `output`. Gradients reach x, the kernel
   /// and the bias: for the result where real_output() lies between the reals of qmin and qmax and
-  /// the activation lets it pass, for the kernel where its code is not clamped.
-  Tensor output(const QuantParams& output) const;
+  /// the activation lets it pass, for the kernel where its code is not clamped. They also reach
+  /// what the kernel's grid and `output` are learned from.
+  Tensor output(const QuantParams& output, const LearnedRange& learned = {}) const;
 
  private:
   struct Operands;
@@ -52,10 +55,11 @@ class IntegerDense {
 /// other, by the kernels that the Interpreter runs. A result lies on `result`, or on the grid that
 /// its operator gives it where there is none. `real` is the layer's result in floats, or undefined
 /// where no gradient is wanted: gradients go from the last result on to it, where `result` is given
-/// only from values between the reals of qmin and qmax.
+/// only from values between the reals of qmin and qmax, and to what `result` is learned from.
 std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
                                       const Tensor& real, const std::optional<QuantParams>& result,
-                                      Rounding rounding, const std::string& owner);
+                                      Rounding rounding, const std::string& owner,
+                                      const LearnedRange& learned = {});
 
 /// The last of them: the layer's result.
 inline Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs,

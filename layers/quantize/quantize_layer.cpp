@@ -25,6 +25,7 @@ Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
 
 std::int32_t QuantizeLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
   lowering.require_codes(*this);
+  lowering.require_rounding(name(), options_.rounding);
   return lowering.quantize_input(*this, inputs[0], quantizer_->params());
 }
 
@@ -44,6 +45,7 @@ std::unique_ptr<Layer> QuantizeLayer::clone() const {
 
 Shape QuantizeLayer::do_build(const Shape& input_shape, const Random& /*random*/) {
   quantizer_->build(name(), "", input_shape, Quantizer::ZeroPoint::kept);
+  if (options_.simulation == Simulation::integer) quantizer_->require_learnable();
   return input_shape;
 }
 

@@ -186,7 +186,8 @@ class Quantization {
     if (readers.size() != 1 || source_.is_output(i)) return i;
     const std::size_t next = readers.front();
     const Layer& clamp = *source_.layers()[next];
-    if (!clamp.is_activation() || fused_activation(clamp.activation()) == FusedActivation::none) {
+    const Activation function = clamp.activation();
+    if (!clamp.is_activation() || function == Activation::none || quantizes_before(function)) {
       return i;
     }
     // A config of its own says how the clamp's result is quantized; that of this layer would win.

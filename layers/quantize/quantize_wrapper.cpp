@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/layer_registry.h>
@@ -10,6 +11,7 @@
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/quantizer_registry.h>
+#include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,21 +33,19 @@ bool all_on_grids(std::span<const Tensor> inputs) {
                              [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
 }
 
-/// Ties the result grids of `layers`. Does nothing until all are built: models from files are
-/// connected before they are built, copies after.
-void tie_results(std::span<Layer* const> layers) {
-  std::vector<Quantizer*> producers;
-  for (const Layer* layer : layers) producers.push_back(layer->result_quantizer());
-  if (std::ranges::all_of(producers, [](const Quantizer* q) { return q && q->built(); })) {
-    Quantizer::tie(producers);
-  }
+/// x, whose range is `factor` times that of the quantizer, fake-quantized.
+Tensor widened(const Quantizer& quantizer, const Tensor& x, float factor) {
+  if (factor == 1.0F) return quantizer.fake_quant(x);
+  return quantizer.fake_quant(x * (1.0F / factor)) * factor;
 }
 
 }  // namespace
 
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
-    : Layer("quant_" + layer->name()), layer_(std::move(layer)), config_(std::move(config)) {
+    : Layer(layer->name().empty() ? "" : "quant_" + layer->name()),
+      layer_(std::move(layer)),
+      config_(std::move(config)) {
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
     result_ = config_->activation_quantizer(*layer_);
@@ -83,7 +83,10 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
     result_->build(name() + "/" + owner, prefix, layer_->output_shape(),
                    Quantizer::ZeroPoint::kept);
   }
-  if (grid() == ResultGrid::as_inputs) tie_results(inputs_);
+  if (in_integers()) {
+    for (const Quantizer* quantizer : quantizers()) quantizer->require_learnable();
+  }
+  tie_inputs();
   return layer_->output_shape();
 }
 
@@ -101,9 +104,41 @@ void QuantizeWrapper::require_sound_kernel() const {
   if (in_integers() && result_) require_dense(*layer_, fmt::format("layer \"{}\"", name()));
 }
 
+/// The layer that gives the result a grid of its operator's, as softmax does; null where the grid
+/// is measured.
+const Layer* QuantizeWrapper::layer_of_fixed_grid() const {
+  if (result_) return quantizes_before(activation()) ? this : nullptr;
+  if (grid() == ResultGrid::fixed) return this;
+  const bool shares = grid() == ResultGrid::as_input || grid() == ResultGrid::clamps;
+  if (!shares || inputs_.empty()) return nullptr;
+  const auto* input = dynamic_cast<const QuantizeWrapper*>(inputs_.front());
+  return input != nullptr ? input->layer_of_fixed_grid() : nullptr;
+}
+
+/// Ties the result grids of the inputs of a concatenation. Does nothing until all are built: models
+/// from files are connected before they are built, copies after. Throws InvalidArgument for a grid
+/// that cannot be another.
+void QuantizeWrapper::tie_inputs() const {
+  const auto built = [](const Layer* layer) { return layer->built(); };
+  if (grid() != ResultGrid::as_inputs || !std::ranges::all_of(inputs_, built)) return;
+  std::vector<Quantizer*> producers;
+  for (const Layer* input : inputs_) {
+    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(input);
+    if (const Layer* fixed = wrapper ? wrapper->layer_of_fixed_grid() : nullptr) {
+      throw InvalidArgument(
+          fmt::format("{}: expected inputs whose grids can be made one, found \"{}\" with a fixed "
+                      "grid (softmax, sigmoid or tanh); put another layer between",
+                      name(), fixed->name()));
+    }
+    producers.push_back(input->result_quantizer());
+  }
+  // Where one is left in float there is nothing to tie.
+  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+}
+
 void QuantizeWrapper::connect(std::span<Layer* const> inputs) {
   inputs_.assign(inputs.begin(), inputs.end());
-  if (grid() == ResultGrid::as_inputs) tie_results(inputs_);
+  tie_inputs();
 }
 
 Quantizer* QuantizeWrapper::result_quantizer() const {
@@ -112,6 +147,26 @@ Quantizer* QuantizeWrapper::result_quantizer() const {
   const bool shares =
       own == ResultGrid::as_input || own == ResultGrid::as_inputs || own == ResultGrid::clamps;
   return shares && !inputs_.empty() ? inputs_.front()->result_quantizer() : nullptr;
+}
+
+float QuantizeWrapper::range_factor(const ForwardContext& context) const {
+  if (result_) return 1.0F;
+  switch (grid()) {
+    case ResultGrid::as_input:
+    case ResultGrid::clamps:
+      return layer_->range_factor(context) *
+             (inputs_.empty() ? 1.0F : inputs_.front()->range_factor(context));
+    case ResultGrid::as_inputs: {
+      float widest = 1.0F;
+      for (const Layer* input : inputs_) widest = std::max(widest, input->range_factor(context));
+      return widest;
+    }
+    case ResultGrid::unknown:
+    case ResultGrid::measured:
+    case ResultGrid::fixed:
+      return 1.0F;
+  }
+  throw InvalidArgument("range_factor: a ResultGrid outside the enumeration");
 }
 
 bool QuantizeWrapper::in_integers() const {
@@ -135,10 +190,13 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
 }
 
 Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
-  const IntegerDense dense(*layer_->weights(), fused_activation(activation()), x, kernel_->params(),
-                           config_->options().rounding, name());
+  // A function with a grid of its own is an operator of its own.
+  const bool apart = quantizes_before(activation());
+  const IntegerDense dense(
+      *layer_->weights(), apart ? FusedActivation::none : fused_activation(activation()), x,
+      kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
   if (context.observes()) result_->observe(dense.real_output());
-  return dense.output(result_->params());
+  return dense.output(result_->params(), result_->learned_range());
 }
 
 Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
@@ -148,36 +206,50 @@ Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& conte
   return in_integers() && both ? integer_linear(x, context) : fake_quant_linear(x, context);
 }
 
+/// Whether an input, a parameter of the wrapped layer or one of a quantizer wants a gradient.
+bool QuantizeWrapper::wants_gradient(std::span<const Tensor> inputs) const {
+  std::vector<Tensor> tensors(inputs.begin(), inputs.end());
+  for (const auto& [name, tensor] : parameters()) tensors.push_back(tensor);
+  return records_gradient(tensors);
+}
+
 /// A function whose results have a grid of their own, as softmax: by its operators where `x` lies
 /// on a grid, else in float.
 std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x) const {
   const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr;
   Tensor real;
-  if (!on_codes || records_gradient({x})) real = function.forward(x, {});
+  if (!on_codes || wants_gradient({&x, 1})) real = function.forward(x, {});
   if (!on_codes) return {real};
   return integer_operators(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
                            name());
 }
 
 /// Inputs of one grid, one behind the other. While training, ranges move between the first input
-/// and the last: what was quantized before is put on the grid as it is now.
+/// and the last: what was quantized before is put on the grid as it is now. Where a Dropout has
+/// widened an input, the steps of all are as wide as the widest, so that nothing is clipped.
 std::vector<Tensor> QuantizeWrapper::joined(std::span<const Tensor> inputs,
                                             const ForwardContext& context) const {
   const Quantizer* shared = result_quantizer();
   if (shared == nullptr) {
-    throw InvalidArgument(
-        fmt::format("{}: expected inputs whose grids can be made one, found one with a fixed grid "
-                    "(softmax, sigmoid or tanh); put another layer between",
-                    name()));
+    throw InvalidArgument(fmt::format(
+        "{}: expected inputs whose grids can be made one, found a first one that is not "
+        "quantized",
+        name()));
   }
   if (!shared->has_range() || !shared->enabled()) return {layer_->forward_all(inputs, context)};
-  const QuantParams grid = shared->params();
+  const float widest = range_factor(context);
+  auto grid = std::make_shared<QuantParams>(shared->params());
+  for (float& scale : grid->scales) scale *= widest;
   std::vector<Tensor> aligned;
   std::vector<Tensor> steps;
-  for (const Tensor& x : inputs) {
-    const auto& own = TensorAccess::grid(x);
-    const bool lies_on_it = own != nullptr && *own == grid;
-    aligned.push_back(lies_on_it ? x : simulated(*shared, x));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& own = TensorAccess::grid(inputs[i]);
+    const bool lies_on_it = own != nullptr && *own == *grid;
+    aligned.push_back(lies_on_it       ? inputs[i]
+                      : widest == 1.0F ? simulated(*shared, inputs[i])
+                      : in_integers()
+                          ? put_on_grid(inputs[i], grid, quantize_mode(config_->options().rounding))
+                          : widened(*shared, inputs[i], inputs_[i]->range_factor(context)));
     // lower() writes a QUANTIZE for it.
     if (own != nullptr && !lies_on_it) steps.push_back(aligned.back());
   }
@@ -217,14 +289,13 @@ std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inpu
   const bool by_operator =
       in_integers() && all_on_grids(inputs) && result_->enabled() && grid() == ResultGrid::measured;
   Tensor real;
-  if (!by_operator || context.observes() ||
-      records_gradient(std::vector<Tensor>(inputs.begin(), inputs.end()))) {
+  if (!by_operator || context.observes() || wants_gradient(inputs)) {
     real = layer_->forward_all(inputs, context);
   }
   if (context.observes()) result_->observe(real);
   if (!by_operator) return {simulated(*result_, real)};
   return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
-                           name());
+                           name(), result_->learned_range());
 }
 
 std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> inputs,

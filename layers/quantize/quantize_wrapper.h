@@ -45,6 +45,7 @@ class QuantizeWrapper : public Layer {
   std::vector<NamedTensor> counters() const override;
   std::optional<LayerWeights> weights() const override { return layer_->weights(); }
   ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
+  float range_factor(const ForwardContext& context) const override;
   bool is_quantized() const override { return true; }
   std::vector<Quantizer*> quantizers() const override;
   Quantizer* kernel_quantizer() const override { return kernel_.get(); }
@@ -66,6 +67,9 @@ class QuantizeWrapper : public Layer {
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
   void require_sound_kernel() const;
+  const Layer* layer_of_fixed_grid() const;
+  void tie_inputs() const;
+  bool wants_gradient(std::span<const Tensor> inputs) const;
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor simulated(const Quantizer& quantizer, const Tensor& x) const;
   Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;

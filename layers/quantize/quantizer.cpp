@@ -1,23 +1,16 @@
 #include <fmt/format.h>
-#include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/fake_quant.h>
-#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/core/quant/activation_range.h>
-#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
 namespace octet {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 QuantParams params_of(const ObservedRange& range, const QuantSpec& spec, const std::string& owner) {
   return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
@@ -132,6 +125,7 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
   observer_->build(spec_, owner, shape);
   owner_ = std::move(owner);
   prefix_ = std::move(prefix);
+  frozen_ = Tensor::scalar(0.0F);
   member_->zero_point = zero_point == ZeroPoint::kept ? Tensor::scalar(0.0F) : Tensor();
   do_build(shape);
   if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(grid_range(), spec_, owner_));
@@ -150,45 +144,50 @@ void Quantizer::observe(const Tensor& x) {
   }
 }
 
-void Quantizer::tie(std::span<Quantizer* const> quantizers) {
-  const auto together = std::make_shared<Group>();
-  std::vector<Group*> merged;
+/// Throws InvalidArgument, naming the tensors, unless `quantizer` can share a grid with `first`.
+void Quantizer::require_tieable(const Quantizer* quantizer, const Quantizer& first) {
+  if (quantizer == nullptr || !quantizer->built()) {
+    throw InvalidArgument(fmt::format("tie: expected built quantizers, found {}",
+                                      quantizer == nullptr ? "null" : "one before build()"));
+  }
+  if (quantizer->spec_.axis >= 0) {
+    throw InvalidArgument(
+        fmt::format("{}: expected one range for the tensor to tie it to {}, found one per channel",
+                    quantizer->owner_, first.owner_));
+  }
+  if (quantizer->spec_ != first.spec_) {
+    throw InvalidArgument(
+        fmt::format("{}: expected the bits, sign, narrow range and symmetry of {} to tie it to "
+                    "that, found others",
+                    quantizer->owner_, first.owner_));
+  }
+  if (!quantizer->parameters().empty()) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected a quantizer that observes its range to tie it to {}, found {}, whose scale "
+        "is learned",
+        quantizer->owner_, first.owner_, quantizer->type()));
+  }
+}
+
+/// The members of all quantizers and of the groups that they are in, each once.
+std::shared_ptr<Quantizer::Group> Quantizer::union_of(std::span<Quantizer* const> quantizers) {
+  auto together = std::make_shared<Group>();
+  const auto add = [&](const std::shared_ptr<Member>& member) {
+    if (std::ranges::count(together->members, member) == 0) together->members.push_back(member);
+  };
   for (const Quantizer* quantizer : quantizers) {
-    if (quantizer == nullptr || !quantizer->built()) {
-      throw InvalidArgument(fmt::format("tie: expected built quantizers, found {}",
-                                        quantizer == nullptr ? "null" : "one before build()"));
-    }
-    const Quantizer& first = *quantizers.front();
-    if (quantizer->spec_.axis >= 0) {
-      throw InvalidArgument(
-          fmt::format("{}: expected one range for the tensor to tie it to {}, "
-                      "found one per channel",
-                      quantizer->owner_, first.owner_));
-    }
-    if (quantizer->spec_ != first.spec_) {
-      throw InvalidArgument(
-          fmt::format("{}: expected the bits, sign, narrow range and symmetry of {} to tie it to "
-                      "that, found others",
-                      quantizer->owner_, first.owner_));
-    }
-    if (!quantizer->parameters().empty()) {
-      throw InvalidArgument(fmt::format(
-          "{}: expected a quantizer that observes its range to tie it to {}, found {}, whose scale "
-          "is learned",
-          quantizer->owner_, first.owner_, quantizer->type()));
-    }
-    const Group* group = quantizer->group();
-    const auto add = [&](const std::shared_ptr<Member>& member) {
-      if (std::ranges::find(together->members, member) == together->members.end()) {
-        together->members.push_back(member);
-      }
-    };
-    if (group == nullptr) {
-      add(quantizer->member_);
-    } else {
+    if (const Group* group = quantizer->group()) {
       std::ranges::for_each(group->members, add);
+    } else {
+      add(quantizer->member_);
     }
   }
+  return together;
+}
+
+void Quantizer::tie(std::span<Quantizer* const> quantizers) {
+  for (const Quantizer* quantizer : quantizers) require_tieable(quantizer, *quantizers.front());
+  const std::shared_ptr<Group> together = union_of(quantizers);
   if (together->members.size() < 2) return;
   const ObservedRange range = together->range();
   const Quantizer& first = *quantizers.front();
@@ -203,6 +202,18 @@ void Quantizer::tie(std::span<Quantizer* const> quantizers) {
     quantizer->group_ = together;
   }
   if (range.min.defined()) first.keep_zero_point(first.params());
+}
+
+void Quantizer::require_learnable() const {
+  const LearnedRange learned = learned_range();
+  const std::size_t expected = parameters().size();
+  if (learned.parameters.size() == expected && (expected == 0 || learned.gradients != nullptr)) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "{}: expected gradients for the {} parameters of a {} quantizer, found them for {}; override "
+      "Quantizer::learned_range(), or train with Simulation::fake_quant",
+      owner_, expected, type(), learned.gradients == nullptr ? 0 : learned.parameters.size()));
 }
 
 Quantizer::Group* Quantizer::group() const {
@@ -289,11 +300,7 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
         "{}: quantize_dequantize() expected one range for the tensor, found {}; use fake_quant()",
         owner_, grid->channels()));
   }
-  const Tensor y = tensor_of_codes(x.shape(), grid, quantize_tensor(x, *grid, mode));
-  return record("quantize_dequantize", y, {x}, [x, grid](const Tensor& g) {
-    const auto [lo, hi] = real_limits(*grid);
-    return std::vector<Tensor>{inside_window(x, g, {lo, hi, -kInfinity, kInfinity})};
-  });
+  return put_on_grid(x, grid, mode, learned_range());
 }
 
 std::vector<NamedTensor> Quantizer::state() const {

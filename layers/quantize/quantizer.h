@@ -5,6 +5,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
+#include <octet/layers/quantize/learned_range.h>
 #include <octet/layers/quantize/observer.h>
 
 #include <memory>
@@ -32,8 +33,8 @@ std::string_view to_string(Simulation simulation);
 ///
 /// To write your own quantizer, derive from this class and pass it an Observer; it needs a type()
 /// and a clone(), and is saved and loaded with its model once registered (register_quantizer). One
-/// whose scale is learned gives it as parameters() and overrides params() and what puts tensors on
-/// the grid.
+/// whose scale is learned gives it as parameters() and overrides params(), and learned_range() for
+/// Simulation::integer or fake_quant() for Simulation::fake_quant.
 class Quantizer {
  public:
   /// Whether the zero point is kept as state beside the range.
@@ -44,7 +45,7 @@ class Quantizer {
   /// The name under which files know the class, e.g. "MovingAverage".
   virtual std::string_view type() const = 0;
   /// Writes what the quantizer was made with: its spec ("bits", "signed", "narrow", "symmetric",
-  /// "axis", "full_steps") and the arguments of its observer.
+  /// "axis", "full_steps") and the arguments of its observer. The entry "type" is the file's.
   virtual void describe(Description& description) const;
 
   /// Makes the state for tensors of `shape` (without the batch axis): "<prefix>min", "<prefix>max",
@@ -89,8 +90,8 @@ class Quantizer {
   virtual Tensor fake_quant(const Tensor& x) const;
 
   /// dequantize(quantize(x)) with params(), the result carrying its grid; the gradient passes where
-  /// x lies between the reals of qmin and qmax. Throws as params(), and InvalidArgument for a range
-  /// per channel.
+  /// x lies between the reals of qmin and qmax, and reaches learned_range(). Throws as params(),
+  /// and InvalidArgument for a range per channel.
   virtual Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
 
   /// quantize_dequantize(x) or fake_quant(x).
@@ -106,6 +107,12 @@ class Quantizer {
   const Tensor& max() const { return observer_->range().max; }
   /// What an optimizer may change: none, unless the scale is learned.
   virtual std::vector<NamedTensor> parameters() const { return {}; }
+  /// The same parameters with their gradients, as Simulation::integer takes them. A quantizer that
+  /// has parameters and does not override this is refused there.
+  virtual LearnedRange learned_range() const { return {}; }
+  /// Throws InvalidArgument, naming the tensor, where Simulation::integer would leave parameters
+  /// without gradients: learned_range() has none, or another number of them.
+  void require_learnable() const;
   std::vector<NamedTensor> state() const;
   /// "<prefix>updates", "<prefix>frozen" and what the observer keeps besides.
   std::vector<NamedTensor> counters() const;
@@ -132,6 +139,8 @@ class Quantizer {
   struct Member;
   struct Group;
 
+  static void require_tieable(const Quantizer* quantizer, const Quantizer& first);
+  static std::shared_ptr<Group> union_of(std::span<Quantizer* const> quantizers);
   Group* group() const;
   void keep_zero_point(const QuantParams& params) const;
 

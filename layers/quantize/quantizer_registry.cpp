@@ -3,8 +3,6 @@
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/quantizers.h>
 
-#include <cmath>
-#include <limits>
 #include <utility>
 
 namespace octet {
@@ -18,15 +16,6 @@ int small_integer(const Description& description, std::string_view key) {
     throw FormatError(fmt::format("quantizer: \"{}\" is out of range: {}", key, value));
   }
   return static_cast<int>(value);
-}
-
-float float_number(const Description& description, std::string_view key) {
-  const double value = description.number(key);
-  if (!(std::abs(value) <= double{std::numeric_limits<float>::max()})) {
-    throw FormatError(
-        fmt::format("quantizer: expected a float32 number as \"{}\", found {}", key, value));
-  }
-  return static_cast<float>(value);
 }
 
 RangeStart start_from(const Description& description) {
@@ -46,7 +35,7 @@ struct Quantizers : Registry<Quantizer> {
       return std::make_unique<AllValuesQuantizer>(quant_spec_from(d), start_from(d));
     });
     add<FixedQuantizer>("Fixed", [](const Description& d) {
-      return std::make_unique<FixedQuantizer>(float_number(d, "min"), float_number(d, "max"),
+      return std::make_unique<FixedQuantizer>(d.float_number("min"), d.float_number("max"),
                                               quant_spec_from(d));
     });
   }
@@ -80,6 +69,13 @@ Description describe(const Quantizer* quantizer) {
   if (quantizer == nullptr) return description;
   quantizer_registry().check(*quantizer);
   quantizer->describe(description);
+  if (description.has(kType)) {
+    throw InvalidArgument(
+        fmt::format("quantizer: describe() of {} writes an entry \"{}\", which the file has for "
+                    "itself; give it "
+                    "another name",
+                    quantizer->type(), kType));
+  }
   return description.set(kType, quantizer->type());
 }
 

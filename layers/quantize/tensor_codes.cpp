@@ -1,15 +1,27 @@
+#include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/byte_codes.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace octet {
 
 using detail::TensorAccess;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
 
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
   const auto size = static_cast<std::size_t>(x.size());
@@ -34,6 +46,21 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode 
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
   if (TensorCodes codes = TensorAccess::codes(x)) return codes;
   return quantize_tensor(x, grid);
+}
+
+Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode,
+                   const LearnedRange& learned) {
+  const RealLimits limits = real_limits(*grid);
+  TensorCodes codes = quantize_tensor(x, *grid, mode);
+  const Tensor y = tensor_of_codes(x.shape(), std::move(grid), std::move(codes));
+  std::vector<Tensor> inputs = {x};
+  learned.append_to(inputs);
+  return record("quantize_dequantize", y, inputs, [x, limits, learned](const Tensor& g) {
+    std::vector<Tensor> gradients = {
+        inside_window(x, g, {limits.lo, limits.hi, -kInfinity, kInfinity})};
+    learned.append_gradients(gradients, x, g);
+    return gradients;
+  });
 }
 
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,

@@ -3,6 +3,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
+#include <octet/layers/quantize/learned_range.h>
 
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,11 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
 
 /// The codes of x on the grid that it lies on: those it carries, or made anew.
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
+
+/// dequantize(quantize(x)), the result carrying `grid`, which is per tensor. The gradient passes
+/// where x lies between the reals of qmin and qmax, and reaches what the grid is learned from.
+Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid,
+                   RoundMode mode = RoundMode::half_away, const LearnedRange& learned = {});
 
 /// A tensor on `grid` that carries `codes`, which are converted to floats on first use.
 Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,

@@ -72,6 +72,18 @@ TEST(Archive, NamesWhatIsMissingOrOfAnotherShape) {
   archive.check_shape("dense/kernel", {2, 3});
 }
 
+TEST(Archive, HoldsOneTensorOfAName) {
+  Archive archive;
+  archive.add("a/b/kernel", Tensor::scalar(1.0F));
+  try {
+    archive.add("a/b/kernel", Tensor::scalar(2.0F));
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("\"a/b/kernel\" twice"), std::string::npos);
+  }
+  EXPECT_EQ(archive.tensor("a/b/kernel").item(), 1.0F);
+}
+
 TEST(Archive, CopiesOverATensorOfTheSameShapeOnly) {
   const Archive archive = sample();
   Tensor target = Tensor::zeros({});

@@ -67,6 +67,22 @@ TEST(Description, NamesAnEntryThatIsMissingOrOfAnotherKind) {
   }
 }
 
+TEST(Description, ANumberIsAFloat32WhereItFits) {
+  Description d;
+  d.set("rate", 0.1).set("most", double{std::numeric_limits<float>::max()});
+  d.set("huge", 1e300).set("lowest", -1e39);
+  EXPECT_EQ(d.float_number("rate"), 0.1F);
+  EXPECT_EQ(d.float_number("most"), std::numeric_limits<float>::max());
+  EXPECT_THROW(d.float_number("lowest"), FormatError);
+  EXPECT_THROW(d.float_number("missing"), FormatError);
+  try {
+    d.float_number("huge");
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_STREQ(error.what(), "description: expected a float32 number as \"huge\", found 1e+300");
+  }
+}
+
 TEST(Description, OfJsonRefusesNumbersThatDoNotFit) {
   const auto json = std::make_shared<const nlohmann::json>(
       nlohmann::json::parse(R"({"a": 18446744073709551615, "s": [1.5]})"));

@@ -1,4 +1,6 @@
+#include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/deploy/lowered.h>
 
 // What lower() refuses, and whom it names.
@@ -125,6 +127,15 @@ TEST(LowerRefusal, OfTwoRoundingContracts) {
   Sequential model = quantize_apply(marked);
   calibrate(model, random_tensor({4, 3}, 1));
   expect_error([&] { lower(model); }, "\"quant_b\" asks for rounding double");
+  // The input's own contract says how it is rounded.
+  Sequential mixed("m", Input({4}));
+  mixed.add(QuantizeLayer({.rounding = Rounding::fp32}));
+  mixed.add(
+      std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3, Activation::none, "d"),
+                                        default_8bit({.rounding = Rounding::double_rounding})));
+  mixed.build();
+  calibrate(mixed, Tensor::ones({2, 4}));
+  expect_error([&] { lower(mixed); }, "\"quant_d\" asks for rounding double, the layers before it");
 }
 
 TEST(LowerRefusal, OfALayerWithoutAQuantizedInput) {

@@ -1,4 +1,5 @@
 #include <octet/core/ops/ops.h>
+#include <octet/layers/add.h>
 #include <octet/tests/layers/layer_testing.h>
 
 namespace octet::testing {
@@ -22,6 +23,24 @@ TEST(Activation, OnlySmoothOnesAreQuantizedBefore) {
   EXPECT_FALSE(quantizes_before(Activation::none));
   EXPECT_FALSE(quantizes_before(Activation::relu));
   EXPECT_FALSE(quantizes_before(Activation::relu6));
+}
+
+TEST(Activation, OnlyClampsAreFused) {
+  EXPECT_EQ(fused_activation(Activation::none), FusedActivation::none);
+  EXPECT_EQ(fused_activation(Activation::relu), FusedActivation::relu);
+  EXPECT_EQ(fused_activation(Activation::relu6), FusedActivation::relu6);
+  const Add sum;
+  const Dense dense(2);
+  for (const Activation f : {Activation::relu, Activation::relu6}) {
+    EXPECT_EQ(sum.with_activation(f)->activation(), f);
+    EXPECT_EQ(dense.with_activation(f)->activation(), f);
+  }
+  for (const Activation f : {Activation::softmax, Activation::sigmoid, Activation::tanh}) {
+    expect_error([&] { fused_activation(f); },
+                 "expected none, relu or relu6, found " + std::string(to_string(f)));
+    EXPECT_EQ(sum.with_activation(f), nullptr);
+    EXPECT_EQ(dense.with_activation(f), nullptr);
+  }
 }
 
 TEST(ActivationLayer, ComputesItsFunction) {

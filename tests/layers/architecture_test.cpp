@@ -1,7 +1,10 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/architecture.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/layer_registry.h>
+#include <octet/layers/leaky_relu.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
 #include <nlohmann/json.hpp>
@@ -122,8 +125,10 @@ TEST(Architecture, WhatIsTheProgramsOwnIsNamed) {
   for (const auto& [model, part] : models) {
     expect_throws_naming<InvalidArgument>([&m = model] { static_cast<void>(architecture_json(m)); },
                                           {part, "cannot be described"});
-    // Its tensors are saved and loaded all the same.
-    const Archive archive = archive_of(model);
+    // A checkpoint holds its tensors all the same.
+    Archive archive;
+    for (const auto& [name, tensor] : model.saved_tensors()) archive.add(name, tensor);
+    add_architecture_or_reason(archive, model);
     Sequential(model).restore(archive);
     expect_throws_naming<FormatError>([&] { model_from_archive(archive); },
                                       {part, "cannot be described"});
@@ -166,6 +171,77 @@ TEST(Architecture, ALayerMayKeepTheDescriptionThatItWasMadeFrom) {
   changed.set("name", "another");
   EXPECT_EQ(keeper.from().text("name"), "keeper");
   EXPECT_EQ(changed.part("inner").text("text"), text);
+}
+
+TEST(Architecture, WhatNoFileMayHoldIsNotWritten) {
+  Model outputs("m");
+  const Value x = outputs.input({2}, "x");
+  for (int i = 0; i < 101; ++i) outputs.output(outputs.add(ReLU(), x));
+  expect_error([&] { static_cast<void>(architecture_json(outputs)); },
+               "\"m\": expected at most 100 outputs, found 101");
+  Model inputs("m");
+  const Value y = inputs.input({2}, "y");
+  inputs.output(inputs.add(Concatenate(-1, "c"), std::vector<Value>(101, y)));
+  expect_error([&] { static_cast<void>(architecture_json(inputs)); },
+               "\"c\" of model \"m\": expected at most 100 inputs, found 101");
+  Sequential deep("m", Input({2}));
+  for (int i = 0; i < 10000; ++i) deep.add(ReLU(std::to_string(i)));
+  expect_error([&] { static_cast<void>(architecture_json(deep)); },
+               "\"m\": expected at most 10000 layers, found 10001");
+}
+
+TEST(Architecture, NumbersBeyondFloat32AreRefused) {
+  const Sequential model = build_model(Input({4}), Dropout(0.25F, "drop"), LeakyReLU(0.5F, "leak"));
+  const json whole = json::parse(architecture_json(model));
+  for (const auto& [layer, key] : {std::pair{1, "rate"}, {2, "alpha"}}) {
+    for (const double value : {1e300, -1e300, 1e39}) {
+      json changed = whole;
+      changed["layers"][static_cast<std::size_t>(layer)][key] = value;
+      expect_throws_naming<FormatError>([&] { static_cast<void>(model_from_json(changed.dump())); },
+                                        {"float32", key});
+    }
+  }
+}
+
+/// Says what files keep for themselves.
+class Reserving : public ActivationLayer {
+ public:
+  explicit Reserving(std::string key) : ActivationLayer(Activation::none), key_(std::move(key)) {}
+  std::string_view type() const override { return "Reserving"; }
+  void describe(Description& description) const override { description.set(key_, 1); }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Reserving>(*this); }
+
+ private:
+  std::string key_;
+};
+
+class ReservingQuantizer : public LastValueQuantizer {
+ public:
+  using LastValueQuantizer::LastValueQuantizer;
+  std::string_view type() const override { return "ReservingQuantizer"; }
+  void describe(Description& description) const override {
+    LastValueQuantizer::describe(description);
+    description.set("type", "mine");
+  }
+};
+
+TEST(Architecture, EntriesThatFilesKeepForThemselvesAreRefused) {
+  register_layer<Reserving>("Reserving",
+                            [](const Description&) { return std::make_unique<Reserving>("k"); });
+  for (const std::string key :
+       {"type", "name", "annotated", "inputs", "weight_bits", "per_channel", "in_float"}) {
+    const Sequential model = build_model(Input({4}), Reserving(key));
+    expect_throws_naming<InvalidArgument>([&] { static_cast<void>(architecture_json(model)); },
+                                          {"Reserving", "\"" + key + "\""});
+  }
+  EXPECT_NO_THROW(
+      static_cast<void>(architecture_json(build_model(Input({4}), Reserving("inputs_")))));
+  register_quantizer<ReservingQuantizer>("ReservingQuantizer", [](const Description& d) {
+    return std::make_unique<ReservingQuantizer>(quant_spec_from(d));
+  });
+  const ReservingQuantizer quantizer{QuantSpec{}};
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(describe(&quantizer)); },
+                                        {"ReservingQuantizer", "\"type\""});
 }
 
 TEST(Architecture, FilesWithoutOneSaySo) {

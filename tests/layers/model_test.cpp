@@ -52,6 +52,25 @@ TEST(Model, LogitsLeaveOutTheSoftmaxOfTheOutputAlone) {
                 values_of(model.layer("end").forward_logits(gate, {})));
 }
 
+TEST(Model, LogitsKeepASoftmaxThatAnotherLayerReads) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  const Value gate = model.add(Dense(3, Activation::softmax, "gate"), x);
+  model.output(gate);
+  model.output(model.add(Dense(2, Activation::softmax, "end"), gate));
+  model.build(7);
+  const Tensor input = random_tensor({5, 4}, 2);
+  const Tensor read = model.layer("gate").forward(input, {});
+  for (Model m :
+       std::vector{model, quantize_model(model, {.simulation = Simulation::fake_quant})}) {
+    if (is_quantized(m)) calibrate(m, input);
+    const std::vector<Tensor> outputs = m.forward_all({&input, 1}, ForwardContext{.logits = true});
+    const float tolerance = is_quantized(m) ? 0.05F : 0.0F;
+    expect_close(outputs[0], read, tolerance);
+    expect_close(outputs[1], model.layer("end").forward_logits(read, {}), tolerance);
+  }
+}
+
 TEST(Model, KnowsWhoReadsWhom) {
   const Model model = built_residual();
   EXPECT_EQ(model.readers(1), (std::vector<std::size_t>{2, 3, 4}));
@@ -162,12 +181,37 @@ TEST(Model, RefusesABrokenGraph) {
   expect_error([&] { model.output(a); }, "\"a\" is an output already");
   expect_error([&] { model.add(ReLU("r"), std::vector<Value>{}); }, "\"r\" (ReLU) to read a value");
   expect_error([&] { model.add(ReLU(), Value()); }, "expected a value of this model, found none");
+  expect_error([&] { model.add(Input({3}, "inner"), a); },
+               "expected \"inner\" (InputLayer) to read nothing, found it behind \"a\"");
+  expect_error(
+      [] { Sequential("s", Input({4}), Dense(4, Activation::none, "a"), Input({4}, "in")); },
+      "found it behind \"a\"");
   Model other("other");
   expect_error([&] { other.add(ReLU(), a); }, "found one of another model");
   const Model copy = model;
   expect_error([&] { Model(copy).output(lost); }, "found one of another model");
   expect_error([&] { Model("none").build(); },
                "expected an Input as the first layer, found no layer");
+}
+
+/// Refuses what it reads.
+class Unconnected : public ActivationLayer {
+ public:
+  explicit Unconnected(std::string name) : ActivationLayer(Activation::none, std::move(name)) {}
+  void connect(std::span<Layer* const> /*inputs*/) override {
+    throw InvalidArgument("Unconnected: refused");
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Unconnected>(*this); }
+};
+
+TEST(Model, ALayerThatRefusesItsInputsLeavesTheModelAsItWas) {
+  Model model("m");
+  const Value x = model.input({4}, "x");
+  expect_error([&] { model.add(Unconnected("a"), x); }, "refused");
+  EXPECT_EQ(model.layers().size(), 1U);
+  model.output(model.add(Dense(2, Activation::none, "a"), x));
+  model.build();
+  EXPECT_EQ(model.forward(Tensor::ones({1, 4})).shape(), (Shape{1, 2}));
 }
 
 TEST(Model, RefusesForksOfDifferentShapes) {

@@ -70,6 +70,48 @@ TEST_F(SaveLoad, ALoadedModelTakesTheNextBatchAsTheOriginalWould) {
   EXPECT_EQ(all_values(target), all_values(source));
 }
 
+/// Not registered, so that no file can name it.
+class Unregistered : public Dense {
+ public:
+  using Dense::Dense;
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Unregistered>(*this); }
+};
+
+TEST_F(SaveLoad, AModelThatNoFileCanDescribeIsSavedAsTensorsAlone) {
+  const auto own = [](std::uint64_t seed) {
+    Sequential result("m", Input({4}), Unregistered(3, Activation::none, "own"));
+    result.build(seed);
+    return result;
+  };
+  const Sequential source = own(1);
+  expect_throws_naming<InvalidArgument>(
+      [&] { source.save(path_); },
+      {"save", "layer \"own\"", "Unregistered", "register_layer", "save_tensors()"});
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  source.save_tensors(path_);
+  Sequential target = own(2);
+  target.load(path_);
+  EXPECT_EQ(all_values(target), all_values(source));
+  expect_throws_naming<FormatError>(
+      [&] { static_cast<void>(model_from_archive(Archive::read(path_))); },
+      {"tensors without their model"});
+}
+
+/// Has a state whose name looks like that of another layer's tensor.
+class Slashed : public ActivationLayer {
+ public:
+  Slashed() : ActivationLayer(Activation::none, "a") {}
+  std::vector<NamedTensor> state() const override { return {{"b/kernel", Tensor::scalar(1.0F)}}; }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Slashed>(*this); }
+};
+
+TEST_F(SaveLoad, TensorsOfOneNameAreRefused) {
+  Sequential model("m", Input({4}), Slashed(), Dense(2, Activation::none, "a/b"));
+  model.build();
+  expect_throws_naming<InvalidArgument>([&] { model.save_tensors(path_); },
+                                        {"\"a/b/kernel\" twice"});
+}
+
 TEST_F(SaveLoad, RefusesAnotherArchitecture) {
   model(1).save(path_);
   expect_refused<FormatError>(model(2, 6), "dense/kernel");

@@ -15,6 +15,7 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/integer_ops_test.cpp
   layers/quantize/kernel_layout_test.cpp
   layers/quantize/mixed_equality_test.cpp
+  layers/quantize/own_parameters_test.cpp
   layers/quantize/per_layer_test.cpp
   layers/quantize/quantize_config_test.cpp
   layers/quantize/quantize_model_test.cpp

@@ -4,6 +4,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 
 // The promise of Simulation::integer for networks that are no chains: what training computes is
@@ -83,13 +84,70 @@ TEST(QuantizedGraph, InputsOfAConcatenationShareOneGrid) {
   EXPECT_EQ(to_tflite(lower(model)), to_tflite(lowered));
 }
 
-TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByName) {
-  Model model = quantize_model(joined(Activation::sigmoid));
-  expect_throws_naming<InvalidArgument>(
-      [&] {
-        calibrate(model, random_tensor({5, 4}, 1));
-      },
-      {"quant_both", "fixed grid"});
+/// x, Dropout(x) and Dropout(Dropout(x)) side by side.
+Model dropped_and_joined() {
+  Model model("m");
+  const Value x = model.input({64}, "x");
+  const Value once = model.add(Dropout(0.5F, "once"), x);
+  const Value twice = model.add(Dropout(0.2F, "twice"), once);
+  model.output(model.add(Concatenate(-1, "both"), {x, once, twice}));
+  model.build();
+  return model;
+}
+
+TEST(QuantizedGraph, WhatDropoutWidensIsNotClippedByAConcatenation) {
+  for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
+    Model model = quantize_model(dropped_and_joined(), {.simulation = simulation});
+    Tensor x = random_tensor({20, 64}, 1, -1.0F, 1.0F);
+    calibrate(model, x);
+    freeze_ranges(model, true);
+    std::vector<std::vector<Tensor>> seen;
+    x.set_requires_grad(true);
+    Tensor y = model
+                   .forward_all({&x, 1}, training(3),
+                                [&](std::size_t /*layer*/, const std::vector<Tensor>& steps) {
+                                  seen.push_back({steps.back().detach()});
+                                })
+                   .front();
+    ASSERT_EQ(seen.size(), 5U);
+    const Tensor parts[] = {seen[1][0], seen[2][0], seen[3][0]};
+    const Tensor expected = concatenate({parts[0], parts[1], parts[2]}, 1);
+    EXPECT_GT(*std::ranges::max_element(expected.span()), 2.4F);
+    // Half a step of the widest grid, whose factor is 2 / 0.8.
+    expect_close(y.detach(), expected, 2.5F * 2.0F / 255.0F * 0.51F);
+    // A dropped value has no gradient; any other that of its factors: nothing was clipped.
+    y.backward(Tensor::ones(y.shape()));
+    for (Index i = 0; i < x.size(); ++i) {
+      const float value = x.span()[static_cast<std::size_t>(i)];
+      if (std::abs(value) < 0.1F || std::abs(value) > 0.98F) continue;
+      const auto at = static_cast<std::size_t>(i);
+      const float factor = 1.0F + (parts[1].span()[at] == 0.0F ? 0.0F : 2.0F) +
+                           (parts[2].span()[at] == 0.0F ? 0.0F : 2.5F);
+      ASSERT_NEAR(x.grad().span()[at], factor, 1e-5F) << i << ' ' << value;
+    }
+    // Inference is what is shipped: one grid.
+    EXPECT_EQ(lower(model).operators.size(), 1U);
+  }
+}
+
+TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByNameBeforeItIsTrained) {
+  for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
+    for (const bool fixed_first : {true, false}) {
+      for (const bool flat : {true, false}) {
+        Model model("m");
+        const Value x = model.input({4}, "x");
+        Value fixed = model.add(Dense(3, Activation::sigmoid, "fixed"), x);
+        if (flat) fixed = model.add(Flatten("flat"), fixed);
+        const Value other = model.add(Dense(3, Activation::none, "other"), x);
+        model.output(fixed_first ? model.add(Concatenate(-1, "both"), {fixed, other})
+                                 : model.add(Concatenate(-1, "both"), {other, fixed}));
+        model.build(1);
+        expect_throws_naming<InvalidArgument>(
+            [&] { static_cast<void>(quantize_model(model, {.simulation = simulation})); },
+            {"quant_both", "\"quant_fixed\"", "fixed grid"});
+      }
+    }
+  }
 }
 
 TEST(QuantizedGraph, AClampIsFusedWhereNobodyElseReadsWhatItClamps) {

@@ -169,6 +169,15 @@ TEST(Quantizer, BeingFrozenIsAmongWhatIsSaved) {
   EXPECT_EQ(tensor_named(early.counters(), "t_frozen").item(), 1.0F);
 }
 
+TEST(Quantizer, BuiltAnewIsNotFrozen) {
+  const auto quantizer = ready(LastValueQuantizer(QuantSpec{}));
+  quantizer->freeze(true);
+  quantizer->build("layer/tensor", "t_", {4}, Quantizer::ZeroPoint::kept);
+  EXPECT_FALSE(quantizer->frozen());
+  quantizer->observe(vector_of({-1.0F, 2.0F}));
+  expect_range(*quantizer, -1.0F, 2.0F);
+}
+
 TEST(Quantizer, LetsTensorsPassWhileDisabledButObserves) {
   for (const auto& quantizer : every_quantizer()) {
     quantizer->enable(false);

@@ -81,7 +81,7 @@ class RandomGraph {
 
   void step() {
     const Branch from = take();
-    switch (random_.integer(0, 6)) {
+    switch (random_.integer(0, 7)) {
       case 0:
         open_.push_back(dense(from, width()));
         break;
@@ -108,6 +108,9 @@ class RandomGraph {
       case 5:
         open_.push_back({model_.add(ReLU6(), model_.add(Dropout(0.2F), from.value)), from.width,
                          from.measured});
+        break;
+      case 6:
+        open_.push_back({model_.add(Dropout(0.5F), from.value), from.width, from.measured});
         break;
       default:
         open_.push_back(

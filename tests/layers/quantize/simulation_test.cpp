@@ -154,6 +154,16 @@ TEST(Simulation, ADivergedActivationNamesItsLayer) {
   }
 }
 
+TEST(Simulation, WrappersOfLayersWithoutANameGetNamesOfTheirOwn) {
+  Sequential model("m", Input({4}));
+  for (int i = 0; i < 2; ++i) {
+    model.add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(4), default_8bit()));
+  }
+  EXPECT_EQ(layer_lines(model),
+            (std::vector<std::string>{"input_1 InputLayer", "quantize_wrapper QuantizeWrapper",
+                                      "quantize_wrapper_1 QuantizeWrapper"}));
+}
+
 TEST(Simulation, AConfigThatLeavesTheResultAloneComputesInFloat) {
   const auto config = std::make_shared<CustomConfig>();
   config->activation = nothing();

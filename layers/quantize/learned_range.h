@@ -1,0 +1,35 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace octet {
+
+/// The parameters that a quantizer's scale is made of, and their gradients: what training on
+/// integers puts on the tape beside the tensor that is quantized. Empty where the range is
+/// observed.
+struct LearnedRange {
+  /// Given x, what was put on the grid, and the gradient of the loss with respect to the result:
+  /// one gradient per parameter, of its shape. It may run when the quantizer is gone or has moved
+  /// on, so that it holds what it needs by value. For y = s clamp(round(x / s), lo, hi) and LSQ
+  /// (Esser et al., ICLR 2020): d y / d s = round(x / s) - x / s inside, lo or hi outside.
+  using Gradients = std::function<std::vector<Tensor>(const Tensor& x, const Tensor& upstream)>;
+
+  std::vector<Tensor> parameters;
+  Gradients gradients;
+
+  /// Puts the parameters behind the inputs of an operation.
+  void append_to(std::vector<Tensor>& inputs) const {
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  }
+  /// Puts their gradients behind those of the inputs.
+  void append_gradients(std::vector<Tensor>& list, const Tensor& x, const Tensor& upstream) const {
+    if (parameters.empty()) return;
+    for (Tensor& gradient : gradients(x, upstream)) list.push_back(std::move(gradient));
+  }
+};
+
+}  // namespace octet
