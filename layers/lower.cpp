@@ -27,6 +27,14 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
     // An input that became codes by its element type, with no operator in between.
     if (tensors.empty() && reads_reals && !lowering.is_real(results[i])) tensors = {results[i]};
   }
+  for (const std::size_t i : model.input_layers()) {
+    // It has become codes, which are not what the others were trained on.
+    if (lowering.is_real(results[i]) || model.readers(i).size() == 1) continue;
+    throw InvalidArgument(
+        fmt::format("lower: input \"{}\": expected its QuantizeLayer alone to read it, found {} "
+                    "layers that do; let the others read the QuantizeLayer",
+                    model.layers()[i]->name(), model.readers(i).size()));
+  }
   std::vector<std::int32_t> outputs;
   for (const std::size_t output : model.output_layers()) outputs.push_back(results[output]);
   lowering.finish(outputs);

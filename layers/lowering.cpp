@@ -53,15 +53,10 @@ std::int32_t Lowering::quantize_input(const Layer& layer, std::int32_t input,
                                       const QuantParams& grid) {
   require_shippable(grid, layer.name());
   const bool is_input = std::ranges::count(builder_.model().inputs, input) > 0;
-  ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
-  if (is_input && source.dtype != DType::float32) {
-    throw InvalidArgument(fmt::format("{}: expected an input that is not quantized, found {} '{}'",
-                                      owner_text(layer.name()), to_string(source.dtype),
-                                      source.name));
-  }
-  if (!is_input || options_.input == IoType::float32) {
+  if (!is_input || !is_real(input) || options_.input == IoType::float32) {
     return op_on_grid(layer, OpCode::quantize, reals_of(input), grid);
   }
+  ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
   if (options_.input == IoType::uint8) {
     source.dtype = DType::uint8;
     source.quantization = as_uint8(grid);

@@ -1,3 +1,4 @@
+#include <octet/layers/add.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -146,6 +147,24 @@ TEST(LowerRefusal, OfALayerWithoutAQuantizedInput) {
   model.build();
   calibrate(model, random_tensor({4, 3}, 1));
   expect_error([&] { lower(model); }, "\"quant_a\": expected a QuantizeLayer behind the input");
+}
+
+TEST(LowerRefusal, OfAnInputThatIsReadBesideItsQuantizeLayer) {
+  Model model("m");
+  const Value x = model.input({3}, "x");
+  const Value codes = model.add(QuantizeLayer(), x);
+  model.output(model.add(Add(Activation::none, "sum"), {codes, x}));
+  model.build();
+  calibrate(model, random_tensor({4, 3}, 1));
+  expect_error([&] { lower(model); }, "input \"x\": expected its QuantizeLayer alone to read it");
+}
+
+TEST(LowerRefusal, NotOfAQuantizeLayerBehindAnother) {
+  Sequential model("m", Input({3}), QuantizeLayer(), in_float(Dropout(0.5F)), QuantizeLayer());
+  model.build();
+  calibrate(model, random_tensor({4, 3}, 1));
+  EXPECT_EQ(operator_lines(lower(model)),
+            (std::vector<std::string>{"DEQUANTIZE input_1/real", "QUANTIZE quantize_layer_1"}));
 }
 
 }  // namespace

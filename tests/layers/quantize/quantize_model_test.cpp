@@ -135,7 +135,7 @@ TEST(QuantizeModel, RefusesWhatItCannotQuantize) {
   expect_error([&] { quantize_model(quantized); }, "quantized already");
   const Sequential own = build_model(Input({4}), Doubling("mine"));
   expect_error([&] { quantize_model(own); }, "\"mine\" of type Doubling");
-  expect_error([&] { quantize_model(own); }, "quantize_annotate_layer");
+  expect_error([&] { quantize_model(own); }, "leave it in float with in_float()");
   // A mark without a config does not help either.
   Sequential marked("m", Input({4}));
   marked.add(quantize_annotate_layer(Doubling("mine")));
