@@ -28,8 +28,8 @@ TEST(InputLayer, RefusesExamplesOfNothing) {
 }
 
 TEST(InputLayer, BelongsInFront) {
-  Sequential model("m", Input({4}), Dense(3), Input({5}, "second"));
-  expect_error([&] { model.build(); }, "second");
+  expect_error([] { Sequential("m", Input({4}), Dense(3), Input({5}, "second")); },
+               "found \"second\", one behind \"dense\"");
 }
 
 }  // namespace
