@@ -150,8 +150,9 @@ tidy() {
   key=$tidied/$({
     clang-tidy --version
     cat .clang-tidy
-    # Comments and macros too: a comment may be NOLINT.
-    (cd build/release && eval "$preprocess -w -E -dD -CC")
+    echo "$1"
+    # Comments and macros too: a comment may be NOLINT. What cannot be read is not remembered.
+    bash -c "cd build/release && $preprocess -w -E -dD -CC" || date +%s%N
   } | sha256sum | cut -d ' ' -f 1)
   if [ ! -e "$key" ]; then
     clang-tidy -p build/release --quiet --warnings-as-errors='*' "$1" && : >"$key"

@@ -33,7 +33,7 @@ octet_test_requirements() {
 header:gtest/gtest.h libgtest-dev
 header:gmock/gmock.h libgmock-dev
 header:eigen3/Eigen/Core libeigen3-dev
-program:pkg-config pkgconf
+program:pkg-config pkg-config
 LIST
 }
 

@@ -44,7 +44,7 @@ run("${WORK}/prefix/bin/octet" inspect "${WORK}/tiny.tflite")
 
 find_program(pkg_config pkg-config)
 if(NOT pkg_config)
-  message(FATAL_ERROR "this test needs pkg-config. On Debian or Ubuntu: apt-get install pkgconf")
+  message(FATAL_ERROR "this test needs pkg-config. On Debian or Ubuntu: apt-get install pkg-config")
 endif()
 file(GLOB_RECURSE pc "${WORK}/prefix/*/octet.pc")
 get_filename_component(pc_dir "${pc}" DIRECTORY)

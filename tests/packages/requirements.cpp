@@ -107,8 +107,9 @@ bool marks(const Requirement& requirement, const Use& use) {
 // Whether scripts that run or build what is at `where` install the list.
 bool installed_for(const std::string& list, const std::string& where) {
   if (list == "octet_runtime_requirements" || list == "octet_requirements") return true;
-  // Only the tests build octet::eigen here.
-  const bool tests = where.starts_with("tests/") || where == "core/eigen.h";
+  // Eigen is the tests', which build octet::eigen; elsewhere it is used where it is there.
+  const bool tests = where.starts_with("tests/") || where == "core/eigen.h" ||
+                     where == "examples/least_squares.cpp";
   const bool bench = where.starts_with("bench/");
   const bool shipped = where.find_first_of('/') != std::string::npos && !tests && !bench &&
                        !where.starts_with("scripts/") && !where.starts_with("cmake/");

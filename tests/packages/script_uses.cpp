@@ -45,6 +45,7 @@ const std::map<std::string, std::string>& known_variables() {
       {"$list", "scripts/common.sh: the name of a function"},
       {"job_$job", "scripts/checks.sh: the name of a function"},
       {"$command", "scripts/fresh.sh: our two scripts"},
+      {"$preprocess", "scripts/checks.sh: clang++, with what compile_commands.json has"},
       {"$program", "scripts/mnist.sh: mnist_qat"},
       {"$script", "tests/cli/get_mnist_test.sh: scripts/get_mnist.sh"},
       {"$cmake", "tests/rooms/headers.sh: CMAKE_COMMAND"},
