@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-// Runs the file named on the command line on one empty sample: it has as many outputs as named next.
+// Runs the file named first on one empty sample. It has as many outputs as named next.
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   octet::Interpreter interpreter(octet::read_tflite(argv[1]));
