@@ -73,13 +73,6 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
         fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
                     name_, layer->name()));
   }
-  if (layer->example_shape() != nullptr && !inputs.empty()) {
-    throw InvalidArgument(
-        fmt::format("{} \"{}\": expected \"{}\" ({}) to read nothing, found it behind \"{}\"; an "
-                    "Input begins a "
-                    "model",
-                    kind(), name_, layer->name(), layer->type(), layers_[inputs.front()]->name()));
-  }
   layers_.push_back(std::move(layer));
   try {
     edges_.push_back(std::move(inputs));

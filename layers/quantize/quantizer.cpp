@@ -122,10 +122,12 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
         "channel",
         owner, spec_.axis));
   }
+  const bool anew = built();
   observer_->build(spec_, owner, shape);
   owner_ = std::move(owner);
   prefix_ = std::move(prefix);
-  frozen_ = Tensor::scalar(0.0F);
+  // Anew: what was frozen is gone. Before that, freeze() is a wish for what is built.
+  if (anew) frozen_ = Tensor::scalar(0.0F);
   member_->zero_point = zero_point == ZeroPoint::kept ? Tensor::scalar(0.0F) : Tensor();
   do_build(shape);
   if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(grid_range(), spec_, owner_));

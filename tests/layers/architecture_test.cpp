@@ -182,8 +182,9 @@ TEST(Architecture, WhatNoFileMayHoldIsNotWritten) {
   Model inputs("m");
   const Value y = inputs.input({2}, "y");
   inputs.output(inputs.add(Concatenate(-1, "c"), std::vector<Value>(101, y)));
-  expect_error([&] { static_cast<void>(architecture_json(inputs)); },
-               "\"c\" of model \"m\": expected at most 100 inputs, found 101");
+  expect_error(
+      [&] { static_cast<void>(architecture_json(inputs)); },
+      "layer \"c\" of model \"m\" cannot be described: expected at most 100 inputs, found 101");
   Sequential deep("m", Input({2}));
   for (int i = 0; i < 10000; ++i) deep.add(ReLU(std::to_string(i)));
   expect_error([&] { static_cast<void>(architecture_json(deep)); },

@@ -1,5 +1,6 @@
 #include <octet/core/archive.h>
 #include <octet/core/file.h>
+#include <octet/layers/architecture.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>

@@ -111,6 +111,7 @@ class Lsq : public Quantizer {
 class Unlearnable : public Lsq {
  public:
   using Lsq::Lsq;
+  std::string_view type() const override { return "Unlearnable"; }
   LearnedRange learned_range() const override { return {}; }
   std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Unlearnable>(*this); }
 };
@@ -121,7 +122,7 @@ template <class Q>
 std::shared_ptr<CustomConfig> learned(QuantizeOptions options = {}) {
   auto config = std::make_shared<CustomConfig>(options);
   config->kernel = [] { return std::make_unique<Q>(kKernelSpec, 0.01F, 0); };
-  config->activation = [] { return std::make_unique<Q>(QuantSpec{}, 0.02F, -100); };
+  config->activation = [] { return std::make_unique<Q>(QuantSpec{}, 0.0237F, -100); };
   config->output = [] { return std::make_unique<Q>(QuantSpec{}, 0.015F, -128); };
   return config;
 }
@@ -130,7 +131,7 @@ TEST(OwnParameters, ScalesOfADenseLayerGetTheGradientOfWhatTheyRound) {
   QuantizeWrapper wrapper(std::make_unique<Dense>(3, Activation::none, "d"), learned<Lsq>());
   wrapper.build({4}, Random(1));
   // Some weights and some results lie beyond their grids.
-  for (float& v : wrapper.weights()->kernel.span()) v *= 2.0F;
+  for (float& v : wrapper.weights()->kernel.span()) v *= 4.0F;
   const Tensor x = on_grid(Tensor::from({2, 4}, {1, -2, 3, 0, -1, 2, 1, 3}), 1.0F, 0);
   const Tensor upstream = random_tensor({2, 3}, 4);
   const Tensor kernel = wrapper.weights()->kernel.detach();

@@ -109,9 +109,12 @@ class RandomGraph {
         open_.push_back({model_.add(ReLU6(), model_.add(Dropout(0.2F), from.value)), from.width,
                          from.measured});
         break;
-      case 6:
-        open_.push_back({model_.add(Dropout(0.5F), from.value), from.width, from.measured});
+      case 6: {
+        // Behind a layer: what a Concatenate or a sum reads has wider steps than the rest.
+        const Branch wide = dense(from, from.width);
+        open_.push_back({model_.add(Dropout(0.5F), wide.value), wide.width, wide.measured});
         break;
+      }
       default:
         open_.push_back(
             {model_.add(ActivationLayer(Activation::tanh), from.value), from.width, false});
