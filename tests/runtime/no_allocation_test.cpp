@@ -3,20 +3,12 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/sanitizers.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
-
-// Sanitizers bring their own new and delete, which see more than ours would.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OCTET_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OCTET_TEST_SANITIZED 1
-#endif
-#endif
 
 #ifndef OCTET_TEST_SANITIZED
 namespace {
