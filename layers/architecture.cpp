@@ -82,35 +82,44 @@ Model graph_from(const std::shared_ptr<const detail::ParsedJson>& parsed) {
   return model;
 }
 
-/// Where two descriptions differ first, in words; empty where they are the same.
-std::string first_difference(const json& expected, const json& found, const std::string& what) {
-  if (expected == found) return "";
-  if (expected.is_object() && found.is_object()) {
-    for (const auto& [key, value] : expected.items()) {
-      const std::string name = what.empty() ? key : fmt::format("{} of {}", key, what);
-      if (!found.contains(key)) {
-        return fmt::format("expected {} {}, found none", name, value.dump());
-      }
-      if (std::string text = first_difference(value, found[key], name); !text.empty()) return text;
-    }
-    for (const auto& [key, value] : found.items()) {
-      if (!expected.contains(key))
-        return fmt::format("expected no {}, found {}", key, value.dump());
-    }
-  }
-  return fmt::format("expected {} {}, found {}", what, expected.dump(), found.dump());
+/// Whether an entry of a layer says only how a float model is to be quantized, or stands in the
+/// options of a QuantizeLayer, `of`, and says how kernels are, of which it has none.
+bool is_mark(std::string_view of, std::string_view key) {
+  if (of.empty()) return std::ranges::count(kLayerMarks, key) != 0 || key == "inputs";
+  return of == "options" && (key == "weight_bits" || key == "per_channel");
 }
 
-/// A layer without what says only how a float model is to be quantized, and a QuantizeLayer without
-/// what its options say of kernels, of which it has none.
-json without_marks(json layer) {
-  if (!layer.is_object()) return layer;
-  for (const char* mark : kLayerMarks) layer.erase(mark);
-  if (const auto options = layer.find("options"); options != layer.end() && options->is_object()) {
-    options->erase("weight_bits");
-    options->erase("per_channel");
+/// Where two descriptions of layers differ first, in words; empty where they are the same but for
+/// marks. Copies no JSON, whose destructor would need memory.
+std::string first_difference(const json& expected, const json& found, const std::string& what) {
+  if (expected == found) return "";
+  if (!expected.is_object() || !found.is_object()) {
+    return fmt::format("expected {} {}, found {}", what, expected.dump(), found.dump());
   }
-  return layer;
+  for (const auto& [key, value] : expected.items()) {
+    if (is_mark(what, key)) continue;
+    const std::string name = what.empty() ? key : fmt::format("{} of {}", key, what);
+    if (!found.contains(key)) return fmt::format("expected {} {}, found none", name, value.dump());
+    if (std::string text = first_difference(value, found[key], name); !text.empty()) return text;
+  }
+  for (const auto& [key, value] : found.items()) {
+    if (is_mark(what, key) || expected.contains(key)) continue;
+    return fmt::format("expected no {}, found {}", key, value.dump());
+  }
+  return "";
+}
+
+/// How layer `i` of a model differs from its description in a file.
+std::string difference_of(const Model& model, std::size_t i, const json& found) {
+  const Description expected = describe_layer(*model.layers()[i]);
+  std::string difference = first_difference(DescriptionAccess::json_of(expected), found, "");
+  if (!difference.empty()) return difference;
+  std::vector<std::string> reads;
+  for (const std::size_t input : model.inputs_of(i)) reads.push_back(model.layers()[input]->name());
+  const auto read = found.at("inputs").get<std::vector<std::string>>();
+  if (reads == read) return "";
+  return fmt::format("expected inputs [{}], found [{}]", fmt::join(reads, ", "),
+                     fmt::join(read, ", "));
 }
 
 /// As Model::build(), but makes no kernel before the archive is known to hold one of its size:
@@ -150,11 +159,12 @@ std::string architecture_json(const Model& model) {
     outputs.push_back(model.layers()[output]->name());
   }
   try {
-    return json{{"format", kFormat},
-                {"name", model.name()},
-                {"layers", std::move(layers)},
-                {"outputs", std::move(outputs)}}
-        .dump();
+    json all = json::object();
+    all["format"] = kFormat;
+    all["name"] = model.name();
+    all["layers"] = std::move(layers);
+    all["outputs"] = std::move(outputs);
+    return all.dump();
   } catch (const json::exception& error) {
     throw InvalidArgument(fmt::format("architecture: names have to be UTF-8: {}", error.what()));
   }
@@ -183,31 +193,26 @@ Model model_from_json(std::string_view text) {
 
 void check_architecture(const Archive& archive, const Model& model) {
   if (!archive.has_text(kEntry)) return;
-  std::string own;
-  try {
-    own = architecture_json(model);
-  } catch (const InvalidArgument&) {
-    return;  // A layer that no file can name.
-  }
   const detail::ParsedJson parsed(archive.text(kEntry));
   try {
     const json& found = parsed->at("layers");
-    const json expected = json::parse(own).at("layers");
-    for (std::size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+    const auto& layers = model.layers();
+    for (std::size_t i = 0; i < std::max(layers.size(), found.size()); ++i) {
       const auto fail = [&](const std::string& name, const std::string& difference) {
         throw FormatError(fmt::format(
             "layer \"{}\": {}; the file was saved from another model than \"{}\". load_model() "
             "makes the model that the file describes",
             name, difference, model.name()));
       };
-      if (i >= found.size()) fail(expected[i].at("name"), "expected in the file, found none");
-      if (i >= expected.size()) fail(found[i].at("name"), "is in the file, not in the model");
-      const std::string difference =
-          first_difference(without_marks(expected[i]), without_marks(found[i]), "");
-      if (!difference.empty()) fail(expected[i].at("name"), difference);
+      if (i >= found.size()) fail(layers[i]->name(), "expected in the file, found none");
+      if (i >= layers.size()) fail(found[i].at("name"), "is in the file, not in the model");
+      const std::string difference = difference_of(model, i, found[i]);
+      if (!difference.empty()) fail(layers[i]->name(), difference);
     }
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("architecture: {}", error.what()));
+  } catch (const InvalidArgument&) {
+    // A layer that no file can name: the tensors alone have to fit.
   }
 }
 

@@ -56,6 +56,10 @@ CodeRequantizer CodeRequantizer::quantize(const QuantParams& in, const QuantPara
   check_per_tensor(in, "requantize input");
   check_per_tensor(out, "requantize output");
   const float ratio = in.scale() / out.scale();
+  if (!std::isfinite(ratio)) {
+    throw NumericError(
+        fmt::format("requantize: {} / {} is beyond float32", in.scale(), out.scale()));
+  }
   const bool same_type = in.qmin == out.qmin && in.qmax == out.qmax;
   const bool by_xnnpack =
       rounding == Rounding::fp32 && same_type && CodeFactor::fits_eight_bits(ratio);

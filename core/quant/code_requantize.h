@@ -45,7 +45,7 @@ class CodeRequantizer {
   /// kernel for it: factor double(in scale) / double(out scale), rounded twice under every
   /// contract. Contract fp32 is XNNPACK's, which takes over codes of one type (qs8-vcvt, qu8-vcvt)
   /// where float32(in scale / out scale) fits eight bits: see CodeFactor. Throws InvalidArgument
-  /// unless both have one valid scale.
+  /// unless both have one valid scale, NumericError for scales whose ratio is beyond float32.
   [[nodiscard]] static CodeRequantizer quantize(const QuantParams& in, const QuantParams& out,
                                                 Rounding rounding = Rounding::double_rounding);
 

@@ -146,7 +146,7 @@ TEST(LowerRefusal, OfALayerWithoutAQuantizedInput) {
                                         default_8bit({.simulation = Simulation::fake_quant})));
   model.build();
   calibrate(model, random_tensor({4, 3}, 1));
-  expect_error([&] { lower(model); }, "\"quant_a\": expected a QuantizeLayer behind the input");
+  expect_error([&] { lower(model); }, "\"quant_a\": expected a QuantizeLayer after the input");
 }
 
 TEST(LowerRefusal, OfAnInputThatIsReadBesideItsQuantizeLayer) {

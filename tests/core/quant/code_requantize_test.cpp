@@ -70,17 +70,19 @@ TEST(ActivationRange, Errors) {
   EXPECT_EQ(to_string(FusedActivation::none), "none");
 }
 
-// Sections 7.5 and 7.6; the factor is that of QUANTIZE or that of an activation.
+// The factor is that of QUANTIZE or that of an activation. XNNPACK's steps of 1/256 under fp32, and
+// TensorFlow Lite's two roundings for all else.
 std::int32_t naive(std::int32_t code, const QuantParams& in, const QuantParams& out, double factor,
                    ActivationRange limits, Rounding rounding) {
   const std::int32_t centred = code - in.zero_point();
+  const float ratio = in.scale() / out.scale();
   std::int32_t scaled = 0;
-  if (rounding == Rounding::fp32) {
-    scaled = static_cast<std::int32_t>(
-        std::nearbyint(static_cast<float>(centred) * (in.scale() / out.scale())));
+  if (rounding == Rounding::fp32 && ratio >= 1.0F / 256 && ratio <= 128.0F) {
+    const double steps = std::nearbyint(256.0F * ratio);
+    scaled = static_cast<std::int32_t>(std::floor((centred * steps + 128) / 256));
   } else {
-    scaled =
-        multiply_by_quantized_multiplier(centred, quantize_multiplier(factor, rounding), rounding);
+    scaled = multiply_by_quantized_multiplier(centred, quantize_multiplier(factor),
+                                              Rounding::double_rounding);
   }
   return std::clamp(scaled + out.zero_point(), limits.lo, limits.hi);
 }
