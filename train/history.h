@@ -14,7 +14,7 @@ namespace octet {
 
 /// What one epoch of training came to.
 struct EpochRecord {
-  /// "float", or "qat" for a quantized model.
+  /// The phase of training; of a Trainer "float", or "qat" for a quantized model.
   std::string phase;
   /// Counted from 1 within the phase.
   int epoch = 0;

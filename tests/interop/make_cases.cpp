@@ -30,6 +30,7 @@ using nlohmann::ordered_json;
 
 constexpr std::uint32_t kNets = 200;
 constexpr std::uint32_t kTrainedGraphs = 100;
+constexpr std::uint32_t kChains = 100;
 constexpr Index kNetSamples = 32;
 constexpr std::size_t kTrainImages = 20000;
 constexpr std::size_t kDrawnTestImages = 2000;
@@ -322,7 +323,9 @@ bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& 
   const auto codes = test::random_codes(size * kNetSamples, draw);
   const Samples input = folder.input(DType::int8, kNetSamples, std::span<const std::int8_t>(codes));
   ordered_json& entry = folder.add(name, with_all_layers(model), input);
-  folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
+  // ONNX Runtime gets all samples at once.
+  const bool takes_batches = !tensor_of(model, model.inputs[0]).shape_signature.empty();
+  if (takes_batches) folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
   return true;
 }
 
@@ -380,6 +383,10 @@ void make(const fs::path& path) {
   }
   add_graph(folder, "graph-far-scales", test::make_far_scales(), 1);
   add_leaky_and_mixed(folder);
+  add_graph(folder, "graph-axes", test::make_axes(), 1);
+  for (std::uint32_t seed = 0; seed < kChains; ++seed) {
+    add_graph(folder, fmt::format("rescaling-{:03}", seed), test::draw_rescaling_chain(seed), seed);
+  }
   std::uint32_t trained = 0;
   for (std::uint32_t seed = 0; trained < kTrainedGraphs; ++seed) {
     trained += add_trained_graph(folder, seed) ? 1 : 0;
