@@ -1,21 +1,20 @@
 #include <fmt/format.h>
 #include <octet/core/autograd_internal.h>
-#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/core/tensor_storage.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <ostream>
 
 namespace octet {
 
+using detail::floats_of;
 using detail::LazyData;
 using detail::Node;
 using detail::TensorAccess;
@@ -45,119 +44,7 @@ MinMax measure_limits(const Tensor& x) {
   return min_max_pixels({bytes, static_cast<std::size_t>(x.size())});
 }
 
-/// Uninitialised memory for a tensor's elements.
-std::shared_ptr<float[]> floats_of(const Shape& shape) {
-  const auto count = static_cast<std::size_t>(shape.size());
-  try {
-    return allocate_array<float>(count);
-  } catch (const OutOfMemory& error) {
-    throw OutOfMemory(fmt::format("Tensor of shape {}: {}", shape.to_string(), error.what()));
-  }
-}
-
 }  // namespace
-
-/// What all views of a tensor share.
-class Tensor::Storage {
- public:
-  explicit Storage(const Shape& shape) : size_(static_cast<std::size_t>(shape.size())) {
-    memory_ = floats_of(shape);
-    ready_.store(memory_.get(), std::memory_order_release);
-  }
-  Storage(const Shape& shape, std::shared_ptr<float[]> memory)
-      : size_(static_cast<std::size_t>(shape.size())),
-        ready_(memory.get()),
-        memory_(std::move(memory)) {}
-  Storage(const Shape& shape, LazyData lazy)
-      : size_(static_cast<std::size_t>(shape.size())), lazy_(std::move(lazy)) {}
-
-  std::size_t size() const { return size_; }
-  const LazyData* pending() const { return lazy_ ? &*lazy_ : nullptr; }
-
-  /// Threads may ask at once, as the pieces of a parallel loop do: the first computes, the others
-  /// wait. `shape` is for errors.
-  float* data(const Shape& shape) {
-    float* ready = ready_.load(std::memory_order_acquire);
-    return ready != nullptr ? ready : computed(shape);
-  }
-
-  /// x = byte / 255, or null.
-  const std::uint8_t* bytes() const { return bytes_.get(); }
-  void remember_bytes(std::shared_ptr<const std::uint8_t[]> bytes) {
-    const std::lock_guard guard(mutex_);
-    bytes_ = std::move(bytes);
-    remembers_.store(true, std::memory_order_release);
-  }
-
-  /// The grid of all elements, its channels on an axis of grid_shape(), and their codes.
-  const std::shared_ptr<const QuantParams>& grid() const { return grid_; }
-  const Shape& grid_shape() const { return grid_shape_; }
-  const std::shared_ptr<const std::int8_t[]>& codes() const { return codes_; }
-  void remember_grid(std::shared_ptr<const QuantParams> grid, const Shape& shape,
-                     std::shared_ptr<const std::int8_t[]> codes) {
-    const std::lock_guard guard(mutex_);
-    grid_ = std::move(grid);
-    grid_shape_ = shape;
-    codes_ = std::move(codes);
-    remembers_.store(true, std::memory_order_release);
-  }
-
-  /// Limits are measured while a tensor is read, which several threads may do at the same time.
-  std::optional<MinMax> limits() const {
-    if (!remembers_.load(std::memory_order_acquire)) return {};
-    const std::lock_guard guard(mutex_);
-    return limits_;
-  }
-  void remember_limits(const MinMax& limits) {
-    const std::lock_guard guard(mutex_);
-    limits_ = limits;
-    remembers_.store(true, std::memory_order_release);
-  }
-
-  /// Counts writes, but only the first after version() was asked for: others cost nothing.
-  std::uint64_t version() {
-    if (!remembers_.load(std::memory_order_relaxed)) {
-      remembers_.store(true, std::memory_order_release);
-    }
-    return version_.load(std::memory_order_relaxed);
-  }
-
-  /// Computes `lazy`, which reads this data, before the data changes.
-  void add_reader(const std::shared_ptr<Storage>& lazy) {
-    const std::lock_guard guard(mutex_);
-    std::erase_if(readers_, [](const auto& reader) { return reader.expired(); });
-    readers_.push_back(lazy);
-    remembers_.store(true, std::memory_order_release);
-  }
-
-  /// To be called before a write. Loads one flag if there is nothing to drop: loops call data() for
-  /// every element.
-  void forget_contents() {
-    if (remembers_.load(std::memory_order_acquire)) forget();
-  }
-
- private:
-  void forget();
-  float* computed(const Shape& shape);
-
-  std::size_t size_;
-  std::atomic<float*> ready_ = nullptr;
-  std::shared_ptr<float[]> memory_;
-  /// Set until the elements are computed.
-  std::optional<LazyData> lazy_;
-  std::shared_ptr<const std::uint8_t[]> bytes_;
-  std::optional<MinMax> limits_;
-  std::shared_ptr<const QuantParams> grid_;
-  Shape grid_shape_;
-  std::shared_ptr<const std::int8_t[]> codes_;
-  /// Lazy tensors that are computed from this data.
-  std::vector<std::weak_ptr<Storage>> readers_;
-  std::atomic<std::uint64_t> version_ = 0;
-  /// Whether bytes, limits, a grid, codes or readers are stored, or the version was asked for.
-  std::atomic<bool> remembers_ = false;
-  mutable std::mutex mutex_;
-  std::mutex writer_mutex_;
-};
 
 void Tensor::Storage::forget() {
   // Other threads that are about to write wait until the readers are computed.
@@ -196,20 +83,6 @@ float* Tensor::Storage::computed(const Shape& shape) {
   }
   return memory_.get();
 }
-
-struct Tensor::Impl {
-  Shape shape;
-  Index size = 0;
-  std::shared_ptr<Storage> storage;
-  Index offset = 0;
-  bool requires_grad = false;
-  std::shared_ptr<Node> node;
-  Tensor grad;
-
-  float* data() const { return storage->data(shape) + offset; }
-  bool is_whole() const { return size == static_cast<Index>(storage->size()); }
-  bool is_on_grid() const;
-};
 
 /// A view keeps a per-channel grid if its channels are those of the whole tensor.
 bool Tensor::Impl::is_on_grid() const {
@@ -437,46 +310,5 @@ bool TensorAccess::is_only_handle(const Tensor& x) {
 }
 
 }  // namespace detail
-
-namespace {
-
-constexpr Index kShownPerAxis = 6;
-
-void print_axis(std::string& out, const Tensor& tensor, Index axis, Index offset, Index stride) {
-  if (axis == tensor.rank()) {
-    out += fmt::format("{:g}", tensor.data()[offset]);
-    return;
-  }
-  const Index extent = tensor.shape()[axis];
-  const Index step = extent == 0 ? 0 : stride / extent;
-  out += '[';
-  for (Index i = 0; i < extent; ++i) {
-    if (i > 0) {
-      out += axis + 1 == tensor.rank()
-                 ? ", "
-                 : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
-    }
-    if (extent > kShownPerAxis && i == kShownPerAxis / 2) {
-      out += "...";
-      i = extent - kShownPerAxis / 2 - 1;
-      continue;
-    }
-    print_axis(out, tensor, axis + 1, offset + i * step, step);
-  }
-  out += ']';
-}
-
-}  // namespace
-
-std::string Tensor::to_string() const {
-  if (!defined()) return "Tensor()";
-  std::string values;
-  print_axis(values, *this, 0, 0, size());
-  return fmt::format("Tensor(shape={}, {})", shape().to_string(), values);
-}
-
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  return out << tensor.to_string();
-}
 
 }  // namespace octet

@@ -4,7 +4,6 @@
 #include <octet/layers/layer.h>
 
 #include <algorithm>
-#include <ranges>
 
 namespace octet {
 
@@ -40,7 +39,7 @@ void Layer::require_inputs(std::span<const Tensor> inputs) const {
     const Shape& found = inputs[i].shape();
     const Shape& expected = input_shapes_[i];
     if (found.rank() != expected.rank() + 1 ||
-        !std::ranges::equal(expected, found | std::views::drop(1))) {
+        !std::equal(expected.begin(), expected.end(), found.begin() + 1)) {
       fail(fmt::format("input {} of shape [batch, {}], found {}", i,
                        fmt::join(expected.begin(), expected.end(), ", "), found.to_string()));
     }

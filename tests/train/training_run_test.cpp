@@ -344,21 +344,6 @@ TEST_F(TrainingRuns, PhasesHaveAnOrder) {
   EXPECT_FALSE(fs::exists(path("out/metrics.json")));
 }
 
-TEST_F(TrainingRuns, APhaseHasATrainerOfItsOwn) {
-  TrainingRun run(options("out"));
-  run.begin(digits());
-  Sequential model = small_mlp(0, 784, 8, 10);
-  Trainer trainer(model, Adam());
-  EXPECT_TRUE(run.fit("float", trainer, 1));
-  const Bytes saved = read_file(run.checkpoint());
-  expect_error<InvalidArgument>([&] { static_cast<void>(run.fit("qat", trainer, 1)); },
-                                {"expected a new trainer for phase \"qat\", found one that has",
-                                 "each phase has a trainer of its own"});
-  // What it trains after its phase is no part of the run.
-  trainer.fit(digits().train, 1);
-  EXPECT_EQ(read_file(run.checkpoint()), saved);
-}
-
 TEST_F(TrainingRuns, ARunThatCouldNotBeginTrainsNothing) {
   ASSERT_FALSE(program(options("out"), 12));
   const Bytes stopped = read_file(path("out/checkpoints/last.ckpt"));
