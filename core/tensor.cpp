@@ -15,7 +15,6 @@
 namespace octet {
 
 using detail::floats_of;
-using detail::LazyData;
 using detail::Node;
 using detail::TensorAccess;
 

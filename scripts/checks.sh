@@ -92,16 +92,14 @@ job_threads() {
     run_tests build/tsan threads_tests && summary="under TSan: threads_tests"
 }
 
-# What the commits that land together begin from: the main branch or, on the main branch itself, where
-# it was a day before its last commit.
+# What clang-tidy compares with: OCTET_TIDY_BASE where it is set, else the main branch or, on the main
+# branch itself, the commit before the last.
 tidy_base() {
-  local base head_time
-  base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || base=
+  local base=${OCTET_TIDY_BASE:-}
+  [ -n "$base" ] || base=$(git merge-base HEAD origin/main 2>/dev/null) ||
+    base=$(git merge-base HEAD main 2>/dev/null) || base=
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
-    head_time=$(git log -1 --format=%ct HEAD) || return
-    base=$(git rev-list -1 --first-parent --before="$((head_time - 86400))" HEAD)
-    # Of a younger history, all of it.
-    [ -n "$base" ] || base=$(git hash-object -t tree /dev/null)
+    base=$(git rev-parse --verify -q HEAD~1) || base=$(git hash-object -t tree /dev/null)
   fi
   echo "$base"
 }

@@ -118,7 +118,7 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
   const Tensor trained = layer_->weights()->kernel;
   const Tensor linear = layer_->linear(x, kernel_ ? kernel_->fake_quant(trained) : trained);
   const bool before = quantizes_before(activation());
-  const Tensor result = before ? linear : apply_activation(activation(), linear);
+  Tensor result = before ? linear : apply_activation(activation(), linear);
   if (!result_) return result;
   if (context.observes()) result_->observe(result);
   return simulated(*result_, result);

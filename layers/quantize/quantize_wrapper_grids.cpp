@@ -30,7 +30,8 @@ void QuantizeWrapper::tie_inputs() const {
   std::vector<Quantizer*> producers;
   for (const Layer* input : inputs_) {
     const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(input);
-    if (const Layer* fixed = wrapper ? wrapper->layer_of_fixed_grid() : nullptr) {
+    const Layer* fixed = wrapper != nullptr ? wrapper->layer_of_fixed_grid() : nullptr;
+    if (fixed != nullptr) {
       throw InvalidArgument(
           fmt::format("{}: expected inputs whose grids can be made one, found \"{}\" with a fixed "
                       "grid (softmax, sigmoid or tanh); put another layer between",

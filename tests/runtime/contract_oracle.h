@@ -276,7 +276,7 @@ inline std::int8_t table_fixed(Table table, int distance, float scale) {
 
 /// The same by a function of floats, as XNNPACK and LiteRT fill their tables.
 inline std::int8_t table_float(Table table, int distance, float scale) {
-  const double x = double{scale * static_cast<float>(distance)};
+  const auto x = double{scale * static_cast<float>(distance)};
   const bool tanh = table == Table::tanh;
   const auto y = static_cast<float>(tanh ? std::tanh(x) : 1.0 / (1.0 + std::exp(-x)));
   const float code = tanh ? std::nearbyint(y * 128.0F) : std::nearbyint(y * 256.0F) - 128.0F;

@@ -161,6 +161,7 @@ inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per
   const std::int32_t width = draw.between(1, 37);
   const QuantParams shared = draw_grid(draw);
   std::vector<std::int32_t> values;
+  values.reserve(3);
   for (int i = 0; i < (several_inputs ? 3 : 1); ++i) {
     values.push_back(
         b.activation("input_" + std::to_string(i), {1, width}, DType::int8, draw_grid(draw)));

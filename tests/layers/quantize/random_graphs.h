@@ -61,7 +61,7 @@ class RandomGraph {
 
   Branch take() {
     const auto i = static_cast<std::size_t>(random_.integer(0, static_cast<int>(open_.size()) - 1));
-    const Branch branch = open_[i];
+    Branch branch = open_[i];
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
     return branch;
   }
