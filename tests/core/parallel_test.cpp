@@ -241,7 +241,8 @@ struct FoundThreads {
 FoundThreads threads_with(const std::string& environment) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command = fmt::format(
-      "env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT {} '{}' "
+      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT {} "
+      "'{}' "
       "--gtest_filter=ParallelTest.SetThreadsAreNeverMoreThanOpenMpAllows",
       environment, program);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(::popen(command.c_str(), "r"),
