@@ -69,7 +69,9 @@ void Tensor::Storage::forget() {
 float* Tensor::Storage::computed(const Shape& shape) {
   const std::lock_guard guard(mutex_);
   if (memory_ == nullptr) {
-    const std::shared_ptr<float[]> memory = floats_of(shape);
+    // A view that asks is smaller than what all views share.
+    const auto size = static_cast<Index>(size_);
+    const std::shared_ptr<float[]> memory = floats_of(shape.size() == size ? shape : Shape{size});
     const std::size_t grain = std::max<std::size_t>(lazy_->grain, 1);
     parallel_for(size_, thread_share(size_, grain, grain), [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += grain) {
