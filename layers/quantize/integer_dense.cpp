@@ -69,7 +69,8 @@ struct IntegerDense::Operands {
       lowest[j] = below * weight_scale(j);
       highest[j] = above * weight_scale(j);
     }
-    return [kernel = kernel, lowest = std::move(lowest), highest = std::move(highest)](
+    // Detached: the gradient of a kernel must not hold the kernel, which holds it.
+    return [kernel = kernel.detach(), lowest = std::move(lowest), highest = std::move(highest)](
                Index begin, Index end, float* rows) {
       const std::size_t columns = lowest.size();
       kernels().passes.mask_columns(kernel.data() + static_cast<std::size_t>(begin) * columns,
