@@ -51,6 +51,7 @@ const std::map<std::string, std::string>& known_variables() {
       {"$cmake", "tests/rooms/headers.sh: CMAKE_COMMAND"},
       {"$compiler", "tests/rooms/headers.sh: CMAKE_CXX_COMPILER"},
       {"$nm", "tests/core/kernels/shares_no_code.sh: CMAKE_NM, which the compiler brings"},
+      {"$readelf", "tests/rooms/hardened.sh: CMAKE_READELF, which the compiler brings"},
   };
   return known;
 }
