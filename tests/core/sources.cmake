@@ -30,4 +30,5 @@ set(OCTET_CORE_TESTS
   core/random_test.cpp
   core/registry_test.cpp
   core/shape_test.cpp
-  core/tensor_test.cpp)
+  core/tensor_test.cpp
+  core/window_test.cpp)
