@@ -43,6 +43,12 @@ struct WindowAxis {
     return last > from ? last : from;
   }
 
+  /// Elements of padding behind the image.
+  Index after() const {
+    const Index reached = first(output - 1) + (kernel - 1) * dilation + 1;
+    return reached > input ? reached - input : 0;
+  }
+
   bool operator==(const WindowAxis&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/quant/activation_range.h>
+#include <octet/core/window.h>
 
 #include <array>
 #include <cstdint>
@@ -13,7 +14,6 @@ namespace octet {
 
 /// Every operator: its name here and its number in .tflite files. What is kept per operator (its
 /// definition, its form in each export) is one function of this name, and without it nothing links.
-/// CONV_2D is that of 1 x 1, stride 1 and no dilation: FULLY_CONNECTED over the last axis.
 #define OCTET_OPERATORS(ROW) \
   ROW(add, 0)                \
   ROW(concatenation, 2)      \
@@ -78,9 +78,19 @@ struct ConcatenationAttributes {
 };
 
 struct Conv2DAttributes {
+  Padding padding = Padding::valid;
+  std::int32_t stride_h = 1;
+  std::int32_t stride_w = 1;
+  std::int32_t dilation_h = 1;
+  std::int32_t dilation_w = 1;
   FusedActivation activation = FusedActivation::none;
   template <class Visit>
   void for_each(Visit&& visit) const {
+    visit("padding", padding);
+    visit("stride_h", stride_h);
+    visit("stride_w", stride_w);
+    visit("dilation_h", dilation_h);
+    visit("dilation_w", dilation_w);
     visit("activation", activation);
   }
   bool operator==(const Conv2DAttributes&) const = default;

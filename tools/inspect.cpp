@@ -34,6 +34,9 @@ std::string quantization_text(const TensorDetails& details) {
 std::string attribute_text(std::string_view /*name*/, FusedActivation activation) {
   return activation == FusedActivation::none ? "" : fmt::format(" {}", to_string(activation));
 }
+std::string attribute_text(std::string_view /*name*/, Padding padding) {
+  return padding == Padding::valid ? "" : fmt::format(" {}", to_string(padding));
+}
 std::string attribute_text(std::string_view name, bool is_set) {
   return is_set ? fmt::format(" {}", name) : "";
 }

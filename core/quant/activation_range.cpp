@@ -29,6 +29,17 @@ std::int32_t code_of(float value, float scale, std::int32_t zero_point) {
   return static_cast<std::int32_t>(code);
 }
 
+/// XNNPACK's limits: rounded, to even, with the zero point.
+ActivationRange limits_to_even(FusedActivation activation, const QuantParams& out) {
+  const RealLimits real = real_limits(activation);
+  const auto code = [&](float limit) {
+    const float exact = limit / out.scale() + static_cast<float>(out.zero_point());
+    return static_cast<std::int32_t>(std::clamp(
+        round_half_even(exact), static_cast<float>(out.qmin), static_cast<float>(out.qmax)));
+  };
+  return {code(real.lo), code(real.hi)};
+}
+
 }  // namespace
 
 std::string_view to_string(FusedActivation activation) {
@@ -93,6 +104,14 @@ ActivationRange activation_range(FusedActivation activation, float scale, std::i
                     to_string(activation), scale, zero_point, type_lo, type_hi));
   }
   return range;
+}
+
+ActivationRange activation_range(FusedActivation activation, const QuantParams& out,
+                                 Rounding rounding) {
+  // Refuses what no contract takes.
+  const ActivationRange range =
+      activation_range(activation, out.scale(), out.zero_point(), out.qmin, out.qmax);
+  return rounding == Rounding::fp32 ? limits_to_even(activation, out) : range;
 }
 
 }  // namespace octet

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <octet/core/quant/rounding.h>
+
 namespace octet {
 
 struct QuantParams;
@@ -37,5 +39,11 @@ struct ActivationRange {
 [[nodiscard]] ActivationRange activation_range(FusedActivation activation, float scale,
                                                std::int32_t zero_point, std::int32_t type_lo,
                                                std::int32_t type_hi);
+
+/// The same for an operator that a contract computes: under fp32 XNNPACK's codes,
+/// q(f) = rint(float32(float32(f / scale) + zero_point)), saturated to those of the grid. They
+/// differ where f / scale lies half way between two codes.
+[[nodiscard]] ActivationRange activation_range(FusedActivation activation, const QuantParams& out,
+                                               Rounding rounding);
 
 }  // namespace octet

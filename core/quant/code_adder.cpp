@@ -31,16 +31,6 @@ void check(const QuantParams& params, std::string_view role) {
   }
 }
 
-/// The limits of a fused activation as XNNPACK has them: rounded, to even, with the zero point.
-ActivationRange limits_to_even(FusedActivation activation, const QuantParams& out) {
-  const RealLimits real = real_limits(activation);
-  const auto code = [&](float limit) {
-    const float exact = limit / out.scale() + static_cast<float>(out.zero_point());
-    return static_cast<std::int32_t>(std::clamp(round_half_even(exact), -128.0F, 127.0F));
-  };
-  return {code(real.lo), code(real.hi)};
-}
-
 }  // namespace
 
 CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
@@ -61,7 +51,6 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
     for (std::size_t i = 0; i < 2; ++i) {
       whole[i] = static_cast<std::int32_t>(round_half_even(std::ldexp(ratios[i], adder.shift_)));
     }
-    adder.limits_ = limits_to_even(activation, out);
   } else {
     const double twice = 2.0 * static_cast<double>(std::max(first.scale(), second.scale()));
     for (std::size_t i = 0; i < 2; ++i) {
@@ -70,8 +59,9 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
     }
     adder.factor_ =
         quantize_multiplier(std::ldexp(twice / static_cast<double>(out.scale()), -kLeftShift));
-    adder.limits_ = activation_range(activation, out.scale(), out.zero_point(), -128, 127);
   }
+  adder.limits_ = activation_range(activation, out,
+                                   adder.rounds_once_ ? Rounding::fp32 : Rounding::double_rounding);
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::int32_t code = -128; code <= 127; ++code) {
       const std::int32_t distance = code - inputs[i]->zero_point();

@@ -65,6 +65,24 @@ Requantizer Requantizer::convolution(float input_scale, std::span<const float> w
   return make(input_scale, weight_scales, output_scale, rounding, ScaleProduct::in_double);
 }
 
+Requantizer Requantizer::part(std::size_t first, std::size_t count) const {
+  if (channels_ == 1) return *this;
+  const auto cut = [&](const auto& of) {
+    auto result = of;
+    if (!of.empty()) {
+      const auto begin = of.begin() + static_cast<std::ptrdiff_t>(first);
+      result.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    }
+    return result;
+  };
+  Requantizer result;
+  result.rounding_ = rounding_;
+  result.channels_ = count;
+  result.factors_ = cut(factors_);
+  result.multipliers_ = cut(multipliers_);
+  return result;
+}
+
 std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noexcept {
   const std::size_t c = channels_ == 1 ? 0 : channel;
   if (rounding_ == Rounding::fp32) {

@@ -27,6 +27,9 @@ class Requantizer {
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);
 
+  /// That of output channels [first, first + count) alone.
+  [[nodiscard]] Requantizer part(std::size_t first, std::size_t count) const;
+
   [[nodiscard]] Rounding rounding() const noexcept { return rounding_; }
   /// 1, or the number of output channels.
   [[nodiscard]] std::size_t channels() const noexcept { return channels_; }

@@ -16,11 +16,11 @@ static int64_t @name@_shift_right(int64_t x, int32_t n)
 
 )";
 
-constexpr std::string_view kToCode = R"(/* A sum on the output's scale, as a code. */
-static int8_t @name@_to_code(int32_t sum, int32_t multiplier, int32_t shift,
-        int32_t zero_point, int32_t lowest, int32_t highest)
+constexpr std::string_view kToCode =
+    R"(/* A rescaled sum, in steps of the output's scale, as a code. */
+static int8_t @name@_to_code(int64_t steps, int32_t zero_point, int32_t lowest, int32_t highest)
 {
-    const int64_t code = @name@_rescale(sum, multiplier, shift) + zero_point;
+    const int64_t code = steps + zero_point;
     return (int8_t)(code < lowest ? lowest : code > highest ? highest : code);
 }
 
@@ -270,7 +270,7 @@ std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls) {
   add(sums && fp32, kRescaleFloat);
   add(rounds_twice, kRescaleDouble);
   add(sums && !fp32 && !twice, kRescaleSingle);
-  add(sums, kToCode);
+  add(calls.contains(CFunction::to_code), kToCode);
   add(softmax, kLargest);
   add(softmax && fp32, kSoftmaxFloat);
   add(softmax && !fp32, kReciprocal);

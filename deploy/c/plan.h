@@ -64,7 +64,7 @@ std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> by
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options);
 
 /// Functions that the layers of a plan call.
-enum class CFunction { rescale, rescale_twice, shift_right, softmax };
+enum class CFunction { rescale, rescale_twice, shift_right, softmax, to_code };
 
 /// One step as C.
 struct CLayer {

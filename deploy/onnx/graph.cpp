@@ -28,15 +28,26 @@ void describe(onnx::ValueInfoProto& value, const std::string& name, OnnxType typ
   }
 }
 
+struct SetValue {
+  onnx::AttributeProto& attribute;
+
+  void operator()(std::int64_t value) const {
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(value);
+  }
+  void operator()(float value) const {
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(value);
+  }
+  void operator()(const std::vector<std::int64_t>& values) const {
+    attribute.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t value : values) attribute.add_ints(value);
+  }
+};
+
 void set(onnx::AttributeProto& attribute, const OnnxAttribute& from) {
   attribute.set_name(from.name);
-  if (const auto* integer = std::get_if<std::int64_t>(&from.value)) {
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(*integer);
-  } else {
-    attribute.set_type(onnx::AttributeProto::FLOAT);
-    attribute.set_f(std::get<float>(from.value));
-  }
+  std::visit(SetValue{attribute}, from.value);
 }
 
 }  // namespace

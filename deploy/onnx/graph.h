@@ -25,7 +25,7 @@ enum class OnnxType : std::int32_t { float32 = 1, uint8 = 2, int8 = 3, int32 = 6
 /// An attribute of a node.
 struct OnnxAttribute {
   std::string name;
-  std::variant<std::int64_t, float> value;
+  std::variant<std::int64_t, float, std::vector<std::int64_t>> value;
 };
 
 /// An ONNX file in the making: values have names, and every name is given once.

@@ -34,8 +34,7 @@ void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActi
   if (!t.is_quantized()) return finish_clamped_real(x, out, activation);
   const auto [lowest, highest] = code_limits(t.dtype);
   const std::int32_t zero_point = t.quantization.zero_point();
-  const auto range =
-      activation_range(activation, t.quantization.scale(), zero_point, lowest, highest);
+  const auto range = activation_range(activation, stored_params(t), Rounding::fp32);
   const float step = exact_ ? 1.0F : t.quantization.scale();
   std::string y = x;
   if (range.lo > lowest || range.hi < highest) {

@@ -6,6 +6,16 @@ tflite::ActivationFunctionType activation_of(const Operator& op) {
   return static_cast<tflite::ActivationFunctionType>(op.activation());
 }
 
+tflite::Padding padding_of(Padding padding) {
+  switch (padding) {
+    case Padding::valid:
+      return tflite::Padding::VALID;
+    case Padding::same:
+      return tflite::Padding::SAME;
+  }
+  fail_tflite("a padding outside the enumeration: {}", static_cast<int>(padding));
+}
+
 OperatorAttributes read_none(const TfliteOptions& /*options*/) { return NoAttributes{}; }
 
 WrittenOptions write_none(flatbuffers::FlatBufferBuilder& /*builder*/,
@@ -29,6 +39,16 @@ FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) c
     fail_tflite("{}: fused activation {} is not supported", who, number);
   }
   return static_cast<FusedActivation>(number);
+}
+
+Padding TfliteOptions::padding(tflite::Padding type) const {
+  switch (type) {
+    case tflite::Padding::VALID:
+      return Padding::valid;
+    case tflite::Padding::SAME:
+      return Padding::same;
+  }
+  fail_tflite("{}: padding {} is not supported", who, static_cast<int>(type));
 }
 
 const TfliteOperator& tflite_operator(OpCode code) {

@@ -46,6 +46,7 @@ struct TfliteOptions {
   }
 
   FusedActivation activation(tflite::ActivationFunctionType type) const;
+  octet::Padding padding(tflite::Padding type) const;
 };
 
 using WrittenOptions = std::pair<tflite::BuiltinOptions, flatbuffers::Offset<void>>;
@@ -73,6 +74,7 @@ OCTET_OPERATORS(OCTET_ROW)
 }  // namespace tflite_forms
 
 tflite::ActivationFunctionType activation_of(const Operator& op);
+tflite::Padding padding_of(octet::Padding padding);
 
 // What several operators share.
 

@@ -6,26 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 namespace octet::detail {
 namespace {
-
-/// A constant as numbers.
-template <class T>
-std::vector<T> values_of(const ModelTensor& tensor) {
-  std::vector<T> values(tensor.data.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-  return values;
-}
-
-template <class T>
-std::vector<T> bias_of(const Operands& operands) {
-  if (operands.has_input(2)) return values_of<T>(operands.input(2));
-  return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[0]));
-}
 
 /// An int8 operator: sums, and the epilogue on those that are in the cache.
 class Int8Dense final : public Kernel {
@@ -207,8 +192,7 @@ DenseEpilogue::DenseEpilogue(Requantizer rescaling, const QuantParams& output,
                              FusedActivation activation)
     : requantizer(std::move(rescaling)),
       zero_point(output.zero_point()),
-      range(activation_range(activation, output.scale(), output.zero_point(), output.qmin,
-                             output.qmax)) {}
+      range(activation_range(activation, output, requantizer.rounding())) {}
 
 // ---- The bound of the sums
 
@@ -235,25 +219,21 @@ std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
   return largest;
 }
 
-FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
+FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer) {
   const ModelTensor& weights = source.input(1);
   const QuantParams input = stored_params(source.input());
   const QuantParams output = stored_params(source.output());
-  const auto make_requantizer =
-      source.op.code == OpCode::conv_2d ? Requantizer::convolution : Requantizer::fully_connected;
   const std::int64_t units = weights.shape[0];
-  const std::int64_t depth = weights.shape.back();
+  const std::int64_t depth = weights.size() / units;
   FullyConnectedNumbers n{
-      .rows = source.input().size() / depth,
+      .rows = source.output().size() / units,
       .depth = depth,
       .units = units,
       .input_zero_point = input.zero_point(),
       .weight_zero_point = weights.quantization.zero_point(),
       .weights = {reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.data.size()},
       .bias = bias_of<std::int32_t>(source),
-      .epilogue = {make_requantizer(input.scale(), weights.quantization.scales, output.scale(),
-                                    source.rounding),
-                   output, source.op.activation()},
+      .epilogue = {std::move(requantizer), output, source.op.activation()},
       .largest_sum = 0};
   // Up to 255 for each of 2^31 inputs.
   std::vector<std::int64_t> magnitudes(static_cast<std::size_t>(units));
@@ -263,6 +243,13 @@ FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
   n.largest_sum =
       accumulator_bound(magnitudes, n.bias, farthest_from_zero_point(input), weights.name);
   return n;
+}
+
+FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
+  return dense_numbers(
+      source, Requantizer::fully_connected(source.input().quantization.scale(),
+                                           source.input(1).quantization.scales,
+                                           source.output().quantization.scale(), source.rounding));
 }
 
 // ---- The operator
@@ -282,9 +269,12 @@ void check_dense_operands(const OperatorView& view) {
   if (!floats) view.fail_types();
 }
 
-std::unique_ptr<Kernel> make_dense(const KernelSource& source) {
-  if (source.input().dtype == DType::float32) return std::make_unique<FloatDense>(source);
-  return std::make_unique<Int8Dense>(fully_connected_numbers(source));
+std::unique_ptr<Kernel> make_float_dense(const KernelSource& source) {
+  return std::make_unique<FloatDense>(source);
+}
+
+std::unique_ptr<Kernel> make_int8_dense(const FullyConnectedNumbers& numbers) {
+  return std::make_unique<Int8Dense>(numbers);
 }
 
 std::size_t dense_bytes(const Operands& operands) {
@@ -325,6 +315,11 @@ void check_fully_connected(const OperatorView& view) {
   check_dense_operands(view);
 }
 
+std::unique_ptr<Kernel> make_fully_connected(const KernelSource& source) {
+  if (source.input().dtype == DType::float32) return make_float_dense(source);
+  return make_int8_dense(fully_connected_numbers(source));
+}
+
 }  // namespace
 
 OperatorDefinition definitions::fully_connected() {
@@ -334,7 +329,7 @@ OperatorDefinition definitions::fully_connected() {
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
                   .check = check_fully_connected,
-                  .make_kernel = make_dense,
+                  .make_kernel = make_fully_connected,
                   .kernel_bytes = dense_bytes});
 }
 

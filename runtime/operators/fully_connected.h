@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -77,9 +78,9 @@ std::int64_t accumulator_bound(std::span<const std::int64_t> magnitudes,
 /// max |q - zero_point| of the codes of a grid.
 std::int64_t farthest_from_zero_point(const QuantParams& params);
 
-/// The numbers of an int8 FULLY_CONNECTED or CONV_2D of 1 x 1, for whoever runs it or writes it
-/// out.
+/// The numbers of an int8 FULLY_CONNECTED or CONV_2D, for whoever runs it or writes it out.
 struct FullyConnectedNumbers {
+  /// Of the output.
   std::int64_t rows;
   std::int64_t depth;
   std::int64_t units;
@@ -94,13 +95,32 @@ struct FullyConnectedNumbers {
   std::int64_t largest_sum;
 };
 
-/// Throws InvalidArgument where an input could bring a sum past int32.
+/// Those of an operator whose sums `requantizer` rescales. Throws InvalidArgument where an input
+/// could bring a sum past int32.
+FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer);
+/// Those of FULLY_CONNECTED.
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
 
+/// A constant as numbers.
+template <class T>
+std::vector<T> values_of(const ModelTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
+
+/// One number per unit: the third operand, or zeros where there is none.
+template <class T>
+std::vector<T> bias_of(const Operands& operands) {
+  if (operands.has_input(2)) return values_of<T>(operands.input(2));
+  return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[0]));
+}
+
 /// What FULLY_CONNECTED and CONV_2D of 1 x 1 have in common: constant weights and bias, their types
-/// and quantization; the kernel of reals; and an upper bound of what either kernel keeps.
+/// and quantization; the kernels; and an upper bound of what they keep.
 void check_dense_operands(const OperatorView& view);
-std::unique_ptr<Kernel> make_dense(const KernelSource& source);
+std::unique_ptr<Kernel> make_float_dense(const KernelSource& source);
+std::unique_ptr<Kernel> make_int8_dense(const FullyConnectedNumbers& numbers);
 std::size_t dense_bytes(const Operands& operands);
 
 /// The scale of a bias is input scale * weight scale: the relative error that is accepted.

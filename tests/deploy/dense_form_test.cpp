@@ -6,8 +6,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
-#include <octet/runtime/operators/fully_connected.h>
-#include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/runtime/operators/conv_2d.h>
 #include <octet/tests/runtime/models.h>
 
 #include <algorithm>
@@ -61,16 +60,6 @@ IntegerModel make_conv(const std::vector<std::int32_t>& image,
   b.op(OpCode::conv_2d, {x, w, bias}, y, Conv2DAttributes{.activation = FusedActivation::relu6});
   b.model.outputs = {y};
   return b.model;
-}
-
-template <class Action>
-void expect_refused(Action action, const std::string& message) {
-  try {
-    action();
-    FAIL() << "no error, expected: " << message;
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-  }
 }
 
 TEST(DenseForm, LayersInARowShareTheirImages) {
@@ -172,34 +161,11 @@ TEST(DenseForm, AConvolutionOfPixelsIsADenseLayerOverChannels) {
 TEST(DenseForm, AConvolutionOfOneScaleMakesItsFactorInDouble) {
   const IntegerModel conv = make_conv({1, 1, 1, 7}, {4, 1, 1, 7}, false);
   const auto numbers =
-      detail::fully_connected_numbers({conv, conv.operators[0], Rounding::double_rounding});
+      detail::conv_2d_numbers({conv, conv.operators[0], Rounding::double_rounding});
   const auto scale = double{conv.tensors[1].quantization.scale()};
   ASSERT_EQ(numbers.epilogue.requantizer.multipliers().size(), 1U);
   EXPECT_EQ(numbers.epilogue.requantizer.multipliers()[0],
             quantize_multiplier(double{0.05F} * scale / double{0.1F}));
-}
-
-TEST(DenseForm, OtherConvolutionsAreRefused) {
-  expect_refused(
-      [] {
-        make_conv({1, 3, 3, 2}, {4, 3, 3, 2}).validate();
-      },
-      "expected a filter [units, 1, 1, inputs], found shape [4, 3, 3, 2]; only 1 x 1");
-  expect_refused([] { make_conv({1, 3, 3, 4}, {4, 1, 1, 2}).validate(); }, "of 2 channels");
-  IntegerModel model = make_conv({1, 3, 3, 2}, {4, 1, 1, 2});
-  model.tensors[1].quantization.zero_points[2] = 1;
-  expect_refused([&] { model.validate(); }, "zero point");
-
-  const auto file = to_tflite(make_conv({1, 3, 3, 2}, {4, 1, 1, 2}));
-  // Conv2DOptions: padding 0, stride_w 1, stride_h 2, activation 3.
-  for (const int stride : {1, 2}) {
-    auto bytes = file;
-    const RawTable op =
-        RawTable::root(bytes).tables(model_field::subgraphs)[0].tables(graph_field::operators)[0];
-    const std::int32_t two = 2;
-    std::memcpy(bytes.data() + op.table(operator_field::options).place(stride), &two, sizeof two);
-    expect_refused([&] { from_tflite(bytes); }, stride == 1 ? "stride 1 x 2" : "stride 2 x 1");
-  }
 }
 
 }  // namespace

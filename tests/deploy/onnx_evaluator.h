@@ -106,6 +106,79 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// Element (i, j, k, l) of a tensor of four axes.
+  static double at(const OnnxTensor& t, std::int64_t i, std::int64_t j, std::int64_t k,
+                   std::int64_t l) {
+    return t.values.at(static_cast<std::size_t>(
+        ((i * t.shape.at(1) + j) * t.shape.at(2) + k) * t.shape.at(3) + l));
+  }
+
+  OnnxTensor transpose(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const auto& order = node.lists.at("perm");
+    if (order.size() != 4) throw std::runtime_error("Transpose: not of four axes");
+    OnnxTensor y{x.type, {}, {}};
+    for (const std::int64_t axis : order) {
+      y.shape.push_back(x.shape.at(static_cast<std::size_t>(axis)));
+    }
+    std::int64_t to[4];
+    std::int64_t from[4];
+    for (to[0] = 0; to[0] < y.shape[0]; ++to[0]) {
+      for (to[1] = 0; to[1] < y.shape[1]; ++to[1]) {
+        for (to[2] = 0; to[2] < y.shape[2]; ++to[2]) {
+          for (to[3] = 0; to[3] < y.shape[3]; ++to[3]) {
+            for (std::size_t i = 0; i < 4; ++i) from[order[i]] = to[i];
+            y.values.push_back(at(x, from[0], from[1], from[2], from[3]));
+          }
+        }
+      }
+    }
+    return y;
+  }
+
+  /// Of images [n, channels, height, width] and filters [units, channels of a group, ...].
+  OnnxTensor conv(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& w = in(node, 1);
+    const auto& stride = node.lists.at("strides");
+    const auto& dilation = node.lists.at("dilations");
+    const auto& pads = node.lists.at("pads");
+    const std::vector<std::int64_t> kernel{w.shape.at(2), w.shape.at(3)};
+    const std::int64_t groups = node.attributes.at("group");
+    if (node.lists.at("kernel_shape") != kernel || x.shape.at(1) != groups * w.shape.at(1) ||
+        w.shape[0] % groups != 0) {
+      throw std::runtime_error("Conv: operands do not fit");
+    }
+    const auto extent = [&](std::size_t i) {
+      const std::int64_t span = (kernel[i] - 1) * dilation.at(i) + 1;
+      return (x.shape[i + 2] + pads.at(i) + pads.at(i + 2) - span) / stride.at(i) + 1;
+    };
+    OnnxTensor y{OnnxElement::float32, {x.shape[0], w.shape[0], extent(0), extent(1)}, {}};
+    for (std::int64_t n = 0; n < y.shape[0]; ++n) {
+      for (std::int64_t u = 0; u < y.shape[1]; ++u) {
+        for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
+          for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
+            double sum =
+                node.inputs.size() > 2 ? in(node, 2).values.at(static_cast<std::size_t>(u)) : 0.0;
+            const std::int64_t first = u / (w.shape[0] / groups) * w.shape[1];
+            for (std::int64_t c = 0; c < w.shape[1]; ++c) {
+              for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
+                for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
+                  const std::int64_t iy = oy * stride[0] - pads[0] + ky * dilation[0];
+                  const std::int64_t ix = ox * stride[1] - pads[1] + kx * dilation[1];
+                  if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
+                  sum = f32(sum + f32(at(x, n, first + c, iy, ix) * at(w, u, c, ky, kx)));
+                }
+              }
+            }
+            y.values.push_back(sum);
+          }
+        }
+      }
+    }
+    return y;
+  }
+
   OnnxTensor softmax(const OnnxNode& node) const {
     if (node.attributes.at("axis") != -1) throw std::runtime_error("Softmax: another axis");
     OnnxTensor y = in(node, 0);
@@ -173,6 +246,8 @@ class OnnxEvaluator {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
     if (node.op == "Gemm") return gemm(node);
+    if (node.op == "Conv") return conv(node);
+    if (node.op == "Transpose") return transpose(node);
     if (node.op == "Softmax") return softmax(node);
     if (node.op == "Reshape") return reshape(node);
     if (node.op == "Gather") return gather(node);

@@ -30,6 +30,7 @@ struct OnnxNode {
   std::string output;
   std::map<std::string, std::int64_t> attributes;
   std::map<std::string, float> reals;
+  std::map<std::string, std::vector<std::int64_t>> lists;
 };
 
 /// An input or output; a dimension is its number or its name.
@@ -91,15 +92,17 @@ class OnnxFile {
 
  private:
   static OnnxNode read_node(const RawMessage& message) {
-    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}, {}};
+    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}, {}, {}};
     for (const RawMessage& attribute : message.messages(5)) {
       const std::int64_t type = attribute.integer(20);
       if (type == 1) {
         node.reals[attribute.text(1)] = attribute.real(2);
       } else if (type == 2) {
         node.attributes[attribute.text(1)] = attribute.integer(3);
+      } else if (type == 7) {
+        node.lists[attribute.text(1)] = attribute.integers(8);
       } else {
-        throw std::runtime_error("an attribute that is no number");
+        throw std::runtime_error("an attribute of a type that no writer of ours writes");
       }
     }
     return node;

@@ -82,6 +82,25 @@ struct Limits {
   std::int64_t hi = 127;
 };
 
+/// XNNPACK's limits, which it rounds with the zero point.
+inline Limits limits_to_even(Clamp clamp, Quant out) {
+  const auto code = [&](float real) {
+    const float exact = std::nearbyint(real / out.scale + static_cast<float>(out.zero_point));
+    return static_cast<std::int64_t>(std::clamp(exact, -128.0F, 127.0F));
+  };
+  switch (clamp) {
+    case Clamp::none:
+      return {};
+    case Clamp::relu:
+      return {code(0), 127};
+    case Clamp::relu6:
+      return {code(0), code(6)};
+    case Clamp::relu_n1_to_1:
+      return {code(-1), code(1)};
+  }
+  return {};
+}
+
 inline Limits limits_of(Clamp clamp, Quant out, Limits type = {}) {
   const auto code = [&](float real) {
     return out.zero_point + static_cast<std::int64_t>(std::round(real / out.scale));
@@ -110,7 +129,8 @@ struct Dense {
 /// FULLY_CONNECTED on rows of codes.
 inline std::vector<std::int8_t> dense(const Dense& d, const std::vector<std::int8_t>& x,
                                       Contract contract) {
-  const Limits limits = limits_of(d.clamp, d.out);
+  const Limits limits =
+      contract == Contract::fp32 ? limits_to_even(d.clamp, d.out) : limits_of(d.clamp, d.out);
   std::vector<std::int8_t> y;
   for (std::size_t row = 0; row < x.size() / d.depth; ++row) {
     for (std::size_t u = 0; u < d.units; ++u) {

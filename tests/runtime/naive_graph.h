@@ -29,14 +29,7 @@ inline std::int8_t naive_add(std::int8_t a, oracle::Quant qa, std::int8_t b, ora
     const auto whole = [&](float r) { return std::nearbyint(std::ldexp(double{r}, shift)); };
     const double sum = static_cast<double>(da) * whole(ra) + static_cast<double>(db) * whole(rb);
     steps = std::floor(std::ldexp(sum, -shift) + 0.5);
-    const auto limit = [&](float real) {
-      const float code = std::nearbyint(real / out.scale + static_cast<float>(out.zero_point));
-      return static_cast<std::int64_t>(std::clamp(code, -128.0F, 127.0F));
-    };
-    limits = {};
-    if (clamp == oracle::Clamp::relu || clamp == oracle::Clamp::relu6) limits.lo = limit(0);
-    if (clamp == oracle::Clamp::relu6) limits.hi = limit(6);
-    if (clamp == oracle::Clamp::relu_n1_to_1) limits = {limit(-1), limit(1)};
+    limits = oracle::limits_to_even(clamp, out);
   } else {
     const double twice = 2.0 * double{std::max(qa.scale, qb.scale)};
     const auto rescaled = [](std::int64_t x, double factor) {

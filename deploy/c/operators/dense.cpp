@@ -1,7 +1,7 @@
-#include <octet/deploy/c/operators.h>
-#include <octet/runtime/operators/fully_connected.h>
+#include <octet/deploy/c/operators/dense.h>
 
 #include <cmath>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -53,7 +53,7 @@ constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@
             sum += (input[i] - input_zero_point) * @weight@;
         }
         output[unit] = @name@_to_code(
-            sum, @multiplier@, @shift@,
+            @name@_@rescale@(sum, @multiplier@, @shift@),
             output_zero_point, @lo@, @hi@);
     }
 )";
@@ -104,15 +104,31 @@ Fillings fully_connected_fillings(const FullyConnectedNumbers& n, Fillings f) {
 }
 
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
-  const FullyConnectedNumbers n = fully_connected_numbers(step.source);
+  return make_fully_connected_layer(plan, step, fully_connected_numbers(step.source));
+}
+
+}  // namespace
+
+CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
+                                  const FullyConnectedNumbers& n) {
+  return make_sums_layer(plan, step, n, fully_connected_detail(n, step.source.op.activation()),
+                         [&](Fillings f) { return loop_text(std::move(f), n.rows); });
+}
+
+CLayer make_sums_layer(const CPlan& plan, const CStep& step, const FullyConnectedNumbers& n,
+                       const std::string& detail,
+                       FunctionRef<std::string(Fillings fillings)> loop) {
   const CFactors factors(n.epilogue.requantizer);
   Fillings f = fully_connected_fillings(n, layer_fillings(plan, step));
   const std::string& name = f["layer"];
   CLayer layer;
-  layer.summary = summary_of(step, fully_connected_detail(n, step.source.op.activation()));
+  layer.summary = summary_of(step, detail);
   layer.macs = n.rows * n.units * n.depth;
   layer.largest_sum = n.largest_sum;
-  layer.calls = {CFunction::rescale};
+  // An operator may round twice whatever the contract of the others.
+  const bool twice = n.epilogue.requantizer.rounding() != plan.rounding;
+  layer.calls = {twice ? CFunction::rescale_twice : CFunction::rescale, CFunction::to_code};
+  f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
   layer.constants =
       matrix_text("int8_t", name + "_weights", n.weights, static_cast<std::size_t>(n.depth));
   layer.flash_bytes = n.units * n.depth;
@@ -136,17 +152,12 @@ CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step) {
     layer.constants += array_text("int8_t", name + "_shift", factors.shifts);
     layer.flash_bytes += n.units * 5;
   }
-  f["loop"] = loop_text(f, n.rows);
+  f["loop"] = loop(f);
   layer.function = fill(kFullyConnected, f);
   return layer;
 }
 
-}  // namespace
-
 COperator c_forms::fully_connected() {
-  return {.reads_all_inputs = false, .make = make_fully_connected_layer};
-}
-COperator c_forms::conv_2d() {
   return {.reads_all_inputs = false, .make = make_fully_connected_layer};
 }
 

@@ -1,10 +1,14 @@
 #include <octet/core/quant/requantize.h>
 #include <octet/deploy/onnx/operators.h>
+#include <octet/runtime/operators/conv_2d.h>
+
+#include <utility>
 
 namespace octet::detail {
 namespace {
 
 using Names = OnnxNodes::Names;
+using Extents = OnnxNodes::Extents;
 
 /// The factors of contract fp32: one, or one per unit.
 std::vector<float> rescaling_factors(const Operands& o) {
@@ -24,6 +28,15 @@ std::string dense_bias(OnnxNodes& nodes, const Operands& o) {
   return nodes.values().bias_terms(i, scales);
 }
 
+/// Rescales, clamps and rounds sums under a name that begins with `name`.
+void finish_sums(OnnxNodes& nodes, const Operands& o, std::string sums, const std::string& name) {
+  if (nodes.exact() && o.input().is_quantized()) {
+    const std::string factors = nodes.values().constant(name + "/factor", rescaling_factors(o));
+    sums = nodes.values().node("Mul", {sums, factors}, name + "/rescaled");
+  }
+  nodes.finish_clamped(sums, o.op.outputs[0], o.op.activation());
+}
+
 void write_dense(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t weights = o.op.inputs[1];
@@ -34,19 +47,39 @@ void write_dense(OnnxNodes& nodes, const Operands& o) {
                  nodes.rows(weights, depth, nodes.base_name(weights))};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
   std::string y = values.node("Gemm", operands, name + "/sum", {{"transB", std::int64_t{1}}});
-  if (nodes.exact() && o.input().is_quantized()) {
-    const std::string factors = values.constant(name + "/factor", rescaling_factors(o));
-    y = values.node("Mul", {y, factors}, name + "/rescaled");
-  }
   if (o.output().shape.size() != 2) {
     y = values.node("Reshape", {y, nodes.shape_of(out)}, name + "/shaped");
   }
-  nodes.finish_clamped(y, out, o.op.activation());
+  finish_sums(nodes, o, std::move(y), name);
+}
+
+/// ONNX convolves images [n, channels, height, width]: the input is transposed to that, and the
+/// sums back.
+void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
+  const Conv2DShape shape = conv_2d_shape(o);
+  if (shape.is_dense()) return write_dense(nodes, o);
+  OnnxValues& values = nodes.values();
+  const Window& w = shape.window;
+  const std::string name = nodes.base_name(o.op.outputs[0]);
+  const auto transposed = [&](const std::string& from, const Extents& order, const char* what) {
+    return values.node("Transpose", {from}, name + what, {{"perm", order}});
+  };
+  Names operands{transposed(values.terms(o.op.inputs[0]), {0, 3, 1, 2}, "/channels_first"),
+                 transposed(values.terms(o.op.inputs[1]), {0, 3, 1, 2}, "/filters")};
+  if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
+  const std::string sums =
+      values.node("Conv", operands, name + "/sum",
+                  {{"kernel_shape", Extents{w.y.kernel, w.x.kernel}},
+                   {"strides", Extents{w.y.stride, w.x.stride}},
+                   {"dilations", Extents{w.y.dilation, w.x.dilation}},
+                   {"pads", Extents{w.y.before, w.x.before, w.y.after(), w.x.after()}},
+                   {"group", shape.groups}});
+  finish_sums(nodes, o, transposed(sums, {0, 2, 3, 1}, "/channels_last"), name);
 }
 
 }  // namespace
 
 OnnxOperator onnx_forms::fully_connected() { return {write_dense}; }
-OnnxOperator onnx_forms::conv_2d() { return {write_dense}; }
+OnnxOperator onnx_forms::conv_2d() { return {write_conv_2d}; }
 
 }  // namespace octet::detail

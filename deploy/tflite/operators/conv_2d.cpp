@@ -6,31 +6,35 @@ namespace {
 OperatorAttributes read_conv_2d(const TfliteOptions& from) {
   const auto* options = from.as<tflite::Conv2DOptions>();
   if (options == nullptr) fail_tflite("{}: its options are missing", from.who);
-  if (options->stride_h() != 1 || options->stride_w() != 1 || options->dilation_h_factor() != 1 ||
-      options->dilation_w_factor() != 1) {
-    fail_tflite(
-        "{}: stride {} x {}, dilation {} x {}; only 1 x 1 filters of stride 1 without dilation are "
-        "supported",
-        from.who, options->stride_h(), options->stride_w(), options->dilation_h_factor(),
-        options->dilation_w_factor());
-  }
-  return Conv2DAttributes{.activation = from.activation(options->fused_activation_function())};
+  return Conv2DAttributes{.padding = from.padding(options->padding()),
+                          .stride_h = options->stride_h(),
+                          .stride_w = options->stride_w(),
+                          .dilation_h = options->dilation_h_factor(),
+                          .dilation_w = options->dilation_w_factor(),
+                          .activation = from.activation(options->fused_activation_function())};
 }
 
 WrittenOptions write_conv_2d(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
+  const auto& a = o.op.as<Conv2DAttributes>();
   return {tflite::BuiltinOptions::Conv2DOptions,
-          tflite::CreateConv2DOptions(builder, tflite::Padding::VALID, 1, 1, activation_of(o.op))
+          tflite::CreateConv2DOptions(builder, padding_of(a.padding), a.stride_w, a.stride_h,
+                                      activation_of(o.op), a.dilation_w, a.dilation_h)
               .Union()};
 }
 
-int conv_2d_version(const Operands& o) { return o.input().dtype == DType::int8 ? 3 : 1; }
+int conv_2d_version(const Operands& o) {
+  if (o.input().shape[3] != o.input(1).shape[3]) return 6;  // groups
+  return o.input().dtype == DType::int8 ? 3 : 1;
+}
+
+int conv_2d_release(int version) { return version >= 6 ? 20900 : release_of_types(version); }
 
 }  // namespace
 
 TfliteOperator tflite_forms::conv_2d() {
   return {.highest_version = 8,
           .required_version = conv_2d_version,
-          .first_release = release_of_types,
+          .first_release = conv_2d_release,
           .read = read_conv_2d,
           .write = write_conv_2d};
 }
