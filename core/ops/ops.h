@@ -1,6 +1,8 @@
 #pragma once
 
 #include <octet/core/ops/activation.h>
+#include <octet/core/ops/conv2d.h>
+#include <octet/core/ops/depthwise_conv2d.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/loss.h>

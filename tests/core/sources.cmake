@@ -17,6 +17,8 @@ set(OCTET_CORE_TESTS
   core/log_test.cpp
   core/ops/activation_test.cpp
   core/ops/broadcast_test.cpp
+  core/ops/conv2d_test.cpp
+  core/ops/depthwise_conv2d_test.cpp
   core/ops/elementwise_test.cpp
   core/ops/fake_quant_test.cpp
   core/ops/linear_test.cpp
