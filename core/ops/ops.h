@@ -7,5 +7,6 @@
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/matmul.h>
+#include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/shape_ops.h>

@@ -8,6 +8,7 @@ target_sources(octet PRIVATE
   ops/loss.cpp
   ops/matmul.cpp
   ops/partial_sums.cpp
+  ops/pool2d.cpp
   ops/reduce.cpp
   ops/shape_ops.cpp
   ops/strides.cpp

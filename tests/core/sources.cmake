@@ -24,6 +24,7 @@ set(OCTET_CORE_TESTS
   core/ops/linear_test.cpp
   core/ops/loss_test.cpp
   core/ops/matmul_test.cpp
+  core/ops/pool2d_test.cpp
   core/ops/reduce_test.cpp
   core/ops/shape_ops_test.cpp
   core/parallel_test.cpp

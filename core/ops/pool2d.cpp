@@ -1,0 +1,176 @@
+#include <octet/core/autograd.h>
+#include <octet/core/ops/pool2d.h>
+#include <octet/core/ops/window_internal.h>
+#include <octet/core/parallel.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+namespace {
+
+struct Pooling {
+  Window window;
+  Index images, channels;
+
+  Shape input_shape() const { return {images, window.y.input, window.x.input, channels}; }
+  Shape output_shape() const { return {images, window.y.output, window.x.output, channels}; }
+};
+
+Pooling pooling_of(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
+  check_images(operation, x);
+  return {window_over(operation, x, options.size, options.stride, {1, 1}, options.padding),
+          x.dim(0), x.dim(3)};
+}
+
+/// What threads divide among them: whole images where windows add to pixels that they share.
+enum class Split { outputs, images };
+
+/// Calls body(o, input, output) for every window, where `input` and `output` are the offsets of the
+/// image and of the output's pixel. Each thread has a body of its own, from make_body().
+template <class MakeBody>
+void for_each_window(const Pooling& p, Split split, MakeBody&& make_body) {
+  const Index outputs = p.window.outputs();
+  const Index item = split == Split::images ? outputs : 1;
+  const auto items = static_cast<std::size_t>(p.images * outputs / item);
+  const auto pixels = static_cast<std::size_t>(item * p.window.taps() * p.channels);
+  const std::size_t least = parallel_grain(Work::map_floats, pixels);
+  parallel_for(items, thread_share(items, least), [&](std::size_t begin, std::size_t end) {
+    auto body = make_body();
+    const Index last = static_cast<Index>(end) * item;
+    for (Index row = static_cast<Index>(begin) * item; row < last; ++row) {
+      body(row % outputs, row / outputs * p.window.inputs() * p.channels, row * p.channels);
+    }
+  });
+}
+
+/// Whether `value` takes the place of the `largest` so far.
+bool exceeds(float value, float largest) { return !(value <= largest) && largest == largest; }
+
+void largest_values(const Pooling& p, const float* x, float* y) {
+  for_each_window(p, Split::outputs, [&] {
+    return [&](Index o, Index input, Index output) {
+      float* largest = y + output;
+      bool first = true;
+      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+        const float* values = x + input + pixel * p.channels;
+        if (first) std::copy_n(values, p.channels, largest);
+        first = false;
+        for (Index c = 0; c < p.channels; ++c) {
+          largest[c] = exceeds(values[c], largest[c]) ? values[c] : largest[c];
+        }
+      });
+    };
+  });
+}
+
+void max_gradient(const Pooling& p, const float* x, const float* g, float* dx) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  for_each_window(p, Split::images, [&] {
+    return [&, largest = std::vector<float>(channels), place = std::vector<Index>(channels)](
+               Index o, Index input, Index output) mutable {
+      bool first = true;
+      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+        const float* values = x + input + pixel * p.channels;
+        for (std::size_t c = 0; c < channels; ++c) {
+          if (!first && !exceeds(values[c], largest[c])) continue;
+          largest[c] = values[c];
+          place[c] = pixel;
+        }
+        first = false;
+      });
+      for (std::size_t c = 0; c < channels; ++c) {
+        const auto channel = static_cast<Index>(c);
+        dx[input + place[c] * p.channels + channel] += g[output + channel];
+      }
+    };
+  });
+}
+
+Index count_taps(const Window& window, Index o) {
+  const Index oy = o / window.x.output;
+  const Index ox = o % window.x.output;
+  return (window.y.end(oy) - window.y.begin(oy)) * (window.x.end(ox) - window.x.begin(ox));
+}
+
+void mean_values(const Pooling& p, const float* x, float* y) {
+  const auto channels = static_cast<std::size_t>(p.channels);
+  for_each_window(p, Split::outputs, [&] {
+    return [&, sums = std::vector<double>(channels)](Index o, Index input, Index output) mutable {
+      std::ranges::fill(sums, 0.0);
+      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+        const float* values = x + input + pixel * p.channels;
+        for (std::size_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(values[c]);
+      });
+      const auto count = static_cast<double>(count_taps(p.window, o));
+      for (std::size_t c = 0; c < channels; ++c) {
+        y[output + static_cast<Index>(c)] = static_cast<float>(sums[c] / count);
+      }
+    };
+  });
+}
+
+void mean_gradient(const Pooling& p, const float* g, float* dx) {
+  for_each_window(p, Split::images, [&] {
+    return [&](Index o, Index input, Index output) {
+      const float* upstream = g + output;
+      const auto count = static_cast<float>(count_taps(p.window, o));
+      for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
+        float* to = dx + input + pixel * p.channels;
+        for (Index c = 0; c < p.channels; ++c) to[c] += upstream[c] / count;
+      });
+    };
+  });
+}
+
+Tensor max_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
+  const Pooling pooling = pooling_of(operation, x, options);
+  Tensor y(pooling.output_shape());
+  largest_values(pooling, x.data(), y.data());
+  return record(operation, y, {x}, [pooling, x](const Tensor& g) {
+    Tensor dx = Tensor::zeros(pooling.input_shape());
+    max_gradient(pooling, x.data(), g.data(), dx.data());
+    return std::vector<Tensor>{dx};
+  });
+}
+
+Tensor average_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
+  const Pooling pooling = pooling_of(operation, x, options);
+  Tensor y(pooling.output_shape());
+  mean_values(pooling, x.data(), y.data());
+  const auto backward = [pooling](const Tensor& g) {
+    Tensor dx = Tensor::zeros(pooling.input_shape());
+    mean_gradient(pooling, g.data(), dx.data());
+    return std::vector<Tensor>{dx};
+  };
+  return record(operation, y, {x}, backward, BackwardReads::nothing);
+}
+
+/// A window as large as the image.
+Pool2DOptions whole_image(std::string_view operation, const Tensor& x) {
+  check_images(operation, x);
+  return {.size = {x.dim(1), x.dim(2)}};
+}
+
+}  // namespace
+
+Tensor max_pool2d(const Tensor& x, const Pool2DOptions& options) {
+  return max_pool_as("max_pool2d", x, options);
+}
+
+Tensor average_pool2d(const Tensor& x, const Pool2DOptions& options) {
+  return average_pool_as("average_pool2d", x, options);
+}
+
+Tensor global_max_pool2d(const Tensor& x) {
+  return max_pool_as("global_max_pool2d", x, whole_image("global_max_pool2d", x))
+      .reshape({x.dim(0), x.dim(3)});
+}
+
+Tensor global_average_pool2d(const Tensor& x) {
+  return average_pool_as("global_average_pool2d", x, whole_image("global_average_pool2d", x))
+      .reshape({x.dim(0), x.dim(3)});
+}
+
+}  // namespace octet

@@ -1,0 +1,221 @@
+#include <octet/core/ops/ops.h>
+#include <octet/tests/core/ops/conv_testing.h>
+
+#include <algorithm>
+
+namespace octet::testing {
+namespace {
+
+Pool2DOptions options_of(const ConvCase& c) {
+  return {.size = {c.kh, c.kw}, .stride = c.stride, .padding = c.padding};
+}
+
+ConvCase random_pool_case(std::uint64_t seed) {
+  ConvCase c = random_conv_case(seed);
+  c.channels = c.groups * c.filters;
+  c.groups = 1;
+  c.dilation = {1, 1};
+  const bool fits = c.kh <= c.h && c.kw <= c.w;
+  if (fits && seed % 2 == 0) c.padding = Padding::valid;
+  return c;
+}
+
+/// What the plain loop gives for x and the gradient g of the result.
+struct PoolOutcome {
+  std::vector<double> y, dx;
+};
+
+template <class Pool>
+PoolOutcome naive_pool(const ConvCase& c, const Tensor& x, const Tensor& g, Pool&& pool) {
+  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], 1, c.padding);
+  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], 1, c.padding);
+  PoolOutcome r;
+  r.dx.resize(x.span().size());
+  for (Index i = 0; i < c.n; ++i) {
+    for (Index oy = 0; oy < rows.output; ++oy) {
+      for (Index ox = 0; ox < columns.output; ++ox) {
+        for (Index q = 0; q < c.channels; ++q) {
+          std::vector<std::size_t> inside;
+          for (Index t = 0; t < c.kh * c.kw; ++t) {
+            const Index iy = oy * c.stride[0] - rows.before + t / c.kw;
+            const Index ix = ox * c.stride[1] - columns.before + t % c.kw;
+            if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
+            inside.push_back(
+                static_cast<std::size_t>(((i * c.h + iy) * c.w + ix) * c.channels + q));
+          }
+          r.y.push_back(pool(inside, double{g.span()[r.y.size()]}, r.dx));
+        }
+      }
+    }
+  }
+  return r;
+}
+
+PoolOutcome naive_max(const ConvCase& c, const Tensor& x, const Tensor& g) {
+  return naive_pool(c, x, g, [&](const auto& inside, double upstream, auto& dx) {
+    const auto at = *std::ranges::max_element(
+        inside, [&](std::size_t a, std::size_t b) { return x.span()[a] < x.span()[b]; });
+    dx[at] += upstream;
+    return x.span()[at];
+  });
+}
+
+PoolOutcome naive_mean(const ConvCase& c, const Tensor& x, const Tensor& g) {
+  return naive_pool(c, x, g, [&](const auto& inside, double upstream, auto& dx) {
+    double sum = 0.0;
+    for (const std::size_t at : inside) sum += double{x.span()[at]};
+    for (const std::size_t at : inside) dx[at] += upstream / static_cast<double>(inside.size());
+    return sum / static_cast<double>(inside.size());
+  });
+}
+
+using Pool = std::function<Tensor(const Tensor&)>;
+
+/// {result, gradient of x} for the upstream gradient of seed 3.
+std::vector<Tensor> run(const Pool& pool, const Tensor& x) {
+  const Tensor a = leaf(x.clone());
+  Tensor y = pool(a);
+  y.backward(random_tensor(y.shape(), 3));
+  return {y.detach(), a.grad()};
+}
+
+template <class Naive>
+void expect_naive(const ConvCase& c, const Pool& pool, const Tensor& x, Naive naive) {
+  const std::vector<Tensor> found = run(pool, x);
+  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], 1, c.padding);
+  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], 1, c.padding);
+  const std::string what = c.to_string();
+  ASSERT_EQ(found[0].shape(), (Shape{c.n, rows.output, columns.output, c.channels})) << what;
+  const PoolOutcome expected = naive(c, x, random_tensor(found[0].shape(), 3));
+  expect_near(found[0], expected.y, what, 1e-7);
+  expect_near(found[1], expected.dx, what + ", gradient");
+}
+
+TEST(MaxPool2D, MatchesALoopOnRandomShapes) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const ConvCase c = random_pool_case(seed);
+    // Whole numbers from -3 to 2: most windows have several largest values.
+    Tensor x = random_tensor(c.input(), 1, -3.0F, 3.0F);
+    for (float& value : x.span()) value = std::floor(value);
+    expect_naive(
+        c, [&](const Tensor& a) { return max_pool2d(a, options_of(c)); }, x, naive_max);
+  }
+}
+
+TEST(AveragePool2D, MatchesALoopOnRandomShapes) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const ConvCase c = random_pool_case(seed);
+    expect_naive(
+        c, [&](const Tensor& a) { return average_pool2d(a, options_of(c)); },
+        random_tensor(c.input(), 1), naive_mean);
+  }
+}
+
+TEST(MaxPool2D, GradientGoesToTheFirstMaximum) {
+  const Tensor x = Tensor::from({1, 2, 3, 1}, {1, 7, 7, 7, 2, 7});
+  const auto pool = [](const Tensor& a) {
+    return max_pool2d(a, {.size = {2, 2}, .stride = {1, 1}});
+  };
+  expect_tensor(pool(x), {1, 1, 2, 1}, {7, 7});
+  expect_tensor(gradient_of(pool, x), {1, 2, 3, 1}, {0, 2, 0, 0, 0, 0});
+}
+
+TEST(MaxPool2D, NanIsTheLargest) {
+  const Tensor x = Tensor::from({1, 1, 5, 1}, {1, kNan, 9, kNan, kInf});
+  const auto pool = [](const Tensor& a) { return max_pool2d(a, {.size = {1, 5}}); };
+  expect_tensor(pool(x), {1, 1, 1, 1}, {kNan});
+  expect_tensor(gradient_of(pool, x), {1, 1, 5, 1}, {0, 1, 0, 0, 0});
+  expect_tensor(max_pool2d(Tensor::full({1, 1, 2, 1}, -kInf), {.size = {1, 2}}), {1, 1, 1, 1},
+                {-kInf});
+}
+
+TEST(AveragePool2D, CountsPixelsInsideOnly) {
+  const Tensor x = Tensor::from({1, 1, 3, 1}, {3, 6, 9});
+  const auto pool = [](const Tensor& a) {
+    return average_pool2d(a, {.size = {1, 2}, .padding = Padding::same});
+  };
+  expect_tensor(pool(x), {1, 1, 2, 1}, {4.5F, 9});
+  expect_tensor(gradient_of(pool, x), {1, 1, 3, 1}, {0.5F, 0.5F, 1});
+}
+
+TEST(Pool2D, StrideIsTheSizeUnlessGiven) {
+  const Tensor x = Tensor::arange(36).reshape({1, 6, 6, 1});
+  EXPECT_EQ(max_pool2d(x, {.size = {3, 2}}).shape(), (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(average_pool2d(x).shape(), (Shape{1, 3, 3, 1}));
+  EXPECT_EQ(max_pool2d(x, {.size = {3, 2}, .stride = {1, 1}}).shape(), (Shape{1, 4, 5, 1}));
+}
+
+TEST(GlobalPool2D, ReducesEachChannel) {
+  const Tensor x = Tensor::from({2, 1, 2, 2}, {1, 2, 3, 8, -1, -2, -5, -6});
+  expect_tensor(global_average_pool2d(x), {2, 2}, {2, 5, -3, -4});
+  expect_tensor(global_max_pool2d(x), {2, 2}, {3, 8, -1, -2});
+  const Tensor random = random_tensor({3, 7, 5, 4}, 1);
+  expect_tensor(global_average_pool2d(random), {3, 4}, values_of(mean(random, {1, 2})));
+  expect_tensor(global_max_pool2d(random), {3, 4}, values_of(max(random, {1, 2})));
+}
+
+TEST(Pool2D, Gradients) {
+  // Steps of 0.25 in random order: no two values are as close as gradcheck's step.
+  const std::vector<std::uint32_t> order = Random(1).permutation(120);
+  Tensor distinct({2, 5, 4, 3});
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    distinct.span()[i] = 0.25F * static_cast<float>(order[i]) - 15.0F;
+  }
+  const std::vector<Pool2DOptions> all = {
+      {},
+      {.size = {3, 3}, .stride = {1, 2}},
+      {.size = {2, 5}, .stride = {3, 1}, .padding = Padding::same}};
+  for (const Pool2DOptions& options : all) {
+    expect_gradient([&](const auto& in) { return max_pool2d(in[0], options); }, {distinct});
+    expect_gradient([&](const auto& in) { return average_pool2d(in[0], options); },
+                    {random_tensor({2, 5, 6, 3}, 2)});
+  }
+  expect_gradient([](const auto& in) { return global_max_pool2d(in[0]); }, {distinct});
+  expect_gradient([](const auto& in) { return global_average_pool2d(in[0]); }, {distinct});
+}
+
+TEST(Pool2D, SameBytesOnAnyNumberOfThreads) {
+  const Tensor x = random_tensor({5, 29, 31, 9}, 1);
+  const Pool2DOptions overlapping{.size = {3, 3}, .stride = {1, 1}, .padding = Padding::same};
+  expect_same_on_any_threads([&] {
+    std::vector<Tensor> results =
+        run([&](const Tensor& a) { return max_pool2d(a, overlapping); }, x);
+    for (const Pool& pool : {Pool([&](const Tensor& a) { return average_pool2d(a, overlapping); }),
+                             Pool([&](const Tensor& a) { return global_average_pool2d(a); })}) {
+      for (const Tensor& t : run(pool, x)) results.push_back(t);
+    }
+    return results;
+  });
+}
+
+TEST(Pool2D, NoImagesGiveNoOutputs) {
+  EXPECT_EQ(max_pool2d(Tensor::ones({0, 4, 4, 2})).shape(), (Shape{0, 2, 2, 2}));
+  EXPECT_EQ(global_average_pool2d(Tensor::ones({0, 4, 4, 2})).shape(), (Shape{0, 2}));
+}
+
+TEST(Pool2D, ErrorsNameTheOperationAndTheShape) {
+  expect_error(
+      [] {
+        max_pool2d(Tensor::ones({4, 4, 1}));
+      },
+      "max_pool2d: expected images [n, h, w, c], found shape [4, 4, 1]");
+  expect_error(
+      [] {
+        average_pool2d(Tensor::ones({1, 1, 4, 1}));
+      },
+      "average_pool2d over the height of images [1, 1, 4, 1]: ");
+  expect_error(
+      [] {
+        max_pool2d(Tensor::ones({1, 4, 4, 1}), {.size = {2, 0}});
+      },
+      "max_pool2d over the width");
+  expect_error([] { global_max_pool2d(Tensor::ones({2, 3})); }, "global_max_pool2d: expected");
+  expect_error(
+      [] {
+        global_average_pool2d(Tensor::ones({2, 0, 3, 1}));
+      },
+      "global_average_pool2d: expected");
+}
+
+}  // namespace
+}  // namespace octet::testing
