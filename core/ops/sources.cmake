@@ -4,6 +4,7 @@ target_sources(octet PRIVATE
   ops/conv2d.cpp
   ops/depthwise_conv2d.cpp
   ops/elementwise.cpp
+  ops/image_ops.cpp
   ops/linear.cpp
   ops/loss.cpp
   ops/matmul.cpp
