@@ -3,6 +3,8 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/model.h>
 #include <octet/train/loss.h>
 
 #include <algorithm>
@@ -46,6 +48,17 @@ void check_shares(const Tensor& target) {
       fmt::format("binary_cross_entropy: expected targets in [0, 1], found {}", *wrong));
 }
 
+/// A type of its own, so that require_logits() finds it in a Loss.
+struct BinaryCrossEntropy {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    const Tensor target =
+        targets.are_labels() ? column_of(targets.labels(), output) : targets.values();
+    check_same_shape("binary_cross_entropy", output, target);
+    check_shares(target);
+    return sigmoid_cross_entropy(output, target);
+  }
+};
+
 /// The length of each row, at least 1e-6, [rows, 1].
 Tensor lengths(const Tensor& rows) {
   return sqrt(maximum(sum(square(rows), {1}, /*keep_dims=*/true), 1e-12F));
@@ -85,14 +98,20 @@ Loss categorical_cross_entropy() {
   };
 }
 
-Loss binary_cross_entropy() {
-  return [](const Tensor& output, const Targets& targets) {
-    const Tensor target =
-        targets.are_labels() ? column_of(targets.labels(), output) : targets.values();
-    check_same_shape("binary_cross_entropy", output, target);
-    check_shares(target);
-    return sigmoid_cross_entropy(output, target);
-  };
+Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
+
+void require_logits(const Loss& loss, const Model& model) {
+  if (loss.target<BinaryCrossEntropy>() == nullptr) return;
+  for (const std::size_t output : model.output_layers()) {
+    const Layer& last = *model.layers()[output];
+    if (last.activation() != Activation::sigmoid) continue;
+    throw InvalidArgument(fmt::format(
+        "binary_cross_entropy: expected a model whose outputs are logits, found layer \"{}\" at "
+        "the "
+        "end of model \"{}\", which ends in a sigmoid; the loss applies one itself: leave the "
+        "model's out. An output above 0 then says class 1",
+        last.name(), model.name()));
+  }
 }
 
 Loss mean_squared_error() {

@@ -7,6 +7,8 @@
 
 namespace octet {
 
+class Model;
+
 /// A scalar that training makes small, from a model's output and the targets of the batch. The
 /// output is that of forward_logits(): without a final softmax. Any function of (output, labels) or
 /// of (output, target tensor) is one: see Targets. All of the losses below are means over the rows,
@@ -31,6 +33,11 @@ Loss categorical_cross_entropy();
 /// that no x overflows. x are logits: the model ends without a sigmoid. Targets are a tensor of the
 /// output's shape with values in [0, 1], or for a model of one output labels 0 and 1.
 Loss binary_cross_entropy();
+
+/// Throws InvalidArgument, naming model and layer, where `loss` is binary_cross_entropy() and the
+/// model ends in a sigmoid, which would be applied twice. Trainer calls it. A function of your own
+/// that calls binary_cross_entropy() is not recognized.
+void require_logits(const Loss& loss, const Model& model);
 
 /// The mean of (output - target)^2 over rows and outputs. Targets have the output's shape.
 Loss mean_squared_error();

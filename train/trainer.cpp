@@ -107,6 +107,7 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
     throw InvalidArgument(fmt::format(
         "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
   }
+  require_logits(options_.loss, *model_);
   check_metrics(options_.metrics);
   if (std::ranges::count(options_.metrics, kTestLoss, &Metric::name) != 0) {
     throw InvalidArgument(fmt::format(

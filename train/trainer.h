@@ -57,7 +57,8 @@ struct TrainerOptions {
 class Trainer {
  public:
   /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
-  /// where it has no tensors yet. Throws InvalidArgument for options that make no sense.
+  /// where it has no tensors yet. Throws InvalidArgument for options that make no sense, and as
+  /// require_logits().
   template <std::derived_from<Optimizer> O>
   Trainer(Model& model, const O& optimizer, TrainerOptions options = {})
       : Trainer(model, optimizer.clone(), std::move(options)) {}
