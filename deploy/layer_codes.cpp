@@ -71,6 +71,18 @@ std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_
   return static_cast<std::size_t>(found() - tensors.begin());
 }
 
+/// See LayerCodes::float_output().
+std::optional<FloatOutput> float_output_of(const IntegerModel& model) {
+  const ModelTensor& output = tensor_of(model, model.outputs[0]);
+  if (output.dtype != DType::float32) return std::nullopt;
+  for (const Operator& op : model.operators) {
+    if (op.outputs[0] != model.outputs[0]) continue;
+    if (op.code == OpCode::dequantize) return std::nullopt;
+    return FloatOutput{output.name, output.size()};
+  }
+  return std::nullopt;
+}
+
 std::vector<CodeLayer> code_layers(const IntegerModel& model,
                                    const std::vector<std::int32_t>& tensors) {
   std::vector<CodeLayer> layers;
@@ -104,6 +116,7 @@ InterpretedCodes::InterpretedCodes(IntegerModel model, InterpreterOptions option
       tensors_(code_tensors(interpreter_.model())) {
   layers_ = code_layers(interpreter_.model(), tensors_);
   output_layer_ = find_output(interpreter_.model(), tensors_);
+  float_output_ = float_output_of(interpreter_.model());
   repeated_.resize(layers_.size());
   rounding_ = interpreter_.rounding();
 }
@@ -132,11 +145,18 @@ std::span<const std::int8_t> InterpretedCodes::codes(std::size_t layer) const {
   return repeated_[layer].empty() ? interpreter_codes(layer) : repeated_[layer];
 }
 
+std::span<const float> InterpretedCodes::floats() const {
+  if (!float_output_) return {};
+  const auto bytes = interpreter_.tensor_bytes(interpreter_.model().outputs[0]);
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
 SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
   const LoweredModel lowered = lower_by_layer(current_.model());
   const std::vector<std::int32_t> tensors = code_tensors(lowered.model);
   layers_ = code_layers(lowered.model, tensors);
   output_layer_ = find_output(lowered.model, tensors);
+  float_output_ = float_output_of(lowered.model);
   codes_.resize(layers_.size());
   rounding_ = parse_rounding(lowered.model.metadata.at("octet.rounding"));
   for (const std::vector<std::int32_t>& of_layer : lowered.tensors_of_layer) {
@@ -167,7 +187,8 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
     }
   };
   const Tensor x = samples.reshape(model.input_shape().with_batch(samples.dim(0)));
-  model.forward_all({&x, 1}, keep);
+  const Tensor output = model.forward_all({&x, 1}, keep).front();
+  if (float_output_) floats_.assign(output.span().begin(), output.span().end());
 }
 
 }  // namespace octet

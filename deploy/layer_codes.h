@@ -6,6 +6,7 @@
 #include <octet/runtime/interpreter.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,13 @@ struct CodeLayer {
   std::int32_t zero_point = 0;
 };
 
+/// The output of a network that ends in layers in float.
+struct FloatOutput {
+  std::string name;
+  /// Values of one sample.
+  Index size = 0;
+};
+
 /// A network that shows the codes of its layers, whatever computes them.
 class LayerCodes {
  public:
@@ -31,6 +39,9 @@ class LayerCodes {
   const std::vector<CodeLayer>& layers() const { return layers_; }
   /// Which of layers() the model's output is made of: operators behind it need not be read.
   std::size_t output_layer() const { return output_layer_; }
+  /// The output where layers in float compute it; none where it is codes, or what a DEQUANTIZE
+  /// makes of them.
+  const std::optional<FloatOutput>& float_output() const { return float_output_; }
   /// The contract that it computes by.
   Rounding rounding() const { return rounding_; }
 
@@ -41,6 +52,9 @@ class LayerCodes {
   /// The codes of layer i, the samples of the last run end to end; those of a layer that no input
   /// reaches are the same for each.
   virtual std::span<const std::int8_t> codes(std::size_t layer) const = 0;
+  /// The values of float_output(), the samples of the last run end to end; empty where there is
+  /// none.
+  virtual std::span<const float> floats() const { return {}; }
 
  protected:
   LayerCodes() = default;
@@ -51,6 +65,7 @@ class LayerCodes {
 
   std::vector<CodeLayer> layers_;
   std::size_t output_layer_ = 0;
+  std::optional<FloatOutput> float_output_;
   Rounding rounding_ = Rounding::fp32;
 };
 
@@ -61,6 +76,7 @@ class InterpretedCodes : public LayerCodes {
   /// other codes than int8, and as the Interpreter's constructor.
   explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
   std::span<const std::int8_t> codes(std::size_t layer) const override;
+  std::span<const float> floats() const override;
 
  protected:
   void run_samples(const Tensor& samples) override;
@@ -84,6 +100,7 @@ class SimulatedCodes : public LayerCodes {
   /// of its kernels as they are now. Throws as lower().
   explicit SimulatedCodes(const Model& model);
   std::span<const std::int8_t> codes(std::size_t layer) const override { return codes_[layer]; }
+  std::span<const float> floats() const override { return floats_; }
 
  protected:
   void run_samples(const Tensor& samples) override;
@@ -93,6 +110,7 @@ class SimulatedCodes : public LayerCodes {
   /// By layer of the model and operator: the number in layers() of what it gives.
   std::vector<std::vector<std::size_t>> numbers_;
   std::vector<std::vector<std::int8_t>> codes_;
+  std::vector<float> floats_;
 };
 
 }  // namespace octet

@@ -96,6 +96,7 @@ ordered_json to_json(const LayerDifference& d) {
           {"differing", d.differing},
           {"share", d.share()},
           {"largest", d.largest},
+          {"largest_in_float", d.largest_in_float},
           {"mean", d.mean()}};
 }
 
@@ -143,9 +144,11 @@ void print_text(const VerifyOptions& options, const Models& models,
     fmt::print("\n");
   }
   const LayerDifference total = result.total();
-  fmt::print("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}\n",
+  const std::string in_float =
+      total.largest_in_float > 0.0F ? fmt::format(", in float {:.2e}", total.largest_in_float) : "";
+  fmt::print("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}{}\n",
              layers ? "layer outputs" : "outputs", total.differing, total.compared,
-             100 * total.share(), total.largest, total.mean());
+             100 * total.share(), total.largest, total.mean(), in_float);
   fmt::print("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);
 }
 

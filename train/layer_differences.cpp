@@ -5,7 +5,10 @@
 #include <octet/train/samples_per_pass.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 namespace octet {
 namespace {
@@ -25,30 +28,53 @@ LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const st
   return result;
 }
 
-/// The codes of one layer for `samples` samples. Throws InvalidArgument where the network gives
-/// another number, which nothing could be compared with.
+LayerDifference compare_floats(std::span<const float> a, std::span<const float> b) {
+  LayerDifference result;
+  result.compared = a.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(a[i]) == std::bit_cast<std::uint32_t>(b[i])) continue;
+    ++result.differing;
+    result.largest_in_float = std::max(result.largest_in_float, std::abs(a[i] - b[i]));
+  }
+  return result;
+}
+
+/// Throws InvalidArgument where a network gives another number of values than it says, which
+/// nothing could be compared with.
+void check_count(std::string_view what, const std::string& name, Index size, std::size_t samples,
+                 std::size_t found) {
+  if (found == samples * static_cast<std::size_t>(size)) return;
+  throw InvalidArgument(
+      fmt::format("compare: expected {} {} of layer \"{}\" for each of {} samples, found {} in all",
+                  size, what, name, samples, found));
+}
+
+/// The codes of one layer for `samples` samples.
 std::span<const std::int8_t> codes_of(const LayerCodes& network, std::size_t layer,
                                       std::size_t samples) {
   const CodeLayer& shape = network.layers()[layer];
   const std::span<const std::int8_t> codes = network.codes(layer);
-  if (codes.size() != samples * static_cast<std::size_t>(shape.size)) {
-    throw InvalidArgument(
-        fmt::format("compare: expected {} codes of layer \"{}\" for each of {} samples, found {} "
-                    "in all",
-                    shape.size, shape.name, samples, codes.size()));
-  }
+  check_count("codes", shape.name, shape.size, samples, codes.size());
   return codes;
 }
 
-/// Which row of `codes` is in front: the first of its largest.
-std::ptrdiff_t prediction(std::span<const std::int8_t> codes, std::size_t sample,
-                          std::size_t size) {
-  const auto row = codes.subspan(sample * size, size);
+/// The values of an output in float.
+std::span<const float> floats_of(const LayerCodes& network, std::size_t samples) {
+  const std::span<const float> floats = network.floats();
+  const FloatOutput& output = *network.float_output();
+  check_count("values in float", output.name, output.size, samples, floats.size());
+  return floats;
+}
+
+/// Which value of a sample is in front: the first of its largest.
+template <class T>
+std::ptrdiff_t prediction(std::span<const T> values, std::size_t sample, std::size_t size) {
+  const auto row = values.subspan(sample * size, size);
   return std::ranges::max_element(row) - row.begin();
 }
 
-std::uint64_t count_predictions(std::span<const std::int8_t> a, std::span<const std::int8_t> b,
-                                std::size_t samples) {
+template <class T>
+std::uint64_t count_predictions(std::span<const T> a, std::span<const T> b, std::size_t samples) {
   std::uint64_t differing = 0;
   const std::size_t size = a.size() / samples;
   for (std::size_t i = 0; i < samples; ++i) {
@@ -66,20 +92,30 @@ void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>&
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].size == b[i].size) continue;
-    throw InvalidArgument(fmt::format(
-        "compare: layer {} is \"{}\" of {} codes per sample in one model, \"{}\" of {} in the other",
-        i, a[i].name, a[i].size, b[i].name, b[i].size));
+    throw InvalidArgument(
+        fmt::format("compare: layer {} is \"{}\" of {} codes per sample in one model, \"{}\" of {} "
+                    "in the other",
+                    i, a[i].name, a[i].size, b[i].name, b[i].size));
   }
 }
 
 void check_ends(const LayerCodes& a, const LayerCodes& b) {
-  const auto output = [](const LayerCodes& of) { return of.layers()[of.output_layer()].size; };
+  if (a.float_output().has_value() != b.float_output().has_value()) {
+    throw InvalidArgument(fmt::format(
+        "compare: the output of one model is computed by layers in float, \"{}\", that of the "
+        "other is codes",
+        (a.float_output() ? a : b).float_output()->name));
+  }
+  const auto output = [](const LayerCodes& of) {
+    return of.float_output() ? of.float_output()->size : of.layers()[of.output_layer()].size;
+  };
   for (const auto& [what, x, y] :
        {std::tuple("input", a.layers().front().size, b.layers().front().size),
         std::tuple("output", output(a), output(b))}) {
     if (x == y) continue;
     throw InvalidArgument(fmt::format(
-        "compare: a sample's {} has {} codes in one model, {} in the other", what, x, y));
+        "compare: a sample's {} has {} {} in one model, {} in the other", what, x,
+        std::string_view(what) == "output" && a.float_output() ? "values" : "codes", y));
   }
 }
 
@@ -101,6 +137,7 @@ LayerDifference& LayerDifference::operator+=(const LayerDifference& other) {
   compared += other.compared;
   differing += other.differing;
   largest = std::max(largest, other.largest);
+  largest_in_float = std::max(largest_in_float, other.largest_in_float);
   sum += other.sum;
   return *this;
 }
@@ -134,7 +171,8 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t sam
   check_ends(a, b);
   if (what == Compare::layers) check_layers(a.layers(), b.layers());
   const bool every = what == Compare::layers;
-  const std::size_t count = every ? a.layers().size() : 1;
+  const bool in_float = a.float_output().has_value();
+  const std::size_t count = every ? a.layers().size() : in_float ? 0 : 1;
   const std::size_t first_a = every ? 0 : a.output_layer();
   const std::size_t first_b = every ? 0 : b.output_layer();
   NetworkDifference result;
@@ -142,19 +180,27 @@ NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t sam
   for (std::size_t i = 0; i < count; ++i) {
     result.layers.emplace_back().name = a.layers()[first_a + i].name;
   }
+  if (in_float) result.layers.emplace_back().name = a.float_output()->name;
   const std::size_t per_pass = samples_per_pass("compare", sample_bytes(a, b), kMostPerPass);
   const auto compare_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(samples, begin + per_pass);
+    const std::size_t rows = end - begin;
     const Tensor piece = make_samples(begin, end);
     a.run(piece);
     b.run(piece);
     for (std::size_t i = 0; i < count; ++i) {
-      result.layers[i] += compare_codes(codes_of(a, first_a + i, end - begin),
-                                        codes_of(b, first_b + i, end - begin));
+      result.layers[i] +=
+          compare_codes(codes_of(a, first_a + i, rows), codes_of(b, first_b + i, rows));
     }
-    result.differing_predictions +=
-        count_predictions(codes_of(a, a.output_layer(), end - begin),
-                          codes_of(b, b.output_layer(), end - begin), end - begin);
+    if (in_float) {
+      const auto x = floats_of(a, rows);
+      const auto y = floats_of(b, rows);
+      result.layers.back() += compare_floats(x, y);
+      result.differing_predictions += count_predictions(x, y, rows);
+    } else {
+      result.differing_predictions += count_predictions(codes_of(a, a.output_layer(), rows),
+                                                        codes_of(b, b.output_layer(), rows), rows);
+    }
   };
   parallel_region([&] {
     for (std::size_t i = 0; i < samples; i += per_pass) compare_piece(i);

@@ -10,26 +10,30 @@
 
 namespace octet {
 
-/// How far the codes of two networks differ at one layer.
+/// How far the codes of two networks differ at one layer, or the values of an output in float.
 struct LayerDifference {
   std::string name;
   std::uint64_t compared = 0;
+  /// Of values in float: those that differ in any bit.
   std::uint64_t differing = 0;
-  /// In codes.
+  /// In codes; 0 of values in float.
   std::int32_t largest = 0;
-  /// The sum of all differences, in codes.
+  /// The sum of all differences, in codes; 0 of values in float.
   std::uint64_t sum = 0;
+  /// Of values in float.
+  float largest_in_float = 0.0F;
 
   /// Adds those of another layer, or of more samples.
   LayerDifference& operator+=(const LayerDifference& other);
-  /// The share of outputs that differ, and their mean difference over all outputs; 0 of none.
+  /// The share of outputs that differ, and their mean difference in codes over all outputs; 0 of
+  /// none.
   double share() const;
   double mean() const;
 };
 
 /// What two networks gave for the same samples.
 struct NetworkDifference {
-  /// The input first: see LayerCodes::layers().
+  /// The input first: see LayerCodes::layers(). An output in float is the last one.
   std::vector<LayerDifference> layers;
   std::uint64_t samples = 0;
   /// Samples whose largest output, the first of several, is another one.
@@ -41,8 +45,9 @@ struct NetworkDifference {
 enum class Compare { layers, outputs };
 
 /// Runs both on all samples of `data` and compares their codes, layer by layer or those of the
-/// output alone. Throws InvalidArgument where they do not have the same number of layers and
-/// codes, and where one sample takes more than 1 GiB of memory.
+/// output alone, and the values of an output that layers in float compute. Throws InvalidArgument
+/// where they do not have the same number of layers, codes and values in float, and where one
+/// sample takes more than 1 GiB of memory.
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what = Compare::layers);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 
 namespace octet::test {
@@ -60,6 +61,54 @@ TEST(LayerDifferences, WhateverTheEndsOfTheFileAre) {
     EXPECT_EQ(result.layers.size(), 4U);
     EXPECT_EQ(result.total().compared, 60U * 20);
     EXPECT_EQ(result.total().differing, 0U);
+  }
+}
+
+/// Adds `change` to a weight of the Dense in float that ends the model, before its softmax.
+void change_weight_in_float(IntegerModel& model, float change) {
+  const Operator& dense = model.operators[model.operators.size() - 2];
+  ASSERT_EQ(dense.code, OpCode::fully_connected);
+  std::uint8_t* kernel = model.tensors[static_cast<std::size_t>(dense.inputs[1])].data.data();
+  float weight = 0.0F;
+  std::memcpy(&weight, kernel, sizeof(weight));
+  weight += change;
+  std::memcpy(kernel, &weight, sizeof(weight));
+}
+
+TEST(LayerDifferences, AnOutputInFloatIsComparedBitByBit) {
+  const Dataset data = clouds(kRows, 1, 6, 3, 0.8F);
+  Sequential net("m", Input({6}), Dense(8, Activation::relu, "codes"),
+                 in_float(Dense(3, Activation::softmax, "end")));
+  net.build();
+  const Sequential model = quantized(net, data);
+  IntegerModel shipped = lower(model);
+  const NetworkDifference same = compare_networks(model, shipped, data);
+  EXPECT_EQ(names_of(same), (std::vector<std::string>{"input_1", "codes", "end"}));
+  EXPECT_EQ(same.layers.back().compared, kRows * 3);
+  EXPECT_EQ(same.total().differing, 0U);
+  EXPECT_EQ(same.differing_predictions, 0U);
+
+  // One weight in float, and no code, is another one.
+  change_weight_in_float(shipped, 5.0F);
+  const NetworkDifference other = compare_networks(model, shipped, data);
+  EXPECT_EQ(other.total().differing, other.layers.back().differing);
+  EXPECT_GT(other.layers.back().differing, kRows / 2);
+  EXPECT_GT(other.layers.back().largest_in_float, 0.1F);
+  EXPECT_LE(other.layers.back().largest_in_float, 1.0F);
+  EXPECT_EQ(other.total().largest, 0);
+  EXPECT_GT(other.differing_predictions, 0U);
+  const Evaluation trained = evaluate(model, data);
+  EXPECT_EQ(other.differing_predictions, count_differing(trained, evaluate(shipped, data)));
+
+  SimulatedCodes a(model);
+  InterpretedCodes b(shipped);
+  const NetworkDifference outputs = compare_networks(a, b, data, Compare::outputs);
+  EXPECT_EQ(names_of(outputs), std::vector<std::string>{"end"});
+  EXPECT_EQ(outputs.total().differing, other.total().differing);
+  InterpretedCodes c(lower(quantized(small_mlp(), data)));
+  for (const Compare what : {Compare::layers, Compare::outputs}) {
+    expect_refused([&] { compare_networks(c, b, data, what); },
+                   {"layers in float, \"end\"", "the other is codes"});
   }
 }
 
