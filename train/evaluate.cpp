@@ -18,9 +18,16 @@ namespace {
 constexpr std::size_t kRowsPerPass = 1000;
 constexpr Index kInterpreterBatch = kRowsPerPass;
 
+void check_not_empty(const char* function, const Dataset& data) {
+  if (!data.empty()) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
+}
+
 /// Runs predict_rows(begin, end, features) on pieces of the data set and scores the result.
 template <class Predict>
 Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
+  check_not_empty("evaluate", data);
   // Throws where there are none, of any number of examples.
   if (!data.has_labels()) static_cast<void>(data.labels());
   Evaluation result;
@@ -45,9 +52,7 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
   parallel_region([&] {
     for (std::size_t i = 0; i < data.size(); i += kRowsPerPass) add_piece(i);
   });
-  if (!data.empty()) {
-    result.accuracy = static_cast<double>(right) / static_cast<double>(data.size());
-  }
+  result.accuracy = static_cast<double>(right) / static_cast<double>(data.size());
   return result;
 }
 
@@ -56,7 +61,7 @@ template <class OutputsOf>
 std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vector<Metric>& metrics,
                                            OutputsOf&& outputs_of) {
   check_metrics(metrics);
-  if (data.empty()) throw InvalidArgument("measure: expected examples, found an empty data set");
+  check_not_empty("measure", data);
   std::vector<MetricValue> values;
   for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
   const NoGrad guard;

@@ -15,7 +15,7 @@ namespace octet {
 /// A model's predictions on a data set.
 struct Evaluation {
   Labels predictions;
-  /// The share of rows predicted right; 0 of none.
+  /// The share of rows predicted right.
   double accuracy = 0.0;
 };
 
@@ -30,7 +30,8 @@ std::optional<float> decision_threshold(const Model& model);
 
 /// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
-/// model at once. predict() throws NumericError that names the row for features with NaN.
+/// model at once. predict() throws NumericError that names the row for features with NaN,
+/// evaluate() InvalidArgument for an empty data set: nothing has no accuracy.
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data);
 
@@ -46,8 +47,8 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
 
-/// The same by the integer engine, on a lowered model. Throws InvalidArgument where the sizes of
-/// examples and of the model's input differ.
+/// The same by the integer engine, on a lowered model. Throws InvalidArgument for an empty data set
+/// and where the sizes of examples and of the model's input differ.
 Evaluation evaluate(const IntegerModel& model, const Dataset& data);
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data);
 

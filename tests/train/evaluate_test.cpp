@@ -6,6 +6,8 @@
 #include <octet/train/evaluate.h>
 #include <octet/train/layer_differences.h>
 
+#include <functional>
+
 namespace octet::test {
 namespace {
 
@@ -91,8 +93,14 @@ TEST(Evaluate, NoRowsAndOtherSizes) {
   calibrate(model, clouds(10).features(0, 10));
   refresh_kernel_ranges(model);
   const IntegerModel lowered = lower(model);
-  EXPECT_EQ(evaluate(model, Dataset()).accuracy, 0.0);
-  EXPECT_TRUE(evaluate(lowered, Dataset()).predictions.empty());
+  const Dataset none = clouds(5).head(0);
+  Interpreter interpreter(lowered);
+  for (const auto& evaluate_none : {std::function([&] { evaluate(model, none); }),
+                                    std::function([&] { evaluate(lowered, none); }),
+                                    std::function([&] { evaluate(interpreter, none); })}) {
+    expect_mentions(message_of<InvalidArgument>(evaluate_none),
+                    "evaluate: expected examples, found an empty data set, '" + none.name() + "'");
+  }
   // Examples of 3 and of 12 values fill samples of 6 values as well.
   for (const Index size : {3, 5, 12}) {
     const Dataset other = clouds(1200, 1, size);
