@@ -2,19 +2,8 @@
 # find_package(octet): one that trains, with parts of its own too, one that only runs models, and
 # one that uses Eigen. Then builds the first and the second again, with nothing but pkg-config.
 
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "failed (${code}): ${ARGN}")
-  endif()
-endfunction()
-
-file(REMOVE_RECURSE "${WORK}")
-run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK}/prefix")
-file(GLOB_RECURSE licence "${WORK}/prefix/*/LICENSE")
-if(NOT licence)
-  message(FATAL_ERROR "no LICENSE was installed")
-endif()
+include("${CMAKE_CURRENT_LIST_DIR}/install_prefix.cmake")
+require_installed(LICENSE)
 set(flags "")
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")

@@ -1,20 +1,7 @@
 # Installs a build of the runtime alone, and builds and runs the program that only runs models.
 
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "failed (${code}): ${ARGN}")
-  endif()
-endfunction()
-
-file(REMOVE_RECURSE "${WORK}")
-run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK}/prefix")
-foreach(name octet-runtime.pc LICENSE)
-  file(GLOB_RECURSE found "${WORK}/prefix/*/${name}")
-  if(NOT found)
-    message(FATAL_ERROR "no ${name} was installed")
-  endif()
-endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/install_prefix.cmake")
+require_installed(octet-runtime.pc LICENSE)
 set(cross "")
 if(TOOLCHAIN)
   # Where only the headers of fmt serve the other machine, the program brings a package of them.
