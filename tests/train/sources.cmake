@@ -38,5 +38,6 @@ set(OCTET_CLI_TESTS
   cli/octet_memory_test.cpp
   cli/octet_verify_test.cpp
   cli/residual_test.cpp
+  cli/training_loop_test.cpp
   cli/training_run_test.cpp
   train/save_kill_test.cpp)
