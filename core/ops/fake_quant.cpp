@@ -111,22 +111,26 @@ Tensor with_straight_gradient(std::string_view name, const Tensor& x, const Tens
       name, y, {x}, [](const Tensor& g) { return std::vector<Tensor>{g}; }, BackwardReads::nothing);
 }
 
+/// The versions that pass the gradient on as it is.
+Tensor straight_version(std::string_view name, QuantizeAndDequantizeVersion version,
+                        const Tensor& x, const Tensor& input_min, const Tensor& input_max,
+                        const QuantizeAndDequantizeOptions& options) {
+  return with_straight_gradient(
+      name, x, quantized_and_dequantized(x, input_min, input_max, options, version, name));
+}
+
 }  // namespace
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
                                const QuantizeAndDequantizeOptions& options) {
-  constexpr std::string_view kName = "quantize_and_dequantize";
-  return with_straight_gradient(kName, x,
-                                quantized_and_dequantized(x, input_min, input_max, options,
-                                                          QuantizeAndDequantizeVersion::v2, kName));
+  return straight_version("quantize_and_dequantize", QuantizeAndDequantizeVersion::v2, x, input_min,
+                          input_max, options);
 }
 
 Tensor quantize_and_dequantize_v3(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
                                   const QuantizeAndDequantizeOptions& options) {
-  constexpr std::string_view kName = "quantize_and_dequantize_v3";
-  return with_straight_gradient(kName, x,
-                                quantized_and_dequantized(x, input_min, input_max, options,
-                                                          QuantizeAndDequantizeVersion::v3, kName));
+  return straight_version("quantize_and_dequantize_v3", QuantizeAndDequantizeVersion::v3, x,
+                          input_min, input_max, options);
 }
 
 Tensor quantize_and_dequantize_v2(const Tensor& x, const Tensor& input_min, const Tensor& input_max,
