@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 namespace octet::test {
@@ -36,17 +37,24 @@ TEST(Trainer, LearnsASeparableProblem) {
   EXPECT_FALSE(trainer.calibrated().has_value());
 }
 
-TEST(Trainer, FitTrainsOn) {
+/// Several calls, fit(trainer, data) one after the other, end where one call of 5 epochs ends.
+void expect_as_five_epochs(const std::function<void(Trainer&, const Dataset&)>& fit) {
   const Dataset data = clouds(30);
   Sequential once = small_mlp();
   Sequential often = small_mlp();
   Trainer a(once, Adam(), {.batch_size = 8});
   Trainer b(often, Adam(), {.batch_size = 8});
   a.fit(data, data, 5);
-  for (const int epochs : {2, 0, 1, 2}) b.fit(data, data, epochs);
+  fit(b, data);
   EXPECT_EQ(b.history().size(), 5U);
   EXPECT_EQ(b.history().back().epoch, 5);
   EXPECT_EQ(snapshot_of(a), snapshot_of(b));
+}
+
+TEST(Trainer, FitTrainsOn) {
+  expect_as_five_epochs([](Trainer& trainer, const Dataset& data) {
+    for (const int epochs : {2, 0, 1, 2}) trainer.fit(data, data, epochs);
+  });
 }
 
 TEST(Trainer, AnEpochThatWasStoppedIsFinishedAndCounts) {
@@ -63,15 +71,9 @@ TEST(Trainer, AnEpochThatWasStoppedIsFinishedAndCounts) {
 }
 
 TEST(Trainer, FitUntilCountsEpochsOverCalls) {
-  const Dataset data = clouds(30);
-  Sequential once = small_mlp();
-  Sequential often = small_mlp();
-  Trainer a(once, Adam(), {.batch_size = 8});
-  Trainer b(often, Adam(), {.batch_size = 8});
-  a.fit(data, data, 5);
-  for (const int epochs : {0, 2, 2, 1, 5}) b.fit_until(data, data, epochs);
-  EXPECT_EQ(b.history().size(), 5U);
-  EXPECT_EQ(snapshot_of(a), snapshot_of(b));
+  expect_as_five_epochs([](Trainer& trainer, const Dataset& data) {
+    for (const int epochs : {0, 2, 2, 1, 5}) trainer.fit_until(data, data, epochs);
+  });
 }
 
 TEST(Trainer, WorksWithoutATestSet) {
