@@ -166,6 +166,9 @@ class Layer {
   virtual Quantizer* kernel_quantizer() const { return nullptr; }
   /// The quantizer on whose grid the result lies; null where there is none.
   virtual Quantizer* result_quantizer() const { return nullptr; }
+  /// The quantized layer that gives the result a grid of its operator's, as softmax does: this one
+  /// or one that it reads. Null where the grid is measured or there is none.
+  virtual const Layer* layer_of_fixed_grid() const { return nullptr; }
   /// Tells the layer which layers it reads from. Called by the model that they all belong to; the
   /// pointers are valid as long as the model is, and a moved model keeps them.
   virtual void connect(std::span<Layer* const> /*inputs*/) {}

@@ -50,6 +50,7 @@ class QuantizeWrapper : public Layer {
   std::vector<Quantizer*> quantizers() const override;
   Quantizer* kernel_quantizer() const override { return kernel_.get(); }
   Quantizer* result_quantizer() const override;
+  const Layer* layer_of_fixed_grid() const override;
   void connect(std::span<Layer* const> inputs) override;
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
@@ -67,7 +68,6 @@ class QuantizeWrapper : public Layer {
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
   void require_sound_kernel() const;
-  const Layer* layer_of_fixed_grid() const;
   void tie_inputs() const;
   bool wants_gradient(std::span<const Tensor> inputs) const;
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);

@@ -10,15 +10,11 @@
 
 namespace octet {
 
-/// The layer that gives the result a grid of its operator's, as softmax does; null where the grid
-/// is measured.
 const Layer* QuantizeWrapper::layer_of_fixed_grid() const {
   if (result_) return quantizes_before(activation()) ? this : nullptr;
   if (grid() == ResultGrid::fixed) return this;
   const bool shares = grid() == ResultGrid::as_input || grid() == ResultGrid::clamps;
-  if (!shares || inputs_.empty()) return nullptr;
-  const auto* input = dynamic_cast<const QuantizeWrapper*>(inputs_.front());
-  return input != nullptr ? input->layer_of_fixed_grid() : nullptr;
+  return shares && !inputs_.empty() ? inputs_.front()->layer_of_fixed_grid() : nullptr;
 }
 
 /// Ties the result grids of the inputs of a concatenation. Does nothing until all are built: models
@@ -29,9 +25,7 @@ void QuantizeWrapper::tie_inputs() const {
   if (grid() != ResultGrid::as_inputs || !std::ranges::all_of(inputs_, built)) return;
   std::vector<Quantizer*> producers;
   for (const Layer* input : inputs_) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(input);
-    const Layer* fixed = wrapper != nullptr ? wrapper->layer_of_fixed_grid() : nullptr;
-    if (fixed != nullptr) {
+    if (const Layer* fixed = input->layer_of_fixed_grid(); fixed != nullptr) {
       throw InvalidArgument(
           fmt::format("{}: expected inputs whose grids can be made one, found \"{}\" with a fixed "
                       "grid (softmax, sigmoid or tanh); put another layer between",
