@@ -1,32 +1,17 @@
 #include <octet/core/ops/ops.h>
-#include <octet/deploy/layer_codes.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
+#include <octet/tests/layers/quantize/same_as_shipped.h>
 
 // The promise of Simulation::integer for networks that are no chains: what training computes is
 // what the file computes, at every layer.
 
 namespace octet::testing {
 namespace {
-
-void expect_same_codes(const Model& model, const IntegerModel& shipped, const Tensor& x) {
-  SimulatedCodes trained(model);
-  InterpretedCodes run(shipped);
-  trained.run(x);
-  run.run(x);
-  ASSERT_EQ(trained.layers().size(), run.layers().size());
-  for (std::size_t i = 0; i < trained.layers().size(); ++i) {
-    const auto a = trained.codes(i);
-    const auto b = run.codes(i);
-    ASSERT_EQ(std::vector<std::int8_t>(a.begin(), a.end()),
-              std::vector<std::int8_t>(b.begin(), b.end()))
-        << trained.layers()[i].name;
-  }
-}
 
 class GraphEquality : public ::testing::TestWithParam<Rounding> {};
 
@@ -40,7 +25,7 @@ TEST_P(GraphEquality, TrainingInterpreterAndFileOf200RandomGraphs) {
     if (HasFatalFailure()) return;
     const IntegerModel lowered = lower(model);
     const IntegerModel reread = from_tflite(to_tflite(lowered));
-    expect_same_codes(model, reread, graph.batch(13));
+    expect_same_as_shipped(model, reread, graph.batch(13));
     if (HasFatalFailure()) return;
   }
 }
@@ -201,7 +186,8 @@ TEST(QuantizedGraph, ASumOfZerosGetsAGridThatRuntimesTake) {
     return lowered.tensors[static_cast<std::size_t>(i)].quantization.scale();
   };
   EXPECT_EQ(scale(lowered.outputs[0]), scale(lowered.inputs[0]) / 128);
-  expect_same_codes(quantized, from_tflite(to_tflite(lowered)), random_tensor({50, 4}, 1, -3, 3));
+  expect_same_as_shipped(quantized, from_tflite(to_tflite(lowered)),
+                         random_tensor({50, 4}, 1, -3, 3));
 }
 
 TEST(QuantizedGraph, ASumOfZerosAmongTheInputsOfAConcatenationOfZerosToo) {
@@ -215,7 +201,8 @@ TEST(QuantizedGraph, ASumOfZerosAmongTheInputsOfAConcatenationOfZerosToo) {
     Model quantized = quantize_model(model, {.rounding = rounding});
     calibrate(quantized, Tensor::from({1, 4}, {-1.0F, -2.0F, 0.0F, -0.5F}));
     const IntegerModel lowered = lower(quantized);
-    expect_same_codes(quantized, from_tflite(to_tflite(lowered)), random_tensor({50, 4}, 1, -3, 3));
+    expect_same_as_shipped(quantized, from_tflite(to_tflite(lowered)),
+                           random_tensor({50, 4}, 1, -3, 3));
   }
 }
 

@@ -1,41 +1,16 @@
 #include <octet/core/ops/ops.h>
-#include <octet/deploy/layer_codes.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/lower.h>
-#include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/layers/quantize/same_as_shipped.h>
 
 // Networks of which some layers stay in float: what is trained is what the file computes, the codes
 // of its integer parts and the floats of the others.
 
 namespace octet::testing {
 namespace {
-
-/// Every tensor of codes, and the outputs where they are floats.
-void expect_same(const Model& model, const IntegerModel& shipped, const Tensor& x) {
-  SimulatedCodes trained(model);
-  InterpretedCodes run(shipped);
-  trained.run(x);
-  run.run(x);
-  ASSERT_EQ(trained.layers().size(), run.layers().size());
-  for (std::size_t i = 0; i < trained.layers().size(); ++i) {
-    const auto a = trained.codes(i);
-    const auto b = run.codes(i);
-    ASSERT_EQ(std::vector<std::int8_t>(a.begin(), a.end()),
-              std::vector<std::int8_t>(b.begin(), b.end()))
-        << trained.layers()[i].name;
-  }
-  const ModelTensor& output = shipped.tensors[static_cast<std::size_t>(shipped.outputs[0])];
-  if (output.dtype != DType::float32) return;
-  Interpreter interpreter(shipped, {.batch = x.dim(0)});
-  const auto codes = trained.codes(0);
-  std::ranges::copy(codes, interpreter.input<std::int8_t>().begin());
-  interpreter.invoke();
-  const auto found = interpreter.output<float>();
-  ASSERT_EQ(std::vector<float>(found.begin(), found.end()), values_of(model.forward(x)));
-}
 
 /// What the operators of a model write and read.
 struct Kinds {
@@ -51,7 +26,24 @@ struct Kinds {
       (converts ? conversions : floats ? in_floats : in_codes) += 1;
     }
   }
+
+  /// Each stood for often enough.
+  void expect_many() const {
+    EXPECT_GT(in_codes, 50U);
+    EXPECT_GT(in_floats, 50U);
+    EXPECT_GT(conversions, 50U);
+  }
 };
+
+/// Trains `model` a little on batches of `source`, and holds it against its file.
+template <class Source>
+void expect_ships(Model& model, Source& source, Kinds& kinds) {
+  train_a_little(model, source, 2);
+  if (::testing::Test::HasFatalFailure()) return;
+  const IntegerModel lowered = lower(model);
+  kinds.count(lowered);
+  expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), source.batch(13));
+}
 
 class MixedEquality : public ::testing::TestWithParam<Rounding> {};
 
@@ -74,16 +66,10 @@ TEST_P(MixedEquality, RandomNetsWithLayersInFloat) {
     const QuantizeOptions options = net.options(GetParam());
     Sequential model = marks ? quantize_apply(source, options) : quantize_model(source, options);
     calibrate(model, net.batch(9));
-    train_a_little(model, net, 2);
-    if (HasFatalFailure()) return;
-    const IntegerModel lowered = lower(model);
-    kinds.count(lowered);
-    expect_same(model, from_tflite(to_tflite(lowered)), net.batch(13));
+    expect_ships(model, net, kinds);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(kinds.in_codes, 50U);
-  EXPECT_GT(kinds.in_floats, 50U);
-  EXPECT_GT(kinds.conversions, 50U);
+  kinds.expect_many();
 }
 
 TEST_P(MixedEquality, RandomGraphsWithLayersInFloat) {
@@ -100,16 +86,10 @@ TEST_P(MixedEquality, RandomGraphsWithLayersInFloat) {
     }
     Model model = quantize_model(source, graph.options(GetParam()));
     calibrate(model, graph.batch(17));
-    train_a_little(model, graph, 2);
-    if (HasFatalFailure()) return;
-    const IntegerModel lowered = lower(model);
-    kinds.count(lowered);
-    expect_same(model, from_tflite(to_tflite(lowered)), graph.batch(13));
+    expect_ships(model, graph, kinds);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(kinds.in_codes, 50U);
-  EXPECT_GT(kinds.in_floats, 50U);
-  EXPECT_GT(kinds.conversions, 50U);
+  kinds.expect_many();
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, MixedEquality,
