@@ -21,6 +21,8 @@ export OMP_WAIT_POLICY=passive
 export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 # Coverage tells files by their path: no object that a cache made in another folder.
 export CCACHE_BASEDIR= CCACHE_HASHDIR=1
+# Without these ccache keeps nothing that is compiled with precompiled headers.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # The binaries whose tests have to reach core/quant, runtime and deploy.
 measured=(core_tests deploy_tests robustness_tests)
@@ -41,7 +43,7 @@ run_tests() {
     folder=$1 logs=$2 parts=$3 binary=$4 part=$5 begin=$SECONDS
     log=$logs/$binary-$part.log
     export GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part
-    if timeout 1200 "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1; then
+    if timeout 600 "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1; then
       echo "$binary, part $part of $parts: $((SECONDS - begin)) s"
     else
       status=$?
