@@ -7,8 +7,14 @@
 #include <octet/tests/fuzz/targets.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace octet::test {
@@ -22,53 +28,74 @@ extern "C" void too_slow(int /*signal*/) {
   ::_exit(1);
 }
 
-class Damage : public testing::TestWithParam<const char*> {
- protected:
-  Damage() {
-    std::signal(SIGALRM, too_slow);
-    const std::string_view name = GetParam();
-    file_ = read_file(std::filesystem::path(OCTET_FUZZ_CORPUS) / name);
+/// A file of the corpus, and the fuzz target that reads files of its kind.
+class CorpusFile {
+ public:
+  explicit CorpusFile(std::string_view name)
+      : bytes(read_file(std::filesystem::path(OCTET_FUZZ_CORPUS) / name)) {
     for (const fuzz::Target& target : fuzz::kTargets) {
       if (name.substr(0, name.find('/')) == target.name) run_ = target.run;
     }
+    if (run_ == nullptr) throw std::invalid_argument("no fuzz target for " + std::string(name));
+    std::signal(SIGALRM, too_slow);
   }
-  ~Damage() override { std::signal(SIGALRM, SIG_DFL); }
+  ~CorpusFile() { std::signal(SIGALRM, SIG_DFL); }
+  CorpusFile(const CorpusFile&) = delete;
+  CorpusFile& operator=(const CorpusFile&) = delete;
 
-  void run(std::span<const std::uint8_t> bytes) const {
+  /// Gives the target the first `size` bytes.
+  void run(std::size_t size) const {
     ::alarm(kSecondsPerCase);
     // In memory of its own, so that a sanitizer sees reading past the end.
-    run_(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+    run_(std::vector<std::uint8_t>(bytes.data(), bytes.data() + size));
     ::alarm(0);
   }
 
-  std::vector<std::uint8_t> file_;
+  std::vector<std::uint8_t> bytes;
+
+ private:
   void (*run_)(fuzz::Data) = nullptr;
 };
 
-TEST_P(Damage, CutAtEveryByte) {
-  ASSERT_NE(run_, nullptr);
-  for (std::size_t size = 0; size <= file_.size(); ++size) run(std::span(file_).first(size));
+constexpr std::array kFiles = {"tflite/seed_int8",    "tflite/seed_reshape",
+                               "tflite/seed_conv_2d", "idx/seed_images",
+                               "idx/seed_images_gz",  "dataset/seed_gz",
+                               "dataset/seed_plain",  "checkpoint/seed_quantized"};
+
+std::string test_name(std::string file) {
+  std::replace(file.begin(), file.end(), '/', '_');
+  return file;
 }
 
-TEST_P(Damage, EveryBitFlipped) {
-  ASSERT_NE(run_, nullptr);
-  for (std::size_t bit = 0; bit < 8 * file_.size(); ++bit) {
-    const auto mask = static_cast<std::uint8_t>(1U << bit % 8);
-    file_[bit / 8] = static_cast<std::uint8_t>(file_[bit / 8] ^ mask);
-    run(file_);
-    file_[bit / 8] = static_cast<std::uint8_t>(file_[bit / 8] ^ mask);
+class Damage : public testing::TestWithParam<const char*> {};
+
+TEST_P(Damage, CutAtEveryByte) {
+  const CorpusFile file(GetParam());
+  for (std::size_t size = 0; size <= file.bytes.size(); ++size) file.run(size);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Damage, testing::ValuesIn(kFiles),
+                         [](const auto& param) { return test_name(param.param); });
+
+// A test for each of the eight bits of a byte: they can run side by side.
+class DamagedBits : public testing::TestWithParam<std::tuple<const char*, unsigned>> {};
+
+TEST_P(DamagedBits, FlippedInEveryByte) {
+  const auto& [name, bit] = GetParam();
+  CorpusFile file(name);
+  const auto mask = static_cast<std::uint8_t>(1U << bit);
+  for (std::uint8_t& byte : file.bytes) {
+    byte = static_cast<std::uint8_t>(byte ^ mask);
+    file.run(file.bytes.size());
+    byte = static_cast<std::uint8_t>(byte ^ mask);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Damage,
-                         testing::Values("tflite/seed_int8", "tflite/seed_reshape",
-                                         "tflite/seed_conv_2d", "idx/seed_images",
-                                         "idx/seed_images_gz", "dataset/seed_gz",
-                                         "dataset/seed_plain", "checkpoint/seed_quantized"),
+INSTANTIATE_TEST_SUITE_P(Files, DamagedBits,
+                         testing::Combine(testing::ValuesIn(kFiles), testing::Range(0U, 8U)),
                          [](const auto& param) {
-                           std::string name = param.param;
-                           std::replace(name.begin(), name.end(), '/', '_');
-                           return name;
+                           return test_name(std::get<0>(param.param)) + "_bit_" +
+                                  std::to_string(std::get<1>(param.param));
                          });
 
 }  // namespace
