@@ -3,38 +3,90 @@
 #include <octet/core/printable.h>
 #include <octet/runtime/interpreter.h>
 
-#include <CLI/CLI.hpp>
+#include <array>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
+#include <vector>
+
+// What the commands are given and what they do. octet.cpp alone knows the command line.
 
 namespace octet::tools {
 
-// Each adds one command to `app`; the command runs while the command line is parsed.
-void add_inspect(CLI::App& app);
-void add_run(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_export(CLI::App& app);
-/// Sets `exit_code` to 1 where the models differ.
-void add_verify(CLI::App& app, int& exit_code);
-
-/// Refuses an empty name: a shell makes one of a variable that is not set.
-CLI::Validator named();
+/// A wrong command line that only the files named in it show. `what` begins with the option.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Bytes of a warning that are printed; names in it may be long.
 inline constexpr std::size_t kMostOfWarning = 600;
 
 /// How a model is run: the options that `run` and `eval` share.
-struct RunOptions {
+struct InterpretOptions {
   std::string file;
   std::string rounding;
   int threads = 0;
 
-  void add_to(CLI::App& command);
   /// Reads the file and makes it ready for batches of `batch`.
   Interpreter open(Index batch) const;
 };
 
 /// Batches for `samples` samples: as many at a time as are quick to run and no burden to hold.
 void resize_for(Interpreter& interpreter, std::size_t samples);
+
+struct InspectOptions {
+  std::string file;
+  bool json = false;
+};
+
+/// Prints what a model consists of.
+void inspect(const InspectOptions& options);
+
+struct RunOptions {
+  InterpretOptions model;
+  std::string input;
+  std::string output;
+};
+
+/// Runs samples of raw numbers through a model.
+void run(const RunOptions& options);
+
+struct EvalOptions {
+  InterpretOptions model;
+  std::string data;
+  std::size_t limit = 0;
+  bool json = false;
+};
+
+/// Scores a model on the test images of a folder.
+void eval(const EvalOptions& options);
+
+struct ExportOptions {
+  std::string file;
+  std::string onnx;
+  std::string c;
+  std::string style = "exact";
+  bool int8_io = false;
+  std::vector<std::string> codes;
+};
+
+/// Writes a model in another format.
+void export_model(const ExportOptions& options);
+
+/// Samples that `verify` compares on where it is given none.
+inline constexpr std::size_t kDefaultSamples = 1000;
+
+struct VerifyOptions {
+  std::array<std::string, 2> files;
+  std::array<std::string, 2> roundings;
+  std::string data;
+  std::size_t random = 0;
+  bool layers = false;
+  bool json = false;
+};
+
+/// Counts the outputs in which two models differ; whether none does.
+bool verify(const VerifyOptions& options);
 
 }  // namespace octet::tools

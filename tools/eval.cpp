@@ -7,22 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 
 namespace octet::tools {
 namespace {
-
-constexpr std::size_t kMostImages = 1000000000;
-
-struct EvalOptions {
-  RunOptions run;
-  std::string data;
-  std::size_t limit = 0;
-  bool json = false;
-};
 
 void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   const ModelTensor& input =
@@ -35,8 +25,10 @@ void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   if (images.empty()) throw InvalidArgument("eval: the data set has no test images");
 }
 
+}  // namespace
+
 void eval(const EvalOptions& options) {
-  Interpreter interpreter = options.run.open(1);
+  Interpreter interpreter = options.model.open(1);
   Dataset images = load_idx_test(options.data);
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);
@@ -48,30 +40,15 @@ void eval(const EvalOptions& options) {
   const auto correct = std::llround(accuracy * static_cast<double>(images.size()));
   if (options.json) {
     const nlohmann::ordered_json json{
-        {"file", options.run.file}, {"data", images.name()},
-        {"images", images.size()},  {"correct", correct},
-        {"accuracy", accuracy},     {"rounding", to_string(interpreter.rounding())},
-        {"threads", num_threads()}, {"seconds", seconds.count()}};
+        {"file", options.model.file}, {"data", images.name()},
+        {"images", images.size()},    {"correct", correct},
+        {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
+        {"threads", num_threads()},   {"seconds", seconds.count()}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
   fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy,
              correct, images.size(), to_string(interpreter.rounding()), seconds.count());
-}
-
-}  // namespace
-
-void add_eval(CLI::App& app) {
-  const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
-  options->run.add_to(*command);
-  command->add_option("--data", options->data, "A folder with t10k IDX files")
-      ->required()
-      ->check(named());
-  command->add_option("--limit", options->limit, "Only the first N images")
-      ->check(CLI::Range(std::size_t{1}, kMostImages));
-  command->add_flag("--json", options->json, "Prints JSON");
-  command->callback([options] { eval(*options); });
 }
 
 }  // namespace octet::tools

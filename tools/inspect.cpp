@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -168,24 +167,13 @@ void print_text(const IntegerModel& model, const std::string& file, std::size_t 
   print_details(model, "outputs", model.outputs);
 }
 
-struct InspectOptions {
-  std::string file;
-  bool json = false;
-};
-
 }  // namespace
 
-void add_inspect(CLI::App& app) {
-  const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Prints what a model consists of.");
-  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
-  command->add_flag("--json", options->json, "Prints JSON");
-  command->callback([options] {
-    const IntegerModel model = read_tflite(options->file);
-    const std::size_t bytes = std::filesystem::file_size(options->file);
-    const auto print = options->json ? print_json : print_text;
-    print(model, options->file, bytes);
-  });
+void inspect(const InspectOptions& options) {
+  const IntegerModel model = read_tflite(options.file);
+  const std::size_t bytes = std::filesystem::file_size(options.file);
+  const auto print = options.json ? print_json : print_text;
+  print(model, options.file, bytes);
 }
 
 }  // namespace octet::tools

@@ -4,16 +4,138 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
+#include <tuple>
 
 #include "commands.h"
 
 namespace {
+
+using namespace octet::tools;
+
+constexpr std::size_t kMostImages = 1000000000;
+constexpr std::size_t kMostSamples = 1000000;
+
+/// Refuses an empty name: a shell makes one of a variable that is not set.
+CLI::Validator named() {
+  return {[](const std::string& text) -> std::string {
+            return text.empty() ? "expected a name, found an empty one" : "";
+          },
+          ""};
+}
+
+CLI::Validator contract() { return CLI::IsMember({"fp32", "single", "double"}); }
+
+// Each adds one command to `app`; the command runs while the command line is parsed.
+
+void add_inspect(CLI::App& app) {
+  const auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "Prints what a model consists of.");
+  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options] { inspect(*options); });
+}
+
+void add_model(CLI::App& command, InterpretOptions& model) {
+  command.add_option("FILE", model.file, "A .tflite file")->required()->check(named());
+  command
+      .add_option("--rounding", model.rounding,
+                  "How sums are rescaled; default: what the model says")
+      ->check(contract());
+  command.add_option("--threads", model.threads, "Threads; default: what the machine has")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_run(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Runs samples of raw numbers through a model.");
+  add_model(*command, options->model);
+  command->add_option("--input", options->input, "Samples end to end, in the input's own type")
+      ->required()
+      ->check(named());
+  command->add_option("--output", options->output, "Where the outputs go, end to end")
+      ->required()
+      ->check(named());
+  command->callback([options] { run(*options); });
+}
+
+void add_eval(CLI::App& app) {
+  const auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
+  add_model(*command, options->model);
+  command->add_option("--data", options->data, "A folder with t10k IDX files")
+      ->required()
+      ->check(named());
+  command->add_option("--limit", options->limit, "Only the first N images")
+      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options] { eval(*options); });
+}
+
+void add_export(CLI::App& app) {
+  const auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = app.add_subcommand("export", "Writes a model in another format.");
+  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
+  CLI::Option_group* targets = command->add_option_group("formats");
+  targets->require_option(1, 0);
+  CLI::Option* onnx =
+      targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)")->check(named());
+  targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME")
+      ->check(named());
+  command
+      ->add_option("--style", options->style,
+                   "exact (default): our codes in any runtime; standard: every scale at its tensor")
+      ->check(CLI::IsMember({"exact", "standard"}))
+      ->needs(onnx);
+  command->add_flag("--int8-io", options->int8_io, "The types of FILE at the ends, not float32")
+      ->needs(onnx);
+  command
+      ->add_option("--codes", options->codes,
+                   "A quantized tensor whose codes become a further output; may be repeated")
+      ->allow_extra_args(false)
+      ->needs(onnx);
+  command->callback([options] { export_model(*options); });
+}
+
+/// Sets `exit_code` to 1 where the models differ.
+void add_verify(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command = app.add_subcommand(
+      "verify",
+      "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
+      "else. Each is a .tflite file, a checkpoint or the .c file of an export. A .c file is "
+      "compiled and run as you: give it none that you would not run.");
+  for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
+    command->add_option(letter, options->files[i], "A model")->required()->check(named());
+    command
+        ->add_option(
+            fmt::format("--rounding-{}", small), options->roundings[i],
+            fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter))
+        ->check(contract());
+  }
+  auto* data = command
+                   ->add_option("--data", options->data,
+                                "A folder with t10k IDX files: its test images are the samples")
+                   ->check(named());
+  command
+      ->add_option(
+          "--random", options->random,
+          fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
+      ->check(CLI::Range(std::size_t{1}, kMostSamples))
+      ->excludes(data);
+  command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options, &exit_code] {
+    if (!verify(*options)) exit_code = 1;
+  });
+}
 
 /// Messages quote names from files and what the user typed.
 std::string one_line(std::string text) {
@@ -22,18 +144,24 @@ std::string one_line(std::string text) {
   return octet::printable(text, kMost);
 }
 
+/// Says what is wrong with the command line; the exit code.
+int refuse(const std::exception& error) {
+  fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
+  return 2;
+}
+
 /// Parses and runs; the exit code.
 int run_tool(int argc, char** argv) {
   CLI::App app("Looks into, runs, scores and compares models in integer arithmetic.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
-  octet::tools::add_inspect(app);
-  octet::tools::add_run(app);
-  octet::tools::add_eval(app);
-  octet::tools::add_export(app);
+  add_inspect(app);
+  add_run(app);
+  add_eval(app);
+  add_export(app);
   int exit_code = 0;
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);
-  octet::tools::add_verify(app, exit_code);
+  add_verify(app, exit_code);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
@@ -44,8 +172,9 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::Success& request) {
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
-    return 2;
+    return refuse(error);
+  } catch (const UsageError& error) {
+    return refuse(error);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <octet/train/samples_per_pass.h>
 
 #include <algorithm>
-#include <memory>
 #include <span>
 
 #include "commands.h"
@@ -15,12 +14,6 @@ namespace octet::tools {
 namespace {
 
 constexpr std::size_t kMostSamples = 1000;
-
-struct RunFiles {
-  RunOptions options;
-  std::string input;
-  std::string output;
-};
 
 void check_operands(const IntegerModel& model) {
   if (model.inputs.size() != 1 || model.outputs.size() != 1) {
@@ -51,42 +44,9 @@ void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std:
   }
 }
 
-void run(const RunFiles& files) {
-  Interpreter interpreter = files.options.open(1);
-  check_operands(interpreter.model());
-  const TensorDetails input = interpreter.get_input_details()[0];
-  const std::size_t sample_bytes = interpreter.input_bytes().size();
-  FileReader in(files.input);
-  if (in.size() == 0 || in.size() % sample_bytes != 0) {
-    throw InvalidArgument(fmt::format(
-        "run: '{}' has {} bytes, expected a multiple of {} (samples of {} [{}])", files.input,
-        in.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
-  }
-  const std::size_t samples = in.size() / sample_bytes;
-  resize_for(interpreter, samples);
-  FileWriter out(files.output);
-  run_samples(interpreter, in, out, samples);
-  out.commit();
-}
-
 }  // namespace
 
-CLI::Validator named() {
-  return {[](const std::string& text) -> std::string {
-            return text.empty() ? "expected a name, found an empty one" : "";
-          },
-          ""};
-}
-
-void RunOptions::add_to(CLI::App& command) {
-  command.add_option("FILE", file, "A .tflite file")->required()->check(named());
-  command.add_option("--rounding", rounding, "How sums are rescaled; default: what the model says")
-      ->check(CLI::IsMember({"fp32", "single", "double"}));
-  command.add_option("--threads", threads, "Threads; default: what the machine has")
-      ->check(CLI::Range(1, 1024));
-}
-
-Interpreter RunOptions::open(Index batch) const {
+Interpreter InterpretOptions::open(Index batch) const {
   if (threads > 0) set_num_threads(threads);
   InterpreterOptions options;
   options.batch = batch;
@@ -102,17 +62,22 @@ void resize_for(Interpreter& interpreter, std::size_t samples) {
   interpreter.resize_batch(static_cast<Index>(std::min(samples, most)));
 }
 
-void add_run(CLI::App& app) {
-  const auto files = std::make_shared<RunFiles>();
-  CLI::App* command = app.add_subcommand("run", "Runs samples of raw numbers through a model.");
-  files->options.add_to(*command);
-  command->add_option("--input", files->input, "Samples end to end, in the input's own type")
-      ->required()
-      ->check(named());
-  command->add_option("--output", files->output, "Where the outputs go, end to end")
-      ->required()
-      ->check(named());
-  command->callback([files] { run(*files); });
+void run(const RunOptions& options) {
+  Interpreter interpreter = options.model.open(1);
+  check_operands(interpreter.model());
+  const TensorDetails input = interpreter.get_input_details()[0];
+  const std::size_t sample_bytes = interpreter.input_bytes().size();
+  FileReader in(options.input);
+  if (in.size() == 0 || in.size() % sample_bytes != 0) {
+    throw InvalidArgument(fmt::format(
+        "run: '{}' has {} bytes, expected a multiple of {} (samples of {} [{}])", options.input,
+        in.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
+  }
+  const std::size_t samples = in.size() / sample_bytes;
+  resize_for(interpreter, samples);
+  FileWriter out(options.output);
+  run_samples(interpreter, in, out, samples);
+  out.commit();
 }
 
 }  // namespace octet::tools

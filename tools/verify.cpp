@@ -5,7 +5,6 @@
 #include <octet/train/layer_differences.h>
 
 #include <array>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -15,18 +14,6 @@ namespace octet::tools {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::size_t kDefaultSamples = 1000;
-constexpr std::size_t kMostSamples = 1000000;
-
-struct VerifyOptions {
-  std::array<std::string, 2> files;
-  std::array<std::string, 2> roundings;
-  std::string data;
-  std::size_t random = 0;
-  bool layers = false;
-  bool json = false;
-};
 
 using Models = std::array<VerifyModel, 2>;
 
@@ -152,6 +139,8 @@ void print_text(const VerifyOptions& options, const Models& models,
   fmt::print("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);
 }
 
+}  // namespace
+
 bool verify(const VerifyOptions& options) {
   const Models models = open_both(options);
   bool layers = options.layers;
@@ -165,41 +154,6 @@ bool verify(const VerifyOptions& options) {
   const auto print = options.json ? print_json : print_text;
   print(options, models, result, layers);
   return result.difference.total().differing == 0;
-}
-
-}  // namespace
-
-void add_verify(CLI::App& app, int& exit_code) {
-  const auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command = app.add_subcommand(
-      "verify",
-      "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
-      "else. Each is a .tflite file, a checkpoint or the .c file of an export. A .c file is "
-      "compiled and run as you: give it none that you would not run.");
-  const CLI::IsMember contracts({"fp32", "single", "double"});
-  for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
-    command->add_option(letter, options->files[i], "A model")->required()->check(named());
-    command
-        ->add_option(
-            fmt::format("--rounding-{}", small), options->roundings[i],
-            fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter))
-        ->check(contracts);
-  }
-  auto* data = command
-                   ->add_option("--data", options->data,
-                                "A folder with t10k IDX files: its test images are the samples")
-                   ->check(named());
-  command
-      ->add_option(
-          "--random", options->random,
-          fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
-      ->check(CLI::Range(std::size_t{1}, kMostSamples))
-      ->excludes(data);
-  command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
-  command->add_flag("--json", options->json, "Prints JSON");
-  command->callback([options, &exit_code] {
-    if (!verify(*options)) exit_code = 1;
-  });
 }
 
 }  // namespace octet::tools

@@ -5,11 +5,11 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/train/load_model.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 
 #include "c_program.h"
+#include "commands.h"
 
 namespace octet::tools {
 namespace {
@@ -84,7 +84,7 @@ bool is_archive(const std::string& file) {
 
 void refuse_rounding(const std::string& rounding, const std::string& file, const char* why) {
   if (!rounding.empty()) {
-    throw CLI::ValidationError("--rounding", "'" + file + "' " + why);
+    throw UsageError("--rounding: '" + file + "' " + why);
   }
 }
 

@@ -20,7 +20,7 @@ struct VerifyModel {
 bool is_c_source(const std::string& file);
 
 /// Opens a .tflite file or the checkpoint of a quantized model. `rounding` is the contract asked
-/// for, empty for the model's own; only a .tflite file can be run under another (CLI error).
+/// for, empty for the model's own; only a .tflite file can be run under another (UsageError).
 /// Throws the errors of reading.
 VerifyModel open_model(const std::string& file, const std::string& rounding);
 
