@@ -3,6 +3,8 @@
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/layers.h>
 
+#include <algorithm>
+
 namespace octet {
 namespace {
 
@@ -49,14 +51,15 @@ Description describe_layer(const Layer& layer) {
   }
   Description description;
   layer.describe(description);
-  for (const char* reserved :
-       {"type", "name", "annotated", "inputs", "weight_bits", "per_channel", "in_float"}) {
-    if (!description.has(reserved)) continue;
+  const auto refuse_reserved = [&](const char* reserved) {
+    if (!description.has(reserved)) return;
     throw InvalidArgument(
         fmt::format("layer \"{}\": describe() of {} writes an entry \"{}\", which the file has for "
                     "itself; give it another name",
                     layer.name(), layer.type(), reserved));
-  }
+  };
+  std::ranges::for_each(kLayerIdentity, refuse_reserved);
+  std::ranges::for_each(kLayerMarks, refuse_reserved);
   description.set("type", layer.type()).set("name", layer.name());
   if (layer.is_annotated()) description.set("annotated", true);
   const LayerQuantization& own = layer.quantization();

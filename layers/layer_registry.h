@@ -27,6 +27,9 @@ void register_layer(std::string type, Registry<Layer>::Factory make) {
   layer_registry().add<L>(std::move(type), std::move(make));
 }
 
+/// What files hold of every layer, whatever its class.
+inline constexpr auto kLayerIdentity = std::to_array<const char*>({"type", "name", "inputs"});
+
 /// What describe_layer() writes only of how quantize_model() and quantize_apply() are to quantize a
 /// layer.
 inline constexpr auto kLayerMarks =
