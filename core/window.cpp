@@ -28,6 +28,13 @@ std::string_view to_string(Padding padding) {
   throw InvalidArgument(fmt::format("a Padding outside the enumeration: {}", int(padding)));
 }
 
+Padding parse_padding(std::string_view name) {
+  for (const Padding padding : {Padding::valid, Padding::same}) {
+    if (name == to_string(padding)) return padding;
+  }
+  throw InvalidArgument(fmt::format("padding: expected valid or same, found \"{}\"", name));
+}
+
 WindowAxis slide_window(Index input, Index kernel, Index stride, Index dilation, Padding padding) {
   require_extent("an image extent", input);
   require_extent("a kernel size", kernel);

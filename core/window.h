@@ -14,6 +14,8 @@ enum class Padding {
 
 /// "valid" or "same". Throws InvalidArgument for a value outside the enumeration.
 std::string_view to_string(Padding padding);
+/// The padding of that name. Throws InvalidArgument for another.
+Padding parse_padding(std::string_view name);
 
 /// One axis of a window that slides over an image, as convolutions and pooling use it. Tap k of
 /// output o lies at o * stride - before + k * dilation, which may be outside [0, input).

@@ -47,10 +47,9 @@ std::unique_ptr<Layer> Dense::with_activation(Activation activation) const {
 
 std::int32_t Dense::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
   if (!quantizes_before(activation_)) {
-    return lowering.fully_connected(*this, inputs[0], fused_activation(activation_));
+    return lowering.linear(*this, inputs[0], fused_activation(activation_));
   }
-  const std::int32_t linear =
-      lowering.fully_connected(*this, inputs[0], FusedActivation::none, "/linear");
+  const std::int32_t linear = lowering.linear(*this, inputs[0], FusedActivation::none, "/linear");
   return lowering.op(*this, operator_of(activation_), {linear});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/conv2d.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
@@ -43,14 +44,18 @@ struct ForwardContext {
 };
 
 /// What quantization needs to know of a layer that multiplies its input by a kernel. Training on
-/// integers and export take a kernel [inputs, units] alone, with unit_axis 1, and examples
-/// [inputs]: FULLY_CONNECTED. A layer of another layout can be trained by Simulation::fake_quant.
+/// integers and export take two layouts: a kernel [inputs, units] for examples [inputs], which is
+/// FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
+/// Simulation::fake_quant.
 struct LayerWeights {
   Tensor kernel;
   /// One value per unit; undefined without bias.
   Tensor bias;
   /// The axis of the kernel along which its units lie: where a scale per channel belongs.
   int unit_axis = 1;
+  /// For a kernel [height, width, channels / groups, units], with unit_axis 3, that slides over
+  /// examples [height, width, channels]: CONV_2D.
+  std::optional<Conv2DOptions> convolution{};
 };
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.

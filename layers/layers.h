@@ -5,6 +5,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
 #include <octet/layers/concatenate.h>
+#include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/input.h>
@@ -21,7 +22,7 @@ struct LayerTypes {};
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
 using OwnLayers =
-    LayerTypes<ActivationLayer, Add, Concatenate, Dense, Dropout, Flatten, InputLayer, LeakyReLU,
-               QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
+    LayerTypes<ActivationLayer, Add, Concatenate, Conv2D, Dense, Dropout, Flatten, InputLayer,
+               LeakyReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
 
 }  // namespace octet

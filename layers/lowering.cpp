@@ -2,8 +2,8 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/lowering.h>
-#include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
@@ -29,6 +29,25 @@ void require_shippable(const QuantParams& grid, const std::string& layer) {
       "codes can be trained and evaluated, not exported. Give the quantizer of the result 8 bits, "
       "signed, not narrow, or leave the layer in_float()",
       owner_text(layer), grid.qmin, grid.qmax));
+}
+
+Conv2DAttributes attributes_of(const Conv2DOptions& options, FusedActivation activation) {
+  const auto number = [](Index value) { return static_cast<std::int32_t>(value); };
+  return {.padding = options.padding,
+          .stride_h = number(options.stride[0]),
+          .stride_w = number(options.stride[1]),
+          .dilation_h = number(options.dilation[0]),
+          .dilation_w = number(options.dilation[1]),
+          .activation = activation};
+}
+
+/// The shape of a kernel as operators have it, units first.
+std::vector<std::int32_t> operator_shape(const Shape& kernel) {
+  std::vector<std::int32_t> shape{static_cast<std::int32_t>(kernel.dim(-1))};
+  for (Index axis = 0; axis + 1 < kernel.rank(); ++axis) {
+    shape.push_back(static_cast<std::int32_t>(kernel[axis]));
+  }
+  return shape;
 }
 
 }  // namespace
@@ -226,27 +245,33 @@ std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int3
   return output;
 }
 
-std::int32_t Lowering::fully_connected(const Layer& layer, std::int32_t input,
-                                       FusedActivation activation, std::string_view suffix) {
-  const LayerWeights weights = require_dense(layer, owner_text(layer.name()));
-  const std::int32_t read = operand_of(OpCode::fully_connected, input);
-  const std::int32_t output = result(layer, OpCode::fully_connected, {read}, suffix);
+std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActivation activation,
+                              std::string_view suffix) {
+  const LayerWeights weights = require_weights(layer, owner_text(layer.name()));
+  const OpCode code = weights.convolution ? OpCode::conv_2d : OpCode::fully_connected;
+  const std::int32_t read = operand_of(code, input);
+  const std::int32_t output = result(layer, code, {read}, suffix);
   std::vector<std::int32_t> operands = {read};
   const auto constants =
       computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
-  builder_.op(OpCode::fully_connected, std::move(operands), output).attributes =
-      FullyConnectedAttributes{.activation = activation};
+  Operator& added = builder_.op(code, std::move(operands), output);
+  if (weights.convolution) {
+    added.attributes = attributes_of(*weights.convolution, activation);
+  } else {
+    added.attributes = FullyConnectedAttributes{.activation = activation};
+  }
   return output;
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
   const bool replaced = scheme_ && scheme_->real_kernel.defined();
-  const Tensor kernel = transpose((replaced ? scheme_->real_kernel : weights.kernel).detach());
-  const auto units = static_cast<std::int32_t>(kernel.dim(0));
-  const auto depth = static_cast<std::int32_t>(kernel.dim(1));
-  std::vector<std::int32_t> constants = {builder_.constant(
-      layer.name() + "/kernel", DType::float32, {units, depth}, std::as_const(kernel).span())};
+  const Tensor kernel = (replaced ? scheme_->real_kernel : weights.kernel).detach();
+  const std::vector<std::int32_t> shape = operator_shape(kernel.shape());
+  const std::int32_t units = shape[0];
+  const Tensor rows = transpose(kernel.reshape({kernel.size() / units, units}));
+  std::vector<std::int32_t> constants = {builder_.constant(layer.name() + "/kernel", DType::float32,
+                                                           shape, std::as_const(rows).span())};
   if (weights.bias.defined()) {
     constants.push_back(builder_.constant(layer.name() + "/bias", DType::float32, {units},
                                           std::as_const(weights.bias).span()));
@@ -263,13 +288,17 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   }
   const QuantParams grid = builder_.tensor(input).quantization;
   const std::string owner = owner_text(scheme.owner);
-  const DenseCodes codes = make_dense_codes(weights, *scheme.kernel, grid.scale(), owner);
+  WeightCodes codes = make_weight_codes(weights, *scheme.kernel, grid.scale(), owner);
   bound_ = std::max(bound_, octet::accumulator_bound(codes, grid, owner));
-  const auto units = static_cast<std::int32_t>(weights.kernel.dim(1));
-  const auto depth = static_cast<std::int32_t>(weights.kernel.dim(0));
+  const std::vector<std::int32_t> shape = operator_shape(weights.kernel.shape());
+  const std::int32_t units = shape[0];
   std::vector<std::int32_t> constants = {
-      builder_.constant(layer.name() + "/kernel", DType::int8, {units, depth},
+      builder_.constant(layer.name() + "/kernel", DType::int8, shape,
                         std::span<const std::int8_t>(codes.weights.unpack()), codes.weight_params)};
+  // XNNPACK takes no CONV_2D without a bias.
+  if (weights.convolution && codes.bias.empty()) {
+    codes.bias.resize(static_cast<std::size_t>(units));
+  }
   if (!codes.bias.empty()) {
     QuantParams bias = codes.weight_params;
     for (float& scale : bias.scales) scale *= grid.scale();

@@ -51,10 +51,10 @@ class Lowering {
   std::int32_t op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                   std::optional<OperatorAttributes> attributes = std::nullopt,
                   std::string_view suffix = "");
-  /// FULLY_CONNECTED of the kernel [inputs, units] and the bias of layer.weights(). Throws
-  /// InvalidArgument, naming the layer, for weights of another layout.
-  std::int32_t fully_connected(const Layer& layer, std::int32_t input, FusedActivation activation,
-                               std::string_view suffix = "");
+  /// FULLY_CONNECTED or CONV_2D of the kernel and the bias of layer.weights(). Throws
+  /// InvalidArgument, naming the layer, for weights of another layout than these have.
+  std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
+                      std::string_view suffix = "");
   /// RESHAPE to [batch, layer.output_shape()...].
   std::int32_t reshape(const Layer& layer, std::int32_t input);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/core/window.h>
+#include <octet/core/conv2d_geometry.h>
 
 #include <algorithm>
 
@@ -37,6 +37,32 @@ void gather_patches(const Window& window, const T* image, Index channels, Index 
     }
     patches = std::fill_n(patches, (y.kernel - y.end(oy)) * row, padding);
   }
+}
+
+/// Calls body(image, first, last, row) for the outputs [first, last) of each image that the rows
+/// [begin, end) of a convolution are in; `row` is their first row.
+template <class Body>
+void for_each_image(const Conv2DGeometry& geometry, Index begin, Index end, Body&& body) {
+  const Index outputs = geometry.window.outputs();
+  while (begin < end) {
+    const Index image = begin / outputs;
+    const Index first = begin % outputs;
+    const Index last = std::min(outputs, first + end - begin);
+    body(image, first, last, begin);
+    begin += last - first;
+  }
+}
+
+/// Copies the patches of rows [begin, end) of all images, of the channels of a group.
+template <class T>
+void gather_rows(const Conv2DGeometry& geometry, const T* images, Index group, T padding,
+                 Index begin, Index end, T* patches) {
+  const Index count = geometry.channels_per_group();
+  const Index size = geometry.window.inputs() * geometry.channels;
+  for_each_image(geometry, begin, end, [&](Index image, Index first, Index last, Index row) {
+    gather_patches(geometry.window, images + image * size, geometry.channels, group * count, count,
+                   padding, first, last, patches + (row - begin) * geometry.patch());
+  });
 }
 
 }  // namespace octet

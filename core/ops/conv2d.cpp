@@ -38,31 +38,6 @@ void for_each_block(const Conv2DGeometry& s, Index begin, Index end, Body&& body
   for (Index row = begin; row < end; row += step) body(row, std::min(row + step, end));
 }
 
-/// Calls body(image, first, last, row) for the outputs [first, last) of each image that the rows
-/// [begin, end) are in; `row` is their first row.
-template <class Body>
-void for_each_image(const Conv2DGeometry& s, Index begin, Index end, Body&& body) {
-  const Index outputs = s.window.outputs();
-  while (begin < end) {
-    const Index image = begin / outputs;
-    const Index first = begin % outputs;
-    const Index last = std::min(outputs, first + end - begin);
-    body(image, first, last, begin);
-    begin += last - first;
-  }
-}
-
-/// The patches of rows [begin, end), of the channels of a group.
-void gather_rows(const Conv2DGeometry& s, const float* x, Index group, Index begin, Index end,
-                 float* patches) {
-  const Index count = s.channels_per_group();
-  const Index size = s.window.inputs() * s.channels;
-  for_each_image(s, begin, end, [&](Index image, Index first, Index last, Index row) {
-    gather_patches(s.window, x + image * size, s.channels, group * count, count, 0.0F, first, last,
-                   patches + (row - begin) * s.patch());
-  });
-}
-
 /// Adds the patches of rows [begin, end) to the pixels that they were gathered from (col2im).
 void scatter_rows(const Conv2DGeometry& s, const float* patches, Index group, Index begin,
                   Index end, float* x) {
@@ -111,7 +86,7 @@ void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Inde
     const PatchBuffer patches = patch_buffer(s);
     for_each_block(s, static_cast<Index>(begin), static_cast<Index>(end),
                    [&](Index from, Index to) {
-                     gather_rows(s, x, group, from, to, patches.data());
+                     gather_rows(s, x, group, 0.0F, from, to, patches.data());
                      packed.multiply_rows(to - from, {patches.data(), s.patch()},
                                           filters_of(s, y, group, from), s.filters);
                    });
@@ -155,7 +130,7 @@ void correlate(const Conv2DGeometry& s, const float* x, const float* g, Index gr
   if (s.window.is_pointwise()) return add(begin, end, channels_of(s, x, group, begin), s.channels);
   const PatchBuffer patches = patch_buffer(s);
   for_each_block(s, begin, end, [&](Index from, Index to) {
-    gather_rows(s, x, group, from, to, patches.data());
+    gather_rows(s, x, group, 0.0F, from, to, patches.data());
     add(from, to, patches.data(), s.patch());
   });
 }

@@ -1,30 +1,9 @@
 #pragma once
 
+#include <octet/core/conv2d_geometry.h>
 #include <octet/core/ops/conv2d.h>
 
 namespace octet {
-
-/// A convolution whose operands fit each other.
-struct Conv2DGeometry {
-  Window window;
-  Index images = 0;
-  Index channels = 1;
-  Index filters = 1;
-  Index groups = 1;
-
-  /// Output pixels of all images.
-  Index rows() const { return images * window.outputs(); }
-  Index channels_per_group() const { return channels / groups; }
-  Index filters_per_group() const { return filters / groups; }
-  /// What a filter reads for one output.
-  Index patch() const { return window.taps() * channels_per_group(); }
-
-  Shape input_shape() const { return {images, window.y.input, window.x.input, channels}; }
-  Shape kernel_shape() const {
-    return {window.y.kernel, window.x.kernel, channels_per_group(), filters};
-  }
-  Shape output_shape() const { return {images, window.y.output, window.x.output, filters}; }
-};
 
 /// Throws what conv2d(x, kernel, options) throws.
 Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel, const Conv2DOptions& options);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <octet/layers/quantize/dense_codes.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/weight_codes.h>
 
 #include <memory>
 #include <optional>
@@ -22,16 +22,16 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner);
 /// clamp to nothing narrower.
 void require_int8(const QuantParams& grid, const std::string& owner);
 
-/// FULLY_CONNECTED with a fused activation, in two steps, since the range of the result may be
-/// measured in between.
-class IntegerDense {
+/// FULLY_CONNECTED or CONV_2D with a fused activation, in two steps, since the range of the result
+/// may be measured in between.
+class IntegerLinear {
  public:
   /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
   /// InvalidArgument that names `owner` where some input could overflow that.
   /// `learned` is what kernel_params are learned from.
-  IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
-               const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
-               LearnedRange learned = {});
+  IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
+                const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
+                LearnedRange learned = {});
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }

@@ -55,7 +55,9 @@ bool can_be_measured(const Layer& layer) {
 QuantizeOptions options_for(const Layer& layer, QuantizeOptions options) {
   const LayerQuantization& own = layer.quantization();
   options.weight_bits = own.weight_bits.value_or(options.weight_bits);
-  options.per_channel = own.per_channel.value_or(options.per_channel);
+  const std::optional<LayerWeights> weights = layer.weights();
+  const bool convolves = weights && weights->convolution;
+  options.per_channel = own.per_channel.value_or(options.per_channel || convolves);
   return options;
 }
 
@@ -83,9 +85,10 @@ Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_vie
                     "in_float(). A layer of your own says what it needs by Layer::result_grid()",
                     operation, layer.name(), layer.type()));
   }
-  if (layer.quantization() == LayerQuantization{}) return {default_8bit(options)};
+  const QuantizeOptions asked = options_for(layer, options);
+  if (layer.quantization() == LayerQuantization{}) return {default_8bit(asked)};
   try {
-    return {default_8bit(options_for(layer, options))};
+    return {default_8bit(asked)};
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(
         fmt::format("{}: layer \"{}\": {}", operation, layer.name(), error.what()));

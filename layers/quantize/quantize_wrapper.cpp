@@ -101,7 +101,7 @@ void QuantizeWrapper::require_sound_kernel() const {
                     "found a quantizer with axis {}",
                     name(), unit_axis, axis));
   }
-  if (in_integers() && result_) require_dense(*layer_, fmt::format("layer \"{}\"", name()));
+  if (in_integers() && result_) require_weights(*layer_, fmt::format("layer \"{}\"", name()));
 }
 
 bool QuantizeWrapper::in_integers() const {
@@ -127,7 +127,7 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
 Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
   // A function with a grid of its own is an operator of its own.
   const bool apart = quantizes_before(activation());
-  const IntegerDense dense(
+  const IntegerLinear dense(
       *layer_->weights(), apart ? FusedActivation::none : fused_activation(activation()), x,
       kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
   if (context.observes()) result_->observe(dense.real_output());

@@ -19,31 +19,15 @@ constexpr Index kPatchBytes = 32768;
 constexpr Index kLeastRows = 32;
 
 /// The rows of one block, which a thread makes at once.
-Index block_rows(const Conv2DShape& shape, std::size_t element) {
-  const Index row = shape.depth() * static_cast<Index>(element);
+Index rows_per_block(const Conv2DGeometry& geometry, std::size_t element) {
+  const Index row = geometry.patch() * static_cast<Index>(element);
   return std::max(kPatchBytes / std::max<Index>(row, 1), kLeastRows);
-}
-
-/// Patches of rows [begin, end) of all images, of the channels of one group.
-template <class T>
-void gather_rows(const Conv2DShape& shape, const T* images, Index group, T padding, Index begin,
-                 Index end, T* patches) {
-  const Index outputs = shape.window.outputs();
-  while (begin < end) {
-    const Index image = begin / outputs;
-    const Index last = std::min(end, (image + 1) * outputs);
-    gather_patches(shape.window, images + image * shape.window.inputs() * shape.channels,
-                   shape.channels, group * shape.group_channels(), shape.group_channels(), padding,
-                   begin - image * outputs, last - image * outputs, patches);
-    patches += (last - begin) * shape.depth();
-    begin = last;
-  }
 }
 
 /// Calls body(begin, end) for blocks of rows.
 template <class Body>
-void for_blocks(Index rows, const Conv2DShape& shape, Index block, Work work, Body&& body) {
-  const auto products = static_cast<std::size_t>(shape.depth() * shape.units);
+void for_blocks(Index rows, const Conv2DGeometry& geometry, Index block, Work work, Body&& body) {
+  const auto products = static_cast<std::size_t>(geometry.patch() * geometry.filters);
   const auto grain = std::max(static_cast<std::size_t>(block), parallel_grain(work, products));
   parallel_for(static_cast<std::size_t>(rows), grain, [&](std::size_t first, std::size_t last) {
     const auto end = static_cast<Index>(last);
@@ -53,119 +37,100 @@ void for_blocks(Index rows, const Conv2DShape& shape, Index block, Work work, Bo
 
 class Int8Conv final : public Kernel {
  public:
-  Int8Conv(const Conv2DShape& shape, const FullyConnectedNumbers& n)
-      : shape_(shape),
-        block_(block_rows(shape, sizeof(std::int8_t))),
-        padding_(static_cast<std::int8_t>(n.input_zero_point)) {
-    const Index units = shape.group_units();
-    const auto count = static_cast<std::size_t>(units);
-    for (Index g = 0; g < shape.groups; ++g) {
-      const auto first = static_cast<std::size_t>(g * units);
-      groups_.push_back({DenseSums(PackedS8(n.weights.data() + g * units * n.depth, units, n.depth),
-                                   std::span(n.bias).subspan(first, count), n.input_zero_point),
-                         n.epilogue});
-      groups_.back().epilogue.requantizer = n.epilogue.requantizer.part(first, count);
+  Int8Conv(const Conv2DGeometry& geometry, const FullyConnectedNumbers& n)
+      : sums_(geometry, pack_groups(geometry, n.weights), n.bias, n.input_zero_point) {
+    const auto units = static_cast<std::size_t>(geometry.filters_per_group());
+    for (std::size_t g = 0; g < static_cast<std::size_t>(geometry.groups); ++g) {
+      epilogues_.push_back(n.epilogue);
+      epilogues_.back().requantizer = n.epilogue.requantizer.part(g * units, units);
     }
   }
 
   std::size_t bytes() const override {
-    std::size_t total = 0;
-    for (const Group& group : groups_) {
-      total += DenseSums::bytes(shape_.group_units(), shape_.depth()) +
-               group.epilogue.requantizer.factors().size_bytes() +
-               group.epilogue.requantizer.multipliers().size_bytes();
+    std::size_t total = ConvSums::bytes(geometry());
+    for (const DenseEpilogue& epilogue : epilogues_) {
+      total += epilogue.requantizer.factors().size_bytes() +
+               epilogue.requantizer.multipliers().size_bytes();
     }
     return total;
   }
   std::size_t thread_bytes(Index samples) const override {
-    const Index rows = std::min(samples * shape_.rows(), block_);
-    return groups_[0].sums.thread_bytes(rows) +
-           static_cast<std::size_t>(rows * (shape_.depth() + shape_.group_units()));
+    return sums_.thread_bytes(samples) +
+           static_cast<std::size_t>(sums_.block_rows() * geometry().filters_per_group());
   }
 
   void run(const KernelArguments& a) const override {
-    const auto* x = a.input<std::int8_t>();
     auto* y = a.to<std::int8_t>();
-    for_blocks(a.samples * shape_.rows(), shape_, block_, Work::integer_multiply_adds,
-               [&](Index begin, Index end) {
-                 for (Index g = 0; g < shape_.groups; ++g) run_group(x, g, begin, end, y);
+    sums_.sums(a.samples, a.input<std::int8_t>(),
+               [&](Index group, Index begin, Index end, std::int32_t* sums) {
+                 requantize(group, begin, end, sums, y);
                });
   }
 
  private:
-  struct Group {
-    DenseSums sums;
-    DenseEpilogue epilogue;
-  };
+  const Conv2DGeometry& geometry() const { return sums_.geometry(); }
 
-  void run_group(const std::int8_t* x, Index g, Index begin, Index end, std::int8_t* y) const {
-    const ScratchBuffer<std::int8_t, struct ConvPatches> patches(
-        static_cast<std::size_t>((end - begin) * shape_.depth()));
-    gather_rows(shape_, x, g, padding_, begin, end, patches.data());
-    const Group& group = groups_[static_cast<std::size_t>(g)];
-    const Index units = shape_.group_units();
-    group.sums.sums(end - begin, patches.data(), [&](Index first, Index last, std::int32_t* sums) {
-      const auto count = static_cast<std::size_t>((last - first) * units);
-      if (shape_.groups == 1) {
-        group.epilogue.requantize({sums, count}, {y + (begin + first) * units, count});
-        return;
-      }
-      const ScratchBuffer<std::int8_t, struct ConvCodes> codes(count);
-      group.epilogue.requantize({sums, count}, {codes.data(), count});
-      for (Index i = first; i < last; ++i) {
-        std::copy_n(codes.data() + (i - first) * units, units,
-                    y + (begin + i) * shape_.units + g * units);
-      }
-    });
+  void requantize(Index group, Index begin, Index end, const std::int32_t* sums,
+                  std::int8_t* y) const {
+    const Index units = geometry().filters_per_group();
+    const auto count = static_cast<std::size_t>((end - begin) * units);
+    const DenseEpilogue& epilogue = epilogues_[static_cast<std::size_t>(group)];
+    if (geometry().groups == 1) {
+      return epilogue.requantize({sums, count}, {y + begin * units, count});
+    }
+    const ScratchBuffer<std::int8_t, struct ConvCodes> codes(count);
+    epilogue.requantize({sums, count}, {codes.data(), count});
+    for (Index i = begin; i < end; ++i) {
+      std::copy_n(codes.data() + (i - begin) * units, units,
+                  y + i * geometry().filters + group * units);
+    }
   }
 
-  Conv2DShape shape_;
-  Index block_;
-  /// What lies outside an image: the code of 0.
-  std::int8_t padding_;
-  std::vector<Group> groups_;
+  ConvSums sums_;
+  /// One per group.
+  std::vector<DenseEpilogue> epilogues_;
 };
 
 class FloatConv final : public Kernel {
  public:
-  FloatConv(const Conv2DShape& shape, const KernelSource& source)
-      : shape_(shape),
-        block_(block_rows(shape, sizeof(float))),
+  FloatConv(const Conv2DGeometry& geometry, const KernelSource& source)
+      : geometry_(geometry),
+        block_(rows_per_block(geometry, sizeof(float))),
         weights_(values_of<float>(source.input(1))),
         bias_(bias_of<float>(source)),
         clamp_(source.op.activation()) {}
 
   std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
   std::size_t thread_bytes(Index samples) const override {
-    const Index rows = std::min(samples * shape_.rows(), block_);
-    return static_cast<std::size_t>(rows * shape_.depth()) * sizeof(float);
+    const Index rows = std::min(samples * geometry_.rows(), block_);
+    return static_cast<std::size_t>(rows * geometry_.patch()) * sizeof(float);
   }
 
   void run(const KernelArguments& a) const override {
     const auto* x = a.input<float>();
     auto* y = a.to<float>();
-    for_blocks(a.samples * shape_.rows(), shape_, block_, Work::float_multiply_adds,
+    for_blocks(a.samples * geometry_.rows(), geometry_, block_, Work::float_multiply_adds,
                [&](Index begin, Index end) {
-                 for (Index g = 0; g < shape_.groups; ++g) run_group(x, g, begin, end, y);
-                 for (Index i = begin * shape_.units; i < end * shape_.units; ++i) {
-                   y[i] = clamp_(y[i] + bias_[static_cast<std::size_t>(i % shape_.units)]);
+                 for (Index g = 0; g < geometry_.groups; ++g) run_group(x, g, begin, end, y);
+                 for (Index i = begin * geometry_.filters; i < end * geometry_.filters; ++i) {
+                   y[i] = clamp_(y[i] + bias_[static_cast<std::size_t>(i % geometry_.filters)]);
                  }
                });
   }
 
  private:
   void run_group(const float* x, Index g, Index begin, Index end, float* y) const {
-    const Index depth = shape_.depth();
-    const Index units = shape_.group_units();
+    const Index depth = geometry_.patch();
+    const Index units = geometry_.filters_per_group();
     const ScratchBuffer<float, struct ConvPatches> patches(
         static_cast<std::size_t>((end - begin) * depth));
-    gather_rows(shape_, x, g, 0.0F, begin, end, patches.data());
+    gather_rows(geometry_, x, g, 0.0F, begin, end, patches.data());
     gemm_f32(end - begin, units, depth, {patches.data(), depth},
              {weights_.data() + g * units * depth, depth, Transpose::yes},
-             y + begin * shape_.units + g * units, shape_.units);
+             y + begin * geometry_.filters + g * units, geometry_.filters);
   }
 
-  Conv2DShape shape_;
+  Conv2DGeometry geometry_;
   Index block_;
   std::vector<float> weights_;
   std::vector<float> bias_;
@@ -203,48 +168,105 @@ void check_conv_2d(const OperatorView& view) {
 }
 
 std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
-  const Conv2DShape shape = conv_2d_shape(source);
+  const Conv2DGeometry geometry = conv_2d_geometry(source);
   if (source.input().dtype == DType::float32) {
-    if (shape.is_dense()) return make_float_dense(source);
-    return std::make_unique<FloatConv>(shape, source);
+    if (geometry.is_matrix_product()) return make_float_dense(source);
+    return std::make_unique<FloatConv>(geometry, source);
   }
   const FullyConnectedNumbers numbers = conv_2d_numbers(source);
-  if (shape.is_dense()) return make_int8_dense(numbers);
-  return std::make_unique<Int8Conv>(shape, numbers);
+  if (geometry.is_matrix_product()) return make_int8_dense(numbers);
+  return std::make_unique<Int8Conv>(geometry, numbers);
 }
 
 std::size_t conv_2d_bytes(const Operands& operands) {
-  const Conv2DShape shape = conv_2d_shape(operands);
+  const Conv2DGeometry geometry = conv_2d_geometry(operands);
   if (operands.input().dtype == DType::float32) {
-    return static_cast<std::size_t>(shape.units * (shape.depth() + 1)) * sizeof(float);
+    return static_cast<std::size_t>(geometry.filters * (geometry.patch() + 1)) * sizeof(float);
   }
-  return static_cast<std::size_t>(shape.groups) *
-             DenseSums::bytes(shape.group_units(), shape.depth()) +
-         static_cast<std::size_t>(std::max(shape.units, shape.groups)) *
+  return ConvSums::bytes(geometry) +
+         static_cast<std::size_t>(std::max(geometry.filters, geometry.groups)) *
              sizeof(QuantizedMultiplier);
 }
 
 }  // namespace
 
-Conv2DShape conv_2d_shape(const Operands& operands) {
+Conv2DGeometry conv_2d_geometry(const Operands& operands) {
   const auto& filter = operands.input(1).shape;
   const auto& image = operands.input().shape;
   return {.window = window_of(operands, operands.op.as<Conv2DAttributes>(), filter[1], filter[2]),
           .images = image[0],
           .channels = image[3],
-          .groups = image[3] / filter[3],
-          .units = filter[0]};
+          .filters = filter[0],
+          .groups = image[3] / filter[3]};
+}
+
+// ---- Sums
+
+std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
+                                  std::span<const std::int8_t> weights) {
+  const Index filters = geometry.filters_per_group();
+  std::vector<PackedS8> groups;
+  for (Index g = 0; g < geometry.groups; ++g) {
+    groups.emplace_back(weights.data() + g * filters * geometry.patch(), filters, geometry.patch());
+  }
+  return groups;
+}
+
+ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
+                   std::span<const std::int32_t> bias, std::int32_t input_zero_point)
+    : geometry_(geometry),
+      block_(rows_per_block(geometry, sizeof(std::int8_t))),
+      padding_(static_cast<std::int8_t>(input_zero_point)) {
+  const auto filters = static_cast<std::size_t>(geometry.filters_per_group());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups_.emplace_back(std::move(groups[g]),
+                         bias.empty() ? bias : bias.subspan(g * filters, filters),
+                         input_zero_point);
+  }
+}
+
+std::size_t ConvSums::bytes(const Conv2DGeometry& geometry) {
+  return static_cast<std::size_t>(geometry.groups) *
+         DenseSums::bytes(geometry.filters_per_group(), geometry.patch());
+}
+
+std::size_t ConvSums::thread_bytes(Index samples) const {
+  const Index rows = std::min(samples * geometry_.rows(), block_);
+  return groups_.front().thread_bytes(rows) + static_cast<std::size_t>(rows * geometry_.patch());
+}
+
+void ConvSums::sums(
+    Index samples, const std::int8_t* x,
+    FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)> take) const {
+  for_blocks(samples * geometry_.rows(), geometry_, block_, Work::integer_multiply_adds,
+             [&](Index begin, Index end) {
+               const ScratchBuffer<std::int8_t, struct ConvPatches> patches(
+                   static_cast<std::size_t>((end - begin) * geometry_.patch()));
+               for (Index g = 0; g < geometry_.groups; ++g) {
+                 gather_rows(geometry_, x, g, padding_, begin, end, patches.data());
+                 groups_[static_cast<std::size_t>(g)].sums(
+                     end - begin, patches.data(), [&](Index first, Index last, std::int32_t* sums) {
+                       take(g, begin + first, begin + last, sums);
+                     });
+               }
+             });
+}
+
+// ---- Epilogue
+
+Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
+                                float output_scale, Rounding rounding, Index groups) {
+  const bool by_reference_kernel = groups > 1 && rounding == Rounding::single_rounding;
+  return Requantizer::convolution(input_scale, weight_scales, output_scale,
+                                  by_reference_kernel ? Rounding::double_rounding : rounding);
 }
 
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
-  const bool grouped = conv_2d_shape(source).groups > 1;
-  const Rounding rounding = grouped && source.rounding == Rounding::single_rounding
-                                ? Rounding::double_rounding
-                                : source.rounding;
-  return dense_numbers(source,
-                       Requantizer::convolution(source.input().quantization.scale(),
-                                                source.input(1).quantization.scales,
-                                                source.output().quantization.scale(), rounding));
+  return dense_numbers(
+      source,
+      conv_2d_requantizer(source.input().quantization.scale(), source.input(1).quantization.scales,
+                          source.output().quantization.scale(), source.rounding,
+                          conv_2d_geometry(source).groups));
 }
 
 OperatorDefinition definitions::conv_2d() {

@@ -1,8 +1,11 @@
 #pragma once
 
-#include <octet/core/window.h>
+#include <octet/core/conv2d_geometry.h>
 #include <octet/runtime/operators/fully_connected.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 // CONV_2D: y[n, oy, ox, u] = f(sum over ky, kx, c of x[n, y, x, first + c] w[u, ky, kx, c] +
@@ -13,30 +16,49 @@
 
 namespace octet::detail {
 
-/// Where the operands of a CONV_2D lie.
-struct Conv2DShape {
-  Window window;
-  /// Images of one sample.
-  Index images;
-  Index channels;
-  Index groups;
-  Index units;
+/// The geometry of one sample's images, of operands that have been checked.
+Conv2DGeometry conv_2d_geometry(const Operands& operands);
 
-  Index group_channels() const { return channels / groups; }
-  Index group_units() const { return units / groups; }
-  /// Weights of one unit.
-  Index depth() const { return window.taps() * group_channels(); }
-  /// Outputs of one sample, each of `units` values.
-  Index rows() const { return images * window.outputs(); }
-  /// Whether the input itself is the matrix of patches.
-  bool is_dense() const { return groups == 1 && window.is_pointwise(); }
+/// The weights [filters, patch] of each group, packed.
+std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
+                                  std::span<const std::int8_t> weights);
+
+/// Step one, exact, as DenseSums: the sums of every output and filter in int32.
+class ConvSums {
+ public:
+  /// `geometry` is that of one sample, `groups` holds the weights of each group, `bias` one number
+  /// per filter or none.
+  ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
+           std::span<const std::int32_t> bias, std::int32_t input_zero_point);
+
+  const Conv2DGeometry& geometry() const { return geometry_; }
+  /// What an object takes on this machine.
+  static std::size_t bytes(const Conv2DGeometry& geometry);
+  /// Bytes that each thread keeps at most after sums of so many samples.
+  std::size_t thread_bytes(Index samples) const;
+  /// The most rows that `take` is given at once.
+  Index block_rows() const { return block_; }
+
+  /// Gives the sums [end - begin, filters of a group] of the rows [begin, end) of a group to
+  /// `take`, on the thread that made them; their memory is then used again. Rows are outputs of the
+  /// images of all samples, in order.
+  void sums(Index samples, const std::int8_t* x,
+            FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)> take) const;
+
+ private:
+  Conv2DGeometry geometry_;
+  Index block_;
+  /// What lies outside an image: the code of 0.
+  std::int8_t padding_;
+  std::vector<DenseSums> groups_;
 };
 
-/// Of operands that have been checked.
-Conv2DShape conv_2d_shape(const Operands& operands);
+/// Rescales the sums. LiteRT's built-in kernels, whose contract is single, run several groups by
+/// their reference kernel, which rounds twice.
+Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
+                                float output_scale, Rounding rounding, Index groups);
 
-/// Those of an int8 CONV_2D. LiteRT's built-in kernels, whose contract is single, run several
-/// groups by their reference kernel, which rounds twice. Throws as dense_numbers().
+/// The numbers of an int8 CONV_2D. Throws as dense_numbers().
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source);
 
 }  // namespace octet::detail

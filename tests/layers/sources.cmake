@@ -2,6 +2,7 @@ set(OCTET_LAYERS_TESTS
   core/quant/vectors.cpp
   layers/activation_test.cpp
   layers/architecture_test.cpp
+  layers/conv2d_test.cpp
   layers/dense_test.cpp
   layers/dropout_test.cpp
   layers/initializer_test.cpp
@@ -9,6 +10,7 @@ set(OCTET_LAYERS_TESTS
   layers/layer_inputs_test.cpp
   layers/model_test.cpp
   layers/quantize/annotate_test.cpp
+  layers/quantize/conv_equality_test.cpp
   layers/quantize/graph_equality_test.cpp
   layers/quantize/integer_equality_test.cpp
   layers/quantize/integer_gradients_test.cpp

@@ -25,7 +25,7 @@ class Projection : public Layer {
   }
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.fully_connected(*this, inputs[0], FusedActivation::none);
+    return lowering.linear(*this, inputs[0], FusedActivation::none);
   }
   void describe(Description& description) const override { description.set("units", units_); }
   std::optional<Shape> kernel_shape(const Shape& input) const override {

@@ -31,56 +31,56 @@ constexpr std::string_view kImages = R"(    for (int32_t row = 0; row < @outputs
     }
 )";
 
-std::string conv_text(Fillings f, const Conv2DShape& shape) {
-  const WindowAxis& y = shape.window.y;
-  const WindowAxis& x = shape.window.x;
+std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
+  const WindowAxis& y = geometry.window.y;
+  const WindowAxis& x = geometry.window.x;
   const auto set = [&](const char* name, Index value) { f[name] = std::to_string(value); };
-  set("outputs", shape.rows());
-  set("image_outputs", shape.window.outputs());
-  set("image_size", shape.window.inputs() * shape.channels);
+  set("outputs", geometry.rows());
+  set("image_outputs", geometry.window.outputs());
+  set("image_size", geometry.window.inputs() * geometry.channels);
   set("height_out", y.output);
   set("width_out", x.output);
   set("stride_h", y.stride);
   set("stride_w", x.stride);
   set("top", y.before);
   set("left", x.before);
-  set("taps", shape.window.taps());
+  set("taps", geometry.window.taps());
   set("kernel_w", x.kernel);
   set("dilation_h", y.dilation);
   set("dilation_w", x.dilation);
   set("height", y.input);
   set("width", x.input);
-  set("channels", shape.channels);
-  set("read", shape.group_channels());
-  f["first"] = shape.groups == 1
-                   ? ""
-                   : fmt::format(" + unit / {} * {}", shape.group_units(), shape.group_channels());
+  set("channels", geometry.channels);
+  set("read", geometry.channels_per_group());
+  f["first"] = geometry.groups == 1 ? ""
+                                    : fmt::format(" + unit / {} * {}", geometry.filters_per_group(),
+                                                  geometry.channels_per_group());
   return fill(kImages, f);
 }
 
-std::string conv_detail(const Conv2DShape& shape, const Operator& op) {
+std::string conv_detail(const Conv2DGeometry& geometry, const Operator& op) {
   const auto& a = op.as<Conv2DAttributes>();
-  const Window& w = shape.window;
-  std::string text =
-      fmt::format("{} x {} x {} -> {} x {} x {}, filters {} x {}", w.y.input, w.x.input,
-                  shape.channels, w.y.output, w.x.output, shape.units, w.y.kernel, w.x.kernel);
+  const Window& w = geometry.window;
+  std::string text = fmt::format("{} x {} x {} -> {} x {} x {}, filters {} x {}", w.y.input,
+                                 w.x.input, geometry.channels, w.y.output, w.x.output,
+                                 geometry.filters, w.y.kernel, w.x.kernel);
   if (w.y.stride > 1 || w.x.stride > 1) {
     text += fmt::format(", stride {} x {}", w.y.stride, w.x.stride);
   }
   if (w.y.dilation > 1 || w.x.dilation > 1) {
     text += fmt::format(", dilation {} x {}", w.y.dilation, w.x.dilation);
   }
-  if (shape.groups > 1) text += fmt::format(", {} groups", shape.groups);
+  if (geometry.groups > 1) text += fmt::format(", {} groups", geometry.groups);
   if (a.activation != FusedActivation::none) text += fmt::format(", {}", to_string(a.activation));
   return text;
 }
 
 CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
-  const Conv2DShape shape = conv_2d_shape(step.source);
+  const Conv2DGeometry geometry = conv_2d_geometry(step.source);
   const FullyConnectedNumbers n = conv_2d_numbers(step.source);
-  if (shape.is_dense()) return make_fully_connected_layer(plan, step, n);
-  return make_sums_layer(plan, step, n, conv_detail(shape, step.source.op),
-                         [&](Fillings f) { return conv_text(std::move(f), shape); });
+  if (geometry.is_matrix_product()) return make_fully_connected_layer(plan, step, n);
+  return make_sums_layer(plan, step, n, conv_detail(geometry, step.source.op),
+                         [&](Fillings f) { return conv_text(std::move(f), geometry); });
 }
 
 }  // namespace

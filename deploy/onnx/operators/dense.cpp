@@ -56,10 +56,10 @@ void write_dense(OnnxNodes& nodes, const Operands& o) {
 /// ONNX convolves images [n, channels, height, width]: the input is transposed to that, and the
 /// sums back.
 void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
-  const Conv2DShape shape = conv_2d_shape(o);
-  if (shape.is_dense()) return write_dense(nodes, o);
+  const Conv2DGeometry geometry = conv_2d_geometry(o);
+  if (geometry.is_matrix_product()) return write_dense(nodes, o);
   OnnxValues& values = nodes.values();
-  const Window& w = shape.window;
+  const Window& w = geometry.window;
   const std::string name = nodes.base_name(o.op.outputs[0]);
   const auto transposed = [&](const std::string& from, const Extents& order, const char* what) {
     return values.node("Transpose", {from}, name + what, {{"perm", order}});
@@ -73,7 +73,7 @@ void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
                    {"strides", Extents{w.y.stride, w.x.stride}},
                    {"dilations", Extents{w.y.dilation, w.x.dilation}},
                    {"pads", Extents{w.y.before, w.x.before, w.y.after(), w.x.after()}},
-                   {"group", shape.groups}});
+                   {"group", geometry.groups}});
   finish_sums(nodes, o, transposed(sums, {0, 2, 3, 1}, "/channels_last"), name);
 }
 

@@ -142,7 +142,7 @@ Naive naive_dense(const Dense& dense, const Tensor& x, const QuantParams& kernel
   return result;
 }
 
-TEST(IntegerDense, EqualsANaiveLoop) {
+TEST(IntegerLinear, EqualsANaiveLoop) {
   for (const bool per_channel : {false, true}) {
     for (const int bits : {2, 5, 8}) {
       for (const Activation activation : {Activation::none, Activation::relu, Activation::relu6}) {
@@ -158,8 +158,8 @@ TEST(IntegerDense, EqualsANaiveLoop) {
         }
         x = on_grid(x, 0.013F, 9);
         const QuantParams output = QuantParams::per_tensor(0.02F, -30);
-        const IntegerDense integer =
-            integer_dense(*dense, x, kernel->params(), Rounding::fp32, "d");
+        const IntegerLinear integer =
+            integer_linear(*dense, x, kernel->params(), Rounding::fp32, "d");
         const std::int32_t lo = activation == Activation::none ? -128 : -30;
         // Six is 300 codes up: relu6 never reaches it here.
         const Naive naive = naive_dense(*dense, x, kernel->params(), output, lo, 127);
@@ -175,12 +175,12 @@ TEST(IntegerDense, EqualsANaiveLoop) {
   }
 }
 
-TEST(IntegerDense, HasNoBiasWhereTheLayerHasNone) {
+TEST(IntegerLinear, HasNoBiasWhereTheLayerHasNone) {
   const auto dense = built(Dense(1, Activation::none, DenseOptions{.use_bias = false}), {1});
   fill(dense->kernel(), {1.0F});
-  const IntegerDense integer =
-      integer_dense(*dense, on_grid(Tensor::from({1, 1}, {5.0F}), 1.0F, 0),
-                    QuantParams::per_tensor(1.0F, 0, -127, 127), Rounding::fp32, "d");
+  const IntegerLinear integer =
+      integer_linear(*dense, on_grid(Tensor::from({1, 1}, {5.0F}), 1.0F, 0),
+                     QuantParams::per_tensor(1.0F, 0, -127, 127), Rounding::fp32, "d");
   EXPECT_EQ(integer.output(QuantParams::per_tensor(1.0F, 0)).item(), 5.0F);
 }
 
@@ -188,7 +188,7 @@ TEST(IntegerOps, TakeAnEmptyBatch) {
   const QuantParams grid = QuantParams::per_tensor(1.0F, 0);
   const Tensor x = on_grid(Tensor::zeros({0, 3}), 1.0F, 0);
   const auto dense = built(Dense(2), {3});
-  EXPECT_EQ(integer_dense(*dense, x, grid, Rounding::fp32, "d").output(grid).shape(),
+  EXPECT_EQ(integer_linear(*dense, x, grid, Rounding::fp32, "d").output(grid).shape(),
             (Shape{0, 2}));
   EXPECT_EQ(integer_clamp(x, Activation::relu, grid, "c").shape(), (Shape{0, 3}));
   EXPECT_EQ(integer_softmax(x, Rounding::fp32, "s").shape(), (Shape{0, 3}));
@@ -200,7 +200,7 @@ TEST(IntegerOps, NeedAnInputOnAGrid) {
   const QuantParams grid = QuantParams::per_tensor(1.0F, 0);
   const auto dense = built(Dense(2), {3});
   for (const auto& body : std::vector<std::function<void()>>{
-           [&] { integer_dense(*dense, x, grid, Rounding::fp32, "layer"); },
+           [&] { integer_linear(*dense, x, grid, Rounding::fp32, "layer"); },
            [&] { integer_clamp(x, Activation::relu, grid, "layer"); },
            [&] { integer_softmax(x, Rounding::fp32, "layer"); },
            [&] { integer_table(x, Activation::tanh, Rounding::fp32, "layer"); }}) {
@@ -213,17 +213,17 @@ TEST(IntegerOps, RefuseCodesThatOperatorsDoNotHave) {
   const QuantParams int8 = QuantParams::per_tensor(1.0F, 0);
   const QuantParams int4 = QuantParams::per_tensor(1.0F, 0, -8, 7);
   const auto dense = built(Dense(2), {3});
-  expect_error([&] { integer_dense(*dense, x, int8, Rounding::fp32, "layer").output(int4); },
+  expect_error([&] { integer_linear(*dense, x, int8, Rounding::fp32, "layer").output(int4); },
                "layer: expected a result on the int8 codes -128 to 127, found -8 to 7");
   expect_error([&] { integer_clamp(x, Activation::relu, int4, "layer"); }, "found -8 to 7");
   // A kernel's zero point is not in the sums.
   expect_error(
-      [&] { integer_dense(*dense, x, QuantParams::per_tensor(1.0F, 3), Rounding::fp32, "layer"); },
+      [&] { integer_linear(*dense, x, QuantParams::per_tensor(1.0F, 3), Rounding::fp32, "layer"); },
       "layer: expected a kernel of int8 codes with zero point 0");
   expect_error(
       [&] {
-        integer_dense(*dense, x, QuantParams::per_tensor(1.0F, 0, -32768, 32767), Rounding::fp32,
-                      "layer");
+        integer_linear(*dense, x, QuantParams::per_tensor(1.0F, 0, -32768, 32767), Rounding::fp32,
+                       "layer");
       },
       "-32768 to 32767");
 }
@@ -235,7 +235,7 @@ TEST(IntegerOps, RefuseSumsThatCouldOverflow) {
   for (Index i = 0; i < kInputs; ++i) kernel.at({i, 1}) = 127.0F;
   const QuantParams unit = QuantParams::per_tensor(1.0F, 0, -127, 127);
   const Tensor x = on_grid(Tensor::zeros({1, kInputs}), 1.0F, -128);
-  expect_error([&] { integer_dense(*dense, x, unit, Rounding::fp32, "layer"); },
+  expect_error([&] { integer_linear(*dense, x, unit, Rounding::fp32, "layer"); },
                "layer, channel 1: sums could reach 2266950000, beyond int32");
 }
 

@@ -34,9 +34,9 @@ inline Tensor integer_softmax(const Tensor& x, Rounding rounding, const std::str
   return integer_activation(x, Activation::softmax, std::nullopt, rounding, owner);
 }
 
-inline IntegerDense integer_dense(const Dense& dense, const Tensor& x,
-                                  const QuantParams& kernel_params, Rounding rounding,
-                                  const std::string& owner) {
+inline IntegerLinear integer_linear(const Dense& dense, const Tensor& x,
+                                    const QuantParams& kernel_params, Rounding rounding,
+                                    const std::string& owner) {
   return {
       *dense.weights(), fused_activation(dense.activation()), x, kernel_params, rounding, owner};
 }

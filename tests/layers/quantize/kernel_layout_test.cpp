@@ -63,7 +63,7 @@ TEST(KernelLayout, CodesNeedOneScaleOrOnePerUnit) {
     kernel.qmin = -127;
     kernel.qmax = 127;
     expect_throws_naming<InvalidArgument>(
-        [&] { integer_dense(*dense, x, kernel, Rounding::fp32, "owner"); },
+        [&] { integer_linear(*dense, x, kernel, Rounding::fp32, "owner"); },
         {"owner", "3 units", std::to_string(count) + " scales"});
   }
 }
@@ -89,7 +89,7 @@ class OwnWeights : public Layer {
   }
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.fully_connected(*this, inputs[0], FusedActivation::none);
+    return lowering.linear(*this, inputs[0], FusedActivation::none);
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnWeights>(*this); }
 

@@ -91,7 +91,7 @@ TEST_F(WrittenTensor, BetweenForwardAndBackwardIsRefused) {
   Tensor y = wrapper_.forward(x, {});
   std::ranges::fill(x.span(), 0.0F);
   expect_throws_naming<InvalidArgument>([&] { y.backward(Tensor::ones(y.shape())); },
-                                        {"integer_dense", "[5, 4]", "written to since"});
+                                        {"integer_linear", "[5, 4]", "written to since"});
 }
 
 }  // namespace

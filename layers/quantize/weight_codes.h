@@ -12,10 +12,10 @@
 
 namespace octet {
 
-/// The integers of a layer with a kernel [inputs, units]: what training computes with and what
-/// export writes.
-struct DenseCodes {
-  /// [units, inputs], as FULLY_CONNECTED has it; unpack() gives what it stores.
+/// The integers of a layer with weights: what training computes with and what export writes.
+struct WeightCodes {
+  /// [units, inputs of a unit], as FULLY_CONNECTED and CONV_2D have it; unpack() gives what they
+  /// store.
   PackedS8 weights;
   /// One scale, or one per unit; zero points 0; quantized_dimension 0.
   QuantParams weight_params;
@@ -23,23 +23,24 @@ struct DenseCodes {
   std::vector<std::int32_t> bias;
 };
 
-/// The weights of a layer that FULLY_CONNECTED computes. Throws InvalidArgument that names `owner`
-/// unless the layer has a kernel [inputs, units] with unit_axis 1, examples [inputs], results
-/// [units] and, where it has one, a bias [units].
-LayerWeights require_dense(const Layer& layer, const std::string& owner);
+/// The weights of a layer that FULLY_CONNECTED or CONV_2D computes. Throws InvalidArgument that
+/// names `owner` unless the layer has a kernel [inputs, units] with unit_axis 1, examples [inputs]
+/// and results [units], or those of a convolution (see LayerWeights), and, where it has one, a bias
+/// [units].
+LayerWeights require_weights(const Layer& layer, const std::string& owner);
 
 /// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
-/// `kernel_params` are those of the kernel's quantizer (axis 1, the units, per channel). Scales
+/// `kernel_params` are those of the kernel's quantizer (per channel along the units). Scales
 /// grow where a bias would not fit int32 otherwise. `owner` names the layer in errors.
 /// Throws InvalidArgument unless the kernel's codes are int8 with zero point 0, and its scales one
 /// or as many as it has units.
-DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
-                            float input_scale, const std::string& owner);
+WeightCodes make_weight_codes(const LayerWeights& layer, const QuantParams& kernel_params,
+                              float input_scale, const std::string& owner);
 
 /// The largest value that any sum can reach for any input: the maximum over the units of
 /// sum |w_q| * max |x_q - zero_point| + |b_q|. Throws InvalidArgument that names `owner` and the
 /// unit where that is above 2^31 - 1.
-std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
+std::int64_t accumulator_bound(const WeightCodes& codes, const QuantParams& input,
                                const std::string& owner);
 
 }  // namespace octet

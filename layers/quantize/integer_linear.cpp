@@ -1,12 +1,12 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
-#include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ constexpr std::size_t kRowsPerChunk = 32;
 }  // namespace
 
 /// What the backward pass needs beyond the sums.
-struct IntegerDense::Operands {
+struct IntegerLinear::Operands {
   Tensor x;
   /// Whether x has asked for a gradient before the forward pass.
   bool to_input;
   Tensor kernel;
   Tensor bias;
-  detail::DenseSums sums;
+  std::shared_ptr<const WeightedSums> sums;
   QuantParams weight_params;
   float input_scale;
   std::string owner;
@@ -39,15 +39,7 @@ struct IntegerDense::Operands {
   float weight_scale(std::size_t unit) const {
     return weight_params.scale(weight_params.per_channel() ? unit : 0);
   }
-  std::size_t units() const { return static_cast<std::size_t>(kernel.dim(1)); }
-
-  /// g W^T, with the reals of the codes that the sums were made with.
-  Tensor input_gradient(const Tensor& g) const {
-    Tensor result(x.shape());
-    gemm_f32(g.dim(0), {g.data(), g.dim(1)}, sums.weights(), weight_params.scales, result.data(),
-             result.dim(1));
-    return result;
-  }
+  std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
 
   /// Gradients that reach the kernel where its code is not clamped: half a step beyond the reals of
   /// qmin and qmax. At those reals themselves the weight that made the range would get a gradient
@@ -80,51 +72,59 @@ struct IntegerDense::Operands {
   }
 };
 
-IntegerDense::IntegerDense(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
-                           const QuantParams& kernel_params, Rounding rounding,
-                           const std::string& owner, LearnedRange learned)
+IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
+                             const QuantParams& kernel_params, Rounding rounding,
+                             const std::string& owner, LearnedRange learned)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
-  DenseCodes codes = make_dense_codes(layer, kernel_params, grid.scale(), owner);
+  WeightCodes codes = make_weight_codes(layer, kernel_params, grid.scale(), owner);
   // Every sum below fits int32 because this one does.
   accumulator_bound(codes, grid, owner);
+  QuantParams weight_params = codes.weight_params;
   auto operands = std::make_shared<Operands>(
       Operands{x, x.requires_grad(), layer.kernel, layer.bias,
-               detail::DenseSums(std::move(codes.weights), codes.bias, grid.zero_point()),
-               std::move(codes.weight_params), grid.scale(), owner, std::move(learned)});
-  const Index rows = x.dim(0);
-  const Index units = layer.kernel.dim(1);
+               make_weighted_sums(layer, std::move(codes), x, grid.zero_point()),
+               std::move(weight_params), grid.scale(), owner, std::move(learned)});
+  const WeightedSums& form = *operands->sums;
+  const auto width = static_cast<Index>(operands->units());
 
   std::vector<float> sum_scales(operands->units());
   for (std::size_t j = 0; j < sum_scales.size(); ++j) {
     sum_scales[j] = grid.scale() * operands->weight_scale(j);
   }
   const RealLimits clamp = real_limits(activation_);
-  real_ = Tensor({rows, units});
-  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(rows * units));
+  real_ = Tensor({form.rows(), width});
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(real_.size()));
   float* real = real_.data();
   // Measured while they are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
-  const TensorCodes x_codes = codes_on_grid(x, grid);
-  operands->sums.sums(rows, x_codes.get(), sums_.get(), [&](Index begin, Index end) {
+  const auto convert = [&](Index begin, Index end, Index unit, Index units) {
     for (Index i = begin; i < end; ++i) {
-      kernels().passes.real_sums(sums_.get() + i * units, sum_scales.size(), sum_scales.data(),
-                                 clamp.lo, clamp.hi, real + i * units);
+      const Index at = i * width + unit;
+      kernels().passes.real_sums(sums_.get() + at, static_cast<std::size_t>(units),
+                                 sum_scales.data() + unit, clamp.lo, clamp.hi, real + at);
     }
-    const MinMax found = min_max({real + begin * units, real + end * units});
+    MinMax found = min_max({real + begin * width + unit,
+                            real + (units == width ? end * width : begin * width + unit + units)});
+    for (Index i = begin + 1; units < width && i < end; ++i) {
+      const float* row = real + i * width + unit;
+      found.include(min_max({row, row + units}));
+    }
     const std::lock_guard guard(mutex);
     if (!limits) limits = found;
     limits->include(found);
-  });
+  };
+  const TensorCodes x_codes = codes_on_grid(x, grid);
+  form.compute(x_codes.get(), sums_.get(), convert);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
   operands_ = std::move(operands);
 }
 
-Tensor IntegerDense::output(const QuantParams& output, const LearnedRange& learned) const {
+Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
   require_int8(output, operands_->owner);
   const detail::DenseEpilogue epilogue(
-      Requantizer::fully_connected(operands_->input_scale, operands_->weight_params.scales,
+      operands_->sums->requantizer(operands_->input_scale, operands_->weight_params.scales,
                                    output.scale(), rounding_),
       output, activation_);
   const auto size = static_cast<std::size_t>(real_.size());
@@ -139,20 +139,22 @@ Tensor IntegerDense::output(const QuantParams& output, const LearnedRange& learn
         const std::span<std::int8_t> part(codes.get() + at, end * units - at);
         epilogue.requantize(sums.subspan(at, part.size()), part);
       });
-  const Tensor y =
-      tensor_of_codes(real_.shape(), std::make_shared<const QuantParams>(output), codes);
+  const Tensor y = tensor_of_codes(operands_->sums->result_shape(),
+                                   std::make_shared<const QuantParams>(output), codes);
 
   const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
-                         activation = real_limits(activation_), learned](const Tensor& g) {
+                         activation = real_limits(activation_), learned](const Tensor& gradient) {
+    const Tensor g = gradient.reshape(real.shape());
+    const WeightedSums& form = *operands->sums;
     const SumsGradient passed =
         window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi});
     std::vector<Tensor> gradients(3);
-    if (operands->to_input) gradients[0] = operands->input_gradient(passed.sums);
-    gradients[1] = kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
+    if (operands->to_input) gradients[0] = form.input_gradient(passed.sums);
+    gradients[1] = form.kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
     if (operands->bias.defined()) gradients[2] = passed.bias;
     if (!operands->learned.parameters.empty()) {
       operands->learned.append_gradients(gradients, operands->kernel,
-                                         kernel_gradient(operands->x, passed.sums));
+                                         form.kernel_gradient(operands->x, passed.sums));
     }
     learned.append_gradients(gradients, real, g);
     return gradients;
@@ -160,7 +162,7 @@ Tensor IntegerDense::output(const QuantParams& output, const LearnedRange& learn
   std::vector<Tensor> inputs = {operands_->x, operands_->kernel, operands_->bias};
   operands_->learned.append_to(inputs);
   learned.append_to(inputs);
-  return record("integer_dense", y, inputs, backward);
+  return record("integer_linear", y, inputs, backward);
 }
 
 }  // namespace octet

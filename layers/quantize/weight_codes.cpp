@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/quant/bias.h>
-#include <octet/layers/quantize/dense_codes.h>
+#include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
@@ -28,46 +29,74 @@ void check_kernel(const QuantParams& params, Index units, const std::string& own
   }
 }
 
-}  // namespace
-
-LayerWeights require_dense(const Layer& layer, const std::string& owner) {
-  const std::optional<LayerWeights> weights = layer.weights();
-  if (!weights) {
-    throw InvalidArgument(
-        fmt::format("{}: expected a layer with a kernel, found {} without", owner, layer.type()));
-  }
-  if (weights->unit_axis != 1) {
+/// The results [units] of a layer with a kernel [inputs, units].
+Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std::string& owner) {
+  if (weights.unit_axis != 1) {
     throw InvalidArgument(
         fmt::format("{}: expected a kernel [inputs, units], whose LayerWeights have unit_axis 1, "
                     "found unit_axis {}",
-                    owner, weights->unit_axis));
+                    owner, weights.unit_axis));
   }
-  const Shape& kernel = weights->kernel.shape();
+  const Shape& kernel = weights.kernel.shape();
   if (kernel.rank() != 2 || layer.input_shape() != Shape{kernel[0]}) {
     throw InvalidArgument(fmt::format(
         "{}: expected a kernel [inputs, units] for examples [inputs], found a kernel {} "
         "for examples {}; put a Flatten layer in front of a layer that reads more axes",
         owner, kernel.to_string(), layer.input_shape().to_string()));
   }
-  const Shape units{kernel[1]};
-  if (layer.output_shape() != units) {
+  return {kernel[1]};
+}
+
+/// The results [height, width, units] of a convolution.
+Shape require_convolution(const Layer& layer, const LayerWeights& weights,
+                          const std::string& owner) {
+  constexpr int kUnitAxis = 3;
+  if (weights.unit_axis != kUnitAxis) {
+    throw InvalidArgument(
+        fmt::format("{}: expected the kernel of a convolution, whose LayerWeights have unit_axis "
+                    "{}, found unit_axis {}",
+                    owner, kUnitAxis, weights.unit_axis));
+  }
+  try {
+    const Tensor no_images(layer.input_shape().with_batch(0));
+    return conv2d_geometry(no_images, weights.kernel, *weights.convolution)
+        .output_shape()
+        .without_batch();
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("{}: {}", owner, error.what()));
+  }
+}
+
+}  // namespace
+
+LayerWeights require_weights(const Layer& layer, const std::string& owner) {
+  const std::optional<LayerWeights> weights = layer.weights();
+  if (!weights) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a layer with a kernel, found {} without", owner, layer.type()));
+  }
+  const Shape results = weights->convolution ? require_convolution(layer, *weights, owner)
+                                             : require_matrix(layer, *weights, owner);
+  const Shape& kernel = weights->kernel.shape();
+  if (layer.output_shape() != results) {
     throw InvalidArgument(fmt::format("{}: expected results {} of a kernel {}, found {}", owner,
-                                      units.to_string(), kernel.to_string(),
+                                      results.to_string(), kernel.to_string(),
                                       layer.output_shape().to_string()));
   }
-  if (weights->bias.defined() && weights->bias.shape() != units) {
+  if (weights->bias.defined() && weights->bias.shape() != Shape{kernel.dim(-1)}) {
     throw InvalidArgument(fmt::format("{}: expected a bias of {} values for a kernel {}, found {}",
-                                      owner, kernel[1], kernel.to_string(),
+                                      owner, kernel.dim(-1), kernel.to_string(),
                                       weights->bias.shape().to_string()));
   }
   return *weights;
 }
 
-DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel_params,
-                            float input_scale, const std::string& owner) {
+WeightCodes make_weight_codes(const LayerWeights& layer, const QuantParams& kernel_params,
+                              float input_scale, const std::string& owner) {
   const Tensor& kernel = layer.kernel;
-  check_kernel(kernel_params, kernel.dim(1), owner);
-  DenseCodes codes;
+  const Index units = kernel.dim(-1);
+  check_kernel(kernel_params, units, owner);
+  WeightCodes codes;
   codes.weight_params = kernel_params;
   codes.weight_params.quantized_dimension = 0;
   if (layer.bias.defined()) {
@@ -77,12 +106,12 @@ DenseCodes make_dense_codes(const LayerWeights& layer, const QuantParams& kernel
     quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
   codes.weights =
-      PackedS8::quantize(kernel.data(), kernel.dim(0), kernel.dim(1), codes.weight_params.scales,
+      PackedS8::quantize(kernel.data(), kernel.size() / units, units, codes.weight_params.scales,
                          kernel_params.qmin, kernel_params.qmax);
   return codes;
 }
 
-std::int64_t accumulator_bound(const DenseCodes& codes, const QuantParams& input,
+std::int64_t accumulator_bound(const WeightCodes& codes, const QuantParams& input,
                                const std::string& owner) {
   const auto rows = codes.weights.row_magnitudes();
   const std::vector<std::int64_t> magnitudes(rows.begin(), rows.end());

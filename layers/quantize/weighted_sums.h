@@ -1,0 +1,48 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/core/quant/requantize.h>
+#include <octet/layers/quantize/weight_codes.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace octet {
+
+/// The sums of products of a layer with weights, as the kernel of its operator makes them, and
+/// their gradients. Sums are a matrix [rows, units]: a row per example, or per output pixel of all
+/// images.
+class WeightedSums {
+ public:
+  virtual ~WeightedSums() = default;
+
+  /// [batch, ...] of the layer's result.
+  virtual Shape result_shape() const = 0;
+  virtual Index rows() const = 0;
+
+  /// Writes all sums to `sums`, exactly, and calls done(begin, end, unit, units) once for those of
+  /// rows [begin, end) and units [unit, unit + units), on the thread that made them.
+  virtual void compute(
+      const std::int8_t* codes, std::int32_t* sums,
+      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const = 0;
+
+  /// The gradient of the input from that of the sums, with the reals of the codes that the sums
+  /// were made with.
+  virtual Tensor input_gradient(const Tensor& g) const = 0;
+  /// That of the kernel for inputs x; `finish(begin, end, rows)`, where given, changes its rows
+  /// [begin, end) of one number per unit afterwards.
+  virtual Tensor kernel_gradient(
+      const Tensor& x, const Tensor& g,
+      std::function<void(Index begin, Index end, float* rows)> finish = {}) const = 0;
+
+  virtual Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
+                                  float output_scale, Rounding rounding) const = 0;
+};
+
+/// Those of `layer` for inputs of the shape of x, with input codes of `zero_point`.
+std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,
+                                                       const Tensor& x, std::int32_t zero_point);
+
+}  // namespace octet
