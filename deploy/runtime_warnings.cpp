@@ -15,7 +15,7 @@ constexpr float kXnnpackFactorLimit = 256.0F;
 
 using detail::Operands;
 
-/// Why XNNPACK refuses a FULLY_CONNECTED or CONV_2D of codes; nothing where it takes it.
+/// Why XNNPACK refuses sums of codes; nothing where it takes them.
 std::optional<std::string> xnnpack_refusal(const Operands& of) {
   const float in = of.input().quantization.scale();
   const float out = of.output().quantization.scale();
@@ -39,7 +39,9 @@ std::optional<std::string> xnnpack_refusal(const Operands& of) {
 }
 
 bool computes_sums_of_codes(const Operands& of) {
-  return (of.op.code == OpCode::fully_connected || of.op.code == OpCode::conv_2d) &&
+  const OpCode code = of.op.code;
+  return (code == OpCode::fully_connected || code == OpCode::conv_2d ||
+          code == OpCode::depthwise_conv_2d) &&
          of.input().dtype == DType::int8;
 }
 

@@ -16,12 +16,16 @@ namespace octet {
 /// definition, its form in each export) is one function of this name, and without it nothing links.
 #define OCTET_OPERATORS(ROW) \
   ROW(add, 0)                \
+  ROW(average_pool_2d, 1)    \
   ROW(concatenation, 2)      \
   ROW(conv_2d, 3)            \
+  ROW(depthwise_conv_2d, 4)  \
   ROW(dequantize, 6)         \
   ROW(fully_connected, 9)    \
   ROW(leaky_relu, 98)        \
   ROW(logistic, 14)          \
+  ROW(max_pool_2d, 17)       \
+  ROW(pad, 34)               \
   ROW(quantize, 114)         \
   ROW(relu, 19)              \
   ROW(relu6, 21)             \
@@ -49,7 +53,7 @@ std::string_view to_string(OpCode code);
 // The attributes of each operator, which list themselves: for_each() calls visit(name, value) for
 // each of them.
 
-/// DEQUANTIZE, LOGISTIC, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
+/// DEQUANTIZE, LOGISTIC, PAD, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
 struct NoAttributes {
   template <class Visit>
   void for_each(Visit&& /*visit*/) const {}
@@ -96,6 +100,28 @@ struct Conv2DAttributes {
   bool operator==(const Conv2DAttributes&) const = default;
 };
 
+struct DepthwiseConv2DAttributes {
+  Padding padding = Padding::valid;
+  std::int32_t stride_h = 1;
+  std::int32_t stride_w = 1;
+  std::int32_t dilation_h = 1;
+  std::int32_t dilation_w = 1;
+  /// Outputs of each channel.
+  std::int32_t depth_multiplier = 1;
+  FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("padding", padding);
+    visit("stride_h", stride_h);
+    visit("stride_w", stride_w);
+    visit("dilation_h", dilation_h);
+    visit("dilation_w", dilation_w);
+    visit("depth_multiplier", depth_multiplier);
+    visit("activation", activation);
+  }
+  bool operator==(const DepthwiseConv2DAttributes&) const = default;
+};
+
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
   bool keep_num_dims = false;
@@ -115,6 +141,26 @@ struct LeakyReluAttributes {
     visit("alpha", alpha);
   }
   bool operator==(const LeakyReluAttributes&) const = default;
+};
+
+/// AVERAGE_POOL_2D and MAX_POOL_2D.
+struct PoolAttributes {
+  Padding padding = Padding::valid;
+  std::int32_t stride_h = 1;
+  std::int32_t stride_w = 1;
+  std::int32_t filter_h = 1;
+  std::int32_t filter_w = 1;
+  FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("padding", padding);
+    visit("stride_h", stride_h);
+    visit("stride_w", stride_w);
+    visit("filter_h", filter_h);
+    visit("filter_w", filter_w);
+    visit("activation", activation);
+  }
+  bool operator==(const PoolAttributes&) const = default;
 };
 
 struct ReshapeAttributes {
@@ -137,9 +183,10 @@ struct SoftmaxAttributes {
 };
 
 /// What an operator has beside its operands, by its code.
-using OperatorAttributes = std::variant<NoAttributes, AddAttributes, ConcatenationAttributes,
-                                        Conv2DAttributes, FullyConnectedAttributes,
-                                        LeakyReluAttributes, ReshapeAttributes, SoftmaxAttributes>;
+using OperatorAttributes =
+    std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
+                 DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
+                 PoolAttributes, ReshapeAttributes, SoftmaxAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -79,7 +79,7 @@ ordered_json to_json(const Operator& op, std::size_t index) {
                     {"inputs", op.inputs},
                     {"outputs", op.outputs}};
   const auto add = [&](std::string_view name, const auto& value) {
-    if constexpr (std::is_same_v<decltype(value), const FusedActivation&>) {
+    if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
       json[std::string(name)] = to_string(value);
     } else {
       json[std::string(name)] = value;

@@ -102,7 +102,7 @@ void check_bias_quantization(const OperatorView& view) {
   }
 }
 
-void check_integer_operands(const OperatorView& view) {
+void check_integer_operands(const OperatorView& view, std::size_t axis) {
   const ModelTensor& weights = view.input(1);
   if (view.input().dtype != DType::int8 || weights.dtype != DType::int8 ||
       view.output().dtype != DType::int8 ||
@@ -114,8 +114,9 @@ void check_integer_operands(const OperatorView& view) {
   view.require_quantized(weights, "weights");
   const QuantParams& q = weights.quantization;
   if (q.scales.size() > 1) {
-    if (q.quantized_dimension != 0) {
-      view.fail(fmt::format("weights quantized along axis {}, not 0", q.quantized_dimension));
+    if (static_cast<std::size_t>(q.quantized_dimension) != axis) {
+      view.fail(
+          fmt::format("weights quantized along axis {}, not {}", q.quantized_dimension, axis));
     }
     if (has_zero_points(q)) view.fail("weights of several scales have a zero point other than 0");
   }
@@ -254,16 +255,16 @@ FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
 
 // ---- The operator
 
-void check_dense_operands(const OperatorView& view) {
+void check_dense_operands(const OperatorView& view, std::size_t axis) {
   const ModelTensor& weights = view.input(1);
-  const std::int64_t units = weights.shape[0];
+  const std::int64_t units = weights.shape[axis];
   if (!weights.is_constant()) view.fail(fmt::format("weights '{}' are no constant", weights.name));
   if (view.has_input(2) && (view.input(2).size() != units || !view.input(2).is_constant())) {
     view.fail(fmt::format("expected a constant bias of {} values, found shape [{}]", units,
                           fmt::join(view.input(2).shape, ", ")));
   }
   view.require_known(view.op.activation());
-  if (view.input().dtype != DType::float32) return check_integer_operands(view);
+  if (view.input().dtype != DType::float32) return check_integer_operands(view, axis);
   const bool floats = weights.dtype == DType::float32 && view.output().dtype == DType::float32 &&
                       (!view.has_input(2) || view.input(2).dtype == DType::float32);
   if (!floats) view.fail_types();

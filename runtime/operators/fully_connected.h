@@ -109,16 +109,18 @@ std::vector<T> values_of(const ModelTensor& tensor) {
   return values;
 }
 
-/// One number per unit: the third operand, or zeros where there is none.
+/// One number per unit: the third operand, or zeros where there is none. Units run along `axis` of
+/// the weights.
 template <class T>
-std::vector<T> bias_of(const Operands& operands) {
+std::vector<T> bias_of(const Operands& operands, std::size_t axis = 0) {
   if (operands.has_input(2)) return values_of<T>(operands.input(2));
-  return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[0]));
+  return std::vector<T>(static_cast<std::size_t>(operands.input(1).shape[axis]));
 }
 
 /// What FULLY_CONNECTED and CONV_2D of 1 x 1 have in common: constant weights and bias, their types
-/// and quantization; the kernels; and an upper bound of what they keep.
-void check_dense_operands(const OperatorView& view);
+/// and quantization, units along `axis` of the weights; the kernels; and an upper bound of what
+/// they keep.
+void check_dense_operands(const OperatorView& view, std::size_t axis = 0);
 std::unique_ptr<Kernel> make_float_dense(const KernelSource& source);
 std::unique_ptr<Kernel> make_int8_dense(const FullyConnectedNumbers& numbers);
 std::size_t dense_bytes(const Operands& operands);

@@ -27,15 +27,45 @@ class OnnxEvaluator {
 
   static double f32(double x) { return double{static_cast<float>(x)}; }
 
-  /// `function` of every element and of the second operand's, which is broadcast.
+  /// The element of `t`, which is broadcast, at element `i` of a tensor of `shape`.
+  static double broadcast(const OnnxTensor& t, const std::vector<std::int64_t>& shape,
+                          std::size_t i) {
+    std::int64_t rest = static_cast<std::int64_t>(i);
+    std::int64_t from = 0;
+    std::int64_t stride = 1;
+    for (std::size_t k = 0; k < t.shape.size(); ++k) {
+      const std::int64_t mine = t.shape[t.shape.size() - 1 - k];
+      const std::int64_t extent = shape.at(shape.size() - 1 - k);
+      if (mine != 1 && mine != extent) throw std::runtime_error("operands do not broadcast");
+      from += mine == 1 ? 0 : rest % extent * stride;
+      rest /= extent;
+      stride *= mine;
+    }
+    return t.values.at(static_cast<std::size_t>(from));
+  }
+
+  /// The shape that two have together.
+  static std::vector<std::int64_t> common_shape(std::vector<std::int64_t> a,
+                                                const std::vector<std::int64_t>& b) {
+    if (b.size() > a.size()) return common_shape(b, a);
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      std::int64_t& extent = a[a.size() - 1 - k];
+      extent = std::max(extent, b[b.size() - 1 - k]);
+    }
+    return a;
+  }
+
+  /// `function` of every element and of the second operand's; both are broadcast.
   template <class Function>
   OnnxTensor map(const OnnxNode& node, Function function) const {
-    OnnxTensor result = in(node, 0);
-    const OnnxTensor* other = node.inputs.size() > 1 ? &in(node, 1) : nullptr;
-    for (std::size_t i = 0; i < result.values.size(); ++i) {
-      const double b = other == nullptr ? 0.0 : other->values[i % other->values.size()];
-      result.values[i] = function(result.values[i], b);
-      if (result.type == OnnxElement::float32) result.values[i] = f32(result.values[i]);
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& other = node.inputs.size() > 1 ? in(node, 1) : x;
+    OnnxTensor result{x.type, common_shape(x.shape, other.shape), {}};
+    const std::int64_t size = std::accumulate(result.shape.begin(), result.shape.end(),
+                                              std::int64_t{1}, std::multiplies<>());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
+      const double y = function(broadcast(x, result.shape, i), broadcast(other, result.shape, i));
+      result.values.push_back(result.type == OnnxElement::float32 ? f32(y) : y);
     }
     return result;
   }
@@ -179,6 +209,74 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// MaxPool and AveragePool of images [n, channels, height, width].
+  OnnxTensor pool(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const bool mean = node.op == "AveragePool";
+    if (mean && node.attributes.at("count_include_pad") != 0) {
+      throw std::runtime_error("AveragePool: counts padding");
+    }
+    const auto& kernel = node.lists.at("kernel_shape");
+    const auto& stride = node.lists.at("strides");
+    const auto& pads = node.lists.at("pads");
+    OnnxTensor y{x.type, {x.shape.at(0), x.shape.at(1)}, {}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      y.shape.push_back(
+          (x.shape.at(i + 2) + pads.at(i) + pads.at(i + 2) - kernel.at(i)) / stride.at(i) + 1);
+    }
+    for (std::int64_t n = 0; n < y.shape[0]; ++n) {
+      for (std::int64_t c = 0; c < y.shape[1]; ++c) {
+        for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
+          for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
+            double result = mean ? 0.0 : -std::numeric_limits<double>::infinity();
+            int count = 0;
+            for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
+              for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
+                const std::int64_t iy = oy * stride[0] - pads[0] + ky;
+                const std::int64_t ix = ox * stride[1] - pads[1] + kx;
+                if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
+                const double value = at(x, n, c, iy, ix);
+                result = mean ? f32(result + value) : std::max(result, value);
+                ++count;
+              }
+            }
+            y.values.push_back(mean ? f32(result / count) : result);
+          }
+        }
+      }
+    }
+    return y;
+  }
+
+  OnnxTensor pad(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const auto& pads = in(node, 1).values;
+    const OnnxTensor& border = in(node, 2);
+    if (border.type != x.type) throw std::runtime_error("Pad: types differ");
+    const std::size_t rank = x.shape.size();
+    OnnxTensor y{x.type, x.shape, {}};
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < rank; ++i) {
+      y.shape[i] += static_cast<std::int64_t>(pads.at(i) + pads.at(rank + i));
+      size *= y.shape[i];
+    }
+    for (std::int64_t i = 0; i < size; ++i) {
+      std::int64_t rest = i;
+      std::int64_t from = 0;
+      std::int64_t stride = 1;
+      bool inside = true;
+      for (std::size_t k = rank; k-- > 0;) {
+        const std::int64_t place = rest % y.shape[k] - static_cast<std::int64_t>(pads[k]);
+        rest /= y.shape[k];
+        inside = inside && place >= 0 && place < x.shape[k];
+        from += place * stride;
+        stride *= x.shape[k];
+      }
+      y.values.push_back(inside ? x.values[static_cast<std::size_t>(from)] : border.values.at(0));
+    }
+    return y;
+  }
+
   OnnxTensor softmax(const OnnxNode& node) const {
     if (node.attributes.at("axis") != -1) throw std::runtime_error("Softmax: another axis");
     OnnxTensor y = in(node, 0);
@@ -248,6 +346,11 @@ class OnnxEvaluator {
     if (node.op == "Gemm") return gemm(node);
     if (node.op == "Conv") return conv(node);
     if (node.op == "Transpose") return transpose(node);
+    if (node.op == "MaxPool" || node.op == "AveragePool") return pool(node);
+    if (node.op == "Pad") return pad(node);
+    if (node.op == "Sign") {
+      return map(node, [](double a, double) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0; });
+    }
     if (node.op == "Softmax") return softmax(node);
     if (node.op == "Reshape") return reshape(node);
     if (node.op == "Gather") return gather(node);

@@ -3,6 +3,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,26 +65,31 @@ class ModelDrawer {
     return index;
   }
 
-  /// Operands and options of a dense layer, and the shape that it puts out.
-  std::vector<std::int32_t> complete_dense(Operator& op) {
-    const ModelTensor input = tensor(op.inputs[0]);
-    const std::int32_t depth = input.shape.empty() ? 1 : input.shape.back();
-    const std::int32_t units = bytes_.between(1, 40);
-    const bool floats = input.dtype == DType::float32;
-    const bool filter = op.code == OpCode::conv_2d;
-    const std::vector<std::int32_t> weights_shape =
-        filter ? std::vector{units, 1, 1, depth} : std::vector{units, depth};
-    op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int8, weights_shape));
+  /// Weights of units along `axis`, and mostly a bias.
+  void add_weights(Operator& op, const std::vector<std::int32_t>& shape, std::size_t axis) {
+    const bool floats = tensor(op.inputs[0]).dtype == DType::float32;
+    const std::int32_t units = shape[axis];
+    op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int8, shape));
     QuantParams& weights = model_.tensors.back().quantization;
     if (!floats && bytes_.flag()) {
       weights.zero_points.assign(static_cast<std::size_t>(units), 0);
       weights.scales.resize(static_cast<std::size_t>(units), weights.scales[0]);
       weights.scales.back() = bytes_.scale();
+      weights.quantized_dimension = static_cast<int>(axis);
     }
     if (bytes_.flag()) {
       op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int32, {units}));
       model_.tensors.back().quantization = {};
     }
+  }
+
+  /// Operands and options of a dense layer, and the shape that it puts out.
+  std::vector<std::int32_t> complete_dense(Operator& op) {
+    const ModelTensor input = tensor(op.inputs[0]);
+    const std::int32_t depth = input.shape.empty() ? 1 : input.shape.back();
+    const std::int32_t units = bytes_.between(1, 40);
+    const bool filter = op.code == OpCode::conv_2d;
+    add_weights(op, filter ? std::vector{units, 1, 1, depth} : std::vector{units, depth}, 0);
     const FusedActivation activation = draw_activation();
     const bool keeps_rank = filter || bytes_.flag();
     if (filter) {
@@ -123,6 +129,72 @@ class ModelDrawer {
     return shape;
   }
 
+  Padding draw_padding() { return bytes_.flag() ? Padding::same : Padding::valid; }
+
+  /// The shape that a window puts out; that of the input where there is none, which is refused.
+  std::vector<std::int32_t> slide(std::vector<std::int32_t> shape, Padding padding,
+                                  std::array<std::int32_t, 2> kernel,
+                                  std::array<std::int32_t, 2> stride,
+                                  std::array<std::int32_t, 2> dilation = {1, 1}) {
+    for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) {
+      const bool fits = padding == Padding::same || (kernel[i] - 1) * dilation[i] < shape[i + 1];
+      if (!fits) return shape;
+      const WindowAxis axis =
+          slide_window(shape[i + 1], kernel[i], stride[i], dilation[i], padding);
+      shape[i + 1] = static_cast<std::int32_t>(axis.output);
+    }
+    return shape;
+  }
+
+  std::vector<std::int32_t> complete_pool(Operator& op) {
+    const PoolAttributes a{.padding = draw_padding(),
+                           .stride_h = bytes_.between(1, 4),
+                           .stride_w = bytes_.between(1, 4),
+                           .filter_h = bytes_.between(1, 5),
+                           .filter_w = bytes_.between(1, 5),
+                           .activation = draw_activation()};
+    op.attributes = a;
+    return slide(tensor(op.inputs[0]).shape, a.padding, {a.filter_h, a.filter_w},
+                 {a.stride_h, a.stride_w});
+  }
+
+  std::vector<std::int32_t> complete_depthwise(Operator& op) {
+    const ModelTensor input = tensor(op.inputs[0]);
+    const std::int32_t channels = input.shape.empty() ? 1 : input.shape.back();
+    const DepthwiseConv2DAttributes a{.padding = draw_padding(),
+                                      .stride_h = bytes_.between(1, 3),
+                                      .stride_w = bytes_.between(1, 3),
+                                      .dilation_h = bytes_.between(1, 2),
+                                      .dilation_w = bytes_.between(1, 3),
+                                      .depth_multiplier = bytes_.between(1, 3),
+                                      .activation = draw_activation()};
+    op.attributes = a;
+    const std::array kernel = {bytes_.between(1, 4), bytes_.between(1, 4)};
+    const std::int32_t units = channels * a.depth_multiplier;
+    add_weights(op, {1, kernel[0], kernel[1], units}, 3);
+    std::vector<std::int32_t> shape = slide(input.shape, a.padding, kernel,
+                                            {a.stride_h, a.stride_w}, {a.dilation_h, a.dilation_w});
+    if (!shape.empty()) shape.back() = units;
+    return shape;
+  }
+
+  std::vector<std::int32_t> complete_pad(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const auto rank = static_cast<std::int32_t>(shape.size());
+    std::vector<std::int32_t> paddings;
+    for (std::int32_t& extent : shape) {
+      paddings.push_back(bytes_.between(0, 3));
+      paddings.push_back(bytes_.between(0, 3));
+      extent += paddings[paddings.size() - 2] + paddings.back();
+    }
+    if (rank == 0) return shape;
+    op.inputs.push_back(add_constant(DType::int32, {rank, 2}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    std::memcpy(made.data.data(), paddings.data(), made.data.size());
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -140,11 +212,18 @@ class ModelDrawer {
         op.inputs.push_back(another_of(op.inputs[0]));
         op.attributes = AddAttributes{.activation = draw_activation()};
         return {dtype, shape};
+      case OpCode::average_pool_2d:
+      case OpCode::max_pool_2d:
+        return {dtype, complete_pool(op)};
       case OpCode::concatenation:
         return {dtype, complete_concatenation(op)};
       case OpCode::conv_2d:
       case OpCode::fully_connected:
         return {dtype, complete_dense(op)};
+      case OpCode::depthwise_conv_2d:
+        return {dtype, complete_depthwise(op)};
+      case OpCode::pad:
+        return {dtype, complete_pad(op)};
       case OpCode::leaky_relu:
         op.attributes =
             LeakyReluAttributes{.alpha = bytes_.flag() ? -bytes_.scale() : bytes_.scale()};

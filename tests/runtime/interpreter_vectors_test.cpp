@@ -156,6 +156,75 @@ void run_add(const Vector& v) {
   expect_codes(interpreter, v);
 }
 
+FusedActivation activation_of(const Vector& v) {
+  for (const auto activation : {FusedActivation::none, FusedActivation::relu,
+                                FusedActivation::relu6, FusedActivation::relu_n1_to_1}) {
+    if (v.params.at("activation") == to_string(activation)) return activation;
+  }
+  throw std::runtime_error("unknown activation");
+}
+
+Padding padding_of(const Vector& v) {
+  return v.params.at("padding") == "same" ? Padding::same : Padding::valid;
+}
+
+void run_pool(const Vector& v, OpCode code) {
+  const nlohmann::json& x = v.input.at("x");
+  ModelTensor output = per_tensor(v, "output", x);
+  output.shape = v.params.at("output_shape").get<std::vector<std::int32_t>>();
+  IntegerModel model = make_unary(code, per_tensor(v, "input", x), output);
+  model.operators[0].attributes = PoolAttributes{.padding = padding_of(v),
+                                                 .stride_h = v.params.at("stride_h"),
+                                                 .stride_w = v.params.at("stride_w"),
+                                                 .filter_h = v.params.at("filter_h"),
+                                                 .filter_w = v.params.at("filter_w"),
+                                                 .activation = activation_of(v)};
+  for (const Rounding rounding : {Rounding::fp32, Rounding::double_rounding}) {
+    Interpreter interpreter(model, {.rounding = rounding});
+    put_codes(interpreter, x.at("data"));
+    interpreter.invoke();
+    expect_codes(interpreter, v);
+  }
+}
+
+void run_convolution(const Vector& v) {
+  const nlohmann::json& x = v.input.at("x");
+  const nlohmann::json& weights = v.input.at("weights");
+  const auto scales = floats(v.params.at("weight_scales"));
+  const QuantParams grid{scales, std::vector<std::int32_t>(scales.size()),
+                         v.params.at("quantized_dimension"), -128, 127};
+  ModelBuilder b;
+  b.model.inputs = {b.add(per_tensor(v, "input", x))};
+  const auto shape = shape32(weights);
+  const std::int32_t w =
+      b.constant("w", shape, DType::int8, integers<std::int8_t>(weights.at("data")), grid);
+  const std::int32_t bias = b.constant("b", shape32(v.input.at("bias")), DType::int32,
+                                       integers<std::int32_t>(v.input.at("bias").at("data")));
+  b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
+  const Conv2DAttributes a{.padding = padding_of(v),
+                           .stride_h = v.params.at("stride_h"),
+                           .stride_w = v.params.at("stride_w"),
+                           .dilation_h = v.params.at("dilation_h"),
+                           .dilation_w = v.params.at("dilation_w"),
+                           .activation = activation_of(v)};
+  if (v.op == "conv_2d") {
+    b.op(OpCode::conv_2d, {0, w, bias}, b.model.outputs[0], a);
+  } else {
+    b.op(OpCode::depthwise_conv_2d, {0, w, bias}, b.model.outputs[0],
+         DepthwiseConv2DAttributes{.padding = a.padding,
+                                   .stride_h = a.stride_h,
+                                   .stride_w = a.stride_w,
+                                   .dilation_h = a.dilation_h,
+                                   .dilation_w = a.dilation_w,
+                                   .depth_multiplier = v.params.at("depth_multiplier"),
+                                   .activation = a.activation});
+  }
+  Interpreter interpreter(b.model, {.rounding = Rounding::double_rounding});
+  put_codes(interpreter, x.at("data"));
+  interpreter.invoke();
+  expect_codes(interpreter, v);
+}
+
 void run_requantize(const Vector& v) {
   const DType from = dtype_named(v.params.at("input_type"));
   const DType to = dtype_named(v.params.at("output_type"));
@@ -197,6 +266,9 @@ TEST_P(OperatorVector, AgreesThroughTheInterpreter) {
   const Vector& v = GetParam();
   SCOPED_TRACE(v.source);
   if (v.op == "add") return run_add(v);
+  if (v.op == "average_pool_2d") return run_pool(v, OpCode::average_pool_2d);
+  if (v.op == "conv_2d" || v.op == "depthwise_conv_2d") return run_convolution(v);
+  if (v.op == "max_pool_2d") return run_pool(v, OpCode::max_pool_2d);
   if (v.op == "fully_connected") return run_fully_connected(v);
   if (v.op == "softmax") return run_unary(v, OpCode::softmax);
   if (v.op == "relu") return run_unary(v, OpCode::relu);
@@ -207,14 +279,16 @@ TEST_P(OperatorVector, AgreesThroughTheInterpreter) {
   run_dequantize(v);
 }
 
-const std::array<std::string, 9> kOperators{"add",          "dequantize", "fully_connected",
-                                            "quantize",     "relu",       "relu6",
-                                            "relu_n1_to_1", "requantize", "softmax"};
+const std::array<std::string, 13> kOperators{
+    "add",        "average_pool_2d", "conv_2d",      "depthwise_conv_2d",
+    "dequantize", "fully_connected", "max_pool_2d",  "quantize",
+    "relu",       "relu6",           "relu_n1_to_1", "requantize",
+    "softmax"};
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorVector, ::testing::ValuesIn(vectors_of(kOperators)),
                          [](const auto& test) { return test_name(test.param); });
 
-TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 51U); }
+TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 77U); }
 
 }  // namespace
 }  // namespace octet::test

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/deploy/c/operators/dense.h>
-#include <octet/runtime/operators/conv_2d.h>
+#include <octet/runtime/operators/depthwise_conv_2d.h>
 
 namespace octet::detail {
 namespace {
@@ -59,7 +59,6 @@ std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
 }
 
 std::string conv_detail(const Conv2DGeometry& geometry, const Operator& op) {
-  const auto& a = op.as<Conv2DAttributes>();
   const Window& w = geometry.window;
   std::string text = fmt::format("{} x {} x {} -> {} x {} x {}, filters {} x {}", w.y.input,
                                  w.x.input, geometry.channels, w.y.output, w.x.output,
@@ -71,20 +70,36 @@ std::string conv_detail(const Conv2DGeometry& geometry, const Operator& op) {
     text += fmt::format(", dilation {} x {}", w.y.dilation, w.x.dilation);
   }
   if (geometry.groups > 1) text += fmt::format(", {} groups", geometry.groups);
-  if (a.activation != FusedActivation::none) text += fmt::format(", {}", to_string(a.activation));
+  if (op.activation() != FusedActivation::none) {
+    text += fmt::format(", {}", to_string(op.activation()));
+  }
   return text;
+}
+
+CLayer make_conv_layer(const CPlan& plan, const CStep& step, const Conv2DGeometry& geometry,
+                       const FullyConnectedNumbers& n) {
+  return make_sums_layer(plan, step, n, conv_detail(geometry, step.source.op),
+                         [&](Fillings f) { return conv_text(std::move(f), geometry); });
 }
 
 CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
   const Conv2DGeometry geometry = conv_2d_geometry(step.source);
   const FullyConnectedNumbers n = conv_2d_numbers(step.source);
   if (geometry.is_matrix_product()) return make_fully_connected_layer(plan, step, n);
-  return make_sums_layer(plan, step, n, conv_detail(geometry, step.source.op),
-                         [&](Fillings f) { return conv_text(std::move(f), geometry); });
+  return make_conv_layer(plan, step, geometry, n);
+}
+
+CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
+  std::vector<std::int8_t> weights;
+  const FullyConnectedNumbers n = depthwise_numbers(step.source, weights);
+  return make_conv_layer(plan, step, depthwise_geometry(step.source), n);
 }
 
 }  // namespace
 
 COperator c_forms::conv_2d() { return {.reads_all_inputs = false, .make = make_conv_2d_layer}; }
+COperator c_forms::depthwise_conv_2d() {
+  return {.reads_all_inputs = false, .make = make_depthwise_layer};
+}
 
 }  // namespace octet::detail

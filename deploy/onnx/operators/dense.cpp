@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/deploy/onnx/operators.h>
-#include <octet/runtime/operators/conv_2d.h>
+#include <octet/deploy/onnx/operators/images.h>
+#include <octet/runtime/operators/depthwise_conv_2d.h>
 
 #include <utility>
 
@@ -53,33 +56,45 @@ void write_dense(OnnxNodes& nodes, const Operands& o) {
   finish_sums(nodes, o, std::move(y), name);
 }
 
-/// ONNX convolves images [n, channels, height, width]: the input is transposed to that, and the
-/// sums back.
-void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
-  const Conv2DGeometry geometry = conv_2d_geometry(o);
-  if (geometry.is_matrix_product()) return write_dense(nodes, o);
+/// ONNX convolves images [n, channels, height, width] with filters [units, channels of a group,
+/// height, width]: both are transposed to that, the filters in `order`, and the sums back.
+void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geometry,
+                const Extents& order) {
   OnnxValues& values = nodes.values();
   const Window& w = geometry.window;
   const std::string name = nodes.base_name(o.op.outputs[0]);
-  const auto transposed = [&](const std::string& from, const Extents& order, const char* what) {
-    return values.node("Transpose", {from}, name + what, {{"perm", order}});
-  };
-  Names operands{transposed(values.terms(o.op.inputs[0]), {0, 3, 1, 2}, "/channels_first"),
-                 transposed(values.terms(o.op.inputs[1]), {0, 3, 1, 2}, "/filters")};
+  const std::string filters = values.node("Transpose", {values.terms(o.op.inputs[1])},
+                                          name + "/filters", {{"perm", order}});
+  Names operands{channels_first(nodes, values.terms(o.op.inputs[0]), name), filters};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
-  const std::string sums =
-      values.node("Conv", operands, name + "/sum",
-                  {{"kernel_shape", Extents{w.y.kernel, w.x.kernel}},
-                   {"strides", Extents{w.y.stride, w.x.stride}},
-                   {"dilations", Extents{w.y.dilation, w.x.dilation}},
-                   {"pads", Extents{w.y.before, w.x.before, w.y.after(), w.x.after()}},
-                   {"group", geometry.groups}});
-  finish_sums(nodes, o, transposed(sums, {0, 2, 3, 1}, "/channels_last"), name);
+  auto attributes = window_attributes(w);
+  attributes.push_back({"dilations", Extents{w.y.dilation, w.x.dilation}});
+  attributes.push_back({"group", geometry.groups});
+  const std::string sums = values.node("Conv", operands, name + "/sum", attributes);
+  finish_sums(nodes, o, channels_last(nodes, sums, name), name);
+}
+
+void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
+  const Conv2DGeometry geometry = conv_2d_geometry(o);
+  if (geometry.is_matrix_product()) return write_dense(nodes, o);
+  write_conv(nodes, o, geometry, {0, 3, 1, 2});
+}
+
+void write_depthwise(OnnxNodes& nodes, const Operands& o) {
+  if (nodes.exact() && o.input().is_quantized() && !o.has_input(2)) {
+    throw InvalidArgument(fmt::format(
+        "to_onnx: DEPTHWISE_CONV_2D '{}': style exact computes contract fp32, under which a sum "
+        "without bias is rounded twice, which ONNX's operators don't do; give it a bias of zeros, "
+        "or use style standard",
+        o.output().name));
+  }
+  write_conv(nodes, o, depthwise_geometry(o), {3, 0, 1, 2});
 }
 
 }  // namespace
 
 OnnxOperator onnx_forms::fully_connected() { return {write_dense}; }
 OnnxOperator onnx_forms::conv_2d() { return {write_conv_2d}; }
+OnnxOperator onnx_forms::depthwise_conv_2d() { return {write_depthwise}; }
 
 }  // namespace octet::detail

@@ -1,0 +1,27 @@
+#include <octet/deploy/tflite/operators.h>
+
+namespace octet::detail {
+namespace {
+
+WrittenOptions write_pad(flatbuffers::FlatBufferBuilder& builder, const Operands& /*operands*/) {
+  return {tflite::BuiltinOptions::PadOptions, tflite::CreatePadOptions(builder).Union()};
+}
+
+int pad_version(const Operands& o) {
+  constexpr std::size_t kFirstMostRank = 4;
+  return o.input().shape.size() > kFirstMostRank ? 4 : version_of_types(o);
+}
+
+int pad_release(int version) { return version >= 4 ? 20600 : release_of_types(version); }
+
+}  // namespace
+
+TfliteOperator tflite_forms::pad() {
+  return {.highest_version = 4,
+          .required_version = pad_version,
+          .first_release = pad_release,
+          .read = read_none,
+          .write = write_pad};
+}
+
+}  // namespace octet::detail

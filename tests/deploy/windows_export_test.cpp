@@ -1,0 +1,213 @@
+// Pools, DEPTHWISE_CONV_2D and PAD in the exports: the interpreter's codes.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/runtime_warnings.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/onnx_evaluator.h>
+#include <octet/tests/runtime/window_models.h>
+
+namespace octet::test {
+namespace {
+
+std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
+                                     const std::vector<std::int8_t>& codes) {
+  Interpreter interpreter(model, {.rounding = rounding});
+  return run<std::int8_t, std::int8_t>(interpreter, codes);
+}
+
+std::vector<std::int8_t> codes_for(const IntegerModel& model, Draw& draw) {
+  const auto input = static_cast<std::size_t>(model.inputs[0]);
+  return random_codes(static_cast<std::size_t>(model.tensors[input].size()), draw);
+}
+
+/// Models of one operator each.
+std::vector<IntegerModel> windows(int count) {
+  Draw draw(71);
+  std::vector<IntegerModel> models;
+  for (int round = 0; round < count; ++round) {
+    models.push_back(model_of(draw_pooling(draw)));
+    models.push_back(depthwise_model(draw_depthwise(draw)));
+    models.push_back(draw_pad(draw));
+  }
+  return models;
+}
+
+bool has_no_bias(const IntegerModel& model) {
+  const Operator& op = model.operators[0];
+  return op.code == OpCode::depthwise_conv_2d && op.inputs.size() == 2;
+}
+
+// ---- .tflite
+
+TEST(WindowsExport, TfliteFilesComeBackAsTheyWere) {
+  Draw draw(3);
+  for (const IntegerModel& model : windows(20)) {
+    const auto bytes = to_tflite(model);
+    const IntegerModel file = from_tflite(bytes);
+    EXPECT_EQ(to_tflite(file), bytes);
+    const Operator& op = file.operators[0];
+    EXPECT_EQ(op.attributes, model.operators[0].attributes);
+    const bool many_axes = model.tensors[0].shape.size() > 4;
+    const int of_code = op.code == OpCode::depthwise_conv_2d ? 3 : 2;
+    EXPECT_EQ(op.version, many_axes ? 4 : of_code);
+    const auto x = codes_for(model, draw);
+    for (const Rounding rounding : kContracts) {
+      EXPECT_EQ(interpreted(file, rounding, x), interpreted(model, rounding, x));
+    }
+  }
+}
+
+TEST(WindowsExport, FloatsHaveTheFirstVersionThatKnowsTheirDilation) {
+  const auto version_of = [](const IntegerModel& model) {
+    return from_tflite(to_tflite(model)).operators[0].version;
+  };
+  const QuantParams none{{}, {}, 0, 0, 0};
+  Conv c;
+  c.filter = {3, 1, 1, 1};
+  for (const std::int32_t dilation : {1, 2}) {
+    c.attributes.dilation_w = dilation;
+    c.weights.assign(3, 0);
+    IntegerModel model = depthwise_model(c);
+    for (ModelTensor& t : model.tensors) {
+      t.dtype = DType::float32;
+      t.quantization = none;
+    }
+    model.tensors[1].data.resize(3 * sizeof(float));
+    EXPECT_EQ(version_of(model), dilation);
+  }
+  EXPECT_EQ(version_of(model_of(Pooling{}, DType::float32)), 1);
+  EXPECT_EQ(version_of(pad_model({2}, {{1, 1}}, none, DType::float32)), 1);
+}
+
+// ---- ONNX
+
+std::vector<double> onnx_values(const IntegerModel& model, const OnnxOptions& options,
+                                const std::vector<std::int8_t>& x) {
+  const OnnxFile file(to_onnx(model, options));
+  OnnxEvaluator onnx(file);
+  const auto& shape = model.tensors[0].shape;
+  onnx.run({OnnxElement::int8, {shape.begin(), shape.end()}, {x.begin(), x.end()}});
+  return onnx.value("y").values;
+}
+
+TEST(WindowsExport, OnnxStyleExactGivesTheInterpretersCodes) {
+  Draw draw(4);
+  int compared = 0;
+  for (const IntegerModel& model : windows(40)) {
+    if (has_no_bias(model)) continue;
+    const auto x = codes_for(model, draw);
+    const auto expected = interpreted(model, Rounding::fp32, x);
+    ASSERT_EQ(onnx_values(model, {.float_io = false}, x),
+              std::vector<double>(expected.begin(), expected.end()))
+        << to_string(model.operators[0].code) << " " << compared;
+    ++compared;
+  }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(WindowsExport, OnnxStyleStandardIsACodeOffAtMost) {
+  Draw draw(5);
+  for (const IntegerModel& model : windows(20)) {
+    const auto x = codes_for(model, draw);
+    const auto expected = interpreted(model, Rounding::fp32, x);
+    const auto found = onnx_values(model, {.style = OnnxStyle::standard, .float_io = false}, x);
+    ASSERT_EQ(found.size(), expected.size());
+    const OpCode code = model.operators[0].code;
+    const double tolerance = code == OpCode::max_pool_2d || code == OpCode::pad ? 0.0 : 1.0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
+    }
+  }
+}
+
+TEST(WindowsExport, OnnxOfFloats) {
+  Pooling p;
+  p.attributes = {
+      .padding = Padding::same, .filter_h = 3, .filter_w = 2, .activation = FusedActivation::relu6};
+  Draw draw(8);
+  for (const OpCode code : {OpCode::average_pool_2d, OpCode::max_pool_2d}) {
+    p.code = code;
+    const IntegerModel model = model_of(p, DType::float32);
+    std::vector<float> x(32);
+    for (float& value : x) value = static_cast<float>(draw.between(-9, 9));
+    const OnnxFile file(to_onnx(model));
+    OnnxEvaluator onnx(file);
+    onnx.run({OnnxElement::float32, {1, 4, 4, 2}, {x.begin(), x.end()}});
+    Interpreter interpreter(model);
+    const auto expected = run<float, float>(interpreter, x);
+    EXPECT_EQ(onnx.value("y").values, std::vector<double>(expected.begin(), expected.end()));
+  }
+}
+
+TEST(WindowsExport, OnnxStyleExactRefusesByName) {
+  const auto refuse = [](const IntegerModel& model, const std::string& part) {
+    EXPECT_NO_THROW(to_onnx(model, {.style = OnnxStyle::standard}));
+    try {
+      to_onnx(model);
+      FAIL() << "nothing thrown, expected: " << part;
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  Conv c;
+  c.filter = {3, 1, 1, 1};
+  c.weights.assign(3, 1);
+  refuse(depthwise_model(c), "DEPTHWISE_CONV_2D 'y': style exact computes contract fp32");
+  Pooling p;
+  p.image = {1, 512, 512, 1};
+  p.attributes = {.filter_h = 512, .filter_w = 512};
+  refuse(model_of(p), "AVERAGE_POOL_2D 'y': expected sums of at most 16777216");
+}
+
+// ---- C
+
+TEST_F(CompiledC, WindowsEqualTheInterpreter) {
+  std::vector<CCase> cases;
+  std::uint64_t seed = 0;
+  for (const IntegerModel& model : windows(14)) {
+    cases.push_back({model, kContracts[seed / 3 % 3], random_codes(model, 3, seed)});
+    ++seed;
+  }
+  const CDriver driver(std::move(cases));
+  for (const std::string& compiler : c_compilers()) {
+    EXPECT_EQ(driver.differing(compiler, joined(kStrict, {"-std=c99", "-O0"})), 0U);
+    EXPECT_EQ(driver.differing(compiler, {"-O3", "-ffast-math"}), 0U);
+    EXPECT_EQ(driver.differing(compiler, joined(kTrapUndefined, {"-O1"})), 0U);
+  }
+}
+
+TEST(WindowsExport, CSourceSaysWhatItDoes) {
+  Pooling p;
+  p.attributes = {.filter_h = 2, .filter_w = 2};
+  const CSource pool = to_c_source(model_of(p), "net");
+  EXPECT_NE(pool.source.find("/* AVERAGE_POOL_2D \"y\", 4 x 4 x 2, window 2 x 2, stride 1 x 1. */"),
+            std::string::npos)
+      << pool.source;
+  Conv c;
+  c.filter = {6, 2, 2, 1};
+  c.weights.assign(24, 127);
+  c.bias.assign(6, 5);
+  const CSource depthwise = to_c_source(depthwise_model(c), "net");
+  EXPECT_EQ(depthwise.macs, 4 * 4 * 6 * 4);
+  EXPECT_EQ(depthwise.accumulator_bound, 4 * 127 * 131 + 5);
+}
+
+TEST(WindowsExport, RuntimeWarningsKnowADeadDepthwiseChannel) {
+  Conv c;
+  c.filter = {3, 1, 1, 1};
+  c.weights.assign(3, 1);
+  c.bias.assign(3, 1);
+  EXPECT_TRUE(runtime_warnings(depthwise_model(c)).empty());
+  c.out = quant(1e-7F, 0);
+  const auto warnings = runtime_warnings(depthwise_model(c));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("operator 0 (DEPTHWISE_CONV_2D) 'y': rescale factor"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/tests/runtime/window_models.h>
+#include <octet_test_paths.h>
+
+#include <fstream>
+
+namespace octet::test {
+namespace {
+
+using nlohmann::json;
+using Paddings = std::vector<std::array<std::int32_t, 2>>;
+
+std::vector<std::int8_t> padded(const IntegerModel& model, const std::vector<std::int8_t>& x,
+                                Index batch = 1) {
+  Interpreter interpreter(model, {.batch = batch});
+  return run<std::int8_t, std::int8_t>(interpreter, x);
+}
+
+TEST(Pad, IsTheOracleForAnyRank) {
+  Draw draw(11);
+  for (int round = 0; round < 200; ++round) {
+    const IntegerModel model = draw_pad(draw);
+    const auto size = static_cast<std::size_t>(model.tensors[0].size());
+    const auto x = random_codes(2 * size, draw);
+    std::vector<std::int8_t> expected;
+    for (std::size_t sample = 0; sample < 2; ++sample) {
+      const auto first = x.begin() + static_cast<std::ptrdiff_t>(sample * size);
+      const auto y = naive_pad(model, {first, first + static_cast<std::ptrdiff_t>(size)});
+      expected.insert(expected.end(), y.begin(), y.end());
+    }
+    ASSERT_EQ(padded(model, x, 2), expected) << round;
+  }
+}
+
+TEST(Pad, OfFloatsIsZero) {
+  const IntegerModel model =
+      pad_model({1, 2}, {{0, 0}, {1, 2}}, QuantParams{{}, {}, 0, 0, 0}, DType::float32);
+  Interpreter interpreter(model);
+  EXPECT_EQ((run<float, float>(interpreter, {3, -4})), (std::vector<float>{0, 3, -4, 0, 0}));
+}
+
+TEST(PadVectors, AreTheBytesOfRealRuntimes) {
+  const json root = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_conv.json"));
+  int compared = 0;
+  for_vectors(root, "PAD", [&](const json& v, Rounding /*rounding*/, const auto& expected) {
+    const json& x = v.at("inputs")[0];
+    const IntegerModel model = pad_model(x.at("shape"), v.at("attributes").at("paddings"),
+                                         quant(x.at("scale"), x.at("zero_point")));
+    EXPECT_EQ(padded(model, input_of(v)), expected) << v.at("id");
+    ++compared;
+  });
+  EXPECT_EQ(compared, 2 * 5);
+}
+
+TEST(Pad, RefusesOperandsByName) {
+  const IntegerModel good = pad_model({1, 3, 2}, {{0, 0}, {1, 2}, {0, 1}}, quant(0.5F, 3));
+  const auto refuse = [&](auto&& change, const std::string& part) {
+    expect_operator_refuses(good, change, part);
+  };
+  const auto padding = [](std::size_t i, std::int32_t value) {
+    return [i, value](IntegerModel& m) {
+      std::memcpy(m.tensors[1].data.data() + 4 * i, &value, sizeof value);
+    };
+  };
+  refuse([](IntegerModel& m) { m.tensors[1].shape = {2, 3}; }, "an int32 constant [3, 2]");
+  refuse([](IntegerModel& m) { m.tensors[1].dtype = DType::float32; }, "of float32");
+  refuse(padding(2, -1), "paddings -1 and 2 of axis 1");
+  refuse(padding(3, 2147483647), "paddings 1 and 2147483647 of axis 1");
+  refuse(padding(2, 2), "expected output shape [1, 7, 3], found [1, 6, 3]");
+  refuse([](IntegerModel& m) { m.tensors[2].quantization.zero_points = {4}; },
+         "the same single scale");
+  refuse([](IntegerModel& m) { m.tensors[0].shape_signature = {1, -1, 2}; }, "axis 1 is the batch");
+  refuse([](IntegerModel& m) { m.tensors[2].dtype = DType::uint8; }, "types (int8, int32)");
+}
+
+}  // namespace
+}  // namespace octet::test
