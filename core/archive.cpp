@@ -80,8 +80,8 @@ class TensorReader {
 
 }  // namespace
 
-void Archive::add(const std::string& name, Tensor tensor) {
-  if (!tensors_.try_emplace(name, std::move(tensor)).second) {
+void Archive::add(const std::string& name, const Tensor& tensor) {
+  if (!tensors_.try_emplace(name, tensor).second) {
     throw InvalidArgument(
         fmt::format("archive: expected tensors of different names, found \"{}\" twice; give one of "
                     "the layers another name",

@@ -16,7 +16,7 @@ namespace octet {
 class Archive {
  public:
   /// Throws InvalidArgument for a name that the archive holds a tensor of.
-  void add(const std::string& name, Tensor tensor);
+  void add(const std::string& name, const Tensor& tensor);
   /// Replaces what the archive holds under that name.
   void add_text(const std::string& name, std::string text) { texts_[name] = std::move(text); }
 

@@ -193,6 +193,7 @@ QuantParams Lowering::fitting_grid(const OperatorDefinition& about,
                                    QuantParams measured) const {
   if (about.fitting_grid == nullptr) return measured;
   std::vector<QuantParams> grids;
+  grids.reserve(inputs.size());
   for (const std::int32_t input : inputs) grids.push_back(tensor(input).quantization);
   return about.fitting_grid(grids, std::move(measured));
 }

@@ -45,6 +45,7 @@ Value Model::input(Shape example_shape, std::string name) {
 
 Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
   std::vector<std::size_t> nodes;
+  nodes.reserve(inputs.size());
   for (const Value& input : inputs) nodes.push_back(node_of(input));
   if (nodes.empty() && layer != nullptr && layer->example_shape() == nullptr) {
     throw InvalidArgument(

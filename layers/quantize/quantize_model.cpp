@@ -145,7 +145,7 @@ class Quantization {
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
-    const Value value = add(std::move(wrapper), inputs_of(i));
+    Value value = add(std::move(wrapper), inputs_of(i));
     if (reader != i) {
       fused_[reader] = true;
       on_grid_[reader] = on_grid_[i];
@@ -202,7 +202,7 @@ class Quantization {
   /// Copies are built already and keep their weights; what is new is built on what stands in front.
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
     Layer& added = *layer;
-    const Value value = result_.add(std::move(layer), inputs);
+    Value value = result_.add(std::move(layer), inputs);
     if (!added.built()) {
       added.build_all(result_.shapes_read_by(result_.layers().size() - 1), Random());
     }

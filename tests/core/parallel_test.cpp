@@ -21,6 +21,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -230,7 +231,7 @@ TEST_F(ParallelTest, SetThreadsAreNeverMoreThanOpenMpAllows) {
   set_num_threads(5);
   fmt::print("\nfive would be: {}\n", num_threads());
   const char* limit = std::getenv("OMP_THREAD_LIMIT");
-  EXPECT_EQ(num_threads(), limit == nullptr ? 5 : std::min(5, std::atoi(limit)));
+  EXPECT_EQ(num_threads(), limit == nullptr ? 5 : std::min(5, std::stoi(limit)));
 }
 
 struct FoundThreads {
@@ -251,8 +252,12 @@ FoundThreads threads_with(const std::string& environment) {
   FoundThreads found;
   std::array<char, 256> line{};
   while (output && std::fgets(line.data(), static_cast<int>(line.size()), output.get())) {
-    std::sscanf(line.data(), "threads: %d", &found.unset);
-    std::sscanf(line.data(), "five would be: %d", &found.five);
+    const std::string_view text(line.data());
+    const auto read = [&](std::string_view label, int& number) {
+      if (text.starts_with(label)) number = std::stoi(std::string(text.substr(label.size())));
+    };
+    read("threads: ", found.unset);
+    read("five would be: ", found.five);
   }
   return found;
 }

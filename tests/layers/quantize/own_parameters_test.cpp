@@ -174,6 +174,7 @@ TEST(OwnParameters, ScalesThatAreLearnedMoveAndAreShipped) {
                                       "quant_leak/output_scale", "quant_b/kernel_scale",
                                       "quant_b/post_activation_scale"}));
   std::vector<float> before;
+  before.reserve(scales.size());
   for (const auto& [name, tensor] : scales) before.push_back(tensor.item());
   for (std::uint64_t step = 0; step < 5; ++step) {
     model.zero_grad();

@@ -160,6 +160,7 @@ TEST(QuantizeModel, FreezesRangesButThoseOfKernels) {
   calibrate(quantized, random_tensor({5, 4}, 1));
   const auto before = quantized.state();
   std::vector<std::vector<float>> values;
+  values.reserve(before.size());
   for (const auto& [name, tensor] : before) values.push_back(values_of(tensor));
   freeze_ranges(quantized, true);
   for (const auto& [name, tensor] : quantized.parameters()) {
