@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/ops/activation.h>
+#include <octet/core/ops/batch_norm.h>
 #include <octet/core/ops/conv2d.h>
 #include <octet/core/ops/depthwise_conv2d.h>
 #include <octet/core/ops/elementwise.h>

@@ -16,6 +16,7 @@ set(OCTET_CORE_TESTS
   core/kernels/training_passes_test.cpp
   core/log_test.cpp
   core/ops/activation_test.cpp
+  core/ops/batch_norm_test.cpp
   core/ops/broadcast_test.cpp
   core/ops/conv2d_test.cpp
   core/ops/depthwise_conv2d_test.cpp

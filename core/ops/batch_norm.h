@@ -1,0 +1,36 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+
+namespace octet {
+
+/// The mean and the variance of each channel, [c] each.
+struct ChannelStatistics {
+  Tensor mean;
+  Tensor variance;
+};
+
+struct BatchNormResult {
+  Tensor y;
+  /// Those of the batch, off the tape; the variance is the biased one.
+  ChannelStatistics statistics;
+};
+
+// Batch normalization of x [..., c], whose last axis holds the channels:
+//
+//     y = gamma (x - mean) / sqrt(variance + epsilon) + beta,    gamma and beta [c]
+//
+// Sums run over all other axes, in double within parts of the rows and in an order that depends on
+// the shape alone. (Ioffe and Szegedy, Batch Normalization, 2015.) Throws InvalidArgument for
+// shapes that do not fit, and where epsilon is not a finite number above 0.
+
+/// With the mean and the biased variance, the mean of the squared differences, of x itself. The
+/// gradient flows through both. Throws InvalidArgument for an x without rows.
+BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                                    float epsilon);
+
+/// With the statistics given, which are constants: no gradient reaches them.
+Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                            const ChannelStatistics& statistics, float epsilon);
+
+}  // namespace octet

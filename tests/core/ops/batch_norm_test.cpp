@@ -1,0 +1,134 @@
+#include <octet/core/ops/ops.h>
+#include <octet/tests/core/ops/op_testing.h>
+
+namespace octet::testing {
+namespace {
+
+constexpr float kEpsilon = 1e-3F;
+
+Tensor ones(Index channels) { return Tensor::ones({channels}); }
+Tensor zeros(Index channels) { return Tensor::zeros({channels}); }
+
+/// Values for a parameter or a statistic of `channels`.
+Tensor positive(Index channels, std::uint64_t seed) {
+  return random_tensor({channels}, seed, 0.5F, 2.0F);
+}
+
+TEST(BatchNorm, NormalizesByTheStatisticsOfTheBatch) {
+  // Channel 0: mean 2, variance 1; channel 1: mean -1, variance 9.
+  const Tensor x = Tensor::from({4, 2}, {1, -4, 3, 2, 1, -4, 3, 2});
+  const Tensor gamma = Tensor::from({2}, {2, -3});
+  const Tensor beta = Tensor::from({2}, {10, 20});
+  // Of both channels, variance + epsilon is a square.
+  const BatchNormResult r = batch_norm_training(x, gamma, beta, 1.25F * 1.25F - 1.0F);
+  expect_tensor(r.statistics.mean, {2}, {2, -1});
+  expect_tensor(r.statistics.variance, {2}, {1, 9});
+  const float deviation = std::sqrt(9.0F + 1.25F * 1.25F - 1.0F);
+  const float far = 9.0F / deviation;
+  expect_close(r.y, Tensor::from({4, 2}, {8.4F, 20 + far, 11.6F, 20 - far, 8.4F, 20 + far, 11.6F,
+                                          20 - far}));
+}
+
+TEST(BatchNorm, TheLastAxisOfAnyRankHoldsTheChannels) {
+  const Tensor x = random_tensor({2, 3, 4, 5}, 1);
+  const Tensor gamma = positive(5, 2);
+  const Tensor beta = random_tensor({5}, 3);
+  const Tensor y = batch_norm_training(x, gamma, beta, kEpsilon).y;
+  EXPECT_EQ(y.shape(), x.shape());
+  const Tensor rows = batch_norm_training(x.reshape({24, 5}), gamma, beta, kEpsilon).y;
+  EXPECT_EQ(values_of(y), values_of(rows));
+  // gamma 1 and beta 0 give mean 0 and variance 1 per channel, up to epsilon.
+  const Tensor plain = batch_norm_training(x, ones(5), zeros(5), 1e-12F).y;
+  expect_close(mean(plain, {0, 1, 2}), zeros(5));
+  expect_close(mean(square(plain), {0, 1, 2}), ones(5));
+}
+
+TEST(BatchNorm, InferenceUsesTheStatisticsGiven) {
+  const Tensor x = Tensor::from({2, 2}, {5, -1, 1, 7});
+  const ChannelStatistics statistics{Tensor::from({2}, {1, 3}), Tensor::from({2}, {3, 15})};
+  const Tensor y = batch_norm_inference(x, Tensor::from({2}, {4, 8}), Tensor::from({2}, {-1, 100}),
+                                        statistics, 1.0F);
+  expect_tensor(y, {2, 2}, {7, 92, -1, 108});
+  EXPECT_EQ(
+      batch_norm_inference(Tensor::zeros({0, 2}), ones(2), zeros(2), statistics, 1.0F).shape(),
+      (Shape{0, 2}));
+}
+
+TEST(BatchNorm, ALargeMeanDoesNotDrownTheVariance) {
+  Tensor x = random_tensor({1000, 3}, 1, -1.0F, 1.0F);
+  for (float& value : x.span()) value += 4096.0F;
+  const Tensor variance = batch_norm_training(x, ones(3), zeros(3), kEpsilon).statistics.variance;
+  // The mean of the squares less the square of the mean would be off by more than 1 in float32.
+  for (const float found : variance.span()) EXPECT_NEAR(found, 1.0F / 3.0F, 0.03F);
+}
+
+TEST(BatchNorm, OneRowIsItsOwnMean) {
+  const BatchNormResult r = batch_norm_training(Tensor::from({1, 2}, {5, -7}), ones(2),
+                                                Tensor::from({2}, {1, 2}), kEpsilon);
+  expect_tensor(r.y, {1, 2}, {1, 2});
+  expect_tensor(r.statistics.variance, {2}, {0, 0});
+}
+
+TEST(BatchNorm, Gradients) {
+  for (const Shape& shape : {Shape{6, 3}, {2, 3, 2, 4}, {7, 1}}) {
+    const Index channels = shape[shape.rank() - 1];
+    const std::vector<Tensor> inputs = {random_tensor(shape, 1), positive(channels, 2),
+                                        random_tensor({channels}, 3)};
+    const ChannelStatistics statistics{random_tensor({channels}, 4), positive(channels, 5)};
+    expect_gradient([](const auto& in) { return batch_norm_training(in[0], in[1], in[2], 0.1F).y; },
+                    inputs);
+    expect_gradient(
+        [&](const auto& in) { return batch_norm_inference(in[0], in[1], in[2], statistics, 0.1F); },
+        inputs);
+  }
+}
+
+TEST(BatchNorm, GradientsOfOneInputAlone) {
+  const Tensor x = random_tensor({6, 3}, 1);
+  const Tensor gamma = positive(3, 2);
+  const Tensor beta = random_tensor({3}, 3);
+  expect_gradient([&](const auto& in) { return batch_norm_training(in[0], gamma, beta, 0.1F).y; },
+                  {x});
+  expect_gradient([&](const auto& in) { return batch_norm_training(x, in[0], beta, 0.1F).y; },
+                  {gamma});
+  expect_gradient([&](const auto& in) { return batch_norm_training(x, gamma, in[0], 0.1F).y; },
+                  {beta});
+}
+
+TEST(BatchNorm, SameBytesOnAnyNumberOfThreads) {
+  // Enough rows for several parts.
+  const Tensor x = random_tensor({9, 20, 30, 17}, 1);
+  const Tensor upstream = random_tensor(x.shape(), 2);
+  expect_same_on_any_threads([&] {
+    const std::vector<Tensor> in = {leaf(x.clone()), leaf(positive(17, 3)), leaf(zeros(17))};
+    BatchNormResult r = batch_norm_training(in[0], in[1], in[2], kEpsilon);
+    r.y.backward(upstream);
+    return std::vector<Tensor>{r.y.detach(), r.statistics.mean, r.statistics.variance,
+                               in[0].grad(), in[1].grad(),      in[2].grad()};
+  });
+}
+
+TEST(BatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
+  const Tensor x = Tensor::ones({4, 3});
+  const auto train = [&](const Tensor& in, Index gamma, Index beta, float epsilon = kEpsilon) {
+    return [=] { batch_norm_training(in, ones(gamma), zeros(beta), epsilon); };
+  };
+  expect_error(train(x, 2, 3),
+               "batch_norm_training: expected gamma of shape [3], one per channel, found [2]");
+  expect_error(train(x, 3, 4), "expected beta of shape [3], one per channel, found [4]");
+  expect_error(train(Tensor::scalar(1.0F), 1, 1), "expected an input [..., channels]");
+  expect_error(train(Tensor::zeros({0, 3}), 3, 3), "at least one row, found [0, 3]");
+  for (const float epsilon : {0.0F, -1.0F, kNan, kInf}) {
+    expect_error(train(x, 3, 3, epsilon), "expected a finite epsilon above 0");
+  }
+  const auto infer = [&](Index means, Index variances) {
+    return [=] {
+      batch_norm_inference(x, ones(3), zeros(3), {zeros(means), ones(variances)}, kEpsilon);
+    };
+  };
+  expect_error(infer(1, 3), "batch_norm_inference: expected a mean of shape [3]");
+  expect_error(infer(3, 1), "expected a variance of shape [3]");
+}
+
+}  // namespace
+}  // namespace octet::testing
