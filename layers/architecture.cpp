@@ -130,7 +130,7 @@ void build_as_archived(const Model& model, const Archive& archive) {
     Layer& layer = *model.layers()[i];
     const std::vector<Shape> shapes = model.shapes_read_by(i);
     if (const auto kernel = layer.kernel_shape(shapes.front())) {
-      archive.check_shape(layer.name() + "/kernel", *kernel);
+      archive.check_shape(fmt::format("{}/{}", layer.name(), layer.kernel_name()), *kernel);
     }
     layer.build_all(shapes, Random());
   }

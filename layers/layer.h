@@ -189,10 +189,12 @@ class Layer {
   /// "per_channel" and "in_float" are the file's.
   virtual void describe(Description& description) const;
   /// The shape of the kernel that build_all() would make; none for a layer without. Before memory
-  /// for it is asked for, a file must hold a tensor "kernel" of that shape.
+  /// for it is asked for, a file must hold a tensor of that shape under the name kernel_name().
   virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
     return std::nullopt;
   }
+  /// A layer without a kernel names the largest of its tensors.
+  virtual std::string_view kernel_name() const { return "kernel"; }
 
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;

@@ -4,15 +4,20 @@
 
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
+#include <octet/layers/batch_norm.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/global_pool2d.h>
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/upsampling2d.h>
+#include <octet/layers/zero_padding2d.h>
 
 namespace octet {
 
@@ -21,8 +26,9 @@ struct LayerTypes {};
 
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
-using OwnLayers =
-    LayerTypes<ActivationLayer, Add, Concatenate, Conv2D, Dense, Dropout, Flatten, InputLayer,
-               LeakyReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax>;
+using OwnLayers = LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv2D,
+                             Dense, Dropout, Flatten, GlobalAveragePool2D, GlobalMaxPool2D,
+                             InputLayer, LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper, ReLU,
+                             ReLU6, Reshape, Softmax, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -57,6 +57,7 @@ class QuantizeWrapper : public Layer {
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
     return layer_->kernel_shape(input_shape);
   }
+  std::string_view kernel_name() const override { return layer_->kernel_name(); }
   std::unique_ptr<Layer> clone() const override;
 
  protected:

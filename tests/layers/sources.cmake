@@ -2,9 +2,11 @@ set(OCTET_LAYERS_TESTS
   core/quant/vectors.cpp
   layers/activation_test.cpp
   layers/architecture_test.cpp
+  layers/batch_norm_test.cpp
   layers/conv2d_test.cpp
   layers/dense_test.cpp
   layers/dropout_test.cpp
+  layers/image_layers_test.cpp
   layers/initializer_test.cpp
   layers/input_test.cpp
   layers/layer_inputs_test.cpp

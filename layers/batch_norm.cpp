@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/batch_norm.h>
+#include <octet/layers/batch_norm.h>
+
+#include <cmath>
+#include <utility>
+
+namespace octet {
+namespace {
+
+/// moving += (1 - momentum) (factor * batch - moving).
+void move_towards(Tensor moving, const Tensor& batch, double factor, double momentum) {
+  const std::span<float> values = moving.span();
+  const std::span<const float> target = batch.span();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double old = double{values[i]};
+    values[i] = static_cast<float>(old + (1.0 - momentum) * (factor * double{target[i]} - old));
+  }
+}
+
+}  // namespace
+
+BatchNorm::BatchNorm(BatchNormOptions options) : Layer(options.name), options_(std::move(options)) {
+  if (!(options_.momentum >= 0.0F && options_.momentum <= 1.0F)) {
+    throw InvalidArgument(
+        fmt::format("BatchNorm: expected a momentum between 0 and 1, found {}", options_.momentum));
+  }
+  if (!(std::isfinite(options_.epsilon) && options_.epsilon > 0.0F)) {
+    throw InvalidArgument(
+        fmt::format("BatchNorm: expected a finite epsilon above 0, found {}", options_.epsilon));
+  }
+}
+
+Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
+  require_inputs({&x, 1});
+  if (!context.training() || !trainable()) {
+    return batch_norm_inference(x, gamma_, beta_, {moving_mean_, moving_variance_},
+                                options_.epsilon);
+  }
+  if (x.dim(0) == 0) {
+    throw InvalidArgument(
+        fmt::format("BatchNorm \"{}\": expected a batch of at least one example to train on, found "
+                    "an empty one",
+                    name()));
+  }
+  auto [y, batch] = batch_norm_training(x, gamma_, beta_, options_.epsilon);
+  const auto count = static_cast<double>(x.shape().without_dim(-1).size());
+  const double unbiased = count > 1.0 ? count / (count - 1.0) : 1.0;
+  move_towards(moving_mean_, batch.mean, 1.0, options_.momentum);
+  move_towards(moving_variance_, batch.variance, unbiased, options_.momentum);
+  return y;
+}
+
+std::vector<NamedTensor> BatchNorm::parameters() const {
+  return {{"gamma", gamma_}, {"beta", beta_}};
+}
+
+std::vector<NamedTensor> BatchNorm::state() const {
+  return {{"moving_mean", moving_mean_}, {"moving_variance", moving_variance_}};
+}
+
+std::int32_t BatchNorm::lower(Lowering& /*lowering*/,
+                              std::span<const std::int32_t> /*inputs*/) const {
+  throw InvalidArgument(fmt::format(
+      "lower: layer \"{}\": expected a BatchNorm that is folded into the kernel and the "
+      "bias in front of it, found one of its own; a .tflite file has no operator for it",
+      name()));
+}
+
+void BatchNorm::describe(Description& description) const {
+  description.set("momentum", double{options_.momentum}).set("epsilon", double{options_.epsilon});
+}
+
+std::optional<Shape> BatchNorm::kernel_shape(const Shape& input_shape) const {
+  if (input_shape.rank() == 0) return std::nullopt;
+  return Shape{input_shape[input_shape.rank() - 1]};
+}
+
+std::unique_ptr<Layer> BatchNorm::clone() const {
+  auto copy = std::make_unique<BatchNorm>(*this);
+  copy->gamma_ = clone_leaf(gamma_);
+  copy->beta_ = clone_leaf(beta_);
+  copy->moving_mean_ = clone_leaf(moving_mean_);
+  copy->moving_variance_ = clone_leaf(moving_variance_);
+  return copy;
+}
+
+Shape BatchNorm::do_build(const Shape& input_shape, const Random& /*random*/) {
+  const std::optional<Shape> channels = kernel_shape(input_shape);
+  if (!channels || channels->size() == 0) {
+    throw InvalidArgument(fmt::format(
+        "BatchNorm \"{}\": expected examples whose last axis holds one channel or more, "
+        "found {}",
+        name(), input_shape.to_string()));
+  }
+  gamma_ = Tensor::ones(*channels).set_requires_grad(true);
+  beta_ = Tensor::zeros(*channels).set_requires_grad(true);
+  moving_mean_ = Tensor::zeros(*channels);
+  moving_variance_ = Tensor::ones(*channels);
+  return input_shape;
+}
+
+std::unique_ptr<Layer> BatchNorm::make(const Description& d) {
+  return std::make_unique<BatchNorm>(BatchNormOptions{.momentum = d.float_number("momentum"),
+                                                      .epsilon = d.float_number("epsilon")});
+}
+
+}  // namespace octet

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+struct BatchNormOptions {
+  /// What the moving statistics keep of themselves at each step, 0 to 1. (PyTorch calls 1 -
+  /// momentum the momentum.)
+  float momentum = 0.99F;
+  /// Added to the variance, above 0.
+  float epsilon = 1e-3F;
+  std::string name{};
+};
+
+/// Batch normalization over the last axis of examples [..., c]:
+///
+///     y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+///
+/// "gamma" and "beta" [c] are parameters and start at 1 and 0. Training normalizes by the mean and
+/// the biased variance of the batch, and moves the statistics "moving_mean" and "moving_variance"
+/// [c], which start at 0 and 1:
+///
+///     moving += (1 - momentum) (of the batch - moving)
+///
+/// Into the moving variance goes the unbiased one, over n - 1 of the n values of a channel, as in
+/// TensorFlow's fused kernel and in PyTorch; Keras 3, and Keras 2 behind Dense, take the biased
+/// one. Of a single value it is 0. Inference and calibration normalize by the moving statistics. So
+/// does training where the layer is frozen by set_trainable(false), which keeps them still, as in
+/// Keras. (Ioffe and Szegedy, Batch Normalization, 2015; defaults as in Keras.)
+class BatchNorm : public Layer {
+ public:
+  static constexpr std::string_view kType = "BatchNorm";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  /// Throws InvalidArgument for a momentum outside [0, 1] and for an epsilon that is not a finite
+  /// number above 0.
+  explicit BatchNorm(BatchNormOptions options = {});
+
+  std::string_view type() const override { return kType; }
+  float momentum() const { return options_.momentum; }
+  float epsilon() const { return options_.epsilon; }
+  const Tensor& gamma() const { return gamma_; }
+  const Tensor& beta() const { return beta_; }
+  const Tensor& moving_mean() const { return moving_mean_; }
+  const Tensor& moving_variance() const { return moving_variance_; }
+
+  /// Throws InvalidArgument where a batch to train on has no examples.
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<NamedTensor> state() const override;
+  /// Throws InvalidArgument: a `.tflite` file has no operator for it.
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
+  /// [c], that of "gamma" and of each other tensor.
+  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
+  std::string_view kernel_name() const override { return "gamma"; }
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  BatchNormOptions options_;
+  Tensor gamma_;
+  Tensor beta_;
+  Tensor moving_mean_;
+  Tensor moving_variance_;
+};
+
+}  // namespace octet

@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/layers/image_layer.h>
+
+namespace octet::detail {
+
+Shape image_result(const Layer& layer, const Shape& input_shape,
+                   FunctionRef<Tensor(const Tensor& images)> op) {
+  if (input_shape.rank() != 3) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected images [height, width, channels], found examples of shape "
+                    "{}; put a Reshape layer in front",
+                    layer.type(), layer.name(), input_shape.to_string()));
+  }
+  try {
+    return op(Tensor(input_shape.with_batch(0))).shape().without_batch();
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("{} \"{}\": {}", layer.type(), layer.name(), error.what()));
+  }
+}
+
+Shape as_shape(const std::array<Index, 2>& pair) { return {pair[0], pair[1]}; }
+
+std::array<Index, 2> pair_in(const Description& description, std::string_view key) {
+  const Shape found = description.shape(key);
+  if (found.rank() == 2) return {found[0], found[1]};
+  throw FormatError(
+      fmt::format("description: expected two numbers, height and width, in \"{}\", "
+                  "found {}",
+                  key, found.rank()));
+}
+
+}  // namespace octet::detail

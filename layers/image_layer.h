@@ -1,0 +1,24 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/layers/layer.h>
+
+#include <array>
+#include <string_view>
+
+// Parts of layers on images [height, width, channels].
+
+namespace octet::detail {
+
+/// The shape of what `op` makes of images of `input_shape`, which an empty batch of them shows.
+/// Throws InvalidArgument that names the layer for examples that are no images, and for what `op`
+/// throws.
+Shape image_result(const Layer& layer, const Shape& input_shape,
+                   FunctionRef<Tensor(const Tensor& images)> op);
+
+/// A pair (height, width) in a description, as a list of two numbers.
+Shape as_shape(const std::array<Index, 2>& pair);
+/// Throws FormatError, naming the entry, for another number of numbers.
+std::array<Index, 2> pair_in(const Description& description, std::string_view key);
+
+}  // namespace octet::detail

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <octet/core/ops/pool2d.h>
+#include <octet/layers/layer.h>
+
+namespace octet {
+
+/// What MaxPool2D and AveragePool2D have in common: a window that slides over images [h, w, c],
+/// each channel on its own, to [oh, ow, c]. Padding same pads as TensorFlow does; pixels outside
+/// the image count for nothing. build() throws InvalidArgument for examples that are no images, for
+/// sizes and strides below 1, and where no window fits into the image.
+class Pool2D : public Layer {
+ public:
+  const Pool2DOptions& options() const { return options_; }
+  void describe(Description& description) const override;
+
+ protected:
+  Pool2D(const Pool2DOptions& options, std::string name)
+      : Layer(std::move(name)), options_(options) {}
+  /// What describe() wrote.
+  static Pool2DOptions options_in(const Description& description);
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  Pool2DOptions options_;
+};
+
+/// The largest value of each window, max_pool2d():
+///
+///     MaxPool2D({.size = {3, 3}, .stride = {2, 2}, .padding = Padding::same})
+///
+/// Windows lie side by side unless a stride is given.
+class MaxPool2D : public Pool2D {
+ public:
+  static constexpr std::string_view kType = "MaxPool2D";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  explicit MaxPool2D(const Pool2DOptions& options = {}, std::string name = "")
+      : Pool2D(options, std::move(name)) {}
+
+  std::string_view type() const override { return kType; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::unique_ptr<Layer> clone() const override;
+};
+
+/// The mean of each window, average_pool2d(); options as those of MaxPool2D.
+class AveragePool2D : public Pool2D {
+ public:
+  static constexpr std::string_view kType = "AveragePool2D";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  explicit AveragePool2D(const Pool2DOptions& options = {}, std::string name = "")
+      : Pool2D(options, std::move(name)) {}
+
+  std::string_view type() const override { return kType; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::unique_ptr<Layer> clone() const override;
+};
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <octet/layers/layer.h>
+
+#include <array>
+
+namespace octet {
+
+/// Repeats each pixel of images [h, w, c] in `factors` (height, width) rows and columns, to
+/// [h * factors[0], w * factors[1], c]: nearest-neighbour interpolation, upsample2d(). build()
+/// throws InvalidArgument for examples that are no images and for a factor below 1.
+class UpSampling2D : public Layer {
+ public:
+  static constexpr std::string_view kType = "UpSampling2D";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  explicit UpSampling2D(const std::array<Index, 2>& factors = {2, 2}, std::string name = "")
+      : Layer(std::move(name)), factors_(factors) {}
+
+  std::string_view type() const override { return kType; }
+  const std::array<Index, 2>& factors() const { return factors_; }
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  void describe(Description& description) const override;
+  std::unique_ptr<Layer> clone() const override;
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  std::array<Index, 2> factors_;
+};
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+#include <octet/core/description.h>
+#include <octet/layers/image_layer.h>
+#include <octet/layers/zero_padding2d.h>
+
+namespace octet {
+
+Tensor ZeroPadding2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
+  require_inputs({&x, 1});
+  return pad2d(x, padding_);
+}
+
+void ZeroPadding2D::describe(Description& description) const {
+  description.set("top", padding_.top)
+      .set("bottom", padding_.bottom)
+      .set("left", padding_.left)
+      .set("right", padding_.right);
+}
+
+std::unique_ptr<Layer> ZeroPadding2D::clone() const {
+  return std::make_unique<ZeroPadding2D>(*this);
+}
+
+Shape ZeroPadding2D::do_build(const Shape& input_shape, const Random& /*random*/) {
+  return detail::image_result(*this, input_shape,
+                              [this](const Tensor& images) { return pad2d(images, padding_); });
+}
+
+std::unique_ptr<Layer> ZeroPadding2D::make(const Description& d) {
+  return std::make_unique<ZeroPadding2D>(Padding2D{.top = d.integer("top"),
+                                                   .bottom = d.integer("bottom"),
+                                                   .left = d.integer("left"),
+                                                   .right = d.integer("right")});
+}
+
+}  // namespace octet
