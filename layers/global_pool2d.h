@@ -4,8 +4,9 @@
 
 namespace octet {
 
-/// The mean of each channel of images [h, w, c], as [c]: global_average_pool2d(). build() throws
-/// InvalidArgument for examples that are no images.
+/// The mean of each channel of images [h, w, c], as [c]: global_average_pool2d(). Lowered, it is an
+/// AVERAGE_POOL_2D with a filter as large as the image, and a RESHAPE: the one form of it that all
+/// runtimes compute alike. build() throws InvalidArgument for examples that are no images.
 class GlobalAveragePool2D : public Layer {
  public:
   static constexpr std::string_view kType = "GlobalAveragePool2D";
@@ -15,6 +16,8 @@ class GlobalAveragePool2D : public Layer {
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -32,6 +35,8 @@ class GlobalMaxPool2D : public Layer {
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

@@ -73,7 +73,7 @@ enum class ResultGrid {
   unknown,   ///< the layer has no default scheme
   measured,  ///< from the range of the result
   fixed,     ///< from the operator: softmax, sigmoid, tanh
-  as_input,  ///< from its input: the layer moves or drops values and changes none
+  as_input,  ///< from its input: the layer moves, drops or averages values
   clamps,    ///< from its input: the operator clamps codes and does not rescale them
   as_inputs  ///< from its inputs, which share one grid: a concatenation
 };

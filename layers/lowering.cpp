@@ -215,12 +215,13 @@ QuantParams Lowering::grid_of(const Layer& layer, OpCode code,
 
 /// The tensor that an operator of `layer` writes.
 std::int32_t Lowering::result(const Layer& layer, OpCode code,
-                              const std::vector<std::int32_t>& inputs, std::string_view suffix) {
+                              const std::vector<std::int32_t>& inputs, const Shape& shape,
+                              std::string_view suffix) {
   const std::string name = layer.name() + std::string(suffix);
   const bool on_codes = computes_in_codes() || (scheme_ && !is_real(inputs[0]));
-  if (!on_codes) return builder_.activation(name, DType::float32, layer.output_shape());
+  if (!on_codes) return builder_.activation(name, DType::float32, shape);
   for (const std::int32_t input : inputs) require_quantized(input);
-  return builder_.activation(name, DType::int8, layer.output_shape(), grid_of(layer, code, inputs));
+  return builder_.activation(name, DType::int8, shape, grid_of(layer, code, inputs));
 }
 
 /// Throws InvalidArgument that names the layer unless the operator takes `count` inputs.
@@ -238,9 +239,17 @@ void Lowering::require_operands(const Layer& layer, OpCode code, std::size_t cou
 
 std::int32_t Lowering::op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                           std::optional<OperatorAttributes> attributes, std::string_view suffix) {
+  return op_of_shape(layer, code, std::move(inputs), std::move(attributes), layer.output_shape(),
+                     suffix);
+}
+
+std::int32_t Lowering::op_of_shape(const Layer& layer, OpCode code,
+                                   std::vector<std::int32_t> inputs,
+                                   std::optional<OperatorAttributes> attributes, const Shape& shape,
+                                   std::string_view suffix) {
   require_operands(layer, code, inputs.size());
   for (std::int32_t& input : inputs) input = operand_of(code, input);
-  const std::int32_t output = result(layer, code, inputs, suffix);
+  const std::int32_t output = result(layer, code, inputs, shape, suffix);
   Operator& added = builder_.op(code, std::move(inputs), output);
   if (attributes) added.attributes = std::move(*attributes);
   return output;
@@ -251,7 +260,7 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
   const LayerWeights weights = require_weights(layer, owner_text(layer.name()));
   const OpCode code = weights.convolution ? OpCode::conv_2d : OpCode::fully_connected;
   const std::int32_t read = operand_of(code, input);
-  const std::int32_t output = result(layer, code, {read}, suffix);
+  const std::int32_t output = result(layer, code, {read}, layer.output_shape(), suffix);
   std::vector<std::int32_t> operands = {read};
   const auto constants =
       computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
@@ -313,8 +322,23 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
 
 std::int32_t Lowering::reshape(const Layer& layer, std::int32_t input) {
   const std::int32_t read = operand_of(OpCode::reshape, input);
-  const std::int32_t output = result(layer, OpCode::reshape, {read}, "");
+  const std::int32_t output = result(layer, OpCode::reshape, {read}, layer.output_shape(), "");
   builder_.reshape(layer.name(), read, output, layer.output_shape());
+  return output;
+}
+
+std::int32_t Lowering::pad(const Layer& layer, std::int32_t input, const Padding2D& padding) {
+  const std::int32_t read = operand_of(OpCode::pad, input);
+  const std::int32_t output = result(layer, OpCode::pad, {read}, layer.output_shape(), "");
+  // In front of and behind the batch, the rows, the columns and the channels.
+  std::vector<std::int32_t> around;
+  for (const Index extent : {Index{0}, Index{0}, padding.top, padding.bottom, padding.left,
+                             padding.right, Index{0}, Index{0}}) {
+    around.push_back(static_cast<std::int32_t>(extent));
+  }
+  const std::int32_t paddings = builder_.constant(layer.name() + "/paddings", DType::int32, {4, 2},
+                                                  std::span<const std::int32_t>(around));
+  builder_.op(OpCode::pad, {read, paddings}, output);
   return output;
 }
 

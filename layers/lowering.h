@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/image_ops.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/layer.h>
@@ -51,12 +52,18 @@ class Lowering {
   std::int32_t op(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                   std::optional<OperatorAttributes> attributes = std::nullopt,
                   std::string_view suffix = "");
+  /// The same for a result [batch, shape...], of an operator that others of the layer follow.
+  std::int32_t op_of_shape(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
+                           std::optional<OperatorAttributes> attributes, const Shape& shape,
+                           std::string_view suffix);
   /// FULLY_CONNECTED or CONV_2D of the kernel and the bias of layer.weights(). Throws
   /// InvalidArgument, naming the layer, for weights of another layout than these have.
   std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                       std::string_view suffix = "");
   /// RESHAPE to [batch, layer.output_shape()...].
   std::int32_t reshape(const Layer& layer, std::int32_t input);
+  /// PAD of images by rows and columns of zeros.
+  std::int32_t pad(const Layer& layer, std::int32_t input, const Padding2D& padding);
 
   /// How a quantized layer quantizes what it wraps.
   struct Scheme {
@@ -111,7 +118,7 @@ class Lowering {
                            QuantParams measured) const;
   QuantParams grid_of(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs);
   std::int32_t result(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs,
-                      std::string_view suffix);
+                      const Shape& shape, std::string_view suffix);
   std::int32_t op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
                           const QuantParams& grid);
   std::vector<std::int32_t> real_weights(const Layer& layer, const LayerWeights& weights);

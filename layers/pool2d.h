@@ -2,21 +2,26 @@
 
 #include <octet/core/ops/pool2d.h>
 #include <octet/layers/layer.h>
+#include <octet/runtime/operator.h>
 
 namespace octet {
 
 /// What MaxPool2D and AveragePool2D have in common: a window that slides over images [h, w, c],
 /// each channel on its own, to [oh, ow, c]. Padding same pads as TensorFlow does; pixels outside
-/// the image count for nothing. build() throws InvalidArgument for examples that are no images, for
-/// sizes and strides below 1, and where no window fits into the image.
+/// the image count for nothing. Quantized, the result keeps the grid of what it reads. build()
+/// throws InvalidArgument for examples that are no images, for sizes and strides below 1, and where
+/// no window fits into the image.
 class Pool2D : public Layer {
  public:
   const Pool2DOptions& options() const { return options_; }
+  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
   void describe(Description& description) const override;
 
  protected:
   Pool2D(const Pool2DOptions& options, std::string name)
       : Layer(std::move(name)), options_(options) {}
+  /// AVERAGE_POOL_2D or MAX_POOL_2D.
+  std::int32_t lower_pool(Lowering& lowering, OpCode code, std::int32_t input) const;
   /// What describe() wrote.
   static Pool2DOptions options_in(const Description& description);
   Shape do_build(const Shape& input_shape, const Random& random) override;
@@ -40,10 +45,12 @@ class MaxPool2D : public Pool2D {
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 
-/// The mean of each window, average_pool2d(); options as those of MaxPool2D.
+/// The mean of each window, average_pool2d(); options as those of MaxPool2D. Quantized, it is the
+/// mean of the codes, rounded to a whole one, ties away from code 0.
 class AveragePool2D : public Pool2D {
  public:
   static constexpr std::string_view kType = "AveragePool2D";
@@ -54,6 +61,7 @@ class AveragePool2D : public Pool2D {
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

@@ -96,7 +96,8 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(output)];
     auto codes = allocate_array<std::int8_t>(static_cast<std::size_t>(batch * tensor.size()));
     to.push_back(reinterpret_cast<std::byte*>(codes.get()));
-    results.push_back(tensor_of_codes(layer.output_shape().with_batch(batch),
+    const Shape example(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
+    results.push_back(tensor_of_codes(example.with_batch(batch),
                                       std::make_shared<const QuantParams>(tensor.quantization),
                                       std::move(codes)));
   }

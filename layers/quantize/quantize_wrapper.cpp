@@ -210,7 +210,13 @@ std::vector<Tensor> QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
       if (!on_codes) break;
       return integer_operators(*layer_, inputs, layer_->forward_all(inputs, context),
                                *TensorAccess::grid(inputs[0]), config_->options().rounding, name());
-    case ResultGrid::as_input:
+    case ResultGrid::as_input: {
+      const Tensor real = layer_->forward_all(inputs, context);
+      // A layer that leaves all codes as they are, as Reshape and Dropout do, says so itself.
+      if (!on_codes || TensorAccess::grid(real) != nullptr) return {real};
+      return integer_operators(*layer_, inputs, real, std::nullopt, config_->options().rounding,
+                               name());
+    }
     case ResultGrid::measured:
     case ResultGrid::unknown:
       break;

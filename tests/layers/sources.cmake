@@ -14,6 +14,7 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/annotate_test.cpp
   layers/quantize/conv_equality_test.cpp
   layers/quantize/graph_equality_test.cpp
+  layers/quantize/image_equality_test.cpp
   layers/quantize/integer_equality_test.cpp
   layers/quantize/integer_gradients_test.cpp
   layers/quantize/integer_ops_test.cpp

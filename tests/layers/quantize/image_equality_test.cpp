@@ -1,0 +1,184 @@
+#include <octet/core/ops/ops.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/layers.h>
+#include <octet/layers/lower.h>
+#include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
+#include <octet/tests/layers/quantize/same_as_shipped.h>
+
+// Pooling and padding of images: what is trained is what the file computes.
+
+namespace octet::testing {
+namespace {
+
+/// A random chain of pools, paddings and other layers on images, with a Dense layer at its end.
+class RandomImageNet {
+ public:
+  explicit RandomImageNet(std::uint32_t seed) : random_(seed) {
+    model_.add(Input(image_));
+    const int steps = random_.integer(1, 5);
+    for (int i = 0; i < steps; ++i) step();
+    end();
+    model_.add(Dense(random_.integer(1, 5)));
+    model_.build(seed);
+  }
+
+  const Sequential& model() const { return model_; }
+  Tensor batch(Index size) {
+    return Tensor::uniform(image_.with_batch(size), Random(random_.bits()),
+                           -random_.positive(0.1F, 3.0F), random_.positive(0.1F, 3.0F));
+  }
+
+ private:
+  Pool2DOptions pool() {
+    Pool2DOptions options;
+    for (std::size_t i = 0; i < 2; ++i) {
+      options.size[i] = random_.integer(1, 2);
+      options.stride[i] = random_.integer(1, 2);
+    }
+    // Windows beyond the image need padding.
+    const bool same = random_.integer(0, 1) == 1;
+    if (same) options.size[0] += 2;
+    options.padding = same ? Padding::same : Padding::valid;
+    return options;
+  }
+
+  void step() {
+    switch (random_.integer(0, 5)) {
+      case 0:
+        model_.add(MaxPool2D(pool()));
+        break;
+      case 1:
+      case 2:
+        model_.add(AveragePool2D(pool()));
+        break;
+      case 3:
+        model_.add(Dropout(0.3F));
+        break;
+      case 4:
+        model_.add(ReLU());
+        break;
+      default:
+        break;
+    }
+    // So that two rows and columns are left for the next step.
+    model_.add(ZeroPadding2D({.top = 1, .bottom = random_.integer(0, 2), .left = 1, .right = 1}));
+  }
+
+  void end() {
+    switch (random_.integer(0, 2)) {
+      case 0:
+        model_.add(GlobalAveragePool2D());
+        break;
+      case 1:
+        model_.add(GlobalMaxPool2D());
+        break;
+      default:
+        model_.add(Flatten());
+    }
+  }
+
+  test::Random random_;
+  Shape image_ = {random_.integer(2, 7), random_.integer(2, 7), random_.integer(1, 5)};
+  Sequential model_{"images"};
+};
+
+class ImageEquality : public ::testing::TestWithParam<Rounding> {};
+
+TEST_P(ImageEquality, TrainingInterpreterAndFileOf100RandomNets) {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomImageNet net(seed);
+    Model model = quantize_model(net.model(), {.rounding = GetParam()});
+    calibrate(model, net.batch(17));
+    train_a_little(model, 2, [&] { return net.batch(5); });
+    if (HasFatalFailure()) return;
+    const IntegerModel lowered = lower(model);
+    expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), net.batch(11));
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Contracts, ImageEquality,
+                         ::testing::Values(Rounding::fp32, Rounding::single_rounding,
+                                           Rounding::double_rounding),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+/// The model of one image layer, quantized, with the range [-1, 1] for its input.
+template <class L>
+Model quantized_alone(L layer, const Shape& image) {
+  Sequential source("m", Input(image), std::move(layer));
+  source.build();
+  Model model = quantize_model(source);
+  Tensor x = Tensor::zeros(image.with_batch(1));
+  x.data()[0] = -1.0F;
+  x.data()[1] = 1.0F;
+  calibrate(model, x);
+  freeze_ranges(model, true);
+  return model;
+}
+
+std::vector<OpCode> codes_of(const IntegerModel& model) {
+  std::vector<OpCode> codes;
+  for (const Operator& op : model.operators) codes.push_back(op.code);
+  return codes;
+}
+
+TEST(QuantizedImages, OperatorsOfEachLayer) {
+  const auto codes = [](auto layer) {
+    return codes_of(lower(quantized_alone(std::move(layer), {4, 6, 3})));
+  };
+  EXPECT_EQ(codes(MaxPool2D()), std::vector{OpCode::max_pool_2d});
+  EXPECT_EQ(codes(AveragePool2D()), std::vector{OpCode::average_pool_2d});
+  EXPECT_EQ(codes(ZeroPadding2D({.left = 1})), std::vector{OpCode::pad});
+  EXPECT_EQ(codes(GlobalMaxPool2D()), (std::vector{OpCode::max_pool_2d, OpCode::reshape}));
+  EXPECT_EQ(codes(GlobalAveragePool2D()), (std::vector{OpCode::average_pool_2d, OpCode::reshape}));
+  const IntegerModel model = lower(quantized_alone(
+      MaxPool2D({.size = {3, 2}, .stride = {1, 4}, .padding = Padding::same}), {4, 6, 3}));
+  EXPECT_EQ(
+      model.operators[0].as<PoolAttributes>(),
+      (PoolAttributes{
+          .padding = Padding::same, .stride_h = 1, .stride_w = 4, .filter_h = 3, .filter_w = 2}));
+}
+
+TEST(QuantizedImages, AMeanIsRoundedToACodeOfTheGridItReads) {
+  Model model = quantized_alone(AveragePool2D({.size = {1, 2}}), {1, 2, 1});
+  // Steps of 2/255, zero at code 0 or -1: the mean of the codes 0 and 1 above zero is a tie.
+  const float step = 2.0F / 255.0F;
+  Tensor x = Tensor::from({1, 1, 2, 1}, {10 * step, 13 * step}).set_requires_grad(true);
+  Tensor y = model.forward_all({&x, 1}, training()).front();
+  const auto& grid = detail::TensorAccess::grid(y);
+  ASSERT_NE(grid, nullptr);
+  const float code = y.span()[0] / grid->scale();
+  EXPECT_NEAR(code, std::round(code), 1e-4F);
+  EXPECT_NEAR(std::fabs(code - 11.5F), 0.5F, 0.01F);
+  y.backward(Tensor::ones({1, 1, 1, 1}));
+  expect_tensor(x.grad(), {1, 1, 2, 1}, {0.5F, 0.5F});
+}
+
+TEST(QuantizedImages, LeftInFloatTheyComputeInFloat) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    Sequential source("m", Input({6, 5, 3}), Flatten(), Dense(90), Reshape({6, 5, 3}),
+                      in_float(ZeroPadding2D({.top = 1})),
+                      in_float(AveragePool2D({.size = {2, 3}, .stride = {1, 1}})),
+                      in_float(MaxPool2D()), in_float(GlobalAveragePool2D()));
+    source.build(seed);
+    Model model = quantize_model(source);
+    calibrate(model, random_tensor({20, 6, 5, 3}, seed));
+    const IntegerModel lowered = lower(model);
+    expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), random_tensor({9, 6, 5, 3}, 1));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(QuantizedImages, UpSamplingIsRefusedByName) {
+  Sequential source("m", Input({2, 2, 1}), UpSampling2D());
+  source.build();
+  expect_error([&] { quantize_model(source); },
+               "layer \"up_sampling2d\" of type UpSampling2D has no default scheme");
+}
+
+}  // namespace
+}  // namespace octet::testing
