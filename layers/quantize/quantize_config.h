@@ -14,8 +14,9 @@ struct QuantizeOptions {
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 whatever they are.
   int weight_bits = 8;
-  /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions one
-  /// per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for one.
+  /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
+  /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
+  /// one.
   bool per_channel = false;
   /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
   RangeStart range_start = RangeStart::first_batch;
