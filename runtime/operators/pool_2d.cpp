@@ -54,13 +54,16 @@ class Int8Maximum {
 class FloatMean {
  public:
   using Code = float;
-  using Sum = float;
+  /// As average_pool2d() sums.
+  using Sum = double;
 
   explicit FloatMean(const KernelSource& source) : clamp_(source.op.activation()) {}
 
-  static constexpr Sum start() { return 0.0F; }
-  static Sum take(Sum sum, Code value) { return sum + value; }
-  Code finish(Sum sum, Index count) const { return clamp_(sum / static_cast<float>(count)); }
+  static constexpr Sum start() { return 0.0; }
+  static Sum take(Sum sum, Code value) { return sum + static_cast<double>(value); }
+  Code finish(Sum sum, Index count) const {
+    return clamp_(static_cast<float>(sum / static_cast<double>(count)));
+  }
 
  private:
   FloatClamp clamp_;
