@@ -13,6 +13,21 @@ const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t index) {
   return model.tensors[static_cast<std::size_t>(index)];
 }
 
+/// A RESHAPE to or from an image of one pixel that a CONV_2D of 1 x 1 reads or makes: where
+/// per_channel_as_conv_2d() writes a Dense layer so, it stands for no layer.
+bool serves_conv_2d(const IntegerModel& model, const Operator& reshape) {
+  if (reshape.code != OpCode::reshape) return false;
+  const auto is_one_by_one = [&](std::int32_t tensor) {
+    const auto& shape = tensor_of(model, tensor).shape;
+    return shape[1] == 1 && shape[2] == 1;
+  };
+  return std::ranges::any_of(model.operators, [&](const Operator& op) {
+    return op.code == OpCode::conv_2d && is_one_by_one(op.inputs[0]) &&
+           is_one_by_one(op.inputs[1]) &&
+           (op.inputs[0] == reshape.outputs[0] || op.outputs[0] == reshape.inputs[0]);
+  });
+}
+
 /// The tensors whose codes are compared: see LayerCodes::layers().
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   if (model.inputs.size() != 1 || model.outputs.size() != 1) {
@@ -25,7 +40,7 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     const ModelTensor& output = tensor_of(model, op.outputs[0]);
     if (output.dtype == DType::int8) {
-      if (op.code != OpCode::reshape) tensors.push_back(op.outputs[0]);
+      if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
       continue;
     }
     // Layers in float, and the last codes written as bytes.
@@ -171,7 +186,7 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
     }
     // Dropout, an activation of none and a reshape to the same shape become no operator.
     for (std::size_t i = 0; i < numbers_[layer].size(); ++i) {
-      // A RESHAPE.
+      // No tensor of those that are compared.
       if (numbers_[layer][i] == layers_.size()) continue;
       const CodeLayer& shown = layers_[numbers_[layer][i]];
       std::vector<std::int8_t>& codes = codes_[numbers_[layer][i]];

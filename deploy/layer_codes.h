@@ -35,7 +35,8 @@ class LayerCodes {
   virtual ~LayerCodes() = default;
 
   /// The input's codes first, then every operator's result in order; floats, a QUANTIZE to bytes
-  /// at the end, and a RESHAPE, which moves no code, are none of them.
+  /// at the end, and a RESHAPE to or from an image of one pixel that a CONV_2D of 1 x 1 reads or
+  /// makes are none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
   /// Which of layers() the model's output is made of: operators behind it need not be read.
   std::size_t output_layer() const { return output_layer_; }

@@ -53,8 +53,8 @@ class ConvSums {
   std::vector<DenseSums> groups_;
 };
 
-/// Rescales the sums. LiteRT's built-in kernels, whose contract is single, run several groups by
-/// their reference kernel, which rounds twice.
+/// Rescales the sums. Several groups are rounded twice under every contract: LiteRT computes them by
+/// its reference kernel, also where XNNPACK runs the rest.
 Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
                                 float output_scale, Rounding rounding, Index groups);
 

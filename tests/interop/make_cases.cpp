@@ -4,7 +4,8 @@
 //
 // DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin,
 // end) of DIR/cases.bin: one file, since there are thousands. Images come from the folder
-// OCTET_MNIST_DIR, or are drawn where that is not set.
+// OCTET_MNIST_DIR, or are drawn where that is not set. Where OCTET_MLPERF_DIR names a folder, the
+// int8 networks of MLPerf Tiny in it, which others made, are cases too.
 
 #include <fmt/format.h>
 #include <octet/core/file.h>
@@ -16,6 +17,7 @@
 #include <octet/tests/interop/reference_kernels.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 
 #include <cstdlib>
@@ -32,6 +34,11 @@ using nlohmann::ordered_json;
 constexpr std::uint32_t kNets = 200;
 constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
+constexpr std::uint32_t kConvolutions = 100;
+/// Of each network that others made: cases, and samples of each; of all layers, one case of fewer.
+constexpr int kForeignCases = 10;
+constexpr Index kForeignSamples = 100;
+constexpr Index kForeignLayerSamples = 10;
 constexpr Index kNetSamples = 32;
 constexpr std::size_t kTrainImages = 20000;
 constexpr std::size_t kDrawnTestImages = 2000;
@@ -340,6 +347,47 @@ void add_leaky_and_mixed(CaseFolder& folder) {
   }
 }
 
+/// A CONV_2D of any window. False where XNNPACK could not run it: it asks for a bias. The older one
+/// of tfjs-tflite computes wrong values where a stride is larger than the filter.
+bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
+  test::Draw draw(seed);
+  const test::Conv c = test::draw_conv(draw);
+  const bool skips_pixels =
+      c.attributes.stride_h > c.filter[1] || c.attributes.stride_w > c.filter[2];
+  if (c.bias.empty() || skips_pixels) return false;
+  return add_graph(folder, fmt::format("convolution-{:03}", seed), test::model_of(c), seed);
+}
+
+/// Samples of random codes for a model of int8.
+Samples random_input(CaseFolder& folder, const IntegerModel& model, Index count,
+                     std::uint64_t seed) {
+  test::Draw draw(seed);
+  const auto size = static_cast<std::size_t>(tensor_of(model, model.inputs[0]).size());
+  const auto codes = test::random_codes(size * static_cast<std::size_t>(count), draw);
+  return folder.input(DType::int8, count, std::span<const std::int8_t>(codes));
+}
+
+void add_foreign_networks(CaseFolder& folder, const fs::path& files) {
+  std::set<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(files)) {
+    if (entry.path().extension() == ".tflite") found.insert(entry.path());
+  }
+  if (found.empty()) {
+    throw InvalidArgument(fmt::format(
+        "OCTET_MLPERF_DIR: expected .tflite files in '{}', found none", files.string()));
+  }
+  for (const fs::path& file : found) {
+    const IntegerModel model = read_tflite(file);
+    const std::string name = file.stem().string();
+    for (int part = 0; part < kForeignCases; ++part) {
+      folder.add(fmt::format("{}-{}", name, part), model,
+                 random_input(folder, model, kForeignSamples, static_cast<std::uint64_t>(part)));
+    }
+    folder.add(name + "-layers", with_all_layers(model),
+               random_input(folder, model, kForeignLayerSamples, kForeignCases));
+  }
+}
+
 void make(const fs::path& path) {
   CaseFolder folder;
   const char* mnist = std::getenv("OCTET_MNIST_DIR");
@@ -363,6 +411,12 @@ void make(const fs::path& path) {
   for (std::uint32_t seed = 0; trained < kTrainedGraphs; ++seed) {
     trained += add_trained_graph(folder, seed) ? 1 : 0;
   }
+  std::uint32_t convolutions = 0;
+  for (std::uint32_t seed = 0; convolutions < kConvolutions; ++seed) {
+    convolutions += add_convolution(folder, seed) ? 1 : 0;
+  }
+  const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
+  if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);
   folder.write(path, real ? "MNIST" : "drawn digits");
 }
 

@@ -98,8 +98,7 @@ void naive_conv(const Conv& c, Start&& start, Tap&& tap, End&& end) {
 inline std::vector<std::int8_t> naive_codes(const Conv& c, const std::vector<std::int8_t>& x,
                                             Rounding rounding) {
   const bool grouped = c.image[3] != c.filter[3];
-  const auto contract = oracle_contract(
-      grouped && rounding == Rounding::single_rounding ? Rounding::double_rounding : rounding);
+  const auto contract = oracle_contract(grouped ? Rounding::double_rounding : rounding);
   const oracle::Quant out{c.out.scale(), c.out.zero_point()};
   const oracle::Clamp clamp = oracle_clamp(c.attributes.activation);
   const oracle::Limits limits = contract == oracle::Contract::fp32

@@ -71,9 +71,9 @@ TEST(Pool2D, OfFloats) {
     const auto expected = naive_pool(p, x, [&](const std::vector<float>& inside) {
       float value = *std::ranges::max_element(inside);
       if (p.code == OpCode::average_pool_2d) {
-        value = 0;
-        for (const float v : inside) value += v;
-        value /= static_cast<float>(inside.size());
+        double sum = 0;
+        for (const float v : inside) sum += double{v};
+        value = static_cast<float>(sum / static_cast<double>(inside.size()));
       }
       return std::clamp(value, limits.lo, limits.hi);
     });
