@@ -252,8 +252,9 @@ TEST(Binary, CrossEntropyIsRefusedAfterASigmoid) {
        {std::pair<Model*, const char*>{&model, "layer \"dense_1\" at the end of model \"net\""},
         {&quantized, "layer \"quant_dense_1\""},
         {&unbuilt, "layer \"last\" at the end of model \"apart\""}}) {
-    expect_mentions(message_of<InvalidArgument>([&, model = refused] { Trainer(*model, Adam(), options); }),
-                    layer);
+    expect_mentions(
+        message_of<InvalidArgument>([&, model = refused] { Trainer(*model, Adam(), options); }),
+        layer);
   }
   // Shares may be fitted by another loss, and a sigmoid in the middle is nobody's logit.
   EXPECT_NO_THROW(Trainer(model, Adam(), {.loss = mean_squared_error()}));
