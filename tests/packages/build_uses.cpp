@@ -166,6 +166,8 @@ void add_build_uses(const fs::path& source, const fs::path& build, const std::st
     }
   }
   for (const std::string& file : generated) {
+    // CMake's own, of headers that sources include as well, by their full paths.
+    if (file.ends_with("/cmake_pch.hxx")) continue;
     add_header_uses(text_of(file), "build:" + fs::relative(file, build).string(), uses);
   }
   if (headers.empty()) {
