@@ -4,28 +4,22 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/conv2d.h>
+#include <octet/layers/image_layer.h>
 #include <octet/layers/lowering.h>
 
 #include <algorithm>
 
 namespace octet {
+
+using detail::as_shape;
+using detail::pair_in;
+
 namespace {
 
 void require_positive(std::string_view what, std::array<Index, 2> pair) {
   if (pair[0] > 0 && pair[1] > 0) return;
   throw InvalidArgument(
       fmt::format("Conv2D: expected {} above 0, found {} x {}", what, pair[0], pair[1]));
-}
-
-Shape shape_of(std::array<Index, 2> pair) { return {pair[0], pair[1]}; }
-
-std::array<Index, 2> pair_of(const Description& d, std::string_view key) {
-  const Shape shape = d.shape(key);
-  if (shape.rank() != 2) {
-    throw FormatError(
-        fmt::format("Conv2D: expected two numbers as \"{}\", found {}", key, shape.to_string()));
-  }
-  return {shape[0], shape[1]};
 }
 
 }  // namespace
@@ -95,9 +89,9 @@ std::int32_t Conv2D::lower(Lowering& lowering, std::span<const std::int32_t> inp
 
 void Conv2D::describe(Description& description) const {
   description.set("filters", filters_)
-      .set("kernel_size", shape_of(kernel_size_))
-      .set("strides", shape_of(options_.strides))
-      .set("dilation", shape_of(options_.dilation))
+      .set("kernel_size", as_shape(kernel_size_))
+      .set("strides", as_shape(options_.strides))
+      .set("dilation", as_shape(options_.dilation))
       .set("padding", to_string(options_.padding))
       .set("groups", options_.groups)
       .set("activation", to_string(activation_))
@@ -141,10 +135,10 @@ Shape Conv2D::do_build(const Shape& input_shape, const Random& random) {
 }
 
 std::unique_ptr<Layer> Conv2D::make(const Description& d) {
-  return std::make_unique<Conv2D>(d.integer("filters"), pair_of(d, "kernel_size"),
+  return std::make_unique<Conv2D>(d.integer("filters"), pair_in(d, "kernel_size"),
                                   parse_activation(d.text("activation")),
-                                  Conv2DLayerOptions{.strides = pair_of(d, "strides"),
-                                                     .dilation = pair_of(d, "dilation"),
+                                  Conv2DLayerOptions{.strides = pair_in(d, "strides"),
+                                                     .dilation = pair_in(d, "dilation"),
                                                      .padding = parse_padding(d.text("padding")),
                                                      .groups = d.integer("groups"),
                                                      .use_bias = d.flag("use_bias")});

@@ -93,8 +93,9 @@ ChannelStatistics statistics_of(const Tensor& x) {
   const float* mean = result.mean.data();
   result.variance = mean_of(sum_rows<1>(x,
                                         [from, mean](std::size_t i, std::size_t c) {
-                                          const double apart = double{from[i]} - double{mean[c]};
-                                          return std::array{apart * apart};
+                                          const double deviation =
+                                              double{from[i]} - double{mean[c]};
+                                          return std::array{deviation * deviation};
                                         }),
                             rows);
   return result;

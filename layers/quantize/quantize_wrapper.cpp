@@ -126,10 +126,10 @@ Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext&
 
 Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
   // A function with a grid of its own is an operator of its own.
-  const bool apart = quantizes_before(activation());
+  const bool ends_in_function = quantizes_before(activation());
   const IntegerLinear dense(
-      *layer_->weights(), apart ? FusedActivation::none : fused_activation(activation()), x,
-      kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
+      *layer_->weights(), ends_in_function ? FusedActivation::none : fused_activation(activation()),
+      x, kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
   if (context.observes()) result_->observe(dense.real_output());
   return dense.output(result_->params(), result_->learned_range());
 }
