@@ -77,7 +77,7 @@ Tensor map_channels(const Shape& shape, Value value) {
 
 /// The mean over the rows of what sum_rows() summed, [c].
 Tensor mean_of(const Tensor& sums, Index rows) {
-  const double count = static_cast<double>(rows);
+  const auto count = static_cast<double>(rows);
   const auto divide = [count](float sum) { return static_cast<float>(double{sum} / count); };
   return detail::map(Work::map_floats, divide, sums.reshape({sums.size()}));
 }
@@ -142,7 +142,7 @@ Tensor normalize(const Normalization& n, const Tensor& beta) {
 Tensor parameter_gradients(const Normalization& n, const Tensor& g) {
   return sum_rows<2>(n.x,
                      [v = NormalizationView(n), upstream = g.data()](std::size_t i, std::size_t c) {
-                       const double gradient = double{upstream[i]};
+                       const auto gradient = double{upstream[i]};
                        return std::array{gradient * double{v.normalized(i, c)}, gradient};
                      });
 }
