@@ -28,8 +28,12 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
+#include <octet/train/data/cifar10.h>
+#include <octet/train/data/csv.h>
 #include <octet/train/data/digits.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/image_augmentation.h>
+#include <octet/train/data/npy.h>
 #include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>

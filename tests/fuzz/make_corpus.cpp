@@ -13,6 +13,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/train/data/idx_files.h>
+#include <octet/tests/train/data/npy_files.h>
 #include <octet/train/trainer.h>
 
 #include <cstdio>
@@ -107,6 +108,30 @@ void write_data(const fs::path& root) {
   add_set("gz", test::gzipped(labels), test::gzipped(images));
 }
 
+void write_loaders(const fs::path& root) {
+  const Seeds arrays(root, "npy");
+  const Bytes floats = test::npy_bytes<float>("<f4", "(2, 2)", {0.5F, -1.0F, 2.0F, 3e38F});
+  arrays.add("floats", floats);
+  arrays.add("floats_gz", test::gzipped(floats));
+  arrays.add("bytes_2_0", test::npy_file(test::npy_header("|u1", "(3,)"), test::counting(3), 2));
+  arrays.add("labels", test::npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 1}));
+  const Seeds images(root, "cifar10");
+  Bytes record = {7};
+  for (const std::uint8_t pixel : test::counting(3072)) record.push_back(pixel);
+  images.add("plain", record);
+  images.add("gz", test::gzipped(record));
+  // Header, separator, targets, target column and class names, a byte each.
+  const Seeds tables(root, "csv");
+  const auto add_table = [&](const char* name, Bytes options, std::string_view text) {
+    options.insert(options.end(), text.begin(), text.end());
+    tables.add(name, options);
+  };
+  add_table("labels", {1, 1, 0, 1, 0}, "x,y,label\r\n1.5,-2,0\r\n3e-1,+4,2\r\n");
+  add_table("quoted", {1, 1, 0, 0, 1}, "\"a \"\"1\"\"\",label,z\n\"1\",\"b c\", 2\n\n3,a,4");
+  add_table("numbers", {0, 0, 1, 1, 0}, "1;2;0.25\n4;5;1e-45\n");
+  add_table("features", {0, 1, 2, 0, 0}, "1,2\n3,4\n");
+}
+
 /// The model of checkpoint_targets.cpp.
 Sequential tiny() {
   Sequential plain("tiny", Input({2}), Dense(2, Activation::relu), Dense(2, Activation::softmax));
@@ -181,6 +206,7 @@ int main(int argc, char** argv) {
     write_models(root);
     write_drawn(root);
     write_data(root);
+    write_loaders(root);
     write_checkpoints(root);
     write_command_lines(root);
     return 0;

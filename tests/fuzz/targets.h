@@ -22,6 +22,12 @@ void interpreter(Data input);
 void idx(Data input);
 /// The images and the labels of a data set.
 void dataset(Data input);
+/// An .npy file, plain or gzipped.
+void npy(Data input);
+/// A file of CIFAR-10 records.
+void cifar10(Data input);
+/// A CSV file; its first bytes choose the options.
+void csv(Data input);
 /// A checkpoint or saved weights, its checksum made right: read, loaded and resumed from.
 void checkpoint(Data input);
 /// The description of a model's layers.
@@ -43,6 +49,9 @@ inline constexpr std::array kTargets = {
     Target{"interpreter", interpreter},
     Target{"idx", idx},
     Target{"dataset", dataset},
+    Target{"npy", npy},
+    Target{"cifar10", cifar10},
+    Target{"csv", csv},
     Target{"checkpoint", checkpoint},
     Target{"architecture", architecture},
     Target{"history", history},

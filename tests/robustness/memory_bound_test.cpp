@@ -12,9 +12,13 @@
 #include <octet/tests/robustness/archive_bytes.h>
 #include <octet/tests/robustness/counting_new.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/data/random_bytes.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/data/cifar10.h>
+#include <octet/train/data/csv.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/npy.h>
 #include <octet/train/history.h>
 
 #include <functional>
@@ -292,6 +296,52 @@ TEST(MemoryBound, DataTakesWhatItsFileHolds) {
   const auto path = scratch.write("a", gzipped(idx_bytes({1U << 30}, counting(9))));
   const std::size_t peak = peak_of([&] { EXPECT_THROW(read_idx(path), FormatError); });
   EXPECT_LT(peak, kMiB);
+}
+
+TEST(MemoryBound, AnNpyFileTakesWhatItHolds) {
+  const ScratchDirectory scratch;
+  const std::vector<float> values(kMiB + 1);
+  const Bytes whole = npy_bytes("<f4", "(1048577,)", values);
+  for (const Bytes& file : {whole, gzipped(whole)}) {
+    const auto path = scratch.write("a", file);
+    EXPECT_LT(peak_of([&] { read_npy(path); }), 4 * values.size() + kMiB);
+  }
+  for (const std::string shape : {"(268435456,)", "(4294967296, 4294967296)"}) {
+    const auto path = scratch.write("a", gzipped(npy_file(npy_header("<f4", shape), counting(9))));
+    EXPECT_LT(peak_of([&] { EXPECT_THROW(read_npy(path), FormatError); }), kMiB);
+  }
+}
+
+TEST(MemoryBound, ACifarFileTakesTwiceItsSize) {
+  const ScratchDirectory scratch;
+  constexpr std::size_t kBytes = 1000 * 3073;
+  const auto plain = scratch.write("a", Bytes(kBytes));
+  EXPECT_LT(peak_of([&] { read_cifar10(plain); }), 2 * kBytes + kMiB);
+  const auto packed = scratch.write("b", gzipped(Bytes(kBytes)));
+  EXPECT_LT(peak_of([&] { read_cifar10(packed); }), 3 * kBytes + kMiB);
+}
+
+TEST(MemoryBound, ACsvFileTakesFewTimesItsSize) {
+  const ScratchDirectory scratch;
+  const auto peak = [&](const std::string& text, const CsvOptions& options) {
+    const auto path = scratch.write("a", Bytes(text.begin(), text.end()));
+    return peak_of([&] {
+      try {
+        load_csv(path, options);
+      } catch (const FormatError&) {
+        // Of the file of nothing but separators.
+      }
+    });
+  };
+  // The most values that a file can hold, one more than a vector's capacity before it grows.
+  std::string column;
+  for (std::size_t i = 0; i <= kMiB; ++i) column += "1\n";
+  const CsvOptions features = {.header = false, .targets = CsvTargets::features};
+  EXPECT_LT(peak(column, features), 16 * column.size() + 8 * kMiB);
+  std::string pairs;
+  for (std::size_t i = 0; i <= kMiB; ++i) pairs += "1,1\n";
+  EXPECT_LT(peak(pairs, {.header = false}), 16 * pairs.size() + 8 * kMiB);
+  EXPECT_LT(peak(std::string(kMiB - 1, ','), {}), 144 * kMiB);
 }
 
 /// The test files of a set in which `count` images of one pixel are promised.

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <octet/core/buffer.h>
 #include <octet/core/error.h>
-#include <octet/train/data/byte_source.h>
+#include <octet/train/data/array_file.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/set_name.h>
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,15 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-/// More axes than any data set has; keeps a stray byte from asking for 255 extents.
-constexpr std::uint8_t kMaxRank = 8;
-/// The most bytes that a gzipped file, or the gzipped files of a set together, may come to.
-constexpr std::uint64_t kMostGzipped = std::uint64_t{1} << 30;
-/// What deflate makes of one byte at most.
-constexpr std::uint64_t kMostOfOneByte = 1032;
 /// A label is a byte in the file and an int32 in the data set.
 constexpr std::uint64_t kBytesOfLabel = 1 + sizeof(std::int32_t);
-constexpr std::size_t kPieceBytes = 1U << 20;
 
 std::string_view type_name(std::uint8_t type) {
   switch (type) {
@@ -68,9 +60,9 @@ Shape read_header(ByteSource& source, const std::string& file) {
                     "type 0x{:02x}: {}",
                     file, magic[2], type_name(magic[2])));
   }
-  if (magic[3] == 0 || magic[3] > kMaxRank) {
+  if (magic[3] == 0 || magic[3] > kMaxFileRank) {
     throw FormatError(
-        fmt::format("{}: expected a rank of 1 to {}, found {}", file, kMaxRank, magic[3]));
+        fmt::format("{}: expected a rank of 1 to {}, found {}", file, kMaxFileRank, magic[3]));
   }
   std::vector<Index> dims;
   for (int axis = 0; axis < magic[3]; ++axis) {
@@ -83,47 +75,6 @@ Shape read_header(ByteSource& source, const std::string& file) {
   return Shape(std::move(dims));
 }
 
-/// Of no values, but the other extents have to be some that a shape can have.
-void check_empty(const Shape& shape, const std::string& file) {
-  try {
-    static_cast<void>(shape.size());
-  } catch (const InvalidArgument& error) {
-    throw FormatError(fmt::format("{}: {}", file, error.what()));
-  }
-}
-
-/// How many bytes can follow a header of `header` bytes, and in words why not more.
-std::pair<std::uint64_t, std::string> most_values(const ByteSource& source, std::uint64_t header) {
-  if (!source.gzipped()) {
-    const std::uint64_t follow = source.file_size() - header;
-    return {follow, fmt::format("only {} follow; was the download interrupted?", follow)};
-  }
-  const std::uint64_t inflated = kMostOfOneByte * source.file_size();
-  if (inflated < kMostGzipped) {
-    return {inflated,
-            fmt::format("{} gzipped bytes come to {} at most; was the download interrupted?",
-                        source.file_size(), inflated)};
-  }
-  return {kMostGzipped, fmt::format("a gzipped set may have {} at most; unpack it", kMostGzipped)};
-}
-
-/// The number of values that `shape` promises, once it is known to be credible.
-std::uint64_t check_promise(const ByteSource& source, const Shape& shape, const std::string& file) {
-  const auto [limit, why] = most_values(source, 4 + 4 * static_cast<std::uint64_t>(shape.rank()));
-  const bool empty = std::ranges::find(shape, 0) != shape.end();
-  if (empty) check_empty(shape, file);
-  std::uint64_t promised = empty ? 0 : 1;
-  for (const Index extent : shape) {
-    // limit < 2^63 and an extent < 2^32: compare by division, as the product may overflow.
-    if (!empty && promised > limit / static_cast<std::uint64_t>(extent)) {
-      throw FormatError(fmt::format("{}: the header promises {} bytes, but {}", file,
-                                    fmt::join(shape, " x "), why));
-    }
-    promised *= static_cast<std::uint64_t>(extent);
-  }
-  return promised;
-}
-
 /// An IDX file of which the header has been read.
 class IdxFile {
  public:
@@ -131,7 +82,8 @@ class IdxFile {
       : name_(path.string()),
         source_(path),
         shape_(read_header(source_, name_)),
-        promised_(check_promise(source_, shape_, name_)) {}
+        promised_(check_promise(source_, shape_, 1,
+                                4 + 4 * static_cast<std::uint64_t>(shape_.rank()), name_)) {}
 
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }
@@ -139,29 +91,7 @@ class IdxFile {
   bool gzipped() const { return source_.gzipped(); }
 
   /// All values, once.
-  IdxArray read() {
-    IdxArray result{shape_, {}};
-    // In one piece, so that no array is copied to grow; its pages come as they are filled.
-    result.values.reserve(promised_);
-    prefer_huge_pages(result.values.data(), result.values.capacity());
-    // Filled as bytes arrive, so that memory follows what the file holds and not what it promises.
-    while (result.values.size() < promised_) {
-      const std::size_t before = result.values.size();
-      result.values.resize(std::min<std::uint64_t>(promised_, before + kPieceBytes));
-      const std::size_t got = source_.read(std::span(result.values).subspan(before));
-      if (before + got < result.values.size()) {
-        throw FormatError(fmt::format("{}: the header promises {} bytes, but only {} follow", name_,
-                                      promised_, before + got));
-      }
-    }
-    std::array<std::uint8_t, 1> more{};
-    if (source_.read(more) != 0) {
-      throw FormatError(
-          fmt::format("{}: there are bytes after the {} that the header promises; is it damaged?",
-                      name_, promised_));
-    }
-    return result;
-  }
+  IdxArray read() { return {shape_, read_promised<std::uint8_t>(source_, promised_, name_)}; }
 
  private:
   std::string name_;
@@ -254,18 +184,6 @@ Dataset to_dataset(std::string name, Labelled pair, int classes) {
                              Labels(pair.labels.values.begin(), pair.labels.values.end()), classes);
 }
 
-/// Names of sets go into checkpoints and metrics, which are UTF-8; those of folders are any bytes.
-std::string as_utf8(const std::string& text) {
-  using nlohmann::json;
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
-      .get<std::string>();
-}
-
-std::string directory_name(const fs::path& directory) {
-  const fs::path whole = fs::weakly_canonical(directory);
-  return as_utf8(whole.has_filename() ? whole.filename().string() : whole.string());
-}
-
 /// The files named `stems` in `directory`.
 std::vector<fs::path> find_files(const fs::path& directory,
                                  std::span<const std::string_view> stems) {
@@ -307,7 +225,7 @@ DataSplit load_idx(const fs::path& directory) {
   Labelled train = train_files.read();
   Labelled test = test_files.read();
   const int classes = 1 + std::max(largest_label(train), largest_label(test));
-  const std::string name = directory_name(directory);
+  const std::string name = set_name(directory);
   return {to_dataset(name, std::move(train), classes), to_dataset(name, std::move(test), classes)};
 }
 
@@ -317,7 +235,7 @@ Dataset load_idx_test(const fs::path& directory) {
   check_gzipped_bytes(directory, files.gzipped_bytes());
   Labelled test = files.read();
   const int classes = 1 + largest_label(test);
-  return to_dataset(directory_name(directory), std::move(test), classes);
+  return to_dataset(set_name(directory), std::move(test), classes);
 }
 
 }  // namespace octet

@@ -2,9 +2,17 @@
 target_sources(octet PRIVATE
   data_loader.cpp
   dataset.cpp
+  data/array_file.cpp
   data/byte_source.cpp
+  data/cifar10.cpp
+  data/csv.cpp
+  data/csv_records.cpp
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
   data/fingerprint.cpp
-  data/idx.cpp)
+  data/idx.cpp
+  data/image_augmentation.cpp
+  data/npy.cpp
+  data/npy_header.cpp
+  data/set_name.cpp)

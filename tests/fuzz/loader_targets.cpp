@@ -1,0 +1,65 @@
+#include <octet/core/error.h>
+#include <octet/train/data/cifar10.h>
+#include <octet/train/data/csv.h>
+#include <octet/train/data/npy.h>
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "draw_bytes.h"
+#include "memory_file.h"
+#include "targets.h"
+
+namespace octet::fuzz {
+
+void npy(Data input) {
+  static const MemoryFile file;
+  file.assign(input);
+  try {
+    const NpyArray array = read_npy(file.path());
+    const auto count = std::visit([](const auto& values) { return values.size(); }, array.values);
+    require(array.shape.size() == static_cast<Index>(count),
+            "an .npy array has the values of its shape");
+    require(array.to_tensor().shape() == array.shape, "an .npy array becomes a tensor");
+  } catch (const FormatError&) {
+    return;
+  }
+}
+
+void cifar10(Data input) {
+  static const MemoryFile file;
+  file.assign(input);
+  try {
+    const Dataset data = read_cifar10(file.path());
+    require(data.bytes().size() == 3072 * data.size(), "every pixel is there");
+  } catch (const FormatError&) {
+    return;
+  }
+}
+
+void csv(Data input) {
+  static const MemoryFile file;
+  DrawBytes draw(input);
+  CsvOptions options;
+  options.header = draw.flag();
+  options.separator = draw.flag() ? ',' : ';';
+  options.targets = static_cast<CsvTargets>(draw.between(0, 2));
+  options.target_column = Index{draw.between(0, 3)} - 2;
+  if (draw.flag() && options.targets == CsvTargets::labels) options.class_names = {"a", "b c"};
+  file.assign(draw.rest());
+  try {
+    const Dataset data = load_csv(file.path(), options);
+    const Tensor features = data.features(0, data.size());
+    require(features.shape()[0] == static_cast<Index>(data.size()), "every record is there");
+    require(std::ranges::all_of(features.span(), [](float x) { return std::isfinite(x); }),
+            "every value is finite");
+  } catch (const FormatError&) {
+    return;
+  } catch (const InvalidArgument&) {
+    // Columns that the file does not have.
+    return;
+  }
+}
+
+}  // namespace octet::fuzz

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <octet/train/data/byte_source.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// One field of a record. `text` is what the file holds, without the quotes around it.
+struct CsvField {
+  std::string_view text{};
+  bool quoted = false;
+  /// The line of the file on which it begins, from 1.
+  std::size_t line = 0;
+
+  /// The text without the spaces and tabs around it.
+  std::string_view trimmed() const;
+  /// What the field says: quotes that stand twice inside quotes made one; else trimmed().
+  std::string value() const;
+};
+
+/// The records of a CSV file (RFC 4180), one after the other: fields between separators; one in
+/// quotes may hold separators, lines' ends and quotes, which then stand twice. Lines end in CR LF
+/// or LF, the last one perhaps in nothing. A byte-order mark is skipped, and so are empty lines.
+class CsvRecords {
+ public:
+  /// Throws IoError where the file cannot be read.
+  CsvRecords(const std::filesystem::path& path, char separator);
+
+  /// Moves to the next record; false after the last. Throws FormatError for quotes that are out of
+  /// place or left open and for records that are too long.
+  bool next();
+  /// Of the record; valid until next().
+  std::span<const CsvField> fields() const { return fields_; }
+
+  /// Throws FormatError: `what`, at a line and a column counted from 0.
+  [[noreturn]] void fail(std::size_t line, const std::string& what) const;
+  [[noreturn]] void fail(std::size_t line, std::size_t column, const std::string& what) const;
+
+ private:
+  bool parse();
+  bool parse_quoted(std::size_t& at, CsvField& field);
+  bool parse_plain(std::size_t& at, CsvField& field);
+  void refill();
+
+  std::string file_;
+  ByteSource source_;
+  char separator_;
+  /// What has been read and not yet parsed begins at begin_, on line line_.
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  std::size_t line_ = 1;
+  /// The line that parse() has come to.
+  std::size_t at_line_ = 1;
+  std::uint64_t inflated_ = 0;
+  bool ended_ = false;
+  std::vector<CsvField> fields_;
+};
+
+}  // namespace octet

@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/train/data/array_file.h>
+#include <octet/train/data/npy.h>
+#include <octet/train/data/npy_header.h>
+#include <octet/train/data/set_name.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace octet {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "values are read as they lie in the file");
+
+constexpr std::array<std::uint8_t, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+/// What NumPy itself reads at most; headers of plain arrays have 118 bytes.
+constexpr std::uint64_t kMostHeaderBytes = 10000;
+
+template <std::size_t n>
+std::array<std::uint8_t, n> read_bytes(ByteSource& source, const std::string& file) {
+  std::array<std::uint8_t, n> bytes{};
+  if (source.read(bytes) != n) {
+    throw FormatError(fmt::format("{}: too short for an .npy header", file));
+  }
+  return bytes;
+}
+
+/// The text of the header, and how many bytes of the file lie before the values.
+std::pair<std::string, std::uint64_t> read_header_text(ByteSource& source,
+                                                       const std::string& file) {
+  const auto magic = read_bytes<kMagic.size()>(source, file);
+  if (magic != kMagic) {
+    throw FormatError(fmt::format(
+        "{}: expected an .npy file (first bytes {:02x}), found {:02x}; is it another format (.npz "
+        "is a zip of .npy files: unpack it)?",
+        file, fmt::join(kMagic, " "), fmt::join(magic, " ")));
+  }
+  const auto [major, minor] = read_bytes<2>(source, file);
+  if (major < 1 || major > 3 || minor != 0) {
+    throw FormatError(
+        fmt::format("{}: expected .npy version 1.0, 2.0 or 3.0, found {}.{}", file, major, minor));
+  }
+  std::uint64_t size = 0;
+  std::uint64_t before = kMagic.size() + 2;
+  const auto add_length = [&](const auto& bytes) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) size |= std::uint64_t{bytes[i]} << (8 * i);
+    before += bytes.size();
+  };
+  if (major == 1) {
+    add_length(read_bytes<2>(source, file));
+  } else {
+    add_length(read_bytes<4>(source, file));
+  }
+  if (size > kMostHeaderBytes) {
+    throw FormatError(fmt::format("{}: expected an .npy header of at most {} bytes, found {}", file,
+                                  kMostHeaderBytes, size));
+  }
+  std::vector<std::uint8_t> text(size);
+  if (source.read(text) != size) {
+    throw FormatError(fmt::format("{}: the .npy header of {} bytes is cut short", file, size));
+  }
+  return {std::string(text.begin(), text.end()), before + size};
+}
+
+/// What to do about a type that is not read.
+std::string_view advice(std::string_view descr) {
+  if (descr.starts_with('>'))
+    return "; big-endian: save array.astype(array.dtype.newbyteorder('<'))";
+  if (descr.find('O') != std::string_view::npos) return "; pickled objects are never read";
+  return "; save array.astype('<f4')";
+}
+
+Dataset labelled(std::string name, NpyArray&& features, Labels labels, int classes) {
+  Shape example = features.shape.without_batch();
+  if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&features.values)) {
+    return Dataset::from_bytes(std::move(name), std::move(example), std::move(*bytes),
+                               std::move(labels), classes);
+  }
+  if (auto* floats = std::get_if<std::vector<float>>(&features.values)) {
+    return Dataset::from_floats(std::move(name), std::move(example), std::move(*floats),
+                                std::move(labels), classes);
+  }
+  const Tensor values = features.to_tensor();
+  return Dataset::from_floats(std::move(name), std::move(example),
+                              {values.span().begin(), values.span().end()}, std::move(labels),
+                              classes);
+}
+
+/// The labels that `targets` holds; none where it holds numbers.
+std::optional<Labels> labels_of(const NpyArray& targets, int classes, const std::string& file) {
+  return std::visit(
+      [&](const auto& values) -> std::optional<Labels> {
+        using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+        if constexpr (std::is_integral_v<T>) {
+          if (targets.shape.rank() != 1) return std::nullopt;
+          const std::int64_t end =
+              classes > 0 ? classes : std::int64_t{std::numeric_limits<std::int32_t>::max()};
+          Labels labels;
+          labels.reserve(values.size());
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            const std::int64_t label = values[i];
+            if (label < 0 || label >= end) {
+              throw FormatError(fmt::format(
+                  "{}: expected labels in [0, {}), found {} in row {}; are labels counted from 1?",
+                  file, end, label, i));
+            }
+            labels.push_back(static_cast<std::int32_t>(label));
+          }
+          return labels;
+        } else {
+          return std::nullopt;
+        }
+      },
+      targets.values);
+}
+
+void check_pair(const Shape& features, const Shape& targets, const std::string& features_file,
+                const std::string& targets_file) {
+  if (features.rank() < 2 || features.size() == 0) {
+    throw FormatError(
+        fmt::format("{}: expected features of shape [n, ...] with at least one value, found {}{}",
+                    features_file, features.to_string(),
+                    features.rank() == 1 ? "; one number per example has shape [n, 1]" : ""));
+  }
+  if (targets.rank() < 1 || targets.size() == 0) {
+    throw FormatError(
+        fmt::format("{}: expected targets of shape [n] or [n, ...] with at least one value, found "
+                    "{}",
+                    targets_file, targets.to_string()));
+  }
+  if (features[0] != targets[0]) {
+    throw FormatError(
+        fmt::format("{} holds {} examples, but {} holds {} targets; are they of the same set?",
+                    features_file, features[0], targets_file, targets[0]));
+  }
+}
+
+}  // namespace
+
+Tensor NpyArray::to_tensor() const {
+  Tensor result(shape);
+  std::visit(
+      [&](const auto& from) {
+        std::ranges::transform(from, result.data(),
+                               [](auto value) { return static_cast<float>(value); });
+      },
+      values);
+  return result;
+}
+
+NpyArray read_npy(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  ByteSource source(path);
+  const auto [text, before] = read_header_text(source, file);
+  NpyHeader header = parse_npy_header(text, file);
+  if (header.fortran_order) {
+    throw FormatError(fmt::format(
+        "{}: expected C order, found Fortran order; save numpy.ascontiguousarray(array)", file));
+  }
+  NpyArray result{std::move(header.shape), {}};
+  const auto read = [&, begin = before]<class T>(T /*of the values*/) {
+    const std::uint64_t count = check_promise(source, result.shape, sizeof(T), begin, file);
+    result.values = read_promised<T>(source, count, file);
+  };
+  const std::string& descr = header.descr;
+  if (descr == "<f4") {
+    read(float{});
+  } else if (descr == "<f8") {
+    read(double{});
+  } else if (descr == "|u1") {
+    read(std::uint8_t{});
+  } else if (descr == "|i1") {
+    read(std::int8_t{});
+  } else if (descr == "<i4") {
+    read(std::int32_t{});
+  } else if (descr == "<i8") {
+    read(std::int64_t{});
+  } else {
+    throw FormatError(
+        fmt::format("{}: expected values of type <f4, <f8, |u1, |i1, <i4 or <i8, found '{}'{}",
+                    file, printable(descr), advice(descr)));
+  }
+  return result;
+}
+
+Dataset load_npy(const std::filesystem::path& features, const std::filesystem::path& targets,
+                 int classes) {
+  if (classes < 0) {
+    throw InvalidArgument(
+        fmt::format("load_npy: expected a number of classes, or 0, found {}", classes));
+  }
+  NpyArray x = read_npy(features);
+  const NpyArray y = read_npy(targets);
+  check_pair(x.shape, y.shape, features.string(), targets.string());
+  std::string name = set_name(features);
+  const std::optional<Labels> labels = labels_of(y, classes, targets.string());
+  if (labels) {
+    const int count = classes > 0 ? classes : 1 + *std::ranges::max_element(*labels);
+    return labelled(std::move(name), std::move(x), *labels, count);
+  }
+  const Tensor values = y.to_tensor();
+  const Tensor rows = y.shape.rank() == 1 ? values.reshape({y.shape[0], 1}) : values;
+  const Labels none(static_cast<std::size_t>(x.shape[0]), 0);
+  return labelled(std::move(name), std::move(x), none, 1).with_targets(rows);
+}
+
+}  // namespace octet

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <string>
+#include <string_view>
+
+namespace octet {
+
+/// What the header of an .npy file says.
+struct NpyHeader {
+  /// NumPy's code of the values' type, "<f4" for example.
+  std::string descr;
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Reads the text of a header: a Python dictionary of the keys 'descr', 'fortran_order' and
+/// 'shape', each once, in any order, with spaces and a line's end behind it. Throws FormatError
+/// that names `file` for anything else, and for more than kMaxFileRank axes.
+NpyHeader parse_npy_header(std::string_view text, const std::string& file);
+
+}  // namespace octet
