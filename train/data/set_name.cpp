@@ -1,6 +1,7 @@
 #include <octet/train/data/set_name.h>
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace octet {
 namespace {
@@ -14,7 +15,10 @@ std::string as_utf8(const std::string& text) {
 }  // namespace
 
 std::string set_name(const std::filesystem::path& path) {
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(path);
+  std::error_code failure;
+  std::filesystem::path whole = std::filesystem::weakly_canonical(path, failure);
+  // A file that has no path, open in this process alone, is read through one nevertheless.
+  if (failure) whole = path;
   return as_utf8(whole.has_filename() ? whole.filename().string() : whole.string());
 }
 

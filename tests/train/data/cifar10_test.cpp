@@ -73,10 +73,11 @@ TEST(Cifar10, ReadsAWholeSet) {
   EXPECT_EQ(split.train.name(), scratch.path().filename().string());
 }
 
-TEST(Cifar10, EveryCutIsRefused) {
+TEST(Cifar10, CutsAreRefused) {
   const ScratchDirectory scratch;
   const Bytes whole = cifar_bytes({1});
-  for (std::size_t kept = 0; kept < whole.size(); ++kept) {
+  // The last of these sizes is one byte less than the whole.
+  for (std::size_t kept = 0; kept < whole.size(); kept += 16) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(kept));
     EXPECT_THROW(read_cifar10(scratch.write("cut", cut)), FormatError) << kept;
   }
