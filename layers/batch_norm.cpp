@@ -36,8 +36,7 @@ BatchNorm::BatchNorm(BatchNormOptions options) : Layer(options.name), options_(s
 Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
   require_inputs({&x, 1});
   if (!context.training() || !trainable()) {
-    return batch_norm_inference(x, gamma_, beta_, {moving_mean_, moving_variance_},
-                                options_.epsilon);
+    return batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
   }
   if (x.dim(0) == 0) {
     throw InvalidArgument(
@@ -46,11 +45,15 @@ Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
                     name()));
   }
   auto [y, batch] = batch_norm_training(x, gamma_, beta_, options_.epsilon);
-  const auto count = static_cast<double>(x.shape().without_dim(-1).size());
+  move_statistics(batch, x.shape().without_dim(-1).size());
+  return y;
+}
+
+void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) {
+  const auto count = static_cast<double>(values);
   const double unbiased = count > 1.0 ? count / (count - 1.0) : 1.0;
   move_towards(moving_mean_, batch.mean, 1.0, options_.momentum);
   move_towards(moving_variance_, batch.variance, unbiased, options_.momentum);
-  return y;
 }
 
 std::vector<NamedTensor> BatchNorm::parameters() const {
@@ -78,7 +81,7 @@ std::optional<Shape> BatchNorm::kernel_shape(const Shape& input_shape) const {
   return Shape{input_shape[input_shape.rank() - 1]};
 }
 
-std::unique_ptr<Layer> BatchNorm::clone() const {
+std::unique_ptr<BatchNorm> BatchNorm::copy() const {
   auto copy = std::make_unique<BatchNorm>(*this);
   copy->gamma_ = clone_leaf(gamma_);
   copy->beta_ = clone_leaf(beta_);
@@ -102,7 +105,7 @@ Shape BatchNorm::do_build(const Shape& input_shape, const Random& /*random*/) {
   return input_shape;
 }
 
-std::unique_ptr<Layer> BatchNorm::make(const Description& d) {
+std::unique_ptr<BatchNorm> BatchNorm::make(const Description& d) {
   return std::make_unique<BatchNorm>(BatchNormOptions{.momentum = d.float_number("momentum"),
                                                       .epsilon = d.float_number("epsilon")});
 }

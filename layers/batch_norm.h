@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/batch_norm.h>
 #include <octet/layers/layer.h>
 
 namespace octet {
@@ -31,7 +32,7 @@ struct BatchNormOptions {
 class BatchNorm : public Layer {
  public:
   static constexpr std::string_view kType = "BatchNorm";
-  static std::unique_ptr<Layer> make(const Description& description);
+  static std::unique_ptr<BatchNorm> make(const Description& description);
 
   /// Throws InvalidArgument for a momentum outside [0, 1] and for an epsilon that is not a finite
   /// number above 0.
@@ -44,18 +45,24 @@ class BatchNorm : public Layer {
   const Tensor& beta() const { return beta_; }
   const Tensor& moving_mean() const { return moving_mean_; }
   const Tensor& moving_variance() const { return moving_variance_; }
+  ChannelStatistics moving_statistics() const { return {moving_mean_, moving_variance_}; }
+  /// Moves the statistics by those of a batch of `values` values per channel; the variance is the
+  /// biased one.
+  void move_statistics(const ChannelStatistics& batch, Index values);
 
   /// Throws InvalidArgument where a batch to train on has no examples.
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
-  /// Throws InvalidArgument: a `.tflite` file has no operator for it.
+  /// Throws InvalidArgument: a `.tflite` file has no operator for it. See FoldedBatchNorm.
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   /// [c], that of "gamma" and of each other tensor.
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
   std::string_view kernel_name() const override { return "gamma"; }
-  std::unique_ptr<Layer> clone() const override;
+  std::unique_ptr<Layer> clone() const override { return copy(); }
+  /// clone() as what it is.
+  std::unique_ptr<BatchNorm> copy() const;
 
  protected:
   Shape do_build(const Shape& input_shape, const Random& random) override;

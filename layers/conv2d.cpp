@@ -51,14 +51,14 @@ Conv2DOptions Conv2D::convolution() const {
           .groups = options_.groups};
 }
 
-Tensor Conv2D::linear(const Tensor& x, const Tensor& kernel) const {
+Tensor Conv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
   require_built();
   const Tensor y = conv2d(x, kernel, convolution());
-  return bias_.defined() ? y + bias_ : y;
+  return bias.defined() ? y + bias : y;
 }
 
 Tensor Conv2D::forward(const Tensor& x, const ForwardContext& context) {
-  const Tensor y = linear(x, kernel_);
+  const Tensor y = linear(x, kernel_, bias_);
   return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
 }
 

@@ -14,9 +14,9 @@ Dense::Dense(Index units, Activation activation, DenseOptions options)
   }
 }
 
-Tensor Dense::linear(const Tensor& x, const Tensor& kernel) const {
+Tensor Dense::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
   require_built();
-  return octet::linear(x, kernel, bias_);
+  return octet::linear(x, kernel, bias);
 }
 
 Tensor Dense::forward(const Tensor& x, const ForwardContext& context) {
@@ -24,7 +24,7 @@ Tensor Dense::forward(const Tensor& x, const ForwardContext& context) {
   if (activation_ == Activation::relu || activation_ == Activation::relu6) {
     return octet::linear(x, kernel_, bias_, fused_activation(activation_));
   }
-  const Tensor y = linear(x, kernel_);
+  const Tensor y = linear(x, kernel_, bias_);
   return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
 }
 

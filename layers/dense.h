@@ -35,8 +35,8 @@ class Dense : public Layer {
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::vector<NamedTensor> parameters() const override;
   std::optional<LayerWeights> weights() const override;
-  /// x W' + b with another kernel W' in the place of W, without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel) const override;
+  /// x W' + b' with another kernel W' and bias b', without the activation.
+  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;

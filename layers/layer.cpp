@@ -74,7 +74,7 @@ bool Layer::ends_in_softmax() const { return activation() == Activation::softmax
 
 std::unique_ptr<Layer> Layer::with_activation(Activation /*activation*/) const { return nullptr; }
 
-Tensor Layer::linear(const Tensor& /*x*/, const Tensor& /*kernel*/) const {
+Tensor Layer::linear(const Tensor& /*x*/, const Tensor& /*kernel*/, const Tensor& /*bias*/) const {
   throw InvalidArgument(
       fmt::format("{} \"{}\": expected a layer with a kernel, found one without", type(), name_));
 }

@@ -16,6 +16,7 @@
 namespace octet {
 
 class Description;
+class FoldedBatchNorm;
 class Lowering;
 class QuantizeConfig;
 class Quantizer;
@@ -154,9 +155,11 @@ class Layer {
 
   /// The kernel and the bias of a layer that has them; none for any other.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
-  /// The layer before its activation, with `kernel` in the place of its own. For layers with
-  /// weights().
-  virtual Tensor linear(const Tensor& x, const Tensor& kernel) const;
+  /// The layer before its activation, with `kernel` and `bias`, which may be undefined for none, in
+  /// the place of its own. For layers with weights().
+  virtual Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
+  /// The batch normalization that the layer has in its kernel and bias; null where there is none.
+  virtual FoldedBatchNorm* folded_batch_norm() { return nullptr; }
 
   /// How the default scheme of quantize_model() quantizes the result under a rounding contract.
   virtual ResultGrid result_grid(Rounding /*rounding*/) const { return ResultGrid::unknown; }

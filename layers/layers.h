@@ -9,6 +9,7 @@
 #include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
@@ -26,9 +27,10 @@ struct LayerTypes {};
 
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
-using OwnLayers = LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv2D,
-                             Dense, Dropout, Flatten, GlobalAveragePool2D, GlobalMaxPool2D,
-                             InputLayer, LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper, ReLU,
-                             ReLU6, Reshape, Softmax, UpSampling2D, ZeroPadding2D>;
+using OwnLayers =
+    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv2D, Dense, Dropout,
+               Flatten, FoldedBatchNorm, GlobalAveragePool2D, GlobalMaxPool2D, InputLayer,
+               LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax,
+               UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantizer.h>
 
@@ -71,9 +72,19 @@ std::string grid_text(const Quantizer& quantizer) {
   return fmt::format("scales {:.6g} to {:.6g} ({}), {}", low, high, params.channels(), zero_points);
 }
 
-/// Each state value of one layer by name, and the grid that it stands for.
-std::string quantization_lines(const Layer& layer) {
+/// How one layer is quantized: its batch normalization, each state value by name, and the grid that
+/// it stands for.
+std::string quantization_lines(Layer& layer) {
   std::string text;
+  if (const FoldedBatchNorm* norm = layer.folded_batch_norm()) {
+    text += fmt::format("  {:<32} {}{}\n", "batch_norm", to_string(norm->mode()),
+                        norm->mode() == BatchNormMode::folded ? ""
+                        : norm->frozen()                      ? ", frozen"
+                                                              : ", of each batch");
+    for (const auto& [name, tensor] : norm->batch_norm().state()) {
+      text += fmt::format("  {:<32} {}\n", name, value_text(tensor));
+    }
+  }
   for (const Quantizer* quantizer : layer.quantizers()) {
     for (const auto& [name, tensor] : quantizer->state()) {
       text += fmt::format("  {:<32} {}\n", name, value_text(tensor));
@@ -87,7 +98,7 @@ std::string quantization_lines(const Layer& layer) {
 
 std::string Model::layer_rows(std::size_t i, Detail detail) const {
   const CellEnds& ends = cell_ends(is_chain());
-  const Layer& layer = *layers_[i];
+  Layer& layer = *layers_[i];
   const Index count = count_elements(layer.parameters()) + count_elements(layer.state());
   const auto read = [&](std::size_t n) {
     return n < edges_[i].size() ? layers_[edges_[i][n]]->name() : std::string();

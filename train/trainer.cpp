@@ -107,6 +107,11 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
     throw InvalidArgument(fmt::format(
         "Trainer: expected a clip_norm above 0, or 0 for none, found {}", options_.clip_norm));
   }
+  if (options_.freeze_batch_norm_after.value_or(0) < 0) {
+    throw InvalidArgument(
+        fmt::format("Trainer: expected freeze_batch_norm_after to be 0 epochs or more, found {}",
+                    *options_.freeze_batch_norm_after));
+  }
   require_logits(options_.loss, *model_);
   check_metrics(options_.metrics);
   if (std::ranges::count(options_.metrics, kTestLoss, &Metric::name) != 0) {
@@ -203,6 +208,7 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
   const Profiling profiling(options_.profile);
   while (next_batch(loader, batch)) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
+    if (freezes_batch_norm(loader, last)) freeze_batch_norm(*model_);
     run_step(loader, batch);
     ++step_;
     position_ = loader.position();
@@ -215,6 +221,13 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
     if (options_.should_stop && options_.should_stop()) return false;
   }
   return true;
+}
+
+bool Trainer::freezes_batch_norm(const DataLoader& loader, Index last) const {
+  if (options_.freeze_batch_norm_after) return position_.epoch >= *options_.freeze_batch_norm_after;
+  const std::uint64_t all =
+      static_cast<std::uint64_t>(last) * steps_of(static_cast<Index>(loader.batches()));
+  return 3 * step_ >= 2 * all;
 }
 
 void Trainer::run_step(DataLoader& loader, Batch& batch) {

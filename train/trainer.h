@@ -46,6 +46,10 @@ struct TrainerOptions {
   Augment augment{};
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;
+  /// Epochs of the run after which freeze_batch_norm() keeps the statistics of a model that
+  /// quantize_model() made with BatchNormMode::statistics. Not given, they are kept for the last
+  /// third of the steps until the epoch that fit() or fit_until() trains to.
+  std::optional<int> freeze_batch_norm_after{};
   /// Where given, the time of every step is added to it, by phase and layer.
   Profile* profile = nullptr;
   /// Asked after every step, inside the parallel region (see Callback); true ends fit() there, to
@@ -134,6 +138,8 @@ class Trainer {
   void prepare(DataLoader& loader, const Dataset* test);
   /// False where options.should_stop ended it early.
   bool run_epoch(DataLoader& loader, Index last);
+  /// Whether the statistics of batch normalization are to be kept in the step that comes next.
+  bool freezes_batch_norm(const DataLoader& loader, Index last) const;
   /// Steps in so many batches.
   std::uint64_t steps_of(Index batches) const;
   /// Trains on `batch` and the further batches of its step, which it puts there.

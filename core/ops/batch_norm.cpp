@@ -2,8 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/batch_norm.h>
-#include <octet/core/ops/map.h>
-#include <octet/core/ops/partial_sums.h>
+#include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/tensor_internal.h>
 
 #include <array>
@@ -13,16 +12,15 @@
 #include <vector>
 
 namespace octet {
+
+using detail::inverse_deviations;
+using detail::map_channels;
+using detail::require_channels;
+using detail::require_epsilon;
+using detail::rows_of;
+using detail::sum_rows;
+
 namespace {
-
-Index rows_of(const Tensor& x) { return x.shape().without_dim(-1).size(); }
-
-void require_channels(std::string_view operation, std::string_view what, const Tensor& found,
-                      Index channels) {
-  if (found.shape() == Shape{channels}) return;
-  throw InvalidArgument(fmt::format("{}: expected {} of shape [{}], one per channel, found {}",
-                                    operation, what, channels, found.shape().to_string()));
-}
 
 void check_operands(std::string_view operation, const Tensor& x, const Tensor& gamma,
                     const Tensor& beta, float epsilon) {
@@ -32,47 +30,7 @@ void check_operands(std::string_view operation, const Tensor& x, const Tensor& g
   }
   require_channels(operation, "gamma", gamma, x.dim(-1));
   require_channels(operation, "beta", beta, x.dim(-1));
-  if (std::isfinite(epsilon) && epsilon > 0.0F) return;
-  throw InvalidArgument(
-      fmt::format("{}: expected a finite epsilon above 0, found {}", operation, epsilon));
-}
-
-/// The sum over all rows of term(i, channel), where i is the position of an element of x, for each
-/// of `kTerms` terms: [kTerms, c].
-template <std::size_t kTerms, class Term>
-Tensor sum_rows(const Tensor& x, Term term) {
-  const Index channels = x.dim(-1);
-  const auto size = static_cast<std::size_t>(channels);
-  return sum_of_parts({kTerms, channels}, rows_of(x), [&](Index begin, Index end, float* sums) {
-    std::vector<double> totals(kTerms * size);
-    for (Index row = begin; row < end; ++row) {
-      for (std::size_t c = 0; c < size; ++c) {
-        const auto terms = term(static_cast<std::size_t>(row) * size + c, c);
-        for (std::size_t n = 0; n < kTerms; ++n) totals[n * size + c] += terms[n];
-      }
-    }
-    for (std::size_t i = 0; i < totals.size(); ++i) sums[i] = static_cast<float>(totals[i]);
-  });
-}
-
-/// value(i, channel) for every element i of a tensor of `shape`.
-template <class Value>
-Tensor map_channels(const Shape& shape, Value value) {
-  Tensor result(shape);
-  const Index channels = shape[shape.rank() - 1];
-  const auto size = static_cast<std::size_t>(channels);
-  float* out = result.data();
-  parallel_for(static_cast<std::size_t>(shape.without_dim(-1).size()),
-               detail::row_grain(Work::map_floats, channels),
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t row = begin; row < end; ++row) {
-                   for (std::size_t c = 0; c < size; ++c) {
-                     const std::size_t i = row * size + c;
-                     out[i] = value(i, c);
-                   }
-                 }
-               });
-  return result;
+  require_epsilon(operation, epsilon);
 }
 
 /// The mean over the rows of what sum_rows() summed, [c].
@@ -80,33 +38,6 @@ Tensor mean_of(const Tensor& sums, Index rows) {
   const auto count = static_cast<double>(rows);
   const auto divide = [count](float sum) { return static_cast<float>(double{sum} / count); };
   return detail::map(Work::map_floats, divide, sums.reshape({sums.size()}));
-}
-
-ChannelStatistics statistics_of(const Tensor& x) {
-  const Index rows = rows_of(x);
-  const float* from = x.data();
-  ChannelStatistics result;
-  result.mean = mean_of(
-      sum_rows<1>(x, [from](std::size_t i,
-                            std::size_t /*channel*/) { return std::array{double{from[i]}}; }),
-      rows);
-  const float* mean = result.mean.data();
-  result.variance = mean_of(sum_rows<1>(x,
-                                        [from, mean](std::size_t i, std::size_t c) {
-                                          const double deviation =
-                                              double{from[i]} - double{mean[c]};
-                                          return std::array{deviation * deviation};
-                                        }),
-                            rows);
-  return result;
-}
-
-/// 1 / sqrt(variance + epsilon), [c].
-Tensor inverse_deviations(const Tensor& variance, float epsilon) {
-  const auto inverse = [epsilon](float v) {
-    return static_cast<float>(1.0 / std::sqrt(double{v} + double{epsilon}));
-  };
-  return detail::map(Work::map_floats, inverse, variance);
 }
 
 /// What the backward pass reads again.
@@ -190,6 +121,52 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
 
 }  // namespace
 
+void detail::require_channels(std::string_view operation, std::string_view what,
+                              const Tensor& found, Index channels) {
+  if (found.defined() && found.shape() == Shape{channels}) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected {} of shape [{}], one per channel, found {}", operation, what,
+                  channels, found.defined() ? found.shape().to_string() : "an undefined tensor"));
+}
+
+void detail::require_epsilon(std::string_view operation, float epsilon) {
+  if (std::isfinite(epsilon) && epsilon > 0.0F) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected a finite epsilon above 0, found {}", operation, epsilon));
+}
+
+Tensor detail::inverse_deviations(const Tensor& variance, float epsilon) {
+  const auto inverse = [epsilon](float v) {
+    return static_cast<float>(1.0 / std::sqrt(double{v} + double{epsilon}));
+  };
+  return detail::map(Work::map_floats, inverse, variance);
+}
+
+ChannelStatistics channel_statistics(const Tensor& x) {
+  if (x.rank() == 0 || rows_of(x) == 0) {
+    throw InvalidArgument(
+        fmt::format("channel_statistics: expected an input [..., channels] with at least one row, "
+                    "found {}",
+                    x.shape().to_string()));
+  }
+  const Index rows = rows_of(x);
+  const float* from = x.data();
+  ChannelStatistics result;
+  result.mean = mean_of(
+      sum_rows<1>(x, [from](std::size_t i,
+                            std::size_t /*channel*/) { return std::array{double{from[i]}}; }),
+      rows);
+  const float* mean = result.mean.data();
+  result.variance = mean_of(sum_rows<1>(x,
+                                        [from, mean](std::size_t i, std::size_t c) {
+                                          const double deviation =
+                                              double{from[i]} - double{mean[c]};
+                                          return std::array{deviation * deviation};
+                                        }),
+                            rows);
+  return result;
+}
+
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                                     float epsilon) {
   constexpr std::string_view kName = "batch_norm_training";
@@ -198,7 +175,7 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const 
     throw InvalidArgument(fmt::format("{}: expected an input with at least one row, found {}",
                                       kName, x.shape().to_string()));
   }
-  ChannelStatistics statistics = statistics_of(x);
+  ChannelStatistics statistics = channel_statistics(x);
   const Normalization n = normalization_of(x, gamma, statistics, epsilon);
   return {record_normalized(kName, n, x, gamma, beta, Statistics::of_batch), std::move(statistics)};
 }

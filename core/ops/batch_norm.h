@@ -24,6 +24,10 @@ struct BatchNormResult {
 // the shape alone. (Ioffe and Szegedy, Batch Normalization, 2015.) Throws InvalidArgument for
 // shapes that do not fit, and where epsilon is not a finite number above 0.
 
+/// The mean and the biased variance of each channel of x [..., c], off the tape. Throws
+/// InvalidArgument for an x without rows.
+ChannelStatistics channel_statistics(const Tensor& x);
+
 /// With the mean and the biased variance, the mean of the squared differences, of x itself. The
 /// gradient flows through both. Throws InvalidArgument for an x without rows.
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,

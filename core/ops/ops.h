@@ -5,6 +5,7 @@
 #include <octet/core/ops/conv2d.h>
 #include <octet/core/ops/depthwise_conv2d.h>
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/fold_batch_norm.h>
 #include <octet/core/ops/image_ops.h>
 #include <octet/core/ops/linear.h>
 #include <octet/core/ops/loss.h>

@@ -5,6 +5,7 @@ target_sources(octet PRIVATE
   ops/conv2d.cpp
   ops/depthwise_conv2d.cpp
   ops/elementwise.cpp
+  ops/fold_batch_norm.cpp
   ops/image_ops.cpp
   ops/linear.cpp
   ops/loss.cpp

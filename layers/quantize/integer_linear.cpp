@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -70,6 +71,18 @@ struct IntegerLinear::Operands {
                                     highest.data(), rows);
     };
   }
+
+  /// Of x, the kernel, the bias and what the kernel's grid is learned from.
+  std::vector<Tensor> gradients(const SumsGradient& passed) const {
+    std::vector<Tensor> result(3);
+    if (to_input) result[0] = sums->input_gradient(passed.sums);
+    result[1] = sums->kernel_gradient(x, passed.sums, kernel_mask());
+    if (bias.defined()) result[2] = passed.bias;
+    if (!learned.parameters.empty()) {
+      learned.append_gradients(result, kernel, sums->kernel_gradient(x, passed.sums));
+    }
+    return result;
+  }
 };
 
 IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
@@ -121,6 +134,24 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   operands_ = std::move(operands);
 }
 
+/// What the recorded ops read: those that Operands::gradients() is about.
+std::vector<Tensor> IntegerLinear::inputs() const {
+  std::vector<Tensor> inputs = {operands_->x, operands_->kernel, operands_->bias};
+  operands_->learned.append_to(inputs);
+  return inputs;
+}
+
+Tensor IntegerLinear::real() const {
+  const auto backward = [operands = operands_, real = real_,
+                         clamp = real_limits(activation_)](const Tensor& gradient) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return operands->gradients(window_gradient(real, gradient.reshape(real.shape()),
+                                               {-kInfinity, kInfinity, clamp.lo, clamp.hi}));
+  };
+  const Tensor result = detail::TensorAccess::view(real_, operands_->sums->result_shape());
+  return record("integer_linear", result, inputs(), backward);
+}
+
 Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
   require_int8(output, operands_->owner);
   const detail::DenseEpilogue epilogue(
@@ -145,24 +176,14 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
                          activation = real_limits(activation_), learned](const Tensor& gradient) {
     const Tensor g = gradient.reshape(real.shape());
-    const WeightedSums& form = *operands->sums;
-    const SumsGradient passed =
-        window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi});
-    std::vector<Tensor> gradients(3);
-    if (operands->to_input) gradients[0] = form.input_gradient(passed.sums);
-    gradients[1] = form.kernel_gradient(operands->x, passed.sums, operands->kernel_mask());
-    if (operands->bias.defined()) gradients[2] = passed.bias;
-    if (!operands->learned.parameters.empty()) {
-      operands->learned.append_gradients(gradients, operands->kernel,
-                                         form.kernel_gradient(operands->x, passed.sums));
-    }
+    std::vector<Tensor> gradients = operands->gradients(
+        window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi}));
     learned.append_gradients(gradients, real, g);
     return gradients;
   };
-  std::vector<Tensor> inputs = {operands_->x, operands_->kernel, operands_->bias};
-  operands_->learned.append_to(inputs);
-  learned.append_to(inputs);
-  return record("integer_linear", y, inputs, backward);
+  std::vector<Tensor> read = inputs();
+  learned.append_to(read);
+  return record("integer_linear", y, read, backward);
 }
 
 }  // namespace octet

@@ -35,6 +35,9 @@ class IntegerLinear {
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }
+  /// The same as the result [batch, ...], for more to be made of it in floats. Gradients reach x,
+  /// the kernel, the bias and what the kernel's grid is learned from.
+  Tensor real() const;
 
   /// y_q = clamp(rescale(acc) + zero_point), on the grid `output`. Gradients reach x, the kernel
   /// and the bias: for the result where real_output() lies between the reals of qmin and qmax and
@@ -44,6 +47,8 @@ class IntegerLinear {
 
  private:
   struct Operands;
+  std::vector<Tensor> inputs() const;
+
   std::shared_ptr<const Operands> operands_;
   Rounding rounding_;
   FusedActivation activation_;

@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -76,8 +77,36 @@ void check_source(const Model& model, std::string_view operation) {
   }
 }
 
-/// How a layer is quantized that is to be: as its mark says, else by default.
-Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_view operation) {
+/// Throws InvalidArgument unless the BatchNorm at `i` becomes part of the layer that it reads.
+void require_foldable(const Model& model, std::size_t i, const std::vector<Plan>& plans,
+                      std::string_view operation) {
+  const Layer& layer = *model.layers()[i];
+  const Layer& read = *model.layers()[model.inputs_of(i).front()];
+  const Plan& plan = plans[model.inputs_of(i).front()];
+  std::string found = why_not_foldable(model, i);
+  if (found.empty() && (plan.config == nullptr || plan.result_only)) {
+    found = fmt::format("found \"{}\" in front, which stays in float", read.name());
+  }
+  const LayerQuantization& own = layer.quantization();
+  if (found.empty() && (layer.annotation() || own.weight_bits || own.per_channel)) {
+    found = fmt::format("found one that is to be quantized in its own way; say so of \"{}\"",
+                        read.name());
+  }
+  if (found.empty()) return;
+  throw InvalidArgument(fmt::format(
+      "{}: layer \"{}\" of type BatchNorm: expected a quantized layer with a kernel and without an "
+      "activation, of which it becomes a part, {}. Or leave the BatchNorm in_float()",
+      operation, layer.name(), found));
+}
+
+/// How layer `i` is quantized that is to be: as its mark says, else by default.
+Plan plan_of(const Model& model, std::size_t i, const std::vector<Plan>& plans,
+             const QuantizeOptions& options, std::string_view operation) {
+  const Layer& layer = *model.layers()[i];
+  if (as_batch_norm(layer) != nullptr) {
+    require_foldable(model, i, plans, operation);
+    return {default_8bit(options)};
+  }
   if (layer.annotation()) return {layer.annotation(), true};
   if (!has_default_scheme(layer)) {
     throw InvalidArgument(
@@ -138,18 +167,24 @@ class Quantization {
       const Value value = add(std::move(copy), inputs_of(i));
       return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
     }
-    const std::size_t reader = fusible_reader(i);
-    if (reader != i) copy = copy->with_activation(source_.layers()[reader]->activation());
+    const std::size_t norm = foldable_norm(i);
+    const std::size_t clamp = fusible_clamp(i, norm);
+    if (clamp != norm) copy = copy->with_activation(source_.layers()[clamp]->activation());
     copy->remove_annotation();
+    if (norm != i) {
+      copy = std::make_unique<FoldedBatchNorm>(
+          std::move(copy), as_batch_norm(*source_.layers()[norm])->copy(), options_.batch_norm);
+    }
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
     Value value = add(std::move(wrapper), inputs_of(i));
-    if (reader != i) {
-      fused_[reader] = true;
-      on_grid_[reader] = on_grid_[i];
-      values_[reader] = value;
+    for (const std::size_t part : {norm, clamp}) {
+      if (part == i) continue;
+      fused_[part] = true;
+      on_grid_[part] = on_grid_[i];
+      values_[part] = value;
     }
     return value;
   }
@@ -182,21 +217,28 @@ class Quantization {
     return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;
   }
 
-  /// The clamp behind layer `i` that can become its own activation; `i` where there is none.
-  std::size_t fusible_reader(std::size_t i) const {
-    const std::vector<std::size_t> readers = source_.readers(i);
+  /// The BatchNorm that becomes part of layer `i`; `i` where there is none, or one left in float.
+  std::size_t foldable_norm(std::size_t i) const {
+    const std::size_t norm = foldable_reader(source_, i);
+    return plans_[norm].config != nullptr ? norm : i;
+  }
+
+  /// The clamp behind `last`, which is layer `i` or its BatchNorm, that can become the activation
+  /// of `i`; `last` where there is none.
+  std::size_t fusible_clamp(std::size_t i, std::size_t last) const {
+    const std::vector<std::size_t> readers = source_.readers(last);
     // What another layer, or the user, reads before the clamp has to stay.
-    if (readers.size() != 1 || source_.is_output(i)) return i;
+    if (readers.size() != 1 || source_.is_output(last)) return last;
     const std::size_t next = readers.front();
     const Layer& clamp = *source_.layers()[next];
     const Activation function = clamp.activation();
     if (!clamp.is_activation() || function == Activation::none || quantizes_before(function)) {
-      return i;
+      return last;
     }
     // A config of its own says how the clamp's result is quantized; that of this layer would win.
     const bool keeps_own = plans_[next].own_config && plans_[next].config != plans_[i].config;
-    if (plans_[next].config == nullptr || keeps_own) return i;
-    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? i : next;
+    if (plans_[next].config == nullptr || keeps_own) return last;
+    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? last : next;
   }
 
   /// Copies are built already and keep their weights; what is new is built on what stands in front.
@@ -233,9 +275,10 @@ Model quantize_model(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_model");
   static_cast<void>(default_8bit(options));
   std::vector<Plan> plans;
-  for (const auto& layer : model.layers()) {
-    const bool stays = layer->example_shape() != nullptr || layer->quantization().in_float;
-    plans.push_back(stays ? Plan{} : plan_of(*layer, options, "quantize_model"));
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    const Layer& layer = *model.layers()[i];
+    const bool stays = layer.example_shape() != nullptr || layer.quantization().in_float;
+    plans.push_back(stays ? Plan{} : plan_of(model, i, plans, options, "quantize_model"));
   }
   return Quantization(model, std::move(plans), options).run();
 }
@@ -276,7 +319,7 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
       if (plans[input].config == nullptr)
         plans[input] = plan_of_feeder(model, input, plans, options);
     }
-    plans[i] = plan_of(layer, options, "quantize_apply");
+    plans[i] = plan_of(model, i, plans, options, "quantize_apply");
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(

@@ -13,10 +13,12 @@ namespace octet {
 /// after each input, and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
 /// is fused into the layer it reads if it is that layer's only reader and that layer has no
 /// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
-/// which clamps the codes of its input. A layer left in_float() is copied as it is, and followed by
+/// which clamps the codes of its input. A BatchNorm becomes part of the layer with a kernel that it
+/// reads, see FoldedBatchNorm, if it is that layer's only reader and that layer has no activation;
+/// a clamp behind it is fused as well. A layer left in_float() is copied as it is, and followed by
 /// a QuantizeLayer if a layer that is quantized reads it. The original is untouched.
-/// Throws InvalidArgument for a model without tensors, one that is quantized already, or a layer
-/// that has no default scheme.
+/// Throws InvalidArgument for a model without tensors, one that is quantized already, a layer that
+/// has no default scheme, or a BatchNorm behind anything else.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});
 /// A chain stays a chain.
 inline Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {}) {
@@ -86,6 +88,11 @@ void refresh_kernel_ranges(Model& model);
 
 /// Stops, or takes up again, the observation of activations' and inputs' ranges.
 void freeze_ranges(Model& model, bool frozen);
+
+/// Keeps the moving statistics of batch normalization in quantized layers as they are from now on:
+/// for BatchNormMode::statistics. Training then computes what evaluation and the exported model do.
+/// A Trainer does it by itself, see TrainerOptions::freeze_batch_norm_after.
+void freeze_batch_norm(Model& model);
 
 /// Lets tensors pass unchanged while off; ranges are observed all the same.
 void enable_quantization(Model& model, bool enabled);

@@ -45,6 +45,7 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer->name().empty() ? "" : "quant_" + layer->name()),
       layer_(std::move(layer)),
+      has_kernel_(layer_->weights().has_value()),
       config_(std::move(config)) {
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
@@ -63,6 +64,7 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
 QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
     : Layer(other),
       layer_(other.layer_->clone()),
+      has_kernel_(other.has_kernel_),
       config_(other.config_),
       kernel_(clone_of(other.kernel_)),
       result_(clone_of(other.result_)) {}
@@ -90,20 +92,6 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
   return layer_->output_shape();
 }
 
-/// Throws InvalidArgument where the kernel's scales do not belong to its units, or its integers
-/// could not be multiplied with.
-void QuantizeWrapper::require_sound_kernel() const {
-  const int axis = kernel_->spec().axis;
-  const int unit_axis = layer_->weights()->unit_axis;
-  if (axis >= 0 && axis != unit_axis) {
-    throw InvalidArgument(
-        fmt::format("layer \"{}\": expected one range for the kernel, or one per unit, on axis {}, "
-                    "found a quantizer with axis {}",
-                    name(), unit_axis, axis));
-  }
-  if (in_integers() && result_) require_weights(*layer_, fmt::format("layer \"{}\"", name()));
-}
-
 bool QuantizeWrapper::in_integers() const {
   return config_->options().simulation == Simulation::integer;
 }
@@ -112,33 +100,6 @@ bool QuantizeWrapper::in_integers() const {
 Tensor QuantizeWrapper::simulated(const Quantizer& quantizer, const Tensor& x) const {
   const QuantizeOptions& options = config_->options();
   return quantizer.simulate(x, options.simulation, quantize_mode(options.rounding));
-}
-
-Tensor QuantizeWrapper::fake_quant_linear(const Tensor& x, const ForwardContext& context) const {
-  const Tensor trained = layer_->weights()->kernel;
-  const Tensor linear = layer_->linear(x, kernel_ ? kernel_->fake_quant(trained) : trained);
-  const bool before = quantizes_before(activation());
-  Tensor result = before ? linear : apply_activation(activation(), linear);
-  if (!result_) return result;
-  if (context.observes()) result_->observe(result);
-  return simulated(*result_, result);
-}
-
-Tensor QuantizeWrapper::integer_linear(const Tensor& x, const ForwardContext& context) const {
-  // A function with a grid of its own is an operator of its own.
-  const bool ends_in_function = quantizes_before(activation());
-  const IntegerLinear dense(
-      *layer_->weights(), ends_in_function ? FusedActivation::none : fused_activation(activation()),
-      x, kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
-  if (context.observes()) result_->observe(dense.real_output());
-  return dense.output(result_->params(), result_->learned_range());
-}
-
-Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
-  if (context.observes() && kernel_) kernel_->observe(layer_->weights()->kernel);
-  // Integers need both ends on a grid; a config that leaves one alone computes in float.
-  const bool both = kernel_ && kernel_->enabled() && result_ && result_->enabled();
-  return in_integers() && both ? integer_linear(x, context) : fake_quant_linear(x, context);
 }
 
 /// Whether an input, a parameter of the wrapped layer or one of a quantizer wants a gradient.

@@ -12,6 +12,9 @@ namespace octet {
 ///   any other:                y = Q(layer(x)) where the config gives a quantizer for the output,
 ///                             else the layer's result on the grid of what it reads
 ///
+/// W and b are those of LayerWeights: of a FoldedBatchNorm the folded ones. While that trains on
+/// the statistics of the batch, y is Q(f(correction(x Qk(W)))), see batch_norm_correction().
+///
 /// State: that of the layer; kernel_min and kernel_max; and min, max and zero_point of the result,
 /// which begin with post_activation_ or pre_activation_ for a layer with a kernel and with output_
 /// for any other. Per channel, kernel_min and kernel_max have one value per unit.
@@ -49,6 +52,7 @@ class QuantizeWrapper : public Layer {
   bool is_quantized() const override { return true; }
   std::vector<Quantizer*> quantizers() const override;
   Quantizer* kernel_quantizer() const override { return kernel_.get(); }
+  FoldedBatchNorm* folded_batch_norm() override { return layer_->folded_batch_norm(); }
   Quantizer* result_quantizer() const override;
   const Layer* layer_of_fixed_grid() const override;
   void connect(std::span<Layer* const> inputs) override;
@@ -64,7 +68,7 @@ class QuantizeWrapper : public Layer {
   Shape do_build_all(std::span<const Shape> input_shapes, const Random& random) override;
 
  private:
-  bool has_kernel() const { return layer_->weights().has_value(); }
+  bool has_kernel() const { return has_kernel_; }
   bool operators_on_codes(bool reads_codes) const;
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
@@ -73,8 +77,13 @@ class QuantizeWrapper : public Layer {
   bool wants_gradient(std::span<const Tensor> inputs) const;
   Tensor with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor simulated(const Quantizer& quantizer, const Tensor& x) const;
-  Tensor fake_quant_linear(const Tensor& x, const ForwardContext& context) const;
-  Tensor integer_linear(const Tensor& x, const ForwardContext& context) const;
+  bool multiplies_codes() const;
+  Tensor finished(const Tensor& linear, const ForwardContext& context) const;
+  Tensor fake_quant_linear(const LayerWeights& weights, const Tensor& x) const;
+  Tensor integer_linear(const LayerWeights& weights, const Tensor& x,
+                        const ForwardContext& context) const;
+  Tensor with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
+                                  const ForwardContext& context) const;
   std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);
   std::vector<Tensor> unmeasured(std::span<const Tensor> inputs,
                                  const ForwardContext& context) const;
@@ -82,6 +91,8 @@ class QuantizeWrapper : public Layer {
   std::vector<Tensor> fixed_grid(Layer& function, const Tensor& x) const;
 
   std::unique_ptr<Layer> layer_;
+  /// Whether the layer has weights(), which may be computed.
+  bool has_kernel_;
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
   /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.

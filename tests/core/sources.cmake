@@ -22,6 +22,7 @@ set(OCTET_CORE_TESTS
   core/ops/depthwise_conv2d_test.cpp
   core/ops/elementwise_test.cpp
   core/ops/fake_quant_test.cpp
+  core/ops/fold_batch_norm_test.cpp
   core/ops/image_ops_test.cpp
   core/ops/linear_test.cpp
   core/ops/loss_test.cpp

@@ -186,11 +186,9 @@ TEST(BatchNormLayer, RefusesByName) {
       "BatchNorm \"a\": expected input");
 }
 
-TEST(BatchNormLayer, IsNeitherQuantizedNorLoweredOnItsOwn) {
+TEST(BatchNormLayer, IsNotLoweredOnItsOwn) {
   expect_error([] { lower_float(model(1)); },
                "lower: layer \"batch_norm\": expected a BatchNorm that is folded into");
-  expect_error([] { quantize_model(model(1)); },
-               "layer \"batch_norm\" of type BatchNorm has no default scheme");
 }
 
 }  // namespace

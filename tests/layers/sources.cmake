@@ -6,12 +6,14 @@ set(OCTET_LAYERS_TESTS
   layers/conv2d_test.cpp
   layers/dense_test.cpp
   layers/dropout_test.cpp
+  layers/folded_batch_norm_test.cpp
   layers/image_layers_test.cpp
   layers/initializer_test.cpp
   layers/input_test.cpp
   layers/layer_inputs_test.cpp
   layers/model_test.cpp
   layers/quantize/annotate_test.cpp
+  layers/quantize/batch_norm_equality_test.cpp
   layers/quantize/conv_equality_test.cpp
   layers/quantize/graph_equality_test.cpp
   layers/quantize/image_equality_test.cpp
@@ -22,6 +24,7 @@ set(OCTET_LAYERS_TESTS
   layers/quantize/mixed_equality_test.cpp
   layers/quantize/own_parameters_test.cpp
   layers/quantize/per_layer_test.cpp
+  layers/quantize/quantize_batch_norm_test.cpp
   layers/quantize/quantize_config_test.cpp
   layers/quantize/quantize_model_test.cpp
   layers/quantize/quantizer_axis_test.cpp

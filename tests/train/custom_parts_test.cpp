@@ -16,9 +16,11 @@ class Projection : public Layer {
       : Layer(other), units_(other.units_), kernel_(clone_leaf(other.kernel_)) {}
   std::string_view type() const override { return "Projection"; }
   Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return linear(x, kernel_);
+    return linear(x, kernel_, {});
   }
-  Tensor linear(const Tensor& x, const Tensor& kernel) const override { return matmul(x, kernel); }
+  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override {
+    return octet::linear(x, kernel, bias);
+  }
   std::vector<NamedTensor> parameters() const override { return {{"kernel", kernel_}}; }
   std::optional<LayerWeights> weights() const override {
     return LayerWeights{.kernel = kernel_, .bias = {}, .unit_axis = 1};

@@ -81,11 +81,11 @@ class OwnWeights : public Layer {
   std::optional<LayerWeights> weights() const override {
     return LayerWeights{kernel_, bias_values_, unit_axis_};
   }
-  Tensor linear(const Tensor& x, const Tensor& /*kernel*/) const override {
+  Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
     return Tensor::zeros(output_.with_batch(x.dim(0)));
   }
   Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return linear(x, kernel_);
+    return linear(x, kernel_, bias_values_);
   }
   ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {

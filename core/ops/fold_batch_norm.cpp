@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/batch_norm_internal.h>
+#include <octet/core/ops/fold_batch_norm.h>
+#include <octet/core/tensor_internal.h>
+
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace octet {
+
+using detail::inverse_deviations;
+using detail::map_channels;
+using detail::require_channels;
+using detail::require_epsilon;
+using detail::sum_rows;
+using detail::TensorAccess;
+
+namespace {
+
+/// Whether the last axis, or the last axes together, have `channels` indices.
+bool ends_in_channels(const Shape& shape, Index channels) {
+  Index size = 1;
+  for (Index axis = shape.rank() - 1; axis >= 0 && size <= channels; --axis) {
+    size *= shape[axis];
+    if (size == channels) return true;
+  }
+  return false;
+}
+
+/// gamma / sqrt(variance + epsilon), [c].
+Tensor multipliers(const Tensor& gamma, const Tensor& inverse) {
+  return detail::map(
+      Work::map_floats, [](float g, float i) { return g * i; }, gamma.detach(), inverse);
+}
+
+Tensor fold_kernel(const Tensor& kernel, const Tensor& gamma, const Tensor& inverse,
+                   const Tensor& multiplier) {
+  const Shape rows{kernel.size() / gamma.size(), gamma.size()};
+  const auto scaled = [rows, multiplier](const Tensor& x) {
+    const Tensor product =
+        map_channels(rows, [from = x.data(), m = multiplier.data()](std::size_t i, std::size_t c) {
+          return from[i] * m[c];
+        });
+    return TensorAccess::view(product, x.shape());
+  };
+  const auto backward = [kernel, gamma, inverse, rows, scaled](const Tensor& g) {
+    std::vector<Tensor> gradients(2);
+    if (kernel.requires_grad()) gradients[0] = scaled(g);
+    if (gamma.requires_grad()) {
+      const Tensor sums = sum_rows<1>(
+          TensorAccess::view(g, rows),
+          [upstream = g.data(), w = kernel.data()](std::size_t i, std::size_t /*channel*/) {
+            return std::array{double{upstream[i]} * double{w[i]}};
+          });
+      gradients[1] = multipliers(TensorAccess::view(sums, gamma.shape()), inverse);
+    }
+    return gradients;
+  };
+  return record("fold_batch_norm", scaled(kernel), {kernel, gamma}, backward);
+}
+
+Tensor fold_bias(const Tensor& bias, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
+                 const Tensor& inverse, const Tensor& multiplier) {
+  // The caller may go on to change the mean before backward() reads it.
+  const auto difference = [](float b, float m) { return b - m; };
+  const Tensor zeros = Tensor::zeros(mean.shape());
+  const Tensor centered = detail::map(Work::map_floats, difference,
+                                      bias.defined() ? bias.detach() : zeros, mean.detach());
+  const auto shift = [](float x, float m, float b) { return x * m + b; };
+  const Tensor folded = detail::map(Work::map_floats, shift, centered, multiplier, beta.detach());
+  const auto backward = [bias, gamma, centered, inverse, multiplier](const Tensor& g) {
+    const auto product = [](float a, float b) { return a * b; };
+    std::vector<Tensor> gradients(3);
+    if (bias.defined() && bias.requires_grad()) {
+      gradients[0] = detail::map(Work::map_floats, product, g, multiplier);
+    }
+    if (gamma.requires_grad()) {
+      const auto scaled = [](float a, float b, float c) { return a * b * c; };
+      gradients[1] = detail::map(Work::map_floats, scaled, g, centered, inverse);
+    }
+    gradients[2] = g;
+    return gradients;
+  };
+  return record("fold_batch_norm", folded, {bias, gamma, beta}, backward);
+}
+
+/// What the backward pass of a correction reads again, per channel and in double.
+struct Correction {
+  Tensor gamma, mean, inverse, ratio;
+};
+
+/// The gradients of y and gamma of a correction, from the sums [2, c] of g z and of g.
+struct StatisticsGradients {
+  Tensor y;
+  Tensor gamma;
+};
+
+StatisticsGradients through_statistics(const Correction& n, const Tensor& y, const Tensor& sums) {
+  const auto channels = static_cast<std::size_t>(n.mean.size());
+  StatisticsGradients result{Tensor(), Tensor(n.mean.shape())};
+  // d y = slope (y - mean) + shift.
+  std::vector<float> slopes(channels);
+  std::vector<float> shifts(channels);
+  const double rows = static_cast<double>(detail::rows_of(y));
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double inverse = double{n.inverse.data()[c]};
+    const double scale = double{n.gamma.data()[c]} * inverse;
+    const double normalized_mean = double{n.mean.data()[c]} * inverse;
+    const double of_products = double{sums.data()[c]};
+    const double of_g = double{sums.data()[channels + c]};
+    const double d_mean = -scale * of_g;
+    const double d_sigma = (double{n.gamma.data()[c]} * normalized_mean * of_g -
+                            double{n.ratio.data()[c]} * of_products) *
+                           inverse;
+    slopes[c] = static_cast<float>(d_sigma * inverse / rows);
+    shifts[c] = static_cast<float>(d_mean / rows);
+    result.gamma.data()[c] = static_cast<float>(-normalized_mean * of_g);
+  }
+  result.y = map_channels(y.shape(), [from = y.data(), mean = n.mean.data(), &slopes, &shifts](
+                                         std::size_t i, std::size_t c) {
+    return slopes[c] * (from[i] - mean[c]) + shifts[c];
+  });
+  return result;
+}
+
+std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, const Tensor& y,
+                                         const Tensor& g) {
+  const Tensor sums = sum_rows<2>(
+      g, [upstream = g.data(), from = z.data()](std::size_t i, std::size_t /*channel*/) {
+        const double gradient = double{upstream[i]};
+        return std::array{gradient * double{from[i]}, gradient};
+      });
+  StatisticsGradients through = through_statistics(n, y, sums);
+  Tensor of_z =
+      map_channels(g.shape(), [upstream = g.data(), ratio = n.ratio.data()](
+                                  std::size_t i, std::size_t c) { return upstream[i] * ratio[c]; });
+  const Shape channels = n.mean.shape();
+  return {std::move(of_z), std::move(through.y), std::move(through.gamma),
+          TensorAccess::view(sums, channels, channels.size())};
+}
+
+}  // namespace
+
+FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Tensor& gamma,
+                              const Tensor& beta, const ChannelStatistics& statistics,
+                              float epsilon) {
+  constexpr std::string_view kName = "fold_batch_norm";
+  const Index channels = gamma.size();
+  require_channels(kName, "gamma", gamma, channels);
+  require_channels(kName, "beta", beta, channels);
+  require_channels(kName, "a mean", statistics.mean, channels);
+  require_channels(kName, "a variance", statistics.variance, channels);
+  if (bias.defined()) require_channels(kName, "a bias", bias, channels);
+  require_epsilon(kName, epsilon);
+  if (channels == 0 || !ends_in_channels(kernel.shape(), channels)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a kernel whose last axes hold the {} channels, found {}", kName,
+                    channels, kernel.shape().to_string()));
+  }
+  const Tensor inverse = inverse_deviations(statistics.variance, epsilon);
+  const Tensor multiplier = multipliers(gamma, inverse);
+  return {fold_kernel(kernel, gamma, inverse, multiplier),
+          fold_bias(bias, gamma, beta, statistics.mean, inverse, multiplier)};
+}
+
+Tensor batch_norm_correction(const Tensor& z, const Tensor& y, const Tensor& gamma,
+                             const Tensor& beta, const ChannelStatistics& batch,
+                             const Tensor& moving_variance, float epsilon) {
+  constexpr std::string_view kName = "batch_norm_correction";
+  if (z.rank() == 0 || z.shape() != y.shape() || detail::rows_of(y) == 0) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected two results [..., channels] of one shape with at least one row, found {} and "
+        "{}",
+        kName, z.shape().to_string(), y.shape().to_string()));
+  }
+  const Index channels = y.dim(-1);
+  require_channels(kName, "gamma", gamma, channels);
+  require_channels(kName, "beta", beta, channels);
+  require_channels(kName, "a mean", batch.mean, channels);
+  require_channels(kName, "a variance", batch.variance, channels);
+  require_channels(kName, "a moving variance", moving_variance, channels);
+  require_epsilon(kName, epsilon);
+  const Tensor inverse = inverse_deviations(batch.variance, epsilon);
+  const auto ratio_of = [epsilon](float moving, float inverse_of_batch) {
+    return static_cast<float>(std::sqrt(double{moving} + double{epsilon}) *
+                              double{inverse_of_batch});
+  };
+  const Tensor ratio = detail::map(Work::map_floats, ratio_of, moving_variance.detach(), inverse);
+  const auto shift_of = [](float mean, float m, float b) { return b - mean * m; };
+  const Tensor shift = detail::map(Work::map_floats, shift_of, batch.mean,
+                                   multipliers(gamma, inverse), beta.detach());
+  const Tensor result =
+      map_channels(z.shape(), [from = z.data(), r = ratio.data(), s = shift.data()](
+                                  std::size_t i, std::size_t c) { return from[i] * r[c] + s[c]; });
+  const Correction n{gamma.detach(), batch.mean.detach().clone(), inverse, ratio};
+  return record(kName, result, {z, y, gamma, beta},
+                [n, z = z.detach(), y = y.detach()](const Tensor& g) {
+                  return correction_gradients(n, z, y, g);
+                });
+}
+
+}  // namespace octet

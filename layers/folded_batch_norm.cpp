@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/fold_batch_norm.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/layer_registry.h>
+#include <octet/layers/lowering.h>
+
+#include <array>
+#include <utility>
+
+namespace octet {
+namespace {
+
+constexpr std::array kModes = {BatchNormMode::folded, BatchNormMode::statistics};
+
+Tensor frozen_from_start(BatchNormMode mode) {
+  return Tensor::scalar(mode == BatchNormMode::folded ? 1.0F : 0.0F);
+}
+
+}  // namespace
+
+std::string_view to_string(BatchNormMode mode) {
+  switch (mode) {
+    case BatchNormMode::folded:
+      return "folded";
+    case BatchNormMode::statistics:
+      return "statistics";
+  }
+  throw InvalidArgument("to_string: a BatchNormMode outside the enumeration");
+}
+
+BatchNormMode parse_batch_norm_mode(std::string_view name) {
+  for (const BatchNormMode mode : kModes) {
+    if (name == to_string(mode)) return mode;
+  }
+  throw FormatError(fmt::format(
+      "expected \"folded\" or \"statistics\" as a batch norm mode, found \"{}\"", name));
+}
+
+FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
+                                 std::unique_ptr<BatchNorm> batch_norm, BatchNormMode mode)
+    : Layer(layer == nullptr ? "" : layer->name()),
+      layer_(std::move(layer)),
+      batch_norm_(std::move(batch_norm)),
+      mode_(mode),
+      frozen_(frozen_from_start(mode)) {
+  if (layer_ == nullptr || batch_norm_ == nullptr) {
+    throw InvalidArgument("FoldedBatchNorm: expected a layer and a BatchNorm, found null");
+  }
+  if (!layer_->weights()) {
+    throw InvalidArgument(
+        fmt::format("FoldedBatchNorm \"{}\": expected a layer with a kernel, found {} without",
+                    name(), layer_->type()));
+  }
+}
+
+FoldedBatchNorm::FoldedBatchNorm(const FoldedBatchNorm& other)
+    : Layer(other),
+      layer_(other.layer_->clone()),
+      batch_norm_(other.batch_norm_->copy()),
+      mode_(other.mode_),
+      frozen_(clone_leaf(other.frozen_)) {}
+
+Shape FoldedBatchNorm::do_build(const Shape& input_shape, const Random& random) {
+  // Layers that were trained keep their tensors; building anew does not.
+  const bool anew = built();
+  if (!layer_->built() || anew) layer_->build(input_shape, random);
+  if (!batch_norm_->built() || anew) batch_norm_->build(layer_->output_shape(), random);
+  if (anew) frozen_ = frozen_from_start(mode_);
+  require_units_last();
+  return layer_->output_shape();
+}
+
+/// Throws InvalidArgument unless the channels are the kernel's units, and these lie along its last
+/// axes.
+void FoldedBatchNorm::require_units_last() const {
+  const LayerWeights own = *layer_->weights();
+  const Shape& kernel = own.kernel.shape();
+  const Index channels = batch_norm_->gamma().size();
+  Index units = own.unit_axis >= 0 && own.unit_axis < kernel.rank() ? 1 : 0;
+  for (Index axis = own.unit_axis; units > 0 && axis < kernel.rank(); ++axis) units *= kernel[axis];
+  if (units == channels) return;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\": expected a kernel whose units, the {} channels of the BatchNorm, are its last "
+      "axes, found {} with unit_axis {}",
+      name(), channels, kernel.to_string(), own.unit_axis));
+}
+
+std::optional<LayerWeights> FoldedBatchNorm::weights() const {
+  std::optional<LayerWeights> weights = layer_->weights();
+  if (!layer_->built() || !batch_norm_->built()) return weights;
+  FoldedWeights folded =
+      fold_batch_norm(weights->kernel, weights->bias, batch_norm_->gamma(), batch_norm_->beta(),
+                      batch_norm_->moving_statistics(), batch_norm_->epsilon());
+  weights->kernel = std::move(folded.kernel);
+  weights->bias = std::move(folded.bias);
+  return weights;
+}
+
+FoldedBatchNorm::Batch FoldedBatchNorm::run_batch(const Tensor& x) {
+  if (x.dim(0) == 0) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": expected a batch of at least one example to train on, found an "
+                    "empty one",
+                    name()));
+  }
+  const LayerWeights own = *layer_->weights();
+  Batch batch;
+  batch.y = layer_->linear(x, own.kernel, {});
+  batch.statistics = channel_statistics(batch.y);
+  // A bias shifts the mean that inference takes off, and nothing else.
+  ChannelStatistics moved = batch.statistics;
+  if (own.bias.defined()) {
+    moved.mean = no_grad([&] { return moved.mean + own.bias; });
+  }
+  batch_norm_->move_statistics(moved, batch.y.shape().without_dim(-1).size());
+  return batch;
+}
+
+Tensor FoldedBatchNorm::corrected(const Tensor& z, const Batch& batch) const {
+  return batch_norm_correction(z, batch.y, batch_norm_->gamma(), batch_norm_->beta(),
+                               batch.statistics, batch_norm_->moving_variance(),
+                               batch_norm_->epsilon());
+}
+
+Tensor FoldedBatchNorm::forward(const Tensor& x, const ForwardContext& context) {
+  require_inputs({&x, 1});
+  Tensor y;
+  if (uses_batch(context)) {
+    const LayerWeights own = *layer_->weights();
+    y = batch_norm_->forward(linear(x, own.kernel, own.bias), context);
+  } else {
+    const LayerWeights folded = *weights();
+    y = linear(x, folded.kernel, folded.bias);
+  }
+  return context.logits && ends_in_softmax() ? y : apply_activation(activation(), y);
+}
+
+std::unique_ptr<Layer> FoldedBatchNorm::with_activation(Activation activation) const {
+  std::unique_ptr<Layer> layer = layer_->with_activation(activation);
+  if (layer == nullptr) return nullptr;
+  auto changed = std::make_unique<FoldedBatchNorm>(*this);
+  changed->layer_ = std::move(layer);
+  changed->batch_norm_ = std::make_unique<BatchNorm>(*batch_norm_);
+  changed->frozen_ = frozen_;
+  return changed;
+}
+
+std::vector<NamedTensor> FoldedBatchNorm::parameters() const {
+  std::vector<NamedTensor> all = layer_->parameters();
+  append(all, batch_norm_->parameters());
+  return all;
+}
+
+std::vector<NamedTensor> FoldedBatchNorm::state() const {
+  std::vector<NamedTensor> all = layer_->state();
+  append(all, batch_norm_->state());
+  return all;
+}
+
+std::vector<NamedTensor> FoldedBatchNorm::counters() const {
+  std::vector<NamedTensor> all = layer_->counters();
+  append(all, batch_norm_->counters());
+  all.push_back({"batch_norm_frozen", frozen_});
+  return all;
+}
+
+std::int32_t FoldedBatchNorm::lower(Lowering& lowering,
+                                    std::span<const std::int32_t> inputs) const {
+  if (!quantizes_before(activation())) {
+    return lowering.linear(*this, inputs[0], fused_activation(activation()));
+  }
+  const std::int32_t linear = lowering.linear(*this, inputs[0], FusedActivation::none, "/linear");
+  return lowering.op(*this, operator_of(activation()), {linear});
+}
+
+void FoldedBatchNorm::describe(Description& description) const {
+  description.set("layer", describe_layer(*layer_))
+      .set("batch_norm", describe_layer(*batch_norm_))
+      .set("mode", to_string(mode_));
+}
+
+std::unique_ptr<Layer> FoldedBatchNorm::make(const Description& d) {
+  const Description norm = d.part("batch_norm");
+  if (norm.text("type") != BatchNorm::kType) {
+    throw FormatError(fmt::format(
+        "FoldedBatchNorm: expected a BatchNorm as \"batch_norm\", found {}", norm.text("type")));
+  }
+  std::unique_ptr<BatchNorm> batch_norm = BatchNorm::make(norm);
+  batch_norm->set_name(norm.text("name"));
+  return std::make_unique<FoldedBatchNorm>(make_layer(d.part("layer")), std::move(batch_norm),
+                                           parse_batch_norm_mode(d.text("mode")));
+}
+
+}  // namespace octet

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/layer.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Which statistics a FoldedBatchNorm is trained with.
+enum class BatchNormMode {
+  folded,     ///< the moving ones, which stay as they are
+  statistics  ///< those of the batch, which move the moving ones, until they are frozen
+};
+
+/// "folded" or "statistics".
+std::string_view to_string(BatchNormMode mode);
+/// The mode of that name. Throws FormatError for another.
+BatchNormMode parse_batch_norm_mode(std::string_view name);
+
+/// A layer with a kernel and the BatchNorm behind it as one layer, y = f(linear(x, W', b')):
+///
+///     W' = W m,    b' = (b - moving_mean) m + beta,    m = gamma / sqrt(moving_variance + epsilon)
+///
+/// f is the activation of the layer with the kernel, and comes last. W, b, gamma and beta go on
+/// being trained; weights() gives W' and b', which is what quantization and export see. In mode
+/// `statistics`, training normalizes by the mean and the variance of the batch and moves the moving
+/// ones as a BatchNorm does, until freeze() or set_trainable(false). quantize_model() makes these
+/// layers. (Jacob et al., CVPR 2018, section 3.2; Krishnamoorthi, 2018, section 3.2.2.)
+class FoldedBatchNorm : public Layer {
+ public:
+  static constexpr std::string_view kType = "FoldedBatchNorm";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  /// Takes both layers with their tensors where they are built. Throws InvalidArgument for a null
+  /// one and for a layer without a kernel; when it is built, for a kernel whose units are not along
+  /// its last axis, or its last axes together.
+  FoldedBatchNorm(std::unique_ptr<Layer> layer, std::unique_ptr<BatchNorm> batch_norm,
+                  BatchNormMode mode = BatchNormMode::folded);
+  FoldedBatchNorm(const FoldedBatchNorm& other);
+
+  std::string_view type() const override { return kType; }
+  /// The layer with the kernel, and the batch normalization, before they were folded.
+  const Layer& unfolded() const { return *layer_; }
+  const BatchNorm& batch_norm() const { return *batch_norm_; }
+  BatchNormMode mode() const { return mode_; }
+  FoldedBatchNorm* folded_batch_norm() override { return this; }
+
+  /// Keeps the moving statistics as they are from now on: training computes what inference does.
+  void freeze() { frozen_.data()[0] = 1.0F; }
+  bool frozen() const { return frozen_.item() != 0.0F; }
+  /// Whether a forward pass normalizes by the statistics of its batch.
+  bool uses_batch(const ForwardContext& context) const {
+    return context.training() && !frozen() && trainable();
+  }
+
+  /// The results of one batch before normalization, without the bias, and their statistics.
+  struct Batch {
+    Tensor y;
+    ChannelStatistics statistics;
+  };
+  /// Runs the unfolded kernel on x and moves the statistics. Throws InvalidArgument for a batch
+  /// without examples.
+  Batch run_batch(const Tensor& x);
+  /// batch_norm_correction() of z, the result of W' without a bias for the same x.
+  Tensor corrected(const Tensor& z, const Batch& batch) const;
+
+  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  Activation activation() const override { return layer_->activation(); }
+  std::unique_ptr<Layer> with_activation(Activation activation) const override;
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<NamedTensor> state() const override;
+  /// "batch_norm_frozen".
+  std::vector<NamedTensor> counters() const override;
+  /// W' and b', in the form of the layer with the kernel.
+  std::optional<LayerWeights> weights() const override;
+  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override {
+    return layer_->linear(x, kernel, bias);
+  }
+  ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  void describe(Description& description) const override;
+  std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
+    return layer_->kernel_shape(input_shape);
+  }
+  std::string_view kernel_name() const override { return layer_->kernel_name(); }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<FoldedBatchNorm>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+
+ private:
+  void require_units_last() const;
+
+  std::unique_ptr<Layer> layer_;
+  std::unique_ptr<BatchNorm> batch_norm_;
+  BatchNormMode mode_;
+  Tensor frozen_;
+};
+
+}  // namespace octet

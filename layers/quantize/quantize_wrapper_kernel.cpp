@@ -1,0 +1,84 @@
+// How a quantized layer computes that has a kernel.
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+
+namespace octet {
+
+/// Throws InvalidArgument where the kernel's scales do not belong to its units, or its integers
+/// could not be multiplied with.
+void QuantizeWrapper::require_sound_kernel() const {
+  const int axis = kernel_->spec().axis;
+  const int unit_axis = layer_->weights()->unit_axis;
+  if (axis >= 0 && axis != unit_axis) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": expected one range for the kernel, or one per unit, on axis {}, "
+                    "found a quantizer with axis {}",
+                    name(), unit_axis, axis));
+  }
+  if (in_integers() && result_) require_weights(*layer_, fmt::format("layer \"{}\"", name()));
+}
+
+/// Integers need both ends on a grid; a config that leaves one alone computes in float.
+bool QuantizeWrapper::multiplies_codes() const {
+  return in_integers() && kernel_ && kernel_->enabled() && result_ && result_->enabled();
+}
+
+/// What the layer makes of its products and sums where they are floats.
+Tensor QuantizeWrapper::finished(const Tensor& linear, const ForwardContext& context) const {
+  const bool before = quantizes_before(activation());
+  Tensor result = before ? linear : apply_activation(activation(), linear);
+  if (!result_) return result;
+  if (context.observes()) result_->observe(result);
+  return simulated(*result_, result);
+}
+
+Tensor QuantizeWrapper::fake_quant_linear(const LayerWeights& weights, const Tensor& x) const {
+  const Tensor kernel = kernel_ ? kernel_->fake_quant(weights.kernel) : weights.kernel;
+  return layer_->linear(x, kernel, weights.bias);
+}
+
+Tensor QuantizeWrapper::integer_linear(const LayerWeights& weights, const Tensor& x,
+                                       const ForwardContext& context) const {
+  // A function with a grid of its own is an operator of its own.
+  const bool ends_in_function = quantizes_before(activation());
+  const IntegerLinear dense(
+      weights, ends_in_function ? FusedActivation::none : fused_activation(activation()), x,
+      kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
+  if (context.observes()) result_->observe(dense.real_output());
+  return dense.output(result_->params(), result_->learned_range());
+}
+
+/// The kernel's codes are those of inference with the moving statistics as they are now; the rest
+/// is floats.
+Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
+                                                 const ForwardContext& context) const {
+  const FoldedBatchNorm::Batch batch = folded.run_batch(x);
+  LayerWeights weights = *layer_->weights();
+  weights.bias = {};
+  if (kernel_) kernel_->observe(weights.kernel);
+  const Tensor z =
+      multiplies_codes()
+          ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
+                          config_->options().rounding, name(), kernel_->learned_range())
+                .real()
+          : fake_quant_linear(weights, x);
+  return finished(folded.corrected(z, batch), context);
+}
+
+Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
+  FoldedBatchNorm* folded = folded_batch_norm();
+  if (folded != nullptr && folded->uses_batch(context)) {
+    return with_statistics_of_batch(*folded, x, context);
+  }
+  const LayerWeights weights = *layer_->weights();
+  if (context.observes() && kernel_) kernel_->observe(weights.kernel);
+  return multiplies_codes() ? integer_linear(weights, x, context)
+                            : finished(fake_quant_linear(weights, x), context);
+}
+
+}  // namespace octet
