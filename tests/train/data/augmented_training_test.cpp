@@ -124,7 +124,7 @@ TEST(AugmentedTraining, TrainsToTheSameBytesOnAnyThreadsAndResumed) {
   for (const bool quantized : {false, true}) {
     const Snapshot whole = trained(quantized, 1);
     for (const int threads : {2, 3, 7}) EXPECT_EQ(trained(quantized, threads), whole) << threads;
-    for (const std::uint64_t stop : {2, 5, 8}) {
+    for (const std::uint64_t stop : {2U, 5U, 8U}) {
       EXPECT_EQ(trained(quantized, 2, stop), whole) << "stopped after step " << stop;
     }
   }

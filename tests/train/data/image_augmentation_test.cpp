@@ -230,6 +230,20 @@ TEST(ImageAugmentation, OneChangeLeavesTheOthersDraws) {
   EXPECT_GT(flips, kCount / 3);
 }
 
+TEST(ImageAugmentation, NoPartOfABatchRepeatsTheDrawsOfAnother) {
+  // More than one chunk of a parallel loop has, and all of them equal.
+  constexpr std::ptrdiff_t kImages = 2000;
+  constexpr std::ptrdiff_t kSize = 35;
+  std::vector<float> values(kImages * kSize);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % kSize);
+  const Tensor found = apply({.shift_rows = 2, .shift_columns = 3, .flip = 0.5F},
+                             Tensor::from({kImages, 5, 7}, values));
+  for (std::ptrdiff_t lag = 1; lag <= kImages / 2; ++lag) {
+    const auto count = static_cast<std::size_t>((kImages - lag) * kSize);
+    EXPECT_FALSE(std::ranges::equal(found.span().first(count), found.span().last(count))) << lag;
+  }
+}
+
 TEST(ImageAugmentation, TakesImagesWithoutChannelsAndBytes) {
   const ImageAugmentation options = {.shift_rows = 1, .flip = 0.5F, .cutout = 2};
   const Bytes pixels = counting(40 * 6 * 4);
