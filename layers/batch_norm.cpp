@@ -68,7 +68,9 @@ std::int32_t BatchNorm::lower(Lowering& /*lowering*/,
                               std::span<const std::int32_t> /*inputs*/) const {
   throw InvalidArgument(fmt::format(
       "lower: layer \"{}\": expected a BatchNorm that is folded into the kernel and the "
-      "bias in front of it, found one of its own; a .tflite file has no operator for it",
+      "bias in front of it, found one of its own; a .tflite file has no operator for it. Put it "
+      "right behind a layer with a kernel and without an activation, both quantized or both left "
+      "in_float()",
       name()));
 }
 

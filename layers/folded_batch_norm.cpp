@@ -56,6 +56,12 @@ FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
         fmt::format("FoldedBatchNorm \"{}\": expected a layer with a kernel, found {} without",
                     name(), layer_->type()));
   }
+  if (layer_->is_quantized() || layer_->folded_batch_norm() != nullptr) {
+    throw InvalidArgument(fmt::format(
+        "FoldedBatchNorm \"{}\": expected a float layer without batch normalization, found one of "
+        "type {} {}",
+        name(), layer_->type(), layer_->is_quantized() ? "that is quantized" : "that has it"));
+  }
 }
 
 FoldedBatchNorm::FoldedBatchNorm(const FoldedBatchNorm& other)

@@ -36,8 +36,8 @@ class FoldedBatchNorm : public Layer {
   static std::unique_ptr<Layer> make(const Description& description);
 
   /// Takes both layers with their tensors where they are built. Throws InvalidArgument for a null
-  /// one and for a layer without a kernel; when it is built, for a kernel whose units are not along
-  /// its last axis, or its last axes together.
+  /// one, a quantized one, and a layer without a kernel; when it is built, for a kernel whose units
+  /// are not along its last axis, or its last axes together.
   FoldedBatchNorm(std::unique_ptr<Layer> layer, std::unique_ptr<BatchNorm> batch_norm,
                   BatchNormMode mode = BatchNormMode::folded);
   FoldedBatchNorm(const FoldedBatchNorm& other);

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
+#include <octet/layers/quantize/batch_norm_folding.h>
 
 #include <algorithm>
 
@@ -92,7 +93,10 @@ LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {
 IntegerModel lower_float(const Model& model) {
   require_built(model, "lower_float");
   Lowering lowering(model.name(), Lowering::Numbers::reals);
-  IntegerModel result = walk(model, lowering).model;
+  const auto is_norm = [](const auto& layer) { return as_batch_norm(*layer) != nullptr; };
+  IntegerModel result = std::ranges::any_of(model.layers(), is_norm)
+                            ? walk(with_folded_batch_norm(model), lowering).model
+                            : walk(model, lowering).model;
   result.description = "octet float model";
   result.validate();
   return result;

@@ -19,4 +19,7 @@ std::string why_not_foldable(const Model& model, std::size_t i);
 /// The BatchNorm that can become part of layer `i`; `i` where there is none.
 std::size_t foldable_reader(const Model& model, std::size_t i);
 
+/// A copy of a built model in which every BatchNorm that can is part of the layer in front.
+Model with_folded_batch_norm(const Model& model);
+
 }  // namespace octet

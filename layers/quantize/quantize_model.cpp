@@ -162,31 +162,39 @@ class Quantization {
  private:
   Value quantized(std::size_t i) {
     std::unique_ptr<Layer> copy = source_.layers()[i]->clone();
+    const std::size_t norm = foldable_norm(i);
     if (plans_[i].config == nullptr) {
       on_grid_[i] = copy->example_shape() != nullptr;
+      if (norm != i) copy = folded(std::move(copy), norm);
       const Value value = add(std::move(copy), inputs_of(i));
+      take_over(i, norm, value);
       return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
     }
-    const std::size_t norm = foldable_norm(i);
     const std::size_t clamp = fusible_clamp(i, norm);
     if (clamp != norm) copy = copy->with_activation(source_.layers()[clamp]->activation());
     copy->remove_annotation();
-    if (norm != i) {
-      copy = std::make_unique<FoldedBatchNorm>(
-          std::move(copy), as_batch_norm(*source_.layers()[norm])->copy(), options_.batch_norm);
-    }
+    if (norm != i) copy = folded(std::move(copy), norm);
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
     Value value = add(std::move(wrapper), inputs_of(i));
-    for (const std::size_t part : {norm, clamp}) {
-      if (part == i) continue;
-      fused_[part] = true;
-      on_grid_[part] = on_grid_[i];
-      values_[part] = value;
-    }
+    take_over(i, norm, value);
+    take_over(i, clamp, value);
     return value;
+  }
+
+  std::unique_ptr<Layer> folded(std::unique_ptr<Layer> layer, std::size_t norm) const {
+    return std::make_unique<FoldedBatchNorm>(
+        std::move(layer), as_batch_norm(*source_.layers()[norm])->copy(), options_.batch_norm);
+  }
+
+  /// Makes the layer at `part` a part of layer `i`, whose result is `value`.
+  void take_over(std::size_t i, std::size_t part, const Value& value) {
+    if (part == i) return;
+    fused_[part] = true;
+    on_grid_[part] = on_grid_[i];
+    values_[part] = value;
   }
 
   /// What layer `i` reads: on grids where it is quantized.
@@ -217,10 +225,15 @@ class Quantization {
     return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;
   }
 
-  /// The BatchNorm that becomes part of layer `i`; `i` where there is none, or one left in float.
+  /// The BatchNorm that becomes part of layer `i`: both quantized, or both in_float(). `i` where
+  /// there is none.
   std::size_t foldable_norm(std::size_t i) const {
     const std::size_t norm = foldable_reader(source_, i);
-    return plans_[norm].config != nullptr ? norm : i;
+    const auto in_float = [this](std::size_t n) {
+      return source_.layers()[n]->quantization().in_float;
+    };
+    const bool quantized = plans_[i].config != nullptr && plans_[norm].config != nullptr;
+    return quantized || (in_float(i) && in_float(norm)) ? norm : i;
   }
 
   /// The clamp behind `last`, which is layer `i` or its BatchNorm, that can become the activation

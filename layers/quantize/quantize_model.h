@@ -15,8 +15,9 @@ namespace octet {
 /// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
 /// which clamps the codes of its input. A BatchNorm becomes part of the layer with a kernel that it
 /// reads, see FoldedBatchNorm, if it is that layer's only reader and that layer has no activation;
-/// a clamp behind it is fused as well. A layer left in_float() is copied as it is, and followed by
-/// a QuantizeLayer if a layer that is quantized reads it. The original is untouched.
+/// a clamp behind it is fused as well. A layer left in_float() is copied as it is, with a BatchNorm
+/// behind it that is left in_float() too as one FoldedBatchNorm, and followed by a QuantizeLayer if
+/// a layer that is quantized reads it. The original is untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, a layer that
 /// has no default scheme, or a BatchNorm behind anything else.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});

@@ -187,7 +187,9 @@ TEST(BatchNormLayer, RefusesByName) {
 }
 
 TEST(BatchNormLayer, IsNotLoweredOnItsOwn) {
-  expect_error([] { lower_float(model(1)); },
+  Sequential alone("m", Input({4}), BatchNorm(), Dense(2));
+  alone.build();
+  expect_error([&] { lower_float(alone); },
                "lower: layer \"batch_norm\": expected a BatchNorm that is folded into");
 }
 

@@ -82,7 +82,8 @@ TEST(Dense, LogitsLackTheSoftmaxAndNothingElse) {
     const auto dense = dense_of(activation, 4, 3);
     const bool is_softmax = activation == Activation::softmax;
     EXPECT_EQ(dense->ends_in_softmax(), is_softmax);
-    const Tensor expected = is_softmax ? dense->linear(x, dense->kernel()) : dense->forward(x, {});
+    const Tensor expected =
+        is_softmax ? dense->linear(x, dense->kernel(), dense->bias()) : dense->forward(x, {});
     expect_tensor(dense->forward_logits(x, {}), {3, 3}, values_of(expected));
   }
 }
@@ -168,7 +169,7 @@ TEST(Dense, SaysThatItWasNotBuilt) {
   const Tensor x = Tensor::zeros({2, 4});
   expect_error([&] { bare.forward(x, {}); },
                "Dense \"head\": expected a layer with its tensors, found one that was not built");
-  expect_error([&] { bare.linear(x, x); }, "call build(), or that of its model");
+  expect_error([&] { bare.linear(x, x, {}); }, "call build(), or that of its model");
 }
 
 TEST(Dense, TakesAnEmptyBatch) {

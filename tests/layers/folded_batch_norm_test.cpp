@@ -199,6 +199,9 @@ TEST(FoldedBatchNorm, RefusesByName) {
   expect_error([&] { FoldedBatchNorm(std::make_unique<Dense>(3), nullptr); }, "found null");
   expect_error([&] { FoldedBatchNorm(std::make_unique<Flatten>("f"), norm()); },
                "FoldedBatchNorm \"f\": expected a layer with a kernel, found Flatten without");
+  expect_error([&] { FoldedBatchNorm(folded_dense(BatchNormMode::folded), norm()); },
+               "expected a float layer without batch normalization, found one of type "
+               "FoldedBatchNorm that has it");
   const auto layer = folded_dense(BatchNormMode::statistics);
   expect_error(
       [&] {

@@ -30,6 +30,7 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
   add(std::make_unique<Reshape>(Shape{2, 2}));
   add(std::make_unique<Dropout>(0.5F));
   add(std::make_unique<BatchNorm>());
+  add(std::make_unique<FoldedBatchNorm>(std::make_unique<Dense>(3), std::make_unique<BatchNorm>()));
   const Shape image = {2, 3, 4};
   add(std::make_unique<MaxPool2D>(), image);
   add(std::make_unique<AveragePool2D>(), image);
@@ -43,6 +44,10 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
     add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3, activation), default_8bit()));
   }
   add(std::make_unique<QuantizeWrapper>(std::make_unique<Dense>(3), per_channel));
+  add(std::make_unique<QuantizeWrapper>(
+      std::make_unique<FoldedBatchNorm>(std::make_unique<Dense>(3), std::make_unique<BatchNorm>(),
+                                        BatchNormMode::statistics),
+      per_channel));
   add(std::make_unique<QuantizeWrapper>(std::make_unique<ReLU>(), default_8bit()));
   add(std::make_unique<QuantizeWrapper>(std::make_unique<Softmax>(), default_8bit()));
   add(std::make_unique<QuantizeWrapper>(std::make_unique<Dropout>(0.1F), default_8bit()));
@@ -108,7 +113,8 @@ TEST(EveryLayer, OnlyQuantizersAndBatchNormHaveState) {
   for (const auto& layer : every_layer()) {
     std::size_t count = 0;
     for (const Quantizer* quantizer : layer->quantizers()) count += quantizer->state().size();
-    if (layer->type() == BatchNorm::kType) count = 2;
+    const bool normalizes = layer->type() == BatchNorm::kType || layer->folded_batch_norm();
+    if (normalizes) count += 2;
     EXPECT_EQ(layer->state().size(), count) << layer->type();
   }
 }

@@ -145,7 +145,7 @@ TEST(QuantizeApply, TakesAUsersConfig) {
   std::vector<float> kernel(12);
   fake_quant_vars(std::as_const(dense.weights()->kernel).span(), -limit, limit, 4, true, kernel);
   const Tensor input = quantized.layer("quantize_layer").forward(x, {});
-  const Tensor linear = dense.linear(input, Tensor::from({4, 3}, kernel));
+  const Tensor linear = dense.linear(input, Tensor::from({4, 3}, kernel), dense.weights()->bias);
   std::vector<float> expected(6);
   fake_quant_args(linear.span(), -2.0F, 2.0F, 8, false, expected);
   expect_tensor(y, {2, 3}, expected);

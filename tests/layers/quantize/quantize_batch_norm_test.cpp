@@ -6,7 +6,9 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
+#include <octet/tests/layers/quantize/same_as_shipped.h>
 
 // Which BatchNorm layers become part of the layer in front, and which are refused.
 
@@ -28,6 +30,24 @@ TEST(QuantizeBatchNorm, OneThatStandsElsewhereIsRefusedByName) {
                  {"of type ReLU", "which has no kernel"});
   expect_refused(build_model(Input({4}), Dense(3, Activation::relu, "d"), norm()),
                  {"\"d\" of type Dense", "ends in relu", "behind the BatchNorm"});
+}
+
+TEST(QuantizeBatchNorm, ASecondOneIsRefusedByName) {
+  expect_refused(build_model(Input({4}), dense(), BatchNorm(), norm()),
+                 {"of type BatchNorm in front", "which has no kernel"});
+  FoldedBatchNorm folded(std::make_unique<Dense>(dense()), std::make_unique<BatchNorm>());
+  expect_refused(build_model(Input({4}), std::move(folded), norm()),
+                 {"\"d\" of type FoldedBatchNorm", "which has one already"});
+}
+
+TEST(QuantizeBatchNorm, AFoldedLayerOfAFloatModelIsQuantizedWithItsClamp) {
+  FoldedBatchNorm folded(std::make_unique<Dense>(dense()), std::make_unique<BatchNorm>());
+  Sequential model = build_model(Input({4}), std::move(folded), ReLU());
+  model = quantize_model(model);
+  EXPECT_EQ(model.layers().size(), 3U);
+  EXPECT_EQ(model.layers().back()->activation(), Activation::relu);
+  calibrate(model, random_tensor({8, 4}, 1));
+  expect_same_as_shipped(model, lower(model), random_tensor({8, 4}, 2));
 }
 
 TEST(QuantizeBatchNorm, OneWhoseLayerOthersReadIsRefusedByName) {
@@ -70,6 +90,36 @@ TEST(QuantizeBatchNorm, LeftInFloatItIsTrainedAndNotLowered) {
   train_a_little(model, 2, [] { return random_tensor({8, 4}, 2); });
   expect_error([&] { static_cast<void>(lower(model)); },
                "layer \"bn\": expected a BatchNorm that is folded");
+}
+
+TEST(QuantizeBatchNorm, LeftInFloatWithItsLayerItIsFoldedAndShipped) {
+  Sequential model = build_model(Input({4}), in_float(dense()), in_float(norm()), dense("e"));
+  for (auto& [name, tensor] : model.state()) {
+    fill(tensor, values_of(random_tensor(tensor.shape(), 3, 0.5F, 2.0F)));
+  }
+  const Tensor x = random_tensor({8, 4}, 1);
+  const Tensor expected = model.forward(x);
+  model = quantize_model(model);
+  EXPECT_EQ(layer_lines(model),
+            (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                      "d FoldedBatchNorm", "quantize_layer_1 QuantizeLayer",
+                                      "quant_e QuantizeWrapper"}));
+  calibrate(model, x);
+  expect_close(model.forward(x), expected, 0.05F);
+  expect_same_as_shipped(model, lower(model), x);
+}
+
+TEST(QuantizeBatchNorm, AFloatModelIsLoweredFolded) {
+  Sequential model = build_model(Input({4}), dense(), norm(), ReLU(), dense("e"));
+  for (auto& [name, tensor] : model.state()) {
+    fill(tensor, values_of(random_tensor(tensor.shape(), 3, 0.5F, 2.0F)));
+  }
+  const IntegerModel lowered = lower_float(model);
+  EXPECT_EQ(lowered.operators.size(), 3U);
+  Interpreter interpreter(lowered);
+  const Tensor x = random_tensor({1, 4}, 1);
+  expect_close(Tensor::from({1, 3}, interpreter.run(std::as_const(x).span())), model.forward(x),
+               1e-5F);
 }
 
 TEST(QuantizeBatchNorm, QuantizeApplyFoldsWhereBothAreMarked) {
