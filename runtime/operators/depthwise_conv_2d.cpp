@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <type_traits>
 #include <utility>
 
 namespace octet::detail {
@@ -14,84 +15,6 @@ namespace {
 
 /// Sums that are made at once stay in the cache.
 constexpr Index kSums = 8192;
-
-/// Sums of products, one column of outputs after the other.
-template <class Code, class Sum>
-class DepthwiseSums {
- public:
-  /// Weights [taps, units].
-  DepthwiseSums(const Conv2DGeometry& geometry, std::vector<Code> weights, std::vector<Sum> bias,
-                Sum zero_point)
-      : geometry_(geometry),
-        weights_(std::move(weights)),
-        bias_(std::move(bias)),
-        zero_point_(zero_point) {}
-
-  const Conv2DGeometry& geometry() const { return geometry_; }
-  std::size_t bytes() const { return weights_.size() * sizeof(Code) + bias_.size() * sizeof(Sum); }
-
-  /// Columns [begin, end) of row `oy` of the outputs of an image.
-  void make(const Code* image, Index oy, Index begin, Index end, Sum* sums) const {
-    const WindowAxis& y = geometry_.window.y;
-    const WindowAxis& x = geometry_.window.x;
-    for (Index ox = begin; ox < end; ++ox, sums += geometry_.filters) {
-      std::copy(bias_.begin(), bias_.end(), sums);
-      for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
-        const Code* line = image + (y.first(oy) + ky * y.dilation) * x.input * geometry_.channels;
-        for (Index kx = x.begin(ox); kx < x.end(ox); ++kx) {
-          add_tap(line + (x.first(ox) + kx * x.dilation) * geometry_.channels,
-                  weights_.data() + (ky * x.kernel + kx) * geometry_.filters, sums);
-        }
-      }
-    }
-  }
-
- private:
-  void add_tap(const Code* pixel, const Code* weights, Sum* sums) const {
-    const Index channels = geometry_.channels;
-    const Index multiplier = geometry_.filters_per_group();
-    if (multiplier == 1) {
-      for (Index c = 0; c < channels; ++c) sums[c] += (pixel[c] - zero_point_) * weights[c];
-      return;
-    }
-    for (Index c = 0; c < channels; ++c, weights += multiplier, sums += multiplier) {
-      const Sum value = pixel[c] - zero_point_;
-      for (Index j = 0; j < multiplier; ++j) sums[j] += value * weights[j];
-    }
-  }
-
-  Conv2DGeometry geometry_;
-  std::vector<Code> weights_;
-  /// One per unit.
-  std::vector<Sum> bias_;
-  Sum zero_point_;
-};
-
-/// Columns whose sums are made at once.
-Index block_columns(const Conv2DGeometry& geometry) {
-  return std::clamp<Index>(kSums / geometry.filters, 1, geometry.window.x.output);
-}
-
-/// Calls body(image, oy, begin, end, y) for blocks of columns of every row of outputs, y where the
-/// first of them goes.
-template <class Code, class Body>
-void for_columns(const Conv2DGeometry& geometry, Work work, const KernelArguments& a, Body&& body) {
-  const Window& w = geometry.window;
-  const Index block = block_columns(geometry);
-  const auto rows = static_cast<std::size_t>(a.samples * geometry.images * w.y.output);
-  const Index taps = std::min(w.y.kernel, w.y.input) * std::min(w.x.kernel, w.x.input);
-  const auto products = static_cast<std::size_t>(w.x.output * geometry.filters * taps);
-  parallel_for(rows, parallel_grain(work, products), [&](std::size_t first, std::size_t last) {
-    for (auto row = static_cast<Index>(first); row < static_cast<Index>(last); ++row) {
-      const Code* image = a.input<Code>() + row / w.y.output * w.inputs() * geometry.channels;
-      Code* y = a.to<Code>() + row * w.x.output * geometry.filters;
-      for (Index begin = 0; begin < w.x.output; begin += block) {
-        body(image, row % w.y.output, begin, std::min(begin + block, w.x.output),
-             y + begin * geometry.filters);
-      }
-    }
-  });
-}
 
 class Int8Depthwise final : public Kernel {
  public:
@@ -105,21 +28,20 @@ class Int8Depthwise final : public Kernel {
            epilogue_.requantizer.multipliers().size_bytes();
   }
   std::size_t thread_bytes(Index /*samples*/) const override {
-    const Conv2DGeometry& geometry = sums_.geometry();
-    return static_cast<std::size_t>(block_columns(geometry) * geometry.filters) *
+    return static_cast<std::size_t>(sums_.block_rows() * sums_.geometry().filters) *
            sizeof(std::int32_t);
   }
 
   void run(const KernelArguments& a) const override {
     const Index units = sums_.geometry().filters;
-    for_columns<std::int8_t>(
-        sums_.geometry(), Work::integer_multiply_adds, a,
-        [&](const std::int8_t* image, Index oy, Index begin, Index end, std::int8_t* y) {
-          const auto count = static_cast<std::size_t>((end - begin) * units);
-          const ScratchBuffer<std::int32_t, DepthwiseSums<std::int8_t, std::int32_t>> sums(count);
-          sums_.make(image, oy, begin, end, sums.data());
-          epilogue_.requantize({sums.data(), count}, {y, count});
-        });
+    auto* y = a.to<std::int8_t>();
+    sums_.for_blocks(a.samples, a.input<std::int8_t>(),
+                     [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+                       const auto count = static_cast<std::size_t>((end - begin) * units);
+                       const ScratchBuffer<std::int32_t, Int8Depthwise> sums(count);
+                       write_sums(sums.data());
+                       epilogue_.requantize({sums.data(), count}, {y + begin * units, count});
+                     });
   }
 
  private:
@@ -138,17 +60,24 @@ class FloatDepthwise final : public Kernel {
 
   void run(const KernelArguments& a) const override {
     const Index units = sums_.geometry().filters;
-    for_columns<float>(sums_.geometry(), Work::float_multiply_adds, a,
-                       [&](const float* image, Index oy, Index begin, Index end, float* y) {
-                         sums_.make(image, oy, begin, end, y);
-                         for (Index i = 0; i < (end - begin) * units; ++i) y[i] = clamp_(y[i]);
-                       });
+    auto* y = a.to<float>();
+    sums_.for_blocks(a.samples, a.input<float>(),
+                     [&](Index begin, Index end, FunctionRef<void(float*)> write_sums) {
+                       write_sums(y + begin * units);
+                       for (Index i = begin * units; i < end * units; ++i) y[i] = clamp_(y[i]);
+                     });
   }
 
  private:
   DepthwiseSums<float, float> sums_;
   FloatClamp clamp_;
 };
+
+/// What kind of work these sums are.
+template <class Sum>
+constexpr Work work_of() {
+  return std::is_floating_point_v<Sum> ? Work::float_multiply_adds : Work::integer_multiply_adds;
+}
 
 // ---- The operator
 
@@ -201,9 +130,84 @@ Conv2DGeometry depthwise_geometry(const Operands& operands) {
           .groups = image[3]};
 }
 
-Rounding depthwise_rounding(const KernelSource& source) {
-  const bool of_xnnpack = source.rounding == Rounding::fp32 && source.has_input(2);
-  return of_xnnpack ? Rounding::fp32 : Rounding::double_rounding;
+// ---- Sums
+
+template <class Code, class Sum>
+DepthwiseSums<Code, Sum>::DepthwiseSums(const Conv2DGeometry& geometry, std::vector<Code> weights,
+                                        std::vector<Sum> bias, Sum zero_point)
+    : geometry_(geometry),
+      weights_(std::move(weights)),
+      bias_(std::move(bias)),
+      zero_point_(zero_point) {}
+
+template <class Code, class Sum>
+Index DepthwiseSums<Code, Sum>::block_rows() const {
+  return std::clamp<Index>(kSums / geometry_.filters, 1, geometry_.window.x.output);
+}
+
+template <class Code, class Sum>
+void DepthwiseSums<Code, Sum>::for_blocks(
+    Index samples, const Code* x,
+    FunctionRef<void(Index begin, Index end, FunctionRef<void(Sum*)> write_sums)> body) const {
+  const Window& w = geometry_.window;
+  const Index block = block_rows();
+  const auto lines = static_cast<std::size_t>(samples * geometry_.images * w.y.output);
+  const Index taps = std::min(w.y.kernel, w.y.input) * std::min(w.x.kernel, w.x.input);
+  const auto products = static_cast<std::size_t>(w.x.output * geometry_.filters * taps);
+  parallel_for(
+      lines, parallel_grain(work_of<Sum>(), products), [&](std::size_t first, std::size_t last) {
+        for (auto line = static_cast<Index>(first); line < static_cast<Index>(last); ++line) {
+          const Code* image = x + line / w.y.output * w.inputs() * geometry_.channels;
+          for (Index from = 0; from < w.x.output; from += block) {
+            const Index to = std::min(from + block, w.x.output);
+            body(line * w.x.output + from, line * w.x.output + to,
+                 [&](Sum* sums) { write_columns(image, line % w.y.output, from, to, sums); });
+          }
+        }
+      });
+}
+
+template <class Code, class Sum>
+void DepthwiseSums<Code, Sum>::write_columns(const Code* image, Index oy, Index begin, Index end,
+                                             Sum* sums) const {
+  const WindowAxis& y = geometry_.window.y;
+  const WindowAxis& x = geometry_.window.x;
+  for (Index ox = begin; ox < end; ++ox, sums += geometry_.filters) {
+    std::copy(bias_.begin(), bias_.end(), sums);
+    for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
+      const Code* line = image + (y.first(oy) + ky * y.dilation) * x.input * geometry_.channels;
+      for (Index kx = x.begin(ox); kx < x.end(ox); ++kx) {
+        add_tap(line + (x.first(ox) + kx * x.dilation) * geometry_.channels,
+                weights_.data() + (ky * x.kernel + kx) * geometry_.filters, sums);
+      }
+    }
+  }
+}
+
+template <class Code, class Sum>
+void DepthwiseSums<Code, Sum>::add_tap(const Code* pixel, const Code* weights, Sum* sums) const {
+  const Index channels = geometry_.channels;
+  const Index multiplier = geometry_.filters_per_group();
+  if (multiplier == 1) {
+    for (Index c = 0; c < channels; ++c) sums[c] += (pixel[c] - zero_point_) * weights[c];
+    return;
+  }
+  for (Index c = 0; c < channels; ++c, weights += multiplier, sums += multiplier) {
+    const Sum value = pixel[c] - zero_point_;
+    for (Index j = 0; j < multiplier; ++j) sums[j] += value * weights[j];
+  }
+}
+
+template class DepthwiseSums<std::int8_t, std::int32_t>;
+template class DepthwiseSums<float, float>;
+
+// ---- Epilogue
+
+Requantizer depthwise_requantizer(float input_scale, std::span<const float> weight_scales,
+                                  float output_scale, Rounding rounding, bool has_bias) {
+  const bool of_xnnpack = rounding == Rounding::fp32 && has_bias;
+  return Requantizer::convolution(input_scale, weight_scales, output_scale,
+                                  of_xnnpack ? Rounding::fp32 : Rounding::double_rounding);
 }
 
 FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
@@ -230,9 +234,9 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
       .weight_zero_point = 0,
       .weights = weights,
       .bias = bias_of<std::int32_t>(source, 3),
-      .epilogue = {Requantizer::convolution(input.scale(), source.input(1).quantization.scales,
-                                            source.output().quantization.scale(),
-                                            depthwise_rounding(source)),
+      .epilogue = {depthwise_requantizer(input.scale(), source.input(1).quantization.scales,
+                                         source.output().quantization.scale(), source.rounding,
+                                         source.has_input(2)),
                    stored_params(source.output()), source.op.activation()},
       .largest_sum = 0};
   n.largest_sum =

@@ -2,7 +2,9 @@
 
 #include <octet/runtime/operators/conv_2d.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 // DEPTHWISE_CONV_2D: y[n, oy, ox, c m + j] = f(sum over ky, kx of x[n, y, x, c] w[0, ky, kx, c m +
@@ -14,9 +16,41 @@ namespace octet::detail {
 /// Of operands that have been checked: as many groups as channels.
 Conv2DGeometry depthwise_geometry(const Operands& operands);
 
-/// Whose arithmetic rescales the sums. LiteRT's built-in kernels, whose contract is single, round
-/// twice here, and compute what XNNPACK does not take: an operator without a bias.
-Rounding depthwise_rounding(const KernelSource& source);
+/// Step one, exact for codes: the sums of every output and unit, in int32 or in float.
+template <class Code, class Sum>
+class DepthwiseSums {
+ public:
+  /// `geometry` is that of one sample; weights [taps, units], one bias per unit.
+  DepthwiseSums(const Conv2DGeometry& geometry, std::vector<Code> weights, std::vector<Sum> bias,
+                Sum zero_point);
+
+  const Conv2DGeometry& geometry() const { return geometry_; }
+  std::size_t bytes() const { return weights_.size() * sizeof(Code) + bias_.size() * sizeof(Sum); }
+  /// The most rows of a block.
+  Index block_rows() const;
+
+  /// Calls body(begin, end, write_sums) once for every block of rows [begin, end), on several
+  /// threads; write_sums(to) writes its sums [end - begin, units]. Rows are outputs of the images
+  /// of all samples, in order.
+  void for_blocks(
+      Index samples, const Code* x,
+      FunctionRef<void(Index begin, Index end, FunctionRef<void(Sum*)> write_sums)> body) const;
+
+ private:
+  /// Columns [begin, end) of row `oy` of the outputs of an image.
+  void write_columns(const Code* image, Index oy, Index begin, Index end, Sum* sums) const;
+  void add_tap(const Code* pixel, const Code* weights, Sum* sums) const;
+
+  Conv2DGeometry geometry_;
+  std::vector<Code> weights_;
+  std::vector<Sum> bias_;
+  Sum zero_point_;
+};
+
+/// Step two: rescales the sums. LiteRT's built-in kernels, whose contract is single, round twice
+/// here, and compute what XNNPACK does not take: an operator without a bias.
+Requantizer depthwise_requantizer(float input_scale, std::span<const float> weight_scales,
+                                  float output_scale, Rounding rounding, bool has_bias);
 
 /// Those of an int8 DEPTHWISE_CONV_2D, weights [units, taps], which `weights` then holds. Throws as
 /// dense_numbers().
