@@ -1,9 +1,7 @@
 #pragma once
 
 #include <octet/core/ops/conv2d.h>
-#include <octet/layers/activation.h>
-#include <octet/layers/initializer.h>
-#include <octet/layers/layer.h>
+#include <octet/layers/kernel_layer.h>
 
 #include <array>
 
@@ -27,7 +25,7 @@ struct Conv2DLayerOptions {
 /// starts at zero.
 ///
 ///     Conv2D(16, {3, 3}, Activation::relu, {.strides = {2, 2}, .padding = Padding::same})
-class Conv2D : public Layer {
+class Conv2D : public KernelLayer {
  public:
   static constexpr std::string_view kType = "Conv2D";
   static std::unique_ptr<Layer> make(const Description& description);
@@ -42,26 +40,17 @@ class Conv2D : public Layer {
 
   std::string_view type() const override { return kType; }
   Index filters() const { return filters_; }
-  Activation activation() const override { return activation_; }
   const Conv2DLayerOptions& options() const { return options_; }
-  const Tensor& kernel() const { return kernel_; }
-  /// Undefined without bias.
-  const Tensor& bias() const { return bias_; }
 
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  std::vector<NamedTensor> parameters() const override;
   std::optional<LayerWeights> weights() const override;
   /// conv2d(x, W') + b' with another kernel W' and bias b', without the activation.
   Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
-  std::unique_ptr<Layer> with_activation(Activation activation) const override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   /// [kernel height, kernel width, channels / groups, filters].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
-  std::unique_ptr<Layer> clone() const override;
 
  protected:
+  std::unique_ptr<KernelLayer> copy() const override { return std::make_unique<Conv2D>(*this); }
   Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
@@ -69,10 +58,7 @@ class Conv2D : public Layer {
 
   Index filters_;
   std::array<Index, 2> kernel_size_;
-  Activation activation_;
   Conv2DLayerOptions options_;
-  Tensor kernel_;
-  Tensor bias_;
 };
 
 }  // namespace octet

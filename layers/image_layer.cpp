@@ -5,19 +5,29 @@
 
 namespace octet::detail {
 
+void require_images(const Layer& layer, const Shape& input_shape) {
+  if (input_shape.rank() == 3) return;
+  throw InvalidArgument(
+      fmt::format("{} \"{}\": expected images [height, width, channels], found examples of shape "
+                  "{}; put a Reshape layer in front",
+                  layer.type(), layer.name(), input_shape.to_string()));
+}
+
 Shape image_result(const Layer& layer, const Shape& input_shape,
                    FunctionRef<Tensor(const Tensor& images)> op) {
-  if (input_shape.rank() != 3) {
-    throw InvalidArgument(
-        fmt::format("{} \"{}\": expected images [height, width, channels], found examples of shape "
-                    "{}; put a Reshape layer in front",
-                    layer.type(), layer.name(), input_shape.to_string()));
-  }
+  require_images(layer, input_shape);
   try {
     return op(Tensor(input_shape.with_batch(0))).shape().without_batch();
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{} \"{}\": {}", layer.type(), layer.name(), error.what()));
   }
+}
+
+void require_above_0(std::string_view type, std::string_view what,
+                     const std::array<Index, 2>& pair) {
+  if (pair[0] > 0 && pair[1] > 0) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected {} above 0, found {} x {}", type, what, pair[0], pair[1]));
 }
 
 Shape as_shape(const std::array<Index, 2>& pair) { return {pair[0], pair[1]}; }

@@ -10,11 +10,18 @@
 
 namespace octet::detail {
 
+/// Throws InvalidArgument that names the layer for examples that are no images.
+void require_images(const Layer& layer, const Shape& input_shape);
+
 /// The shape of what `op` makes of images of `input_shape`, which an empty batch of them shows.
 /// Throws InvalidArgument that names the layer for examples that are no images, and for what `op`
 /// throws.
 Shape image_result(const Layer& layer, const Shape& input_shape,
                    FunctionRef<Tensor(const Tensor& images)> op);
+
+/// Throws InvalidArgument, "<type>: expected <what> above 0, ...", unless both numbers are.
+void require_above_0(std::string_view type, std::string_view what,
+                     const std::array<Index, 2>& pair);
 
 /// A pair (height, width) in a description, as a list of two numbers.
 Shape as_shape(const std::array<Index, 2>& pair);

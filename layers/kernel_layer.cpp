@@ -1,0 +1,50 @@
+#include <octet/core/ops/elementwise.h>
+#include <octet/layers/kernel_layer.h>
+#include <octet/layers/lowering.h>
+
+namespace octet {
+
+Tensor KernelLayer::forward(const Tensor& x, const ForwardContext& context) {
+  const Tensor y = linear(x, kernel_, bias_);
+  return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
+}
+
+std::vector<NamedTensor> KernelLayer::parameters() const {
+  if (!bias_.defined()) return {{"kernel", kernel_}};
+  return {{"kernel", kernel_}, {"bias", bias_}};
+}
+
+std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const {
+  if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
+  std::unique_ptr<KernelLayer> changed = copy();
+  changed->activation_ = activation;
+  return changed;
+}
+
+std::int32_t KernelLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  if (!quantizes_before(activation_)) {
+    return lowering.linear(*this, inputs[0], fused_activation(activation_));
+  }
+  const std::int32_t linear = lowering.linear(*this, inputs[0], FusedActivation::none, "/linear");
+  return lowering.op(*this, operator_of(activation_), {linear});
+}
+
+std::unique_ptr<Layer> KernelLayer::clone() const {
+  std::unique_ptr<KernelLayer> cloned = copy();
+  cloned->kernel_ = clone_leaf(kernel_);
+  cloned->bias_ = clone_leaf(bias_);
+  return cloned;
+}
+
+void KernelLayer::make_tensors(Initializer initializer, const Shape& kernel, Index fan_in,
+                               Index fan_out, Index bias, const Random& random) {
+  kernel_ = initialize(initializer, kernel, fan_in, fan_out, random);
+  kernel_.set_requires_grad(true);
+  bias_ = bias == 0 ? Tensor() : Tensor::zeros({bias}).set_requires_grad(true);
+}
+
+Tensor KernelLayer::plus_bias(const Tensor& y, const Tensor& bias) {
+  return bias.defined() ? y + bias : y;
+}
+
+}  // namespace octet
