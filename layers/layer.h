@@ -45,7 +45,7 @@ struct ForwardContext {
 };
 
 /// What quantization needs to know of a layer that multiplies its input by a kernel. Training on
-/// integers and export take two layouts: a kernel [inputs, units] for examples [inputs], which is
+/// integers and export take these layouts: a kernel [inputs, units] for examples [inputs], which is
 /// FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
 /// Simulation::fake_quant.
 struct LayerWeights {
@@ -55,8 +55,11 @@ struct LayerWeights {
   /// The axis of the kernel along which its units lie: where a scale per channel belongs.
   int unit_axis = 1;
   /// For a kernel [height, width, channels / groups, units], with unit_axis 3, that slides over
-  /// examples [height, width, channels]: CONV_2D.
+  /// examples [height, width, channels], or over sequences [steps, channels], which are images of
+  /// height 1: CONV_2D.
   std::optional<Conv2DOptions> convolution{};
+  /// For a convolution with as many groups as channels: DEPTHWISE_CONV_2D.
+  bool depthwise = false;
 };
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.

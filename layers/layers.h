@@ -6,8 +6,10 @@
 #include <octet/layers/add.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/concatenate.h>
+#include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
@@ -17,6 +19,7 @@
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/separable_conv2d.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
 
@@ -28,9 +31,9 @@ struct LayerTypes {};
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
 using OwnLayers =
-    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv2D, Dense, Dropout,
-               Flatten, FoldedBatchNorm, GlobalAveragePool2D, GlobalMaxPool2D, InputLayer,
-               LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax,
-               UpSampling2D, ZeroPadding2D>;
+    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv1D, Conv2D, Dense,
+               DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm, GlobalAveragePool2D,
+               GlobalMaxPool2D, InputLayer, LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper,
+               ReLU, ReLU6, Reshape, Softmax, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -31,22 +31,44 @@ void require_shippable(const QuantParams& grid, const std::string& layer) {
       owner_text(layer), grid.qmin, grid.qmax));
 }
 
-Conv2DAttributes attributes_of(const Conv2DOptions& options, FusedActivation activation) {
+/// What CONV_2D and DEPTHWISE_CONV_2D have in common.
+template <class Attributes>
+Attributes window_attributes(const Conv2DOptions& options, FusedActivation activation) {
   const auto number = [](Index value) { return static_cast<std::int32_t>(value); };
-  return {.padding = options.padding,
-          .stride_h = number(options.stride[0]),
-          .stride_w = number(options.stride[1]),
-          .dilation_h = number(options.dilation[0]),
-          .dilation_w = number(options.dilation[1]),
-          .activation = activation};
+  Attributes attributes;
+  attributes.padding = options.padding;
+  attributes.stride_h = number(options.stride[0]);
+  attributes.stride_w = number(options.stride[1]);
+  attributes.dilation_h = number(options.dilation[0]);
+  attributes.dilation_w = number(options.dilation[1]);
+  attributes.activation = activation;
+  return attributes;
 }
 
-/// The shape of a kernel as operators have it, units first.
-std::vector<std::int32_t> operator_shape(const Shape& kernel) {
-  std::vector<std::int32_t> shape{static_cast<std::int32_t>(kernel.dim(-1))};
+OpCode operator_of(const LayerWeights& weights) {
+  if (!weights.convolution) return OpCode::fully_connected;
+  return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
+}
+
+OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
+  if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
+  const Conv2DOptions& options = *weights.convolution;
+  if (!weights.depthwise) return window_attributes<Conv2DAttributes>(options, activation);
+  auto attributes = window_attributes<DepthwiseConv2DAttributes>(options, activation);
+  attributes.depth_multiplier = static_cast<std::int32_t>(weights.kernel.dim(-1) / options.groups);
+  return attributes;
+}
+
+/// The shape of a kernel as its operator has it: units first, or last behind an extent of 1 where
+/// it is depthwise.
+std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
+  const Shape& kernel = weights.kernel.shape();
+  const auto units = static_cast<std::int32_t>(kernel.dim(-1));
+  std::vector<std::int32_t> shape{weights.depthwise ? 1 : units};
   for (Index axis = 0; axis + 1 < kernel.rank(); ++axis) {
     shape.push_back(static_cast<std::int32_t>(kernel[axis]));
   }
+  if (weights.depthwise) shape.back() = units;
   return shape;
 }
 
@@ -258,30 +280,28 @@ std::int32_t Lowering::op_of_shape(const Layer& layer, OpCode code,
 std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                               std::string_view suffix) {
   const LayerWeights weights = require_weights(layer, owner_text(layer.name()));
-  const OpCode code = weights.convolution ? OpCode::conv_2d : OpCode::fully_connected;
-  const std::int32_t read = operand_of(code, input);
-  const std::int32_t output = result(layer, code, {read}, layer.output_shape(), suffix);
+  const OpCode code = operator_of(weights);
+  const bool sequences = reads_sequences(layer);
+  std::int32_t read = operand_of(code, input);
+  if (sequences) read = reshape_to(layer, read, images_of(layer.input_shape()), "/images");
+  const std::string name = std::string(suffix) + (sequences ? "/convolution" : "");
+  const std::int32_t output = result(layer, code, {read}, images_of(layer.output_shape()), name);
   std::vector<std::int32_t> operands = {read};
   const auto constants =
       computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
-  Operator& added = builder_.op(code, std::move(operands), output);
-  if (weights.convolution) {
-    added.attributes = attributes_of(*weights.convolution, activation);
-  } else {
-    added.attributes = FullyConnectedAttributes{.activation = activation};
-  }
-  return output;
+  builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
+  return sequences ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
   const bool replaced = scheme_ && scheme_->real_kernel.defined();
   const Tensor kernel = (replaced ? scheme_->real_kernel : weights.kernel).detach();
-  const std::vector<std::int32_t> shape = operator_shape(kernel.shape());
-  const std::int32_t units = shape[0];
-  const Tensor rows = transpose(kernel.reshape({kernel.size() / units, units}));
+  const auto units = static_cast<std::int32_t>(kernel.dim(-1));
+  const Tensor matrix = kernel.reshape({kernel.size() / units, units});
+  const Tensor lying = weights.depthwise ? matrix : transpose(matrix);
   std::vector<std::int32_t> constants = {builder_.constant(layer.name() + "/kernel", DType::float32,
-                                                           shape, std::as_const(rows).span())};
+                                                           operator_shape(weights), lying.span())};
   if (weights.bias.defined()) {
     constants.push_back(builder_.constant(layer.name() + "/bias", DType::float32, {units},
                                           std::as_const(weights.bias).span()));
@@ -300,12 +320,17 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   const std::string owner = owner_text(scheme.owner);
   WeightCodes codes = make_weight_codes(weights, *scheme.kernel, grid.scale(), owner);
   bound_ = std::max(bound_, octet::accumulator_bound(codes, grid, owner));
-  const std::vector<std::int32_t> shape = operator_shape(weights.kernel.shape());
-  const std::int32_t units = shape[0];
+  const auto units = static_cast<std::int32_t>(weights.kernel.dim(-1));
+  std::vector<std::int8_t> kernel = codes.weights.unpack();
+  QuantParams params = codes.weight_params;
+  if (weights.depthwise) {
+    kernel = taps_first(kernel, units);
+    params.quantized_dimension = 3;
+  }
   std::vector<std::int32_t> constants = {
-      builder_.constant(layer.name() + "/kernel", DType::int8, shape,
-                        std::span<const std::int8_t>(codes.weights.unpack()), codes.weight_params)};
-  // XNNPACK takes no CONV_2D without a bias.
+      builder_.constant(layer.name() + "/kernel", DType::int8, operator_shape(weights),
+                        std::span<const std::int8_t>(kernel), std::move(params))};
+  // XNNPACK takes no convolution without a bias.
   if (weights.convolution && codes.bias.empty()) {
     codes.bias.resize(static_cast<std::size_t>(units));
   }
@@ -321,9 +346,13 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
 }
 
 std::int32_t Lowering::reshape(const Layer& layer, std::int32_t input) {
-  const std::int32_t read = operand_of(OpCode::reshape, input);
-  const std::int32_t output = result(layer, OpCode::reshape, {read}, layer.output_shape(), "");
-  builder_.reshape(layer.name(), read, output, layer.output_shape());
+  return reshape_to(layer, operand_of(OpCode::reshape, input), layer.output_shape(), "");
+}
+
+std::int32_t Lowering::reshape_to(const Layer& layer, std::int32_t input, const Shape& shape,
+                                  std::string_view suffix) {
+  const std::int32_t output = result(layer, OpCode::reshape, {input}, shape, suffix);
+  builder_.reshape(layer.name() + std::string(suffix), input, output, shape);
   return output;
 }
 

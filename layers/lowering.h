@@ -56,8 +56,9 @@ class Lowering {
   std::int32_t op_of_shape(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                            std::optional<OperatorAttributes> attributes, const Shape& shape,
                            std::string_view suffix);
-  /// FULLY_CONNECTED or CONV_2D of the kernel and the bias of layer.weights(). Throws
-  /// InvalidArgument, naming the layer, for weights of another layout than these have.
+  /// FULLY_CONNECTED, CONV_2D or DEPTHWISE_CONV_2D of the kernel and the bias of layer.weights(), a
+  /// convolution of sequences between two RESHAPEs. Throws InvalidArgument, naming the layer, for
+  /// weights of another layout than these have.
   std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                       std::string_view suffix = "");
   /// RESHAPE to [batch, layer.output_shape()...].
@@ -121,6 +122,8 @@ class Lowering {
                       const Shape& shape, std::string_view suffix);
   std::int32_t op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
                           const QuantParams& grid);
+  std::int32_t reshape_to(const Layer& layer, std::int32_t input, const Shape& shape,
+                          std::string_view suffix);
   std::vector<std::int32_t> real_weights(const Layer& layer, const LayerWeights& weights);
   std::vector<std::int32_t> integer_weights(const Layer& layer, const LayerWeights& weights,
                                             std::int32_t input);

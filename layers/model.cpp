@@ -55,6 +55,12 @@ Value Model::add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs)
   return value(add_node(std::move(layer), std::move(nodes)));
 }
 
+Value Model::add(LayerChain chain, const Value& input) {
+  Value last = input;
+  for (auto& layer : std::move(chain).layers()) last = add(std::move(layer), {last});
+  return last;
+}
+
 std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_t> inputs) {
   if (layer == nullptr) {
     throw InvalidArgument(

@@ -2,6 +2,7 @@
 
 #include <octet/layers/input.h>
 #include <octet/layers/layer.h>
+#include <octet/layers/layer_chain.h>
 
 #include <concepts>
 #include <filesystem>
@@ -72,6 +73,8 @@ class Model {
     return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))), inputs);
   }
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
+  /// Adds the layers of a chain, of which the first reads `input`; gives the result of the last.
+  Value add(LayerChain chain, const Value& input);
   /// Makes a value the model's next output. Throws InvalidArgument for one that is an output.
   void output(const Value& value);
 

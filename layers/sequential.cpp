@@ -21,4 +21,9 @@ Sequential& Sequential::add(std::unique_ptr<Layer> layer) {
   return *this;
 }
 
+Sequential& Sequential::add(LayerChain chain) {
+  for (auto& layer : std::move(chain).layers()) add(std::move(layer));
+  return *this;
+}
+
 }  // namespace octet

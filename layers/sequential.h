@@ -14,7 +14,7 @@ class Sequential : public Model {
   explicit Sequential(std::string name = "sequential") : Model(std::move(name)) {}
 
   template <class... Layers>
-  requires(sizeof...(Layers) > 0 && (std::derived_from<std::decay_t<Layers>, Layer> &&
+  requires(sizeof...(Layers) > 0 && (IsLayers<std::decay_t<Layers>> &&
                                      ...)) explicit Sequential(std::string name, Layers&&... layers)
       : Sequential(std::move(name)) {
     (add(std::forward<Layers>(layers)), ...);
@@ -29,6 +29,8 @@ class Sequential : public Model {
     return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))));
   }
   Sequential& add(std::unique_ptr<Layer> layer);
+  /// Appends the layers of a chain.
+  Sequential& add(LayerChain chain);
 
   // The graph of a chain is given by its order.
   Value input(Shape example_shape, std::string name = "") = delete;

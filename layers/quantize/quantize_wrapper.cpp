@@ -33,6 +33,11 @@ bool all_on_grids(std::span<const Tensor> inputs) {
                              [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
 }
 
+Tensor as_images(const Tensor& sequences) {
+  return sequences.reshape(
+      images_of(sequences.shape().without_batch()).with_batch(sequences.dim(0)));
+}
+
 /// x, whose range is `factor` times that of the quantizer, fake-quantized.
 Tensor widened(const Quantizer& quantizer, const Tensor& x, float factor) {
   if (factor == 1.0F) return quantizer.fake_quant(x);
@@ -205,10 +210,16 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
   require_inputs(inputs);
   if (!has_kernel()) return without_kernel(inputs, context);
   std::vector<Tensor> steps = {with_kernel(inputs[0], context)};
+  // lower() writes a RESHAPE in front of and behind a convolution of sequences; in reals, what
+  // counts is the result.
+  if (kernel_ && result_ && reads_sequences(*layer_)) {
+    const Tensor& y = steps.back();
+    steps = {as_images(inputs[0]), as_images(y), y};
+  }
   const bool leaves_out = context.logits && ends_in_softmax();
   if (quantizes_before(activation()) && !leaves_out) {
     ActivationLayer function = function_of(*layer_);
-    steps.push_back(fixed_grid(function, steps.front()).back());
+    steps.push_back(fixed_grid(function, steps.back()).back());
   }
   return steps;
 }

@@ -47,7 +47,7 @@ Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std:
   return {kernel[1]};
 }
 
-/// The results [height, width, units] of a convolution.
+/// The results of a convolution: [height, width, units], or [steps, units] of sequences.
 Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                           const std::string& owner) {
   constexpr int kUnitAxis = 3;
@@ -58,16 +58,44 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                     owner, kUnitAxis, weights.unit_axis));
   }
   try {
-    const Tensor no_images(layer.input_shape().with_batch(0));
-    return conv2d_geometry(no_images, weights.kernel, *weights.convolution)
-        .output_shape()
-        .without_batch();
+    const Tensor no_images(images_of(layer.input_shape()).with_batch(0));
+    const Conv2DGeometry geometry =
+        conv2d_geometry(no_images, weights.kernel, *weights.convolution);
+    if (weights.depthwise && geometry.groups != geometry.channels) {
+      throw InvalidArgument(
+          fmt::format("expected a depthwise convolution with a group for each of {} channels, "
+                      "found {} groups",
+                      geometry.channels, geometry.groups));
+    }
+    const Shape results = geometry.output_shape().without_batch();
+    return reads_sequences(layer) ? results.without_dim(0) : results;
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{}: {}", owner, error.what()));
   }
 }
 
 }  // namespace
+
+Shape images_of(const Shape& examples) {
+  return examples.rank() == 2 ? Shape{1, examples[0], examples[1]} : examples;
+}
+
+bool reads_sequences(const Layer& layer) {
+  const std::optional<LayerWeights> weights = layer.weights();
+  return weights && weights->convolution && layer.input_shape().rank() == 2;
+}
+
+std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index units) {
+  const auto columns = static_cast<std::size_t>(units);
+  const std::size_t taps = weights.size() / columns;
+  std::vector<std::int8_t> result(weights.size());
+  for (std::size_t unit = 0; unit < columns; ++unit) {
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      result[tap * columns + unit] = weights[unit * taps + tap];
+    }
+  }
+  return result;
+}
 
 LayerWeights require_weights(const Layer& layer, const std::string& owner) {
   const std::optional<LayerWeights> weights = layer.weights();

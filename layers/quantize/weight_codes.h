@@ -7,6 +7,7 @@
 #include <octet/layers/layer.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,7 @@ namespace octet {
 
 /// The integers of a layer with weights: what training computes with and what export writes.
 struct WeightCodes {
-  /// [units, inputs of a unit], as FULLY_CONNECTED and CONV_2D have it; unpack() gives what they
-  /// store.
+  /// [units, inputs of a unit]; unpack() gives what FULLY_CONNECTED and CONV_2D store.
   PackedS8 weights;
   /// One scale, or one per unit; zero points 0; quantized_dimension 0.
   QuantParams weight_params;
@@ -23,11 +23,20 @@ struct WeightCodes {
   std::vector<std::int32_t> bias;
 };
 
-/// The weights of a layer that FULLY_CONNECTED or CONV_2D computes. Throws InvalidArgument that
-/// names `owner` unless the layer has a kernel [inputs, units] with unit_axis 1, examples [inputs]
-/// and results [units], or those of a convolution (see LayerWeights), and, where it has one, a bias
-/// [units].
+/// The weights of a layer that FULLY_CONNECTED, CONV_2D or DEPTHWISE_CONV_2D computes. Throws
+/// InvalidArgument that names `owner` unless the layer has a kernel [inputs, units] with unit_axis
+/// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
+/// where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
+
+/// The images that a convolution reads for `examples`: sequences [steps, channels] are images
+/// [1, steps, channels].
+Shape images_of(const Shape& examples);
+/// Whether a layer's convolution reads sequences.
+bool reads_sequences(const Layer& layer);
+
+/// Weights [units, taps] as DEPTHWISE_CONV_2D stores them: [taps, units].
+std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index units);
 
 /// w_q = clamp(round_half_away(w / scale)), b_q = round_half_away(b / (input_scale * scale)).
 /// `kernel_params` are those of the kernel's quantizer (per channel along the units). Scales

@@ -3,6 +3,7 @@
 
 #include <octet/layers/lower.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/train/data/digits.h>
@@ -53,6 +54,23 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
   }
   const CDriver driver(std::move(cases));
   EXPECT_GT(driver.output_bytes(), 10000U);
+  expect_equal(driver);
+}
+
+TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
+  std::vector<CCase> cases;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Sequential model = seed % 2 == 0 ? octet::testing::random_images_net(seed)
+                                     : octet::testing::random_sequences_net(seed);
+    model = quantize_model(model, {.rounding = GetParam()});
+    calibrate(model, octet::testing::images_for(model, 20, seed));
+    octet::testing::train_a_little(model, seed);
+    const IntegerModel lowered = lower(model);
+    cases.push_back(
+        {lowered, GetParam(), random_codes(lowered, 100, static_cast<std::uint32_t>(seed))});
+  }
+  const CDriver driver(std::move(cases));
+  EXPECT_EQ(driver.output_bytes(), 40 * 100 * 3);
   expect_equal(driver);
 }
 

@@ -4,10 +4,8 @@
 #include <octet/core/ops/ops.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/lower.h>
 #include <octet/layers/reshape.h>
-#include <octet/runtime/interpreter.h>
-#include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/layers/float_operators.h>
 
 namespace octet::testing {
 namespace {
@@ -73,15 +71,8 @@ TEST(Conv2D, RefusesWhatNoConvolutionHas) {
 TEST(Conv2D, InFloatsIsItsOperator) {
   Sequential model("m", Input({7, 6, 2}), Conv2D(5, 3, Activation::relu, {.strides = {2, 1}}),
                    Conv2D(3, 1, Activation::tanh), Flatten(), Dense(4, Activation::none));
-  model.build(2);
-  const Tensor x = random_tensor({3, 7, 6, 2}, 8);
-  Interpreter interpreter(lower_float(model), {.batch = 3});
-  std::ranges::copy(x.span(), interpreter.input<float>().begin());
-  interpreter.invoke();
-  const Tensor y = model.forward(x, {});
-  const auto found = std::as_const(interpreter).output<float>();
-  ASSERT_EQ(static_cast<std::size_t>(y.size()), found.size());
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], y.span()[i], 1e-5F);
+  expect_same_in_floats(model, {OpCode::conv_2d, OpCode::conv_2d, OpCode::tanh, OpCode::reshape,
+                                OpCode::fully_connected});
 }
 
 }  // namespace

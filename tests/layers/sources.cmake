@@ -3,8 +3,10 @@ set(OCTET_LAYERS_TESTS
   layers/activation_test.cpp
   layers/architecture_test.cpp
   layers/batch_norm_test.cpp
+  layers/conv1d_test.cpp
   layers/conv2d_test.cpp
   layers/dense_test.cpp
+  layers/depthwise_conv2d_test.cpp
   layers/dropout_test.cpp
   layers/folded_batch_norm_test.cpp
   layers/image_layers_test.cpp

@@ -1,12 +1,8 @@
-#include <octet/core/ops/ops.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
-#include <octet/layers/conv2d.h>
-#include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/reshape.h>
+#include <octet/layers/architecture.h>
 #include <octet/tests/core/keep_threads.h>
-#include <octet/tests/layers/quantize/quantize_testing.h>
+#include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
 // Convolutions trained on integers: the codes of the file at every layer, and the gradients of the
@@ -15,87 +11,63 @@
 namespace octet::testing {
 namespace {
 
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  Index between(Index lo, Index hi) {
-    return lo + random_.below(next_++, static_cast<std::uint32_t>(hi - lo + 1));
-  }
-
- private:
-  Random random_;
-  std::uint64_t next_ = 0;
-};
-
-Conv2D draw_conv(Draw& draw, Index channels) {
-  const Index groups = channels % 2 == 0 && draw.between(0, 2) == 0 ? 2 : 1;
-  const auto activation = static_cast<Activation>(draw.between(0, 2));
-  return {groups * draw.between(1, 6),
-          {draw.between(1, 3), draw.between(1, 3)},
-          activation,
-          {.strides = {draw.between(1, 2), draw.between(1, 2)},
-           .dilation = {draw.between(1, 2), 1},
-           .padding = Padding::same,
-           .groups = groups,
-           .use_bias = draw.between(0, 2) > 0}};
-}
-
-/// Some convolutions, and a Dense layer behind them.
-Sequential draw_network(std::uint64_t seed) {
-  Draw draw(seed);
-  const Shape images{draw.between(1, 9), draw.between(1, 9), draw.between(1, 5)};
-  Sequential model("m", Input(images, "in"));
-  Index channels = images[2];
-  for (Index i = draw.between(1, 3); i > 0; --i) {
-    Conv2D conv = draw_conv(draw, channels);
-    channels = conv.filters();
-    model.add(std::move(conv));
-  }
-  model.add(Flatten());
-  model.add(Dense(3, Activation::none, "end"));
-  model.build(seed);
-  return model;
-}
-
-Tensor images_for(const Model& model, Index count, std::uint64_t seed) {
-  return random_tensor(model.input_shape().with_batch(count), seed, -1.0F, 1.0F);
-}
-
-void train_a_little(Model& model, std::uint64_t seed) {
-  for (std::uint64_t step = 0; step < 3; ++step) {
-    model.zero_grad();
-    const ForwardContext context{.mode = ForwardContext::Mode::training};
-    mean(square(model.forward_logits(images_for(model, 6, seed + step), context))).backward();
-    for (auto& [name, tensor] : model.parameters()) {
-      const Tensor gradient = tensor.grad();
-      ASSERT_TRUE(gradient.defined()) << name;
-      ASSERT_EQ(gradient.shape(), tensor.shape()) << name;
-      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
-        tensor.span()[i] -= 0.1F * gradient.span()[i];
-      }
-    }
+/// Makes every weight of the first kernel's last unit 0.
+void kill_a_unit(Model& model) {
+  for (const auto& layer : model.layers()) {
+    if (!layer->weights()) continue;
+    Tensor kernel = layer->weights()->kernel.detach();
+    const Index units = kernel.dim(-1);
+    for (Index i = units - 1; i < kernel.size(); i += units)
+      kernel.span()[static_cast<std::size_t>(i)] = 0;
+    break;
   }
   refresh_kernel_ranges(model);
 }
 
-class ConvEquality : public ::testing::TestWithParam<Rounding> {};
+/// What runtimes ask of the constants of convolutions.
+void expect_sound_convolutions(const IntegerModel& model) {
+  for (const Operator& op : model.operators) {
+    const bool depthwise = op.code == OpCode::depthwise_conv_2d;
+    if (op.code != OpCode::conv_2d && !depthwise) continue;
+    // XNNPACK takes no convolution without a bias.
+    ASSERT_EQ(op.inputs.size(), 3U);
+    const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
+    const int axis = depthwise ? 3 : 0;
+    EXPECT_EQ(weights.quantization.quantized_dimension, axis);
+    EXPECT_EQ(std::ssize(weights.quantization.scales),
+              weights.shape[static_cast<std::size_t>(axis)]);
+    for (const float scale : weights.quantization.scales) EXPECT_GT(scale, 0.0F);
+    for (const auto code : weights.data) {
+      EXPECT_NE(static_cast<std::int8_t>(code), -128);
+    }
+  }
+}
 
-TEST_P(ConvEquality, TrainingInterpreterAndFileOf60RandomNetworks) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+class ConvEquality : public ::testing::TestWithParam<Rounding> {
+ protected:
+  static void expect_equal(Sequential model, std::uint64_t seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Sequential model = draw_network(seed);
     model = quantize_model(model, {.rounding = GetParam()});
     calibrate(model, images_for(model, 20, seed));
     train_a_little(model, seed);
     if (HasFatalFailure()) return;
+    if (seed % 4 == 0) kill_a_unit(model);
     const IntegerModel lowered = lower(model);
-    for (const Operator& op : lowered.operators) {
-      // XNNPACK takes no convolution without a bias.
-      if (op.code == OpCode::conv_2d) {
-        EXPECT_EQ(op.inputs.size(), 3U);
-      }
-    }
+    expect_sound_convolutions(lowered);
     expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), images_for(model, 9, seed + 7));
+  }
+};
+
+TEST_P(ConvEquality, TrainingInterpreterAndFileOf60RandomNetworks) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    expect_equal(random_images_net(seed), seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(ConvEquality, TrainingInterpreterAndFileOf60RandomNetworksOfSequences) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    expect_equal(random_sequences_net(seed), seed);
     if (HasFatalFailure()) return;
   }
 }
@@ -105,9 +77,12 @@ INSTANTIATE_TEST_SUITE_P(Contracts, ConvEquality,
                                            Rounding::double_rounding),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-TEST(QuantizedConv2D, HasAScalePerFilterUnlessAskedForOne) {
+TEST(QuantizedConvolutions, HaveAScalePerUnitUnlessAskedForOne) {
   Sequential model("m", Input({5, 5, 2}), Conv2D(4, 3),
-                   quantized(Conv2D(3, 2), {.per_channel = false}), Flatten(), Dense(2));
+                   quantized(Conv2D(3, 2), {.per_channel = false}),
+                   DepthwiseConv2D(1, Activation::none, {.depth_multiplier = 3}),
+                   quantized(DepthwiseConv2D(2), {.per_channel = false}), Reshape({-1, 3}),
+                   Conv1D(5, 2), Flatten(), Dense(2));
   model.build(1);
   model = quantize_model(model);
   calibrate(model, images_for(model, 8, 1));
@@ -118,62 +93,120 @@ TEST(QuantizedConv2D, HasAScalePerFilterUnlessAskedForOne) {
     const ModelTensor& weights = lowered.tensors[static_cast<std::size_t>(op.inputs[1])];
     if (weights.is_quantized()) scales.push_back(weights.quantization.scales.size());
   }
-  EXPECT_EQ(scales, (std::vector<std::size_t>{4, 1, 1}));
+  EXPECT_EQ(scales, (std::vector<std::size_t>{4, 1, 9, 1, 5, 1}));
 }
 
-/// Numbers that are all whole: the gradients are those of the float convolution, to the bit.
-TEST(QuantizedConv2D, HasTheGradientsOfTheFloatConvolution) {
-  for (const Index groups : {1, 2}) {
-    const auto config = std::make_shared<CustomConfig>();
-    config->kernel = unit_kernel();
-    config->activation = fixed(-100.0F, 155.0F);
-    const Conv2DLayerOptions options{.strides = {2, 1}, .padding = Padding::same, .groups = groups};
-    QuantizeWrapper wrapper(std::make_unique<Conv2D>(4, 3, Activation::relu, options), config);
-    wrapper.build({5, 4, 2}, Random());
-    const LayerWeights weights = *wrapper.wrapped().weights();
-    const auto whole = [](const Shape& shape, std::uint64_t seed, Index most) {
-      Tensor values(shape);
-      Draw draw(seed);
-      for (float& v : values.span()) v = static_cast<float>(draw.between(-most, most));
-      return values;
-    };
-    fill(weights.kernel, values_of(whole(weights.kernel.shape(), 1, 2)));
-    fill(weights.bias, {1, -2, 0, 3});
-    const Tensor images = whole({3, 5, 4, 2}, 2, 2);
-    const Tensor upstream = whole({3, 3, 4, 4}, 3, 9);
+Tensor whole_numbers(const Shape& shape, std::uint64_t seed, Index most) {
+  Tensor values(shape);
+  Draw draw(seed);
+  for (float& v : values.span()) v = static_cast<float>(draw.between(-most, most));
+  return values;
+}
 
-    const Tensor x = on_grid(leaf(images.clone()), 1.0F, 0);
-    Tensor y = wrapper.forward(x, {});
+/// Numbers that are all whole: the gradients are those of the float layer, to the bit.
+void expect_float_gradients(std::unique_ptr<Layer> layer, const Shape& examples) {
+  const auto config = std::make_shared<CustomConfig>();
+  config->kernel = unit_kernel();
+  config->activation = fixed(-100.0F, 155.0F);
+  QuantizeWrapper wrapper(std::move(layer), config);
+  wrapper.build(examples, Random());
+  const LayerWeights weights = *wrapper.wrapped().weights();
+  fill(weights.kernel, values_of(whole_numbers(weights.kernel.shape(), 1, 2)));
+  fill(weights.bias, values_of(whole_numbers(weights.bias.shape(), 4, 3)));
+  const Tensor images = whole_numbers(examples.with_batch(3), 2, 2);
+  const Tensor upstream = whole_numbers(wrapper.output_shape().with_batch(3), 3, 9);
+  const auto run = [&](Layer& of, const Tensor& x) {
+    for (auto& [name, tensor] : of.parameters()) tensor.zero_grad();
+    Tensor y = of.forward(x, {});
     const auto values = values_of(y);
     y.backward(upstream);
+    std::vector<std::vector<float>> found = {values, values_of(x.grad())};
+    for (auto& [name, tensor] : of.parameters()) {
+      EXPECT_EQ(tensor.grad().shape(), tensor.shape()) << name;
+      found.push_back(values_of(tensor.grad()));
+    }
+    return found;
+  };
+  const std::unique_ptr<Layer> real = wrapper.wrapped().clone();
+  EXPECT_EQ(run(wrapper, on_grid(leaf(images.clone()), 1.0F, 0)), run(*real, leaf(images.clone())));
+}
 
-    const Tensor real_x = leaf(images.clone());
-    const Tensor kernel = leaf(weights.kernel.detach().clone());
-    const Tensor bias = leaf(weights.bias.detach().clone());
-    Tensor real = relu(
-        conv2d(real_x, kernel, {.stride = {2, 1}, .padding = Padding::same, .groups = groups}) +
-        bias);
-    EXPECT_EQ(values, values_of(real));
-    real.backward(upstream);
-    EXPECT_EQ(values_of(weights.bias.grad()), values_of(bias.grad()));
-    EXPECT_EQ(values_of(weights.kernel.grad()), values_of(kernel.grad()));
-    EXPECT_EQ(values_of(x.grad()), values_of(real_x.grad()));
+TEST(QuantizedConvolutions, HaveTheGradientsOfTheFloatConvolution) {
+  for (const Index groups : {1, 2}) {
+    const Conv2DLayerOptions options{.strides = {2, 1}, .padding = Padding::same, .groups = groups};
+    expect_float_gradients(std::make_unique<Conv2D>(4, 3, Activation::relu, options), {5, 4, 2});
+    const Conv1DLayerOptions along{.stride = 2, .padding = Padding::same, .groups = groups};
+    expect_float_gradients(std::make_unique<Conv1D>(4, 3, Activation::relu, along), {9, 2});
+  }
+  for (const Index multiplier : {1, 3}) {
+    expect_float_gradients(
+        std::make_unique<DepthwiseConv2D>(
+            3, Activation::relu,
+            DepthwiseConv2DLayerOptions{
+                .strides = {2, 1}, .padding = Padding::same, .depth_multiplier = multiplier}),
+        {5, 4, 2});
   }
 }
 
-TEST(QuantizedConv2D, TrainsToTheSameBytesOnAnyNumberOfThreads) {
+Sequential trained(Sequential model) {
+  model = quantize_model(model);
+  calibrate(model, images_for(model, 20, 1));
+  train_a_little(model, 1);
+  return model;
+}
+
+Sequential every_convolution() {
+  Sequential model("m", Input({9, 8, 2}), Conv2D(6, 3, Activation::relu),
+                   DepthwiseConv2D(3, Activation::relu6, {.depth_multiplier = 2}),
+                   SeparableConv2D(4, 3), Reshape({-1, 4}), Conv1D(3, 2), Flatten(), Dense(2));
+  model.build(3);
+  return model;
+}
+
+TEST(QuantizedConvolutions, TrainToTheSameBytesOnAnyNumberOfThreads) {
   const octet::test::KeepThreads keep;
   std::vector<std::uint8_t> first;
   for (const int threads : {1, 2, 3, 4}) {
     set_num_threads(threads);
-    Sequential model = draw_network(11);
-    model = quantize_model(model);
-    calibrate(model, images_for(model, 20, 1));
-    train_a_little(model, 1);
-    const auto bytes = to_tflite(lower(model));
+    const auto bytes = to_tflite(lower(trained(every_convolution())));
     if (first.empty()) first = bytes;
     EXPECT_EQ(bytes, first) << threads;
   }
+}
+
+TEST(QuantizedConvolutions, AreMadeAgainFromAnArchive) {
+  const Sequential model = trained(every_convolution());
+  Archive archive;
+  for (const auto& [name, tensor] : model.saved_tensors()) archive.add(name, tensor);
+  add_architecture(archive, model);
+  EXPECT_EQ(to_tflite(lower(model_from_archive(archive))), to_tflite(lower(model)));
+}
+
+/// A ReLU layer behind a convolution becomes its own activation.
+TEST(QuantizedConvolutions, EndInTheClampBehindThem) {
+  Sequential model("m", Input({9, 8, 2}), DepthwiseConv2D(3), ReLU6(), SeparableConv2D(4, 3),
+                   ReLU(), Reshape({-1, 4}), Conv1D(3, 2), ReLU(), Flatten(), Dense(2));
+  model.build(3);
+  const IntegerModel lowered = lower(trained(std::move(model)));
+  std::vector<std::pair<OpCode, FusedActivation>> found;
+  for (const Operator& op : lowered.operators) {
+    if (op.code != OpCode::reshape) found.emplace_back(op.code, op.activation());
+  }
+  EXPECT_EQ(found, (std::vector<std::pair<OpCode, FusedActivation>>{
+                       {OpCode::depthwise_conv_2d, FusedActivation::relu6},
+                       {OpCode::depthwise_conv_2d, FusedActivation::none},
+                       {OpCode::conv_2d, FusedActivation::relu},
+                       {OpCode::conv_2d, FusedActivation::relu},
+                       {OpCode::fully_connected, FusedActivation::none}}));
+}
+
+/// A kernel or a result left alone: floats between the codes.
+TEST(QuantizedConvolutions, LeftInFloatStandBetweenCodes) {
+  Sequential model("m", Input({9, 8, 2}), in_float(DepthwiseConv2D(3)), Conv2D(4, 1),
+                   Reshape({-1, 4}), in_float(Conv1D(3, 2)), Flatten(), Dense(2));
+  model.build(3);
+  model = trained(std::move(model));
+  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), images_for(model, 9, 5));
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/layers/conv1d.h>
+
+namespace octet {
+namespace {
+
+void require_above_0(std::string_view what, Index number) {
+  if (number > 0) return;
+  throw InvalidArgument(fmt::format("Conv1D: expected {} above 0, found {}", what, number));
+}
+
+/// [batch, steps, channels] as images of height 1.
+Tensor images_of(const Tensor& x) { return x.reshape({x.dim(0), 1, x.dim(1), x.dim(2)}); }
+
+/// The sequences of images of height 1.
+Tensor sequences_of(const Tensor& y) { return y.reshape({y.dim(0), y.dim(2), y.dim(3)}); }
+
+}  // namespace
+
+Conv1D::Conv1D(Index filters, Index kernel_size, Activation activation, Conv1DLayerOptions options)
+    : KernelLayer(options.name, activation),
+      filters_(filters),
+      kernel_size_(kernel_size),
+      options_(std::move(options)) {
+  require_above_0("a number of filters", filters_);
+  require_above_0("a kernel size", kernel_size_);
+  require_above_0("a stride", options_.stride);
+  require_above_0("a dilation", options_.dilation);
+  if (options_.groups <= 0 || filters_ % options_.groups != 0) {
+    throw InvalidArgument(
+        fmt::format("Conv1D: expected a number of groups that divides the {} filters, found {}",
+                    filters_, options_.groups));
+  }
+}
+
+Conv2DOptions Conv1D::convolution() const {
+  return {.stride = {1, options_.stride},
+          .dilation = {1, options_.dilation},
+          .padding = options_.padding,
+          .groups = options_.groups};
+}
+
+Shape Conv1D::image_kernel_shape() const {
+  const Shape& shape = kernel().shape();
+  return {1, shape[0], shape[1], shape[2]};
+}
+
+Tensor Conv1D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
+  require_built();
+  const Tensor y = conv2d(images_of(x), kernel.reshape(image_kernel_shape()), convolution());
+  return sequences_of(plus_bias(y, bias));
+}
+
+std::optional<LayerWeights> Conv1D::weights() const {
+  constexpr int kUnitAxis = 3;
+  const Tensor seen = kernel().defined() ? kernel().reshape(image_kernel_shape()) : Tensor();
+  return LayerWeights{seen, bias(), kUnitAxis, convolution()};
+}
+
+void Conv1D::describe(Description& description) const {
+  description.set("filters", filters_)
+      .set("kernel_size", kernel_size_)
+      .set("stride", options_.stride)
+      .set("dilation", options_.dilation)
+      .set("padding", to_string(options_.padding))
+      .set("groups", options_.groups)
+      .set("activation", to_string(activation()))
+      .set("use_bias", options_.use_bias);
+}
+
+std::optional<Shape> Conv1D::kernel_shape(const Shape& input_shape) const {
+  const Index channels = input_shape.rank() == 2 ? input_shape[1] : 0;
+  return Shape{kernel_size_, channels / options_.groups, filters_};
+}
+
+Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
+  if (input_shape.rank() != 2) {
+    throw InvalidArgument(
+        fmt::format("Conv1D \"{}\": expected sequences [steps, channels], found examples of shape "
+                    "{}; put a Reshape layer in front",
+                    name(), input_shape.to_string()));
+  }
+  const Index channels = input_shape[1];
+  if (channels < 1 || channels % options_.groups != 0) {
+    throw InvalidArgument(
+        fmt::format("Conv1D \"{}\": expected channels that its {} groups divide, found {}", name(),
+                    options_.groups, channels));
+  }
+  const Shape shape = *kernel_shape(input_shape);
+  make_tensors(options_.kernel_initializer, shape, kernel_size_ * shape[1],
+               kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
+  try {
+    const Tensor none = images_of(Tensor(input_shape.with_batch(0)));
+    return sequences_of(
+               conv2d(none, kernel().detach().reshape(image_kernel_shape()), convolution()))
+        .shape()
+        .without_batch();
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("Conv1D \"{}\": {}", name(), error.what()));
+  }
+}
+
+std::unique_ptr<Layer> Conv1D::make(const Description& d) {
+  return std::make_unique<Conv1D>(d.integer("filters"), d.integer("kernel_size"),
+                                  parse_activation(d.text("activation")),
+                                  Conv1DLayerOptions{.stride = d.integer("stride"),
+                                                     .dilation = d.integer("dilation"),
+                                                     .padding = parse_padding(d.text("padding")),
+                                                     .groups = d.integer("groups"),
+                                                     .use_bias = d.flag("use_bias")});
+}
+
+}  // namespace octet

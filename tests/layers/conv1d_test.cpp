@@ -1,0 +1,97 @@
+#include <octet/core/error.h>
+#include <octet/core/gradcheck.h>
+#include <octet/core/ops/ops.h>
+#include <octet/layers/conv1d.h>
+#include <octet/layers/layer_registry.h>
+#include <octet/layers/reshape.h>
+#include <octet/tests/layers/float_operators.h>
+
+namespace octet::testing {
+namespace {
+
+TEST(Conv1D, HandComputedValues) {
+  const auto conv = built(Conv1D(2, 2, Activation::relu), {3, 1});
+  EXPECT_EQ(conv->output_shape(), (Shape{2, 2}));
+  EXPECT_EQ(conv->kernel().shape(), (Shape{2, 1, 2}));
+  // y[t, f] = relu(x[t] k[0, f] + x[t + 1] k[1, f] + b[f])
+  fill(conv->kernel(), {1, -1, 10, -10});
+  fill(conv->bias(), {0.5F, 30});
+  expect_tensor(conv->forward(Tensor::from({1, 3, 1}, {1, 2, 4}), {}), {1, 2, 2},
+                {21.5F, 9, 42.5F, 0});
+}
+
+TEST(Conv1D, IsConv2DOfImagesOfHeight1) {
+  const auto conv =
+      built(Conv1D(4, 3, Activation::none,
+                   {.stride = 2, .dilation = 2, .padding = Padding::same, .groups = 2}),
+            {9, 6});
+  EXPECT_EQ(conv->output_shape(), (Shape{5, 4}));
+  EXPECT_EQ(conv->kernel().shape(), (Shape{3, 3, 4}));
+  const Tensor x = random_tensor({2, 9, 6}, 1);
+  const Tensor expected =
+      conv2d(x.reshape({2, 1, 9, 6}), conv->kernel().reshape({1, 3, 3, 4}),
+             {.stride = {1, 2}, .dilation = {1, 2}, .padding = Padding::same, .groups = 2});
+  expect_tensor(conv->forward(x, {}), {2, 5, 4}, values_of(expected));
+  const LayerWeights weights = conv->weights().value();
+  EXPECT_EQ(weights.kernel.shape(), (Shape{1, 3, 3, 4}));
+  EXPECT_EQ(values_of(conv->linear(x, weights.kernel, weights.bias)),
+            values_of(conv->forward(x, {})));
+}
+
+TEST(Conv1D, HasTheGradientsOfFiniteDifferences) {
+  const auto conv = built(Conv1D(3, 3, Activation::none, {.stride = 2}), {7, 2});
+  const auto result = gradcheck(
+      [&](const std::vector<Tensor>& in) {
+        return mean(square(conv->linear(in[0], in[1], conv->bias())));
+      },
+      {random_tensor({2, 7, 2}, 6), conv->kernel().detach().clone()});
+  EXPECT_TRUE(result.ok) << result.message;
+}
+
+TEST(Conv1D, IsMadeAgainOfItsDescription) {
+  const Conv1D conv(6, 5, Activation::relu6,
+                    {.stride = 2,
+                     .dilation = 1,
+                     .padding = Padding::same,
+                     .groups = 3,
+                     .use_bias = false,
+                     .name = "c"});
+  const auto again = make_layer(describe_layer(conv));
+  EXPECT_EQ(describe_layer(*again).to_json(), describe_layer(conv).to_json());
+  again->build({9, 3}, Random(1));
+  EXPECT_EQ(again->parameters().size(), 1U);
+  EXPECT_EQ(again->output_shape(), (Shape{5, 6}));
+  EXPECT_EQ(again->kernel_shape({9, 3}), (Shape{5, 1, 6}));
+}
+
+TEST(Conv1D, RefusesWhatNoConvolutionHas) {
+  const auto refused = [](Index filters, Index size, const Conv1DLayerOptions& options,
+                          const char* what) {
+    expect_throws_naming<InvalidArgument>([&] { Conv1D(filters, size, Activation::none, options); },
+                                          {"Conv1D", what});
+  };
+  refused(0, 3, {}, "filters");
+  refused(4, 0, {}, "kernel size");
+  refused(4, 3, {.stride = 0}, "stride");
+  refused(4, 3, {.dilation = -1}, "dilation");
+  refused(4, 3, {.groups = 3}, "groups");
+  expect_throws_naming<InvalidArgument>([] { built(Conv1D(4, 3), {27}); },
+                                        {"Conv1D", "[steps, channels]", "Reshape"});
+  expect_throws_naming<InvalidArgument>(
+      [] {
+        built(Conv1D(4, 3, Activation::none, {.groups = 2}), {5, 3});
+      },
+      {"groups", "3"});
+  expect_throws_naming<InvalidArgument>([] { built(Conv1D(4, 5), {4, 1}); }, {"Conv1D", "fits"});
+}
+
+TEST(Conv1D, InFloatsIsAConvolutionBetweenTwoReshapes) {
+  Sequential model("m", Input({9, 2}), Conv1D(5, 3, Activation::relu, {.stride = 2}),
+                   Conv1D(3, 1, Activation::tanh, {.use_bias = false}), Flatten(), Dense(4));
+  expect_same_in_floats(
+      model, {OpCode::reshape, OpCode::conv_2d, OpCode::reshape, OpCode::reshape, OpCode::conv_2d,
+              OpCode::reshape, OpCode::tanh, OpCode::reshape, OpCode::fully_connected});
+}
+
+}  // namespace
+}  // namespace octet::testing

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <octet/core/ops/ops.h>
+#include <octet/layers/conv1d.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
+#include <octet/layers/reshape.h>
+#include <octet/layers/separable_conv2d.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
+
+// Random float networks of convolutions.
+
+namespace octet::testing {
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  Index between(Index lo, Index hi) {
+    return lo + random_.below(next_++, static_cast<std::uint32_t>(hi - lo + 1));
+  }
+
+ private:
+  Random random_;
+  std::uint64_t next_ = 0;
+};
+
+inline Activation draw_clamp(Draw& draw) { return static_cast<Activation>(draw.between(0, 2)); }
+
+inline Conv2D draw_conv(Draw& draw, Index channels) {
+  const Index groups = channels % 2 == 0 && draw.between(0, 2) == 0 ? 2 : 1;
+  const Activation activation = draw_clamp(draw);
+  return {groups * draw.between(1, 6),
+          {draw.between(1, 3), draw.between(1, 3)},
+          activation,
+          {.strides = {draw.between(1, 2), draw.between(1, 2)},
+           .dilation = {draw.between(1, 2), 1},
+           .padding = Padding::same,
+           .groups = groups,
+           .use_bias = draw.between(0, 2) > 0}};
+}
+
+inline DepthwiseConv2D draw_depthwise(Draw& draw) {
+  const Activation activation = draw_clamp(draw);
+  return DepthwiseConv2D({draw.between(1, 3), draw.between(1, 3)}, activation,
+                         {.strides = {draw.between(1, 2), draw.between(1, 2)},
+                          .dilation = {1, draw.between(1, 2)},
+                          .padding = Padding::same,
+                          .depth_multiplier = draw.between(1, 3),
+                          .use_bias = draw.between(0, 2) > 0});
+}
+
+/// Some convolutions of images, and a Dense layer behind them.
+inline Sequential random_images_net(std::uint64_t seed) {
+  Draw draw(seed);
+  const Shape images{draw.between(1, 9), draw.between(1, 9), draw.between(1, 5)};
+  Sequential model("m", Input(images, "in"));
+  Index channels = images[2];
+  for (Index i = draw.between(1, 3); i > 0; --i) {
+    switch (draw.between(0, 2)) {
+      case 0: {
+        Conv2D conv = draw_conv(draw, channels);
+        channels = conv.filters();
+        model.add(std::move(conv));
+        break;
+      }
+      case 1: {
+        DepthwiseConv2D conv = draw_depthwise(draw);
+        channels *= conv.options().depth_multiplier;
+        model.add(std::move(conv));
+        break;
+      }
+      default:
+        channels = draw.between(1, 6);
+        model.add(SeparableConv2D(channels, draw.between(1, 3), draw_clamp(draw),
+                                  {.strides = {draw.between(1, 2), 1},
+                                   .padding = Padding::same,
+                                   .depth_multiplier = draw.between(1, 2)}));
+    }
+  }
+  model.add(Flatten());
+  model.add(Dense(3, Activation::none, "end"));
+  model.build(seed);
+  return model;
+}
+
+/// Some convolutions of sequences, and a Dense layer behind them.
+inline Sequential random_sequences_net(std::uint64_t seed) {
+  Draw draw(seed);
+  const Shape sequence{draw.between(1, 20), draw.between(1, 5)};
+  Sequential model("m", Input(sequence, "in"));
+  Index channels = sequence[1];
+  for (Index i = draw.between(1, 3); i > 0; --i) {
+    const Index groups = channels % 2 == 0 && draw.between(0, 2) == 0 ? 2 : 1;
+    constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::relu6,
+                                           Activation::sigmoid, Activation::tanh};
+    channels = groups * draw.between(1, 6);
+    model.add(Conv1D(channels, draw.between(1, 4), kActivations[draw.between(0, 4)],
+                     {.stride = draw.between(1, 2),
+                      .dilation = draw.between(1, 2),
+                      .padding = Padding::same,
+                      .groups = groups,
+                      .use_bias = draw.between(0, 2) > 0}));
+  }
+  model.add(Flatten());
+  model.add(Dense(3, Activation::none, "end"));
+  model.build(seed);
+  return model;
+}
+
+inline Tensor images_for(const Model& model, Index count, std::uint64_t seed) {
+  return random_tensor(model.input_shape().with_batch(count), seed, -1.0F, 1.0F);
+}
+
+inline void train_a_little(Model& model, std::uint64_t seed) {
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    model.zero_grad();
+    const ForwardContext context{.mode = ForwardContext::Mode::training};
+    mean(square(model.forward_logits(images_for(model, 6, seed + step), context))).backward();
+    for (auto& [name, tensor] : model.parameters()) {
+      const Tensor gradient = tensor.grad();
+      ASSERT_TRUE(gradient.defined()) << name;
+      ASSERT_EQ(gradient.shape(), tensor.shape()) << name;
+      for (std::size_t i = 0; i < tensor.span().size(); ++i) {
+        tensor.span()[i] -= 0.1F * gradient.span()[i];
+      }
+    }
+  }
+  refresh_kernel_ranges(model);
+}
+
+}  // namespace octet::testing
