@@ -200,6 +200,38 @@ TEST(QuantizedConvolutions, EndInTheClampBehindThem) {
                        {OpCode::fully_connected, FusedActivation::none}}));
 }
 
+/// Says that it is depthwise, and has one group.
+class Ungrouped : public Conv2D {
+ public:
+  using Conv2D::Conv2D;
+  std::optional<LayerWeights> weights() const override {
+    LayerWeights weights = Conv2D::weights().value();
+    weights.depthwise = true;
+    return weights;
+  }
+
+ protected:
+  std::unique_ptr<KernelLayer> copy() const override { return std::make_unique<Ungrouped>(*this); }
+};
+
+TEST(QuantizedConvolutions, AreDepthwiseWithAGroupForEveryChannelOnly) {
+  Sequential model("m", Input({5, 5, 2}), Ungrouped(4, 3), Flatten(), Dense(2));
+  model.build(1);
+  const std::vector<std::string> parts = {"conv", "depthwise", "2 channels", "1 groups"};
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(quantize_model(model)); }, parts);
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(lower_float(model)); }, parts);
+}
+
+/// A Conv1D whose result alone is quantized, since it feeds a marked layer, computes in floats.
+TEST(QuantizedConvolutions, OfSequencesInFrontOfMarkedLayersComputeInFloats) {
+  Sequential model("m", Input({9, 2}), Conv1D(3, 2), quantize_annotate_layer(Conv1D(4, 2)),
+                   Flatten(), Dense(2));
+  model.build(3);
+  model = quantize_apply(model);
+  calibrate(model, images_for(model, 20, 1));
+  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), images_for(model, 9, 5));
+}
+
 /// A kernel or a result left alone: floats between the codes.
 TEST(QuantizedConvolutions, LeftInFloatStandBetweenCodes) {
   Sequential model("m", Input({9, 8, 2}), in_float(DepthwiseConv2D(3)), Conv2D(4, 1),
