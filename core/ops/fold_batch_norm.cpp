@@ -105,13 +105,13 @@ StatisticsGradients through_statistics(const Correction& n, const Tensor& y, con
   // d y = slope (y - mean) + shift.
   std::vector<float> slopes(channels);
   std::vector<float> shifts(channels);
-  const double rows = static_cast<double>(detail::rows_of(y));
+  const auto rows = static_cast<double>(detail::rows_of(y));
   for (std::size_t c = 0; c < channels; ++c) {
-    const double inverse = double{n.inverse.data()[c]};
+    const auto inverse = double{n.inverse.data()[c]};
     const double scale = double{n.gamma.data()[c]} * inverse;
     const double normalized_mean = double{n.mean.data()[c]} * inverse;
-    const double of_products = double{sums.data()[c]};
-    const double of_g = double{sums.data()[channels + c]};
+    const auto of_products = double{sums.data()[c]};
+    const auto of_g = double{sums.data()[channels + c]};
     const double d_mean = -scale * of_g;
     const double d_sigma = (double{n.gamma.data()[c]} * normalized_mean * of_g -
                             double{n.ratio.data()[c]} * of_products) *
@@ -131,7 +131,7 @@ std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, c
                                          const Tensor& g) {
   const Tensor sums = sum_rows<2>(
       g, [upstream = g.data(), from = z.data()](std::size_t i, std::size_t /*channel*/) {
-        const double gradient = double{upstream[i]};
+        const auto gradient = double{upstream[i]};
         return std::array{gradient * double{from[i]}, gradient};
       });
   StatisticsGradients through = through_statistics(n, y, sums);
