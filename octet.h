@@ -11,6 +11,7 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/core/quant/target.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>

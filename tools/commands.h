@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,10 +23,21 @@ class UsageError : public std::runtime_error {
 /// Bytes of a warning that are printed; names in it may be long.
 inline constexpr std::size_t kMostOfWarning = 600;
 
+/// The contract that a command line asks for, by its own name or by that of a runtime.
+struct ContractOptions {
+  /// Behind the names of the options: "-a" for "--rounding-a".
+  std::string suffix;
+  std::string rounding;
+  std::string target;
+
+  /// None where neither is given. Throws UsageError where they contradict each other.
+  std::optional<Rounding> chosen() const;
+};
+
 /// How a model is run: the options that `run` and `eval` share.
 struct InterpretOptions {
   std::string file;
-  std::string rounding;
+  ContractOptions contract;
   int threads = 0;
 
   /// Reads the file and makes it ready for batches of `batch`.
@@ -79,7 +91,7 @@ inline constexpr std::size_t kDefaultSamples = 1000;
 
 struct VerifyOptions {
   std::array<std::string, 2> files;
-  std::array<std::string, 2> roundings;
+  std::array<ContractOptions, 2> contracts;
   std::string data;
   std::size_t random = 0;
   bool layers = false;

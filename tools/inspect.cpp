@@ -2,8 +2,10 @@
 #include <octet/core/file.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/runtime/operator_cost.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,25 @@ using nlohmann::ordered_json;
 
 std::string shape_text(const std::vector<std::int32_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// One scale, or the lowest and the highest and how many there are; "-" where there is none.
+std::string scales_text(const ModelTensor& tensor) {
+  const auto& scales = tensor.quantization.scales;
+  if (scales.empty()) return "-";
+  const auto [least, most] = std::minmax_element(scales.begin(), scales.end());
+  if (scales.size() == 1) return fmt::format("{:.6g}", *least);
+  return fmt::format("{:.4g} to {:.4g} ({})", *least, *most, scales.size());
+}
+
+/// The scales of an operator's weights, its constants of codes.
+std::string weight_scales_text(const IntegerModel& model, const Operator& op) {
+  for (const std::int32_t i : op.inputs) {
+    if (i == -1) continue;
+    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(i)];
+    if (tensor.is_constant() && size_of(tensor.dtype) == 1) return scales_text(tensor);
+  }
+  return "-";
 }
 
 std::string quantization_text(const TensorDetails& details) {
@@ -72,12 +93,17 @@ ordered_json to_json(const TensorDetails& details) {
             {"quantized_dimension", q.quantized_dimension}}}};
 }
 
-ordered_json to_json(const Operator& op, std::size_t index) {
+ordered_json to_json(const IntegerModel& model, std::size_t index) {
+  const Operator& op = model.operators[index];
+  const OperatorCost cost = operator_cost(model, index);
   ordered_json json{{"index", index},
                     {"operator", to_string(op.code)},
                     {"version", op.version},
                     {"inputs", op.inputs},
-                    {"outputs", op.outputs}};
+                    {"outputs", op.outputs},
+                    {"output_shape", model.tensors[static_cast<std::size_t>(op.outputs[0])].shape},
+                    {"multiply_adds", cost.multiply_adds},
+                    {"constant_bytes", cost.constant_bytes}};
   const auto add = [&](std::string_view name, const auto& value) {
     if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
       json[std::string(name)] = to_string(value);
@@ -96,8 +122,11 @@ ordered_json details_json(const IntegerModel& model, const std::vector<std::int3
 }
 
 void print_json(const IntegerModel& model, const std::string& file, std::size_t bytes) {
+  const OperatorCost cost = model_cost(model);
   ordered_json json{{"file", file},
                     {"bytes", bytes},
+                    {"multiply_adds", cost.multiply_adds},
+                    {"constant_bytes", cost.constant_bytes},
                     {"name", model.name},
                     {"description", model.description},
                     {"metadata", model.metadata},
@@ -107,7 +136,7 @@ void print_json(const IntegerModel& model, const std::string& file, std::size_t 
                     {"operators", ordered_json::array()},
                     {"tensors", ordered_json::array()}};
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    json["operators"].push_back(to_json(model.operators[i], i));
+    json["operators"].push_back(to_json(model, i));
   }
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     ordered_json tensor = to_json(tensor_details(model, static_cast<std::int32_t>(i)));
@@ -137,6 +166,35 @@ void print_details(const IntegerModel& model, std::string_view title,
   }
 }
 
+void print_row(const std::array<std::string, 11>& cells) {
+  std::string line =
+      fmt::format("{:>5}  {:<17} {:>7}  {:<14} {:>6}  {:<17} {:>13} {:>9}  {:<12} {:<27} {}",
+                  cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7],
+                  cells[8], cells[9], cells[10]);
+  line.erase(line.find_last_not_of(' ') + 1);
+  fmt::print("{}\n", line);
+}
+
+/// A line per operator, and what all of them cost.
+void print_operators(const IntegerModel& model) {
+  fmt::print("\n");
+  print_row({"#", "operator", "version", "inputs", "output", "shape", "multiply-adds", "constants",
+             "scale", "weight scales", "options"});
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    const ModelTensor& output = model.tensors[static_cast<std::size_t>(op.outputs[0])];
+    const OperatorCost cost = operator_cost(model, i);
+    print_row({std::to_string(i), std::string(to_string(op.code)), std::to_string(op.version),
+               fmt::format("{}", fmt::join(op.inputs, ", ")), std::to_string(op.outputs[0]),
+               shape_text(output.shape), std::to_string(cost.multiply_adds),
+               std::to_string(cost.constant_bytes), scales_text(output),
+               weight_scales_text(model, op), options_text(op)});
+  }
+  const OperatorCost total = model_cost(model);
+  print_row({"total", fmt::format("{} operators", model.operators.size()), "", "", "", "",
+             std::to_string(total.multiply_adds), std::to_string(total.constant_bytes)});
+}
+
 void print_text(const IntegerModel& model, const std::string& file, std::size_t bytes) {
   fmt::print("{}: {} bytes\n", file, bytes);
   fmt::print("model '{}', {}\n", printable(model.name), printable(model.description));
@@ -146,14 +204,7 @@ void print_text(const IntegerModel& model, const std::string& file, std::size_t 
   for (const std::string& warning : runtime_warnings(model)) {
     fmt::print("warning: {}\n", printable(warning, kMostOfWarning));
   }
-  fmt::print("\n{:>4}  {:<16} {:>7}  {:<14} {:<7} {}\n", "#", "operator", "version", "inputs",
-             "output", "options");
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
-    fmt::print("{:>4}  {:<16} {:>7}  {:<14} {:<7}{}\n", i, to_string(op.code), op.version,
-               fmt::format("{}", fmt::join(op.inputs, ", ")),
-               fmt::format("{}", fmt::join(op.outputs, ", ")), options_text(op));
-  }
+  print_operators(model);
   fmt::print("\n{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", "#", "tensor", "type", "shape", "constant",
              "quantization");
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {

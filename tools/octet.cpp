@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/target.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "commands.h"
 
@@ -31,7 +33,19 @@ CLI::Validator named() {
           ""};
 }
 
-CLI::Validator contract() { return CLI::IsMember({"fp32", "single", "double"}); }
+/// Adds the two options that choose a contract, `suffix` behind their names.
+void add_contract(CLI::App& command, ContractOptions& contract, const std::string& suffix,
+                  const std::string& help) {
+  contract.suffix = suffix;
+  command.add_option("--rounding" + suffix, contract.rounding, help)
+      ->check(CLI::IsMember({"fp32", "single", "double"}));
+  std::vector<std::string> names;
+  for (const octet::Target target : octet::kTargets) names.emplace_back(to_string(target));
+  command
+      .add_option("--target" + suffix, contract.target,
+                  "The same by the name of the runtime whose arithmetic it is")
+      ->check(CLI::IsMember(names));
+}
 
 // Each adds one command to `app`; the command runs while the command line is parsed.
 
@@ -45,10 +59,7 @@ void add_inspect(CLI::App& app) {
 
 void add_model(CLI::App& command, InterpretOptions& model) {
   command.add_option("FILE", model.file, "A .tflite file")->required()->check(named());
-  command
-      .add_option("--rounding", model.rounding,
-                  "How sums are rescaled; default: what the model says")
-      ->check(contract());
+  add_contract(command, model.contract, "", "How sums are rescaled; default: what the model says");
   command.add_option("--threads", model.threads, "Threads; default: what the machine has")
       ->check(CLI::Range(1, 1024));
 }
@@ -114,11 +125,9 @@ void add_verify(CLI::App& app, int& exit_code) {
       "compiled and run as you: give it none that you would not run.");
   for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
     command->add_option(letter, options->files[i], "A model")->required()->check(named());
-    command
-        ->add_option(
-            fmt::format("--rounding-{}", small), options->roundings[i],
-            fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter))
-        ->check(contract());
+    add_contract(
+        *command, options->contracts[i], fmt::format("-{}", small),
+        fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter));
   }
   auto* data = command
                    ->add_option("--data", options->data,

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
+#include <octet/core/quant/target.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/train/samples_per_pass.h>
 
@@ -46,11 +47,25 @@ void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std:
 
 }  // namespace
 
+std::optional<Rounding> ContractOptions::chosen() const {
+  if (target.empty()) {
+    return rounding.empty() ? std::nullopt : std::optional(parse_rounding(rounding));
+  }
+  const Target runtime = parse_target(target);
+  if (rounding.empty()) return contract_of(runtime);
+  try {
+    require_contract(runtime, parse_rounding(rounding));
+  } catch (const InvalidArgument& error) {
+    throw UsageError(fmt::format("--target{0} and --rounding{0}: {1}", suffix, error.what()));
+  }
+  return parse_rounding(rounding);
+}
+
 Interpreter InterpretOptions::open(Index batch) const {
   if (threads > 0) set_num_threads(threads);
   InterpreterOptions options;
   options.batch = batch;
-  if (!rounding.empty()) options.rounding = parse_rounding(rounding);
+  options.rounding = contract.chosen();
   return Interpreter(read_tflite(file), options);
 }
 

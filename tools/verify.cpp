@@ -21,7 +21,7 @@ Models open_both(const VerifyOptions& options) {
   Models models;
   for (std::size_t i = 0; i < 2; ++i) {
     if (!is_c_source(options.files[i])) {
-      models[i] = open_model(options.files[i], options.roundings[i]);
+      models[i] = open_model(options.files[i], options.contracts[i].chosen());
     }
   }
   // C source takes codes: the other model says which code a real is.
@@ -29,7 +29,7 @@ Models open_both(const VerifyOptions& options) {
     if (is_c_source(options.files[i])) {
       const LayerCodes* other =
           is_c_source(options.files[1 - i]) ? nullptr : models[1 - i].codes.get();
-      models[i] = open_c_source(options.files[i], options.roundings[i], other);
+      models[i] = open_c_source(options.files[i], options.contracts[i].chosen(), other);
     }
   }
   return models;

@@ -82,10 +82,8 @@ bool is_archive(const std::string& file) {
   return start == kMagic || std::filesystem::path(file).extension() == ".ckpt";
 }
 
-void refuse_rounding(const std::string& rounding, const std::string& file, const char* why) {
-  if (!rounding.empty()) {
-    throw UsageError("--rounding: '" + file + "' " + why);
-  }
+void refuse_rounding(std::optional<Rounding> rounding, const std::string& file, const char* why) {
+  if (rounding) throw UsageError("--rounding and --target: '" + file + "' " + why);
 }
 
 }  // namespace
@@ -94,17 +92,16 @@ bool is_c_source(const std::string& file) {
   return std::filesystem::path(file).extension() == ".c";
 }
 
-VerifyModel open_model(const std::string& file, const std::string& rounding) {
+VerifyModel open_model(const std::string& file, std::optional<Rounding> rounding) {
   if (is_archive(file)) {
     refuse_rounding(rounding, file, "is a checkpoint: it was trained for one contract");
     return {"simulation", std::make_unique<CheckpointCodes>(file)};
   }
-  InterpreterOptions options;
-  if (!rounding.empty()) options.rounding = parse_rounding(rounding);
-  return {"integers", std::make_unique<InterpretedCodes>(read_tflite(file), options)};
+  return {"integers",
+          std::make_unique<InterpretedCodes>(read_tflite(file), InterpreterOptions{rounding})};
 }
 
-VerifyModel open_c_source(const std::string& file, const std::string& rounding,
+VerifyModel open_c_source(const std::string& file, std::optional<Rounding> rounding,
                           const LayerCodes* other) {
   refuse_rounding(rounding, file, "is C source: it was written for one contract");
   return {"C source", std::make_unique<CSourceCodes>(file, other), false};

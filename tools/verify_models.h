@@ -3,6 +3,7 @@
 #include <octet/deploy/layer_codes.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace octet::tools {
@@ -20,12 +21,12 @@ struct VerifyModel {
 bool is_c_source(const std::string& file);
 
 /// Opens a .tflite file or the checkpoint of a quantized model. `rounding` is the contract asked
-/// for, empty for the model's own; only a .tflite file can be run under another (UsageError).
+/// for, none for the model's own; only a .tflite file can be run under another (UsageError).
 /// Throws the errors of reading.
-VerifyModel open_model(const std::string& file, const std::string& rounding);
+VerifyModel open_model(const std::string& file, std::optional<Rounding> rounding);
 
 /// Opens C source, whose input is quantized as `other` quantizes its own; null: samples are codes.
-VerifyModel open_c_source(const std::string& file, const std::string& rounding,
+VerifyModel open_c_source(const std::string& file, std::optional<Rounding> rounding,
                           const LayerCodes* other);
 
 }  // namespace octet::tools

@@ -15,4 +15,5 @@ target_sources(octet_runtime PRIVATE
   quant/tensorflow/quantize_and_dequantize.cpp
   quant/requantize.cpp
   quant/rounding.cpp
-  quant/softmax.cpp)
+  quant/softmax.cpp
+  quant/target.cpp)

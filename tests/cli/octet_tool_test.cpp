@@ -94,6 +94,10 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
   expect_failure("inspect", 2, "FILE");
   expect_failure("inspect '" + path("m.tflite") + "' --frob", 2, "--frob");
   expect_failure("eval '" + path("m.tflite") + "' --data x --rounding up", 2, "--rounding");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --target tflite", 2,
+                 "--target: tflite not in {litert,tflm,cmsis-nn,onnxruntime}");
+  expect_failure("eval '" + path("m.tflite") + "' --data x --target tflm --rounding fp32", 2,
+                 "--target and --rounding: target tflm computes by rounding contract double");
   expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");
   expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2,
                  "not in range 1 to 1000000000 (");
@@ -148,6 +152,32 @@ TEST_F(OctetTool, InspectPrintsTheModel) {
   EXPECT_EQ(input.at("shape_signature"), nlohmann::json({-1, 6}));
   EXPECT_EQ(input.at("quantization")[0], 0.003921568859368563);
   EXPECT_EQ(json.at("metadata").at("octet.rounding"), "fp32");
+}
+
+TEST_F(OctetTool, InspectPrintsWhatEveryOperatorCosts) {
+  write_tflite(make_mlp(1, {6, 5, 4}, true, false), path("m.tflite"));
+  const std::string text = octet("inspect '" + path("m.tflite") + "'").out;
+  EXPECT_NE(text.find("multiply-adds constants  scale"), std::string::npos) << text;
+  // The first layer: its shape, products, weights and bias, and a scale per unit.
+  const std::size_t begin = text.find("\n    0  FULLY_CONNECTED");
+  ASSERT_NE(begin, std::string::npos) << text;
+  const std::string line = text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
+  for (const char* part : {" [1, 5] ", " 30 ", " 50 ", " to ", " (5) ", " relu"}) {
+    EXPECT_NE(line.find(part), std::string::npos) << part << "\n" << line;
+  }
+  const std::size_t total = text.find("\ntotal  3 operators ");
+  ASSERT_NE(total, std::string::npos) << text;
+  EXPECT_TRUE(
+      text.substr(total + 1, text.find('\n', total + 1) - total - 1).ends_with(" 50        86"))
+      << text;
+
+  const auto json = nlohmann::json::parse(octet("inspect --json '" + path("m.tflite") + "'").out);
+  EXPECT_EQ(json.at("multiply_adds"), 50);
+  EXPECT_EQ(json.at("constant_bytes"), 86);
+  const auto& second = json.at("operators")[1];
+  EXPECT_EQ(second.at("output_shape"), nlohmann::json({1, 4}));
+  EXPECT_EQ(second.at("multiply_adds"), 20);
+  EXPECT_EQ(second.at("constant_bytes"), 36);
 }
 
 TEST_F(OctetTool, InspectPrintsTheAttributesOfEveryOperator) {
@@ -227,16 +257,21 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
   for (auto& byte : raw) byte = static_cast<std::uint8_t>(draw.between(0, 255));
   write_file_atomic(path("in.bin"), raw);
   const std::string files = "--input '" + path("in.bin") + "' --output '" + path("out.bin") + "'";
-  for (const std::string options : {"", " --threads 2", " --rounding double"}) {
+  const auto twice = Rounding::double_rounding;
+  const std::vector<std::pair<std::string, Rounding>> runs = {
+      {"", Rounding::fp32},
+      {" --threads 2", Rounding::fp32},
+      {" --rounding double", twice},
+      {" --target tflm", twice},
+      {" --target cmsis-nn --rounding double", twice}};
+  for (const auto& [options, rounding] : runs) {
     std::string command = "run '" + path("m.tflite") + "' ";
     command += files;
     command += options;
     const Result result = octet(command);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out + result.err, "");
-    Interpreter interpreter(
-        model, {.rounding = parse_rounding(options.ends_with("double") ? "double" : "fp32"),
-                .batch = 131});
+    Interpreter interpreter(model, {.rounding = rounding, .batch = 131});
     std::memcpy(interpreter.input_bytes().data(), raw.data(), raw.size());
     interpreter.invoke();
     const auto expected = interpreter.output_bytes();

@@ -176,6 +176,7 @@ TEST_F(OctetVerify, AnotherContractDiffers) {
                 .at("total")
                 .at("differing"),
             0);
+  EXPECT_EQ(verify_json(both + Arguments{"--layers", "--target-b", "cmsis-nn"}, 1), crossed);
   const ProcessResult text = verify(both + Arguments{"--rounding-b", "double", "--layers"});
   EXPECT_EQ(text.exit_code, 1);
   expect_mentions(text.out, "rounding double");
@@ -290,6 +291,9 @@ TEST_F(OctetVerify, RefusalsAreOneLine) {
   expect_failure({path("c.ckpt")}, 2, "B");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--rounding-b", "up"}, 2, "--rounding-b");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--rounding-a", "double"}, 2, "one contract");
+  expect_failure({path("c.ckpt"), path("m.tflite"), "--target-a", "tflm"}, 2, "one contract");
+  expect_failure({path("c.ckpt"), path("m.tflite"), "--target-b", "tflm", "--rounding-b", "fp32"},
+                 2, "--target-b and --rounding-b: target tflm");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--random", "0"}, 2, "--random");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--random", "5", "--data", "x"}, 2, "--data");
   write_c("small");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/operator_cost.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/runtime/naive.h>
 
@@ -41,6 +42,15 @@ TEST(ForeignNetworks, AreReadAndWrittenAgain) {
       EXPECT_EQ(interpreted({again, rounding, samples}), interpreted({model, rounding, samples}));
     }
   }
+}
+
+TEST(ForeignNetworks, CostWhatTheirAuthorsState) {
+  const auto models = foreign_networks();
+  if (models.empty()) GTEST_SKIP() << "OCTET_MLPERF_DIR is not set";
+  std::vector<std::int64_t> found;
+  for (const IntegerModel& model : models) found.push_back(model_cost(model).multiply_adds);
+  // Anomaly detection, keyword spotting, image classification, visual wake words.
+  EXPECT_EQ(found, (std::vector<std::int64_t>{264192, 2656768, 12501632, 7489664}));
 }
 
 TEST_F(CompiledC, ForeignNetworksEqualTheInterpreter) {

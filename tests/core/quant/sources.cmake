@@ -10,6 +10,7 @@ set(OCTET_QUANT_TESTS
   core/quant/requantize_test.cpp
   core/quant/round_test.cpp
   core/quant/softmax_test.cpp
+  core/quant/target_test.cpp
   core/quant/tensorflow/symmetric.cpp
   core/quant/vector_arithmetic.cpp
   core/quant/vector_fake_quant.cpp

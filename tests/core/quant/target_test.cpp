@@ -1,0 +1,53 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/target.h>
+
+namespace octet {
+namespace {
+
+TEST(Target, NamesAreReadBack) {
+  for (const Target target : kTargets) EXPECT_EQ(parse_target(to_string(target)), target);
+  EXPECT_EQ(parse_target("cmsis-nn"), Target::cmsis_nn);
+}
+
+TEST(Target, ChoosesTheContractOfTheRuntime) {
+  EXPECT_EQ(contract_of(Target::litert), Rounding::fp32);
+  EXPECT_EQ(contract_of(Target::onnxruntime), Rounding::fp32);
+  EXPECT_EQ(contract_of(Target::tflm), Rounding::double_rounding);
+  EXPECT_EQ(contract_of(Target::cmsis_nn), Rounding::double_rounding);
+}
+
+TEST(Target, AnUnknownNameListsAll) {
+  for (const char* name : {"", "LiteRT", "tflite", "cmsis_nn", "litert "}) {
+    SCOPED_TRACE(name);
+    try {
+      static_cast<void>(parse_target(name));
+      ADD_FAILURE() << "no error";
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(
+          error.what(),
+          ::testing::AllOf(::testing::HasSubstr("one of litert, tflm, cmsis-nn, onnxruntime"),
+                           ::testing::HasSubstr("found \"" + std::string(name) + "\"")));
+    }
+  }
+}
+
+TEST(Target, AContractThatContradictsIsRefused) {
+  EXPECT_NO_THROW(require_contract(Target::tflm, Rounding::double_rounding));
+  EXPECT_NO_THROW(require_contract(Target::litert, Rounding::fp32));
+  for (const Rounding rounding : {Rounding::fp32, Rounding::single_rounding}) {
+    try {
+      require_contract(Target::tflm, rounding);
+      ADD_FAILURE() << "no error";
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(),
+                  ::testing::AllOf(::testing::HasSubstr("target tflm"),
+                                   ::testing::HasSubstr("contract double"),
+                                   ::testing::HasSubstr(std::string(to_string(rounding)))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet
