@@ -1,4 +1,4 @@
-// Trains an MLP on MNIST in float, continues with quantization in the loop, and exports int8.
+// Trains a network on MNIST in float, continues with quantization in the loop, and exports int8.
 
 #include <fmt/format.h>
 #include <octet/core/kernels/isa.h>
@@ -47,10 +47,10 @@ int main(int argc, char** argv) {
     return run_program(*options, resume_command(argc, argv, "--resume"));
   } catch (const OutOfMemory& error) {
     mnist::show(stderr,
-                fmt::format("mnist_qat: {}; try a smaller --hidden or --batch\n", error.what()));
+                fmt::format("mnist_qat: {}; try a smaller network or --batch\n", error.what()));
     return kFailure;
   } catch (const std::bad_alloc&) {
-    mnist::show(stderr, "mnist_qat: out of memory; try a smaller --hidden or --batch\n");
+    mnist::show(stderr, "mnist_qat: out of memory; try a smaller network or --batch\n");
     return kFailure;
   } catch (const std::exception& error) {
     mnist::show(stderr, fmt::format("mnist_qat: {}\n", printable(error.what(), kMostOfMessage)));

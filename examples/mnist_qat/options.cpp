@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <octet/core/printable.h>
+#include <octet/core/quant/target.h>
+#include <octet/examples/networks/networks.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -109,10 +111,15 @@ void add_options(const Adder& add, Options& o) {
              "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that are "
              "exported; constant: it stays",
              [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
+  std::vector<std::string> names{std::string(kMlp)};
+  for (const auto& one : networks::classifiers()) names.emplace_back(one.name);
+  add.choice("--network", names, "mlp",
+             "What is trained: a multilayer perceptron, or a convolutional network",
+             [&o](const std::string& text) { o.network = text; });
   add.app
       .add_option_function<std::string>(
           "--hidden", [&o](const std::string& text) { o.hidden = *parse_units(text); },
-          "Units of the hidden layers")
+          "Units of the hidden layers of --network mlp")
       ->check(kUnits)
       ->type_name("N,N,...")
       ->default_str(joined(o.hidden));
@@ -127,6 +134,12 @@ void add_options(const Adder& add, Options& o) {
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
              "CMSIS-NN)",
              [&o](const std::string& text) { o.rounding = parse_rounding(text); });
+  std::vector<std::string> targets;
+  for (const Target target : kTargets) targets.emplace_back(to_string(target));
+  add.app
+      .add_option("--target", o.target,
+                  "The runtime that the model is for, instead of its --rounding")
+      ->check(CLI::IsMember(targets));
   add.choice("--simulation", {"integer", "fake_quant"}, "integer",
              "How training computes: integer, as the exported file does, or fake_quant, as "
              "TensorFlow's float composition does",
@@ -143,18 +156,36 @@ void add_options(const Adder& add, Options& o) {
   add.flag("--json", o.json, "Metrics as one line of JSON on stdout, the rest on stderr");
 }
 
+/// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
+/// other.
+void reconcile(const CLI::App& app, Options& o) {
+  if (o.network != kMlp && app.count("--hidden") > 0) {
+    throw CLI::ValidationError(
+        "--hidden", fmt::format("describes --network mlp, found --network {}", o.network));
+  }
+  if (o.target.empty()) return;
+  const Target target = parse_target(o.target);
+  try {
+    if (app.count("--rounding") > 0) require_contract(target, o.rounding);
+  } catch (const InvalidArgument& error) {
+    throw CLI::ValidationError("--target and --rounding", error.what());
+  }
+  o.rounding = contract_of(target);
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Trains an MLP on MNIST in float, continues with 8-bit quantization in the loop, and writes "
-      "the integers as a .tflite file and as C source.",
+      "Trains a network on MNIST in float, continues with 8-bit quantization in the loop, and "
+      "writes the integers as a .tflite file and as C source.",
       "mnist_qat");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   add_options({app}, options);
   try {
     app.parse(argc, argv);
+    reconcile(app, options);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return {std::nullopt, app.exit(error)};
@@ -170,6 +201,7 @@ ParsedOptions parse_options(int argc, char** argv) {
 }
 
 std::map<std::string, std::string> defining_options(const Options& options) {
+  const bool is_mlp = options.network == kMlp;
   const auto yes_or_no = [](bool value) { return value ? "yes" : "no"; };
   return {{"--epochs", fmt::format("{}", options.epochs)},
           {"--batch", fmt::format("{}", options.batch)},
@@ -179,7 +211,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
           {"--qat-schedule", options.qat_rate_falls
                                  ? fmt::format("cosine over {} epochs", options.qat_epochs)
                                  : "constant"},
-          {"--hidden", joined(options.hidden)},
+          {is_mlp ? "--hidden" : "--network", is_mlp ? joined(options.hidden) : options.network},
           {"--seed", fmt::format("{}", options.seed)},
           {"--per-channel", yes_or_no(options.per_channel)},
           {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},

@@ -8,9 +8,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet::mnist {
+
+/// The network that --hidden describes.
+inline constexpr std::string_view kMlp = "mlp";
 
 /// What the command line asks for.
 struct Options {
@@ -24,6 +28,9 @@ struct Options {
   float qat_lr = 1e-4F;
   /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
   bool qat_rate_falls = true;
+  /// "mlp", or the name of one of networks::classifiers().
+  std::string network = std::string(kMlp);
+  /// Of the MLP.
   std::vector<int> hidden = {256, 128};
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.
@@ -31,6 +38,8 @@ struct Options {
   bool per_channel = false;
   bool tfmot_ranges = false;
   Rounding rounding = Rounding::fp32;
+  /// A runtime's name where one is asked for; `rounding` is then its contract.
+  std::string target;
   Simulation simulation = Simulation::integer;
   std::filesystem::path checkpoint_dir;
   bool resume = false;

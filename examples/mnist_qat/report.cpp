@@ -33,7 +33,7 @@ std::string metrics_json(const Options& options, const Results& r) {
   nlohmann::json metrics = {
       {"version", OCTET_VERSION},
       {"seed", options.seed},
-      {"hidden", options.hidden},
+      {"network", options.network},
       {"batch", options.batch},
       {"per_channel", options.per_channel},
       {"tfmot_ranges", options.tfmot_ranges},
@@ -50,6 +50,7 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"c_ram_bytes", r.c_ram_bytes},
       {"warnings", r.warnings},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
+  if (options.network == kMlp) metrics["hidden"] = options.hidden;
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }

@@ -1,6 +1,7 @@
 #include "train.h"
 
 #include <fmt/format.h>
+#include <octet/examples/networks/networks.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,21 +35,12 @@ double memory_bytes() {
 }
 
 /// Weights, gradients and Adam's moments, and a batch of activations, have to fit into this
-/// machine's memory, and the weights into a .tflite file. Throws InvalidArgument.
-void check_memory(const Options& options, const Dataset& data) {
-  std::vector<int> layers = options.hidden;
-  layers.push_back(data.classes());
-  double parameters = 0.0;
-  double units = 0.0;
-  auto inputs = static_cast<double>(data.example_shape().size());
-  for (const int outputs : layers) {
-    parameters += (inputs + 1.0) * outputs;
-    units += outputs;
-    inputs = outputs;
-  }
-  const auto batch = static_cast<double>(std::min(options.batch, data.size()));
+/// machine's memory, and the weights into a .tflite file. Throws InvalidArgument. `values` are what
+/// the layers make of an example.
+void check_memory(double parameters, double values, std::size_t batch) {
   // Floats: a weight with its gradient and two moments; a value with its gradient.
-  const double needed = sizeof(float) * (4.0 * parameters + 2.0 * units * batch);
+  const double needed =
+      sizeof(float) * (4.0 * parameters + 2.0 * values * static_cast<double>(batch));
   if (needed > memory_bytes()) {
     throw InvalidArgument(fmt::format(
         "training takes {:.1f} GiB, this machine has {:.1f}; try a smaller --hidden or --batch",
@@ -56,17 +48,40 @@ void check_memory(const Options& options, const Dataset& data) {
   }
   if (sizeof(float) * parameters >= kMostFileBytes) {
     throw InvalidArgument(
-        fmt::format("--hidden: {:.0f} parameters do not fit into a .tflite file, which holds 2 GiB",
+        fmt::format("{:.0f} parameters do not fit into a .tflite file, which holds 2 GiB; try a "
+                    "smaller --hidden",
                     parameters));
   }
 }
 
-Sequential make_model(const Options& options, const Dataset& data) {
-  Sequential model("mnist");
-  model.add(Input({data.example_shape().size()}));
-  for (const int units : options.hidden) model.add(Dense(units, Activation::relu));
-  model.add(Dense(data.classes(), Activation::softmax));
+/// The network that the options name, its weights drawn.
+Model make_model(const Options& options, const Dataset& data) {
+  const Shape& image = data.example_shape();
+  const std::size_t batch = std::min(options.batch, data.size());
+  double parameters = 0.0;
+  double values = 0.0;
+  if (options.network == kMlp) {
+    // Before the weights are made, which may be too many by far.
+    auto inputs = static_cast<double>(image.size());
+    for (const int units : options.hidden) {
+      parameters += (inputs + 1.0) * units;
+      values += units;
+      inputs = units;
+    }
+    check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
+    Model model = networks::mlp(image, options.hidden, data.classes(), "mnist");
+    model.build(options.seed);
+    return model;
+  }
+  Model model = networks::classifier(options.network).make(image, data.classes());
   model.build(options.seed);
+  for (const NamedTensor& tensor : model.parameters()) {
+    parameters += static_cast<double>(tensor.tensor.size());
+  }
+  for (const auto& layer : model.layers()) {
+    values += static_cast<double>(layer->output_shape().size());
+  }
+  check_memory(parameters, values, batch);
   return model;
 }
 
@@ -86,7 +101,7 @@ Schedule qat_schedule(const Options& options, const Dataset& data) {
 }
 
 /// Writes the trained integers as files, and holds the very file against the trained model.
-void export_and_compare(const Options& options, const Trainer& trainer, const Sequential& quantized,
+void export_and_compare(const Options& options, const Trainer& trainer, const Model& quantized,
                         const Dataset& test, Results& results) {
   const std::filesystem::path stem = options.out / "mnist_int8";
   const std::filesystem::path path = stem.string() + ".tflite";
@@ -121,7 +136,7 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
                    .resume = options.resume,
                    .names = {"--out", "--checkpoint-dir", "--resume"}});
   const DataSplit data = load_data(options);
-  check_memory(options, data.train);
+  Model model = make_model(options, data.train);
   show(screen, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
                            data.train.name(), data.train.size(), data.test.size(),
                            data.train.example_shape().to_string(), data.train.classes()));
@@ -139,9 +154,9 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
   Results results;
   const auto style =
       options.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
-  const auto make_trainer = [&](Sequential& model, Schedule schedule, std::uint64_t seed,
+  const auto make_trainer = [&](Model& network, Schedule schedule, std::uint64_t seed,
                                 Profile& profile) {
-    Trainer trainer(model, Adam(std::move(schedule)),
+    Trainer trainer(network, Adam(std::move(schedule)),
                     {.batch_size = options.batch,
                      .seed = seed,
                      .profile = options.profile ? &profile : nullptr,
@@ -149,7 +164,6 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
     trainer.add_callback(std::make_shared<ProgressBar>(screen, style));
     return trainer;
   };
-  Sequential model = make_model(options, data.train);
   show(screen, model.summary());
   if (run.needs("float")) {
     Trainer trainer =
@@ -163,7 +177,7 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
   results.float_accuracy = run.kept("float", "accuracy");
   results.float_bytes = static_cast<std::uintmax_t>(run.kept("float", "bytes"));
 
-  Sequential quantized = quantize_model(model, quantize_options(options));
+  Model quantized = quantize_model(model, quantize_options(options));
   show(screen, quantized.summary());
   Trainer trainer = make_trainer(quantized, qat_schedule(options, data.train),
                                  options.seed + kQatSeedOffset, results.qat_profile);

@@ -80,6 +80,7 @@ TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
   EXPECT_EQ(m.at("threads"), 2);
   EXPECT_EQ(m.at("data"), nlohmann::json({{"name", "set"}, {"train", 501}, {"test", 203}}));
   EXPECT_EQ(m.at("rounding"), "fp32");
+  EXPECT_EQ(m.at("network"), "mlp");
   EXPECT_EQ(m.at("hidden"), nlohmann::json({12, 7}));
   EXPECT_EQ(m.at("layer_differences")[1].at("name"), "dense");
   EXPECT_EQ(m.at("layer_differences")[1].at("compared"), 203 * 12);
@@ -209,6 +210,37 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
               m.at("integer_accuracy"));
     EXPECT_NE(model(out), model("default"));
   }
+}
+
+TEST_F(MnistQat, AConvolutionalNetworkShipsWhatItTrained) {
+  write_set(path("images"), 300, 100, 16, 16);
+  const auto run = [&](const Arguments& more) {
+    return mnist_qat(Arguments{"--data", path("images"), "--out", path("out"), "--batch", "16",
+                               "--epochs", "2", "--qat-epochs", "1"} +
+                     more);
+  };
+  const ProcessResult result = run({"--network", "lenet5", "--target", "tflm"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto m = metrics("out");
+  expect_metrics(m, 2, 1);
+  EXPECT_EQ(m.at("network"), "lenet5");
+  EXPECT_FALSE(m.contains("hidden")) << "which describes the MLP";
+  EXPECT_EQ(m.at("rounding"), "double");
+  EXPECT_GT(m.at("integer_accuracy"), 0.9);
+  EXPECT_EQ(m.at("layer_differences")[1].at("name"), "conv2d");
+  EXPECT_EQ(m.at("layer_differences")[1].at("compared"), 100 * 16 * 16 * 6);
+  EXPECT_EQ(accuracy_by_tool(path("out/mnist_int8.tflite"), path("images")),
+            m.at("integer_accuracy"));
+  EXPECT_EQ(accuracy_by_tool(path("out/mnist_float.tflite"), path("images")),
+            m.at("float_accuracy"));
+  expect_failure(run({"--resume"}), 1, "--resume: the checkpoint was made with --");
+}
+
+TEST_F(MnistQat, ImagesThatANetworkCannotTakeAreRefusedBeforeTraining) {
+  const ProcessResult result =
+      mnist_qat({"--data", path("set"), "--out", path("out"), "--network", "lenet5"});
+  expect_failure(result, 1, "conv2d_1");
+  EXPECT_FALSE(std::filesystem::exists(path("out/checkpoints/last.ckpt")));
 }
 
 TEST_F(MnistQat, PhasesMayBeLeftOut) {

@@ -38,7 +38,8 @@ TEST(MnistQatUsage, HelpAndVersion) {
         "--lr",      "--qat-lr",      "--qat-schedule", "--hidden",     "--seed",
         "--threads", "--per-channel", "--tfmot-ranges", "--rounding",   "--checkpoint-dir",
         "--resume",  "--log-level",   "--no-progress",  "--json",       "--simulation",
-        "--profile", "--help",        "--version",      "256,128"}) {
+        "--profile", "--help",        "--version",      "256,128",      "--network",
+        "lenet5",    "--target",      "cmsis-nn"}) {
     expect_mentions(help.out, option);
   }
 }
@@ -88,6 +89,9 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--threads", "x"},
                                         {"--rounding", "up"},
                                         {"--rounding", ""},
+                                        {"--target", "tflite"},
+                                        {"--network", "lenet"},
+                                        {"--network", ""},
                                         {"--log-level", "loud"},
                                         {"--json=3"},
                                         {"--resume=maybe"},
@@ -110,15 +114,41 @@ TEST(MnistQatUsage, WhatIsWrongEndsTheProgram) {
   EXPECT_EQ(result.err, parse({"--epochs", "many"}).err);
 }
 
+TEST(MnistQatUsage, ATargetChoosesTheContract) {
+  const auto rounding_for = [](const Arguments& arguments) {
+    Arguments words = Arguments{"mnist_qat"} + arguments;
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    return mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options->rounding;
+  };
+  EXPECT_EQ(rounding_for({}), Rounding::fp32);
+  EXPECT_EQ(rounding_for({"--target", "litert"}), Rounding::fp32);
+  EXPECT_EQ(rounding_for({"--target", "onnxruntime"}), Rounding::fp32);
+  EXPECT_EQ(rounding_for({"--target", "tflm"}), Rounding::double_rounding);
+  EXPECT_EQ(rounding_for({"--target", "cmsis-nn", "--rounding", "double"}),
+            Rounding::double_rounding);
+}
+
+TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {
+  expect_failure(parse({"--target", "tflm", "--rounding", "fp32"}), 2,
+                 "--target and --rounding: target tflm computes by rounding contract double, found "
+                 "fp32; give the target alone");
+  expect_failure(parse({"--rounding", "single", "--target", "litert"}), 2, "found single");
+  expect_failure(parse({"--network", "lenet5", "--hidden", "12"}), 2,
+                 "--hidden: describes --network mlp, found --network lenet5");
+  EXPECT_EQ(parse({"--network", "mlp", "--hidden", "12"}).exit_code, -1);
+  expect_failure(parse({"--target", "tflite"}), 2, "{litert,tflm,cmsis-nn,onnxruntime}");
+}
+
 TEST(MnistQatUsage, EveryOptionIsTaken) {
   const Arguments all = {
-      "--data",     "set",       "--out",        "run",    "--epochs",
-      "0",          "--batch",   "1048576",      "--lr",   "0.5",
-      "--qat-lr",   "1e-30",     "--qat-epochs", "100000", "--qat-schedule",
-      "constant",   "--hidden",  "1,65536",      "--seed", "18446744073709551615",
-      "--threads",  "1024",      "--rounding",   "single", "--simulation",
-      "fake_quant", "--resume",  "--log-level",  "off",    "--checkpoint-dir",
-      "c",          "--profile", "--json"};
+      "--data",     "set",       "--out",        "run",       "--epochs",
+      "0",          "--batch",   "1048576",      "--lr",      "0.5",
+      "--qat-lr",   "1e-30",     "--qat-epochs", "100000",    "--qat-schedule",
+      "constant",   "--hidden",  "1,65536",      "--seed",    "18446744073709551615",
+      "--threads",  "1024",      "--rounding",   "single",    "--simulation",
+      "fake_quant", "--resume",  "--log-level",  "off",       "--checkpoint-dir",
+      "c",          "--profile", "--json",       "--network", "mlp"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges"}).exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);

@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "networks.h"
+
+namespace octet::networks {
+
+const std::vector<Classifier>& classifiers() {
+  static const std::vector<Classifier> all = {
+      {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); }},
+      {"resnet8", resnet8},
+  };
+  return all;
+}
+
+const Classifier& classifier(std::string_view name) {
+  const auto found = std::ranges::find(classifiers(), name, &Classifier::name);
+  if (found != classifiers().end()) return *found;
+  std::string names;
+  for (const Classifier& one : classifiers()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  }
+  throw InvalidArgument(fmt::format("network: expected one of {}, found \"{}\"", names, name));
+}
+
+}  // namespace octet::networks

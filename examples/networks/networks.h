@@ -1,0 +1,43 @@
+#pragma once
+
+#include <octet/octet.h>
+
+#include <string_view>
+#include <vector>
+
+// Networks for small machines. Each takes the shape of an example and gives a model that is not
+// built yet; images are [height, width] or [height, width, channels], of any size. The numbers of
+// parameters count those of BatchNorm, its moving statistics included.
+
+namespace octet::networks {
+
+/// Dense layers of `hidden` units with relu, and one with softmax.
+Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index classes,
+               std::string name = "mlp");
+
+/// LeNet-5 with relu and max pooling: 61,706 parameters for images of 28 x 28 x 1 and 10 classes.
+/// (LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, 1998.)
+Sequential lenet5(const Shape& image, Index classes);
+
+/// The ResNet of MLPerf Tiny's image classification, with 8 layers of weights on the longest path:
+/// 78,666 parameters for images of 32 x 32 x 3 and 10 classes.
+Model resnet8(const Shape& image, Index classes);
+
+/// The autoencoder of MLPerf Tiny's anomaly detection, 128-128-128-128-8-128-128-128-128 units
+/// between `values` inputs and outputs: 269,992 parameters for 640 values. It is trained to give
+/// back what it is given; what it cannot give back is unlike what it was trained on.
+Sequential autoencoder(Index values);
+
+/// A network that takes images and gives a probability for each class.
+struct Classifier {
+  std::string_view name;
+  Model (*make)(const Shape& image, Index classes);
+};
+
+/// The classifiers above that take nothing but images and classes, by name.
+const std::vector<Classifier>& classifiers();
+
+/// The one of that name. Throws InvalidArgument, which lists the names, where there is none.
+const Classifier& classifier(std::string_view name);
+
+}  // namespace octet::networks

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <octet/octet.h>
+
+#include <array>
+
+// Parts that several networks have in common.
+
+namespace octet::networks {
+
+/// [height, width] as [height, width, 1]; other shapes as they are.
+inline Shape image_shape(const Shape& image) {
+  return image.rank() == 2 ? Shape{image[0], image[1], 1} : image;
+}
+
+/// Conv2D with padding same, and BatchNorm behind it. The bias has no effect in front of a
+/// BatchNorm; it is there because the reference networks have it.
+inline Value conv_norm(Model& model, Index filters, std::array<Index, 2> kernel, Index stride,
+                       Initializer initializer, const Value& x) {
+  const Value y = model.add(Conv2D(filters, kernel, Activation::none,
+                                   {.strides = {stride, stride},
+                                    .padding = Padding::same,
+                                    .kernel_initializer = initializer}),
+                            x);
+  return model.add(BatchNorm(), y);
+}
+
+/// The mean of every channel, and a probability for each class: the model's output.
+inline void classify(Model& model, Index classes, const Value& x) {
+  const Value means = model.add(GlobalAveragePool2D(), x);
+  model.output(model.add(Dense(classes, Activation::softmax), means));
+}
+
+}  // namespace octet::networks

@@ -1,0 +1,88 @@
+// The networks of examples/networks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <octet/examples/networks/networks.h>
+#include <octet/runtime/operator_cost.h>
+
+namespace octet::test {
+namespace {
+
+Index parameters_of(Model model) {
+  model.build(/*seed=*/0);
+  Index count = 0;
+  for (const auto& list : {model.parameters(), model.state()}) {
+    for (const NamedTensor& tensor : list) count += tensor.tensor.size();
+  }
+  return count;
+}
+
+TEST(Networks, HaveTheParametersOfTheReference) {
+  EXPECT_EQ(parameters_of(networks::lenet5({28, 28, 1}, 10)), 61706);
+  EXPECT_EQ(parameters_of(networks::resnet8({32, 32, 3}, 10)), 78666);
+  EXPECT_EQ(parameters_of(networks::autoencoder(640)), 269992);
+  EXPECT_EQ(parameters_of(networks::mlp({28, 28}, {256, 128}, 10)), 235146);
+}
+
+TEST(Networks, HaveTheLayersOfTheReference) {
+  Model model = networks::resnet8({32, 32, 3}, 10);
+  model.build(/*seed=*/0);
+  std::map<std::string, int> layers;
+  for (const auto& layer : model.layers()) ++layers[std::string(layer->type())];
+  EXPECT_EQ(layers, (std::map<std::string, int>{{"Add", 3},
+                                                {"BatchNorm", 7},
+                                                {"Conv2D", 9},
+                                                {"Dense", 1},
+                                                {"GlobalAveragePool2D", 1},
+                                                {"InputLayer", 1},
+                                                {"ReLU", 4}}));
+}
+
+TEST(Networks, TakeImagesOfAnySizeWithAndWithoutAnAxisOfChannels) {
+  for (const networks::Classifier& one : networks::classifiers()) {
+    SCOPED_TRACE(one.name);
+    for (const Shape& image : {Shape{28, 28}, Shape{28, 28, 1}, Shape{32, 20, 3}}) {
+      Model model = one.make(image, 7);
+      model.build(/*seed=*/0);
+      EXPECT_EQ(model.input_shape().size(), image.size());
+      EXPECT_EQ(model.input_shape().rank(), 3);
+      EXPECT_EQ(model.output_shape(), (Shape{7}));
+      EXPECT_TRUE(model.ends_in_softmax());
+      const Tensor y = model.forward(Tensor::zeros(model.input_shape().with_batch(2)));
+      EXPECT_EQ(y.shape(), (Shape{2, 7}));
+    }
+  }
+}
+
+TEST(Networks, AnUnknownNameListsAll) {
+  EXPECT_EQ(networks::classifier("lenet5").name, "lenet5");
+  try {
+    networks::classifier("lenet");
+    ADD_FAILURE() << "no error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("expected one of lenet5, "),
+                                               ::testing::HasSubstr("found \"lenet\"")));
+  }
+}
+
+TEST(Networks, LenetShipsWhatItTrains) {
+  const DataSplit data = make_digits(/*seed=*/0, /*train_count=*/300, /*test_count=*/40);
+  Model model = networks::lenet5(data.train.example_shape(), 10);
+  Trainer(model, Adam(), {.batch_size = 50}).fit(data.train, /*epochs=*/1);
+  for (const Target target : {Target::litert, Target::tflm}) {
+    SCOPED_TRACE(to_string(target));
+    Model quantized = quantize_model(model, {.rounding = contract_of(target)});
+    Trainer qat(quantized, Adam(1e-4F), {.batch_size = 50});
+    qat.fit(data.train, /*epochs=*/1);
+    const IntegerModel shipped = from_tflite(to_tflite(lower(quantized)));
+    EXPECT_EQ(rounding_of(shipped), contract_of(target));
+    EXPECT_EQ(model_cost(shipped).multiply_adds, 416520);
+    const NetworkDifference difference = compare_networks(quantized, shipped, data.test);
+    EXPECT_GT(difference.total().compared, 40U * 8094);
+    EXPECT_EQ(difference.total().differing, 0U);
+    EXPECT_EQ(difference.differing_predictions, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
