@@ -8,6 +8,7 @@
 #include <octet/train/loss.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace octet {
 namespace {
@@ -48,7 +49,8 @@ void check_shares(const Tensor& target) {
       fmt::format("binary_cross_entropy: expected targets in [0, 1], found {}", *wrong));
 }
 
-/// A type of its own, so that require_logits() finds it in a Loss.
+// Types of their own, so that require_output_for() finds them in a Loss.
+
 struct BinaryCrossEntropy {
   Tensor operator()(const Tensor& output, const Targets& targets) const {
     const Tensor target =
@@ -59,9 +61,46 @@ struct BinaryCrossEntropy {
   }
 };
 
+struct MeanSquaredError {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    check_same_shape("mean_squared_error", output, targets.values());
+    return mean_squared_error(output, targets.values());
+  }
+};
+
+struct MeanAbsoluteError {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    check_same_shape("mean_absolute_error", output, targets.values());
+    return mean(abs(output - targets.values()));
+  }
+};
+
 /// The length of each row, at least 1e-6, [rows, 1].
 Tensor lengths(const Tensor& rows) {
   return sqrt(maximum(sum(square(rows), {1}, /*keep_dims=*/true), 1e-12F));
+}
+
+struct CosineDistance {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    check_same_shape("cosine_distance", output, targets.values());
+    const Index rows = output.dim(0);
+    const Tensor a = output.reshape({rows, -1});
+    const Tensor b = targets.values().reshape({rows, -1});
+    return 1.0F - mean(sum(a * b, {1}, /*keep_dims=*/true) / (lengths(a) * lengths(b)));
+  }
+};
+
+/// Throws InvalidArgument where an output of the model ends in `activation`.
+void refuse_end(const Model& model, Activation activation, std::string_view loss,
+                std::string_view why) {
+  for (const std::size_t output : model.output_layers()) {
+    const Layer& last = *model.layers()[output];
+    if (last.activation() != activation) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected a model that does not end in a {}, found layer \"{}\" at the end of model "
+        "\"{}\", which does; {}",
+        loss, to_string(activation), last.name(), model.name(), why));
+  }
 }
 
 }  // namespace
@@ -100,43 +139,28 @@ Loss categorical_cross_entropy() {
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
 
-void require_logits(const Loss& loss, const Model& model) {
-  if (loss.target<BinaryCrossEntropy>() == nullptr) return;
-  for (const std::size_t output : model.output_layers()) {
-    const Layer& last = *model.layers()[output];
-    if (last.activation() != Activation::sigmoid) continue;
-    throw InvalidArgument(fmt::format(
-        "binary_cross_entropy: expected a model whose outputs are logits, found layer \"{}\" at "
-        "the "
-        "end of model \"{}\", which ends in a sigmoid; the loss applies one itself: leave the "
-        "model's out. An output above 0 then says class 1",
-        last.name(), model.name()));
+void require_output_for(const Loss& loss, const Model& model) {
+  if (loss.target<BinaryCrossEntropy>() != nullptr) {
+    refuse_end(model, Activation::sigmoid, "binary_cross_entropy",
+               "the loss applies one itself: leave the model's out. An output above 0 then says "
+               "class 1");
   }
+  const std::string_view compares =
+      loss.target<MeanSquaredError>() != nullptr    ? "mean_squared_error"
+      : loss.target<MeanAbsoluteError>() != nullptr ? "mean_absolute_error"
+      : loss.target<CosineDistance>() != nullptr    ? "cosine_distance"
+                                                    : "";
+  if (compares.empty()) return;
+  refuse_end(
+      model, Activation::softmax, compares,
+      "losses get what stands before it, which would be compared with the targets: leave the "
+      "softmax out, or use categorical_cross_entropy(), for targets that are shares");
 }
 
-Loss mean_squared_error() {
-  return [](const Tensor& output, const Targets& targets) {
-    check_same_shape("mean_squared_error", output, targets.values());
-    return mean_squared_error(output, targets.values());
-  };
-}
+Loss mean_squared_error() { return MeanSquaredError{}; }
 
-Loss mean_absolute_error() {
-  return [](const Tensor& output, const Targets& targets) {
-    check_same_shape("mean_absolute_error", output, targets.values());
-    return mean(abs(output - targets.values()));
-  };
-}
+Loss mean_absolute_error() { return MeanAbsoluteError{}; }
 
-Loss cosine_distance() {
-  return [](const Tensor& output, const Targets& targets) {
-    check_same_shape("cosine_distance", output, targets.values());
-    const Index rows = output.dim(0);
-    const Tensor a = output.reshape({rows, -1});
-    const Tensor b = targets.values().reshape({rows, -1});
-    const Tensor products = sum(a * b, {1}, /*keep_dims=*/true);
-    return 1.0F - mean(products / (lengths(a) * lengths(b)));
-  };
-}
+Loss cosine_distance() { return CosineDistance{}; }
 
 }  // namespace octet

@@ -34,10 +34,11 @@ Loss categorical_cross_entropy();
 /// output's shape with values in [0, 1], or for a model of one output labels 0 and 1.
 Loss binary_cross_entropy();
 
-/// Throws InvalidArgument, naming model and layer, where `loss` is binary_cross_entropy() and the
-/// model ends in a sigmoid, which would be applied twice. Trainer calls it. A function of your own
-/// that calls binary_cross_entropy() is not recognized.
-void require_logits(const Loss& loss, const Model& model);
+/// Throws InvalidArgument, naming model and layer, where `loss` does not get what the model's end
+/// suggests: binary_cross_entropy() after a sigmoid, which would be applied twice, and
+/// mean_squared_error(), mean_absolute_error() or cosine_distance() with a softmax, which losses
+/// never see. Trainer calls it. A function of your own that calls one of them is not recognized.
+void require_output_for(const Loss& loss, const Model& model);
 
 /// The mean of (output - target)^2 over rows and outputs. Targets have the output's shape.
 Loss mean_squared_error();

@@ -112,7 +112,7 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         fmt::format("Trainer: expected freeze_batch_norm_after to be 0 epochs or more, found {}",
                     *options_.freeze_batch_norm_after));
   }
-  require_logits(options_.loss, *model_);
+  require_output_for(options_.loss, *model_);
   check_metrics(options_.metrics);
   if (std::ranges::count(options_.metrics, kTestLoss, &Metric::name) != 0) {
     throw InvalidArgument(fmt::format(

@@ -62,7 +62,7 @@ class Trainer {
  public:
   /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
   /// where it has no tensors yet. Throws InvalidArgument for options that make no sense, and as
-  /// require_logits().
+  /// require_output_for().
   template <std::derived_from<Optimizer> O>
   Trainer(Model& model, const O& optimizer, TrainerOptions options = {})
       : Trainer(model, optimizer.clone(), std::move(options)) {}
@@ -103,8 +103,8 @@ class Trainer {
   const Model& model() const { return *model_; }
   Model& model() { return *model_; }
   const History& history() const { return history_; }
-  /// How a quantized model scored after calibration and before its first step: post-training
-  /// quantization. None without a test set or where the ranges were there already.
+  /// How a quantized model scored after calibration and before its first step, with the ranges that
+  /// training starts from. None without a test set or where the ranges were there already.
   const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
   std::uint64_t steps() const { return step_; }
   /// Whether the last fit() ended by options.should_stop.

@@ -344,6 +344,17 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
 }
 
 void calibrate(Model& model, const Tensor& features) {
+  if (!is_quantized(model)) {
+    throw InvalidArgument(
+        fmt::format("calibrate: expected a quantized model, found \"{}\", which is in float; "
+                    "calibrate what quantize_model() returns",
+                    model.name()));
+  }
+  if (!features.defined() || features.size() == 0) {
+    throw InvalidArgument(fmt::format(
+        "calibrate: expected features [n, ...] of at least one example, found {}",
+        features.defined() ? "shape " + features.shape().to_string() : "an undefined tensor"));
+  }
   no_grad(
       [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
 }

@@ -69,7 +69,9 @@ inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions&
 }
 
 /// Runs `features` through a quantized model so that its quantizers see the ranges; changes no
-/// parameter. What post-training quantization does, and where quantization-aware training starts.
+/// parameter. Once for post-training quantization; Trainer does it batch by batch before its first
+/// step, and a moving average then lies inside the extremes of all. Throws InvalidArgument for a
+/// model that is not quantized and for features without an example.
 void calibrate(Model& model, const Tensor& features);
 
 /// Post-training quantization in one call: quantize_model(), and ranges from `samples`, some

@@ -262,6 +262,21 @@ TEST(Binary, CrossEntropyIsRefusedAfterASigmoid) {
   EXPECT_NO_THROW(Trainer(inside, Adam(), options));
 }
 
+TEST(Regression, LossesOfOutputsAreRefusedAfterASoftmax) {
+  Sequential model = net(6, 3, Activation::softmax);
+  const std::pair<Loss, const char*> losses[] = {{mean_squared_error(), "mean_squared_error: "},
+                                                 {mean_absolute_error(), "mean_absolute_error: "},
+                                                 {cosine_distance(), "cosine_distance: "}};
+  for (const auto& [loss, name] : losses) {
+    const TrainerOptions options{.loss = loss};
+    const std::string message =
+        message_of<InvalidArgument>([&] { Trainer(model, Adam(), options); });
+    expect_mentions(message, name);
+    expect_mentions(message, "layer \"dense_1\" at the end of model \"net\"");
+  }
+  EXPECT_NO_THROW(Trainer(model, Adam(), {.loss = categorical_cross_entropy()}));
+}
+
 TEST(Binary, OneSoftmaxedOutputStaysClassZero) {
   const Sequential model = net(6, 1, Activation::softmax);
   EXPECT_EQ(decision_threshold(model), std::nullopt);

@@ -132,5 +132,17 @@ TEST(PostTraining, IsQuantizeModelAndCalibrate) {
       "expected samples [n, ...] to take ranges from, found shape [0, 4]");
 }
 
+TEST(Calibrate, RefusesAFloatModelAndNoExamples) {
+  Sequential source = build_model(Input({4}), Dense(3, Activation::none, "d"));
+  expect_error(
+      [&] {
+        calibrate(source, random_tensor({32, 4}, 1));
+      },
+      "calibrate: expected a quantized model");
+  Sequential model = quantize_model(source);
+  expect_error([&] { calibrate(model, Tensor()); }, "found an undefined tensor");
+  expect_error([&] { calibrate(model, Tensor::zeros({0, 4})); }, "found shape [0, 4]");
+}
+
 }  // namespace
 }  // namespace octet::testing
