@@ -3,6 +3,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -54,6 +55,13 @@ class RandomNet {
   bool one_in(int count) { return random_.integer(1, count) == 1; }
 
   void add_conv() {
+    if (one_in(3)) {
+      model_.add(DepthwiseConv2D({random_.integer(1, 3), random_.integer(1, 3)}, Activation::none,
+                                 {.padding = Padding::same,
+                                  .depth_multiplier = random_.integer(1, 2),
+                                  .use_bias = one_in(2)}));
+      return add_norm();
+    }
     const Index kernel = random_.integer(1, 3);
     model_.add(Conv2D(
         random_.integer(1, 7), {kernel, random_.integer(1, 3)}, Activation::none,
