@@ -28,7 +28,9 @@ TEST(OperatorCost, OfEveryRowOfADenseLayer) {
 }
 
 TEST(OperatorCost, OfConvolutionsWithPaddingStridesAndGroups) {
-  Conv conv{.image = {1, 9, 7, 6}, .filter = {4, 3, 5, 3}};
+  Conv conv;
+  conv.image = {1, 9, 7, 6};
+  conv.filter = {4, 3, 5, 3};
   conv.attributes = {.padding = Padding::same, .stride_h = 2, .stride_w = 1};
   conv.weights.assign(4 * 3 * 5 * 3, 1);
   const OperatorCost cost = operator_cost(model_of(conv), 0);
