@@ -9,7 +9,9 @@ namespace octet::networks {
 const std::vector<Classifier>& classifiers() {
   static const std::vector<Classifier> all = {
       {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); }},
+      {"dscnn", dscnn},
       {"resnet8", resnet8},
+      {"mobilenet", [](const Shape& image, Index classes) { return mobilenet_v1(image, classes); }},
   };
   return all;
 }

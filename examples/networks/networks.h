@@ -23,6 +23,15 @@ Sequential lenet5(const Shape& image, Index classes);
 /// 78,666 parameters for images of 32 x 32 x 3 and 10 classes.
 Model resnet8(const Shape& image, Index classes);
 
+/// The DS-CNN of MLPerf Tiny's keyword spotting, depthwise separable convolutions without its
+/// dropout: 24,908 parameters for images of 49 x 10 x 1 and 12 classes.
+Model dscnn(const Shape& image, Index classes);
+
+/// MobileNet v1 with `width` times its filters (Howard et al., 2017). With the default width it is
+/// the network of MLPerf Tiny's visual wake words: 221,794 parameters for images of 96 x 96 x 3 and
+/// 2 classes. Throws InvalidArgument for a width that is not above 0 and at most 4.
+Model mobilenet_v1(const Shape& image, Index classes, double width = 0.25);
+
 /// The autoencoder of MLPerf Tiny's anomaly detection, 128-128-128-128-8-128-128-128-128 units
 /// between `values` inputs and outputs: 269,992 parameters for 640 values. It is trained to give
 /// back what it is given; what it cannot give back is unlike what it was trained on.

@@ -24,6 +24,19 @@ inline Value conv_norm(Model& model, Index filters, std::array<Index, 2> kernel,
                             x);
   return model.add(BatchNorm(), y);
 }
+inline Value conv_norm_relu(Model& model, Index filters, std::array<Index, 2> kernel, Index stride,
+                            const Value& x) {
+  return model.add(ReLU(),
+                   conv_norm(model, filters, kernel, stride, Initializer::glorot_uniform, x));
+}
+
+/// DepthwiseConv2D of 3 x 3 and Conv2D of 1 x 1, each with BatchNorm and ReLU behind it.
+inline Value separable_norm_relu(Model& model, Index filters, Index stride, const Value& x) {
+  const Value y = model.add(
+      DepthwiseConv2D(3, Activation::none, {.strides = {stride, stride}, .padding = Padding::same}),
+      x);
+  return conv_norm_relu(model, filters, {1, 1}, 1, model.add(ReLU(), model.add(BatchNorm(), y)));
+}
 
 /// The mean of every channel, and a probability for each class: the model's output.
 inline void classify(Model& model, Index classes, const Value& x) {

@@ -6,6 +6,8 @@
 #include <octet/examples/networks/networks.h>
 #include <octet/runtime/operator_cost.h>
 
+#include <cmath>
+
 namespace octet::test {
 namespace {
 
@@ -20,7 +22,9 @@ Index parameters_of(Model model) {
 
 TEST(Networks, HaveTheParametersOfTheReference) {
   EXPECT_EQ(parameters_of(networks::lenet5({28, 28, 1}, 10)), 61706);
+  EXPECT_EQ(parameters_of(networks::dscnn({49, 10, 1}, 12)), 24908);
   EXPECT_EQ(parameters_of(networks::resnet8({32, 32, 3}, 10)), 78666);
+  EXPECT_EQ(parameters_of(networks::mobilenet_v1({96, 96, 3}, 2)), 221794);
   EXPECT_EQ(parameters_of(networks::autoencoder(640)), 269992);
   EXPECT_EQ(parameters_of(networks::mlp({28, 28}, {256, 128}, 10)), 235146);
 }
@@ -37,6 +41,16 @@ TEST(Networks, HaveTheLayersOfTheReference) {
                                                 {"GlobalAveragePool2D", 1},
                                                 {"InputLayer", 1},
                                                 {"ReLU", 4}}));
+}
+
+TEST(Networks, AWidthScalesTheFilters) {
+  Model model = networks::mobilenet_v1({32, 32, 3}, 5, /*width=*/0.5);
+  model.build(/*seed=*/0);
+  EXPECT_EQ(model.layers()[1]->output_shape(), (Shape{16, 16, 16}));
+  EXPECT_EQ(model.layers()[model.layers().size() - 2]->output_shape(), (Shape{512}));
+  for (const double width : {0.0, -1.0, 4.5, std::nan("")}) {
+    EXPECT_THROW(networks::mobilenet_v1({32, 32, 3}, 5, width), InvalidArgument) << width;
+  }
 }
 
 TEST(Networks, TakeImagesOfAnySizeWithAndWithoutAnAxisOfChannels) {
