@@ -282,6 +282,14 @@ void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)
   }
 }
 
+/// Throws InvalidArgument unless there is an example to take ranges from.
+void require_samples(std::string_view operation, const Tensor& samples) {
+  if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected samples [n, ...] to take ranges from, found {}", operation,
+      samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+}
+
 }  // namespace
 
 Model quantize_model(const Model& model, const QuantizeOptions& options) {
@@ -350,22 +358,14 @@ void calibrate(Model& model, const Tensor& features) {
                     "calibrate what quantize_model() returns",
                     model.name()));
   }
-  if (!features.defined() || features.size() == 0) {
-    throw InvalidArgument(fmt::format(
-        "calibrate: expected features [n, ...] of at least one example, found {}",
-        features.defined() ? "shape " + features.shape().to_string() : "an undefined tensor"));
-  }
+  require_samples("calibrate", features);
   no_grad(
       [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
 }
 
 Model quantize_post_training(const Model& model, const Tensor& samples,
                              const QuantizeOptions& options) {
-  if (!samples.defined() || samples.rank() == 0 || samples.size() == 0) {
-    throw InvalidArgument(fmt::format(
-        "quantize_post_training: expected samples [n, ...] to take ranges from, found {}",
-        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
-  }
+  require_samples("quantize_post_training", samples);
   Model quantized = quantize_model(model, options);
   calibrate(quantized, samples);
   return quantized;
