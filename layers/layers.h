@@ -13,8 +13,10 @@
 #include <octet/layers/dropout.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
+#include <octet/layers/hard_swish.h>
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/multiply.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -30,10 +32,10 @@ struct LayerTypes {};
 
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
-using OwnLayers =
-    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv1D, Conv2D, Dense,
-               DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm, GlobalAveragePool2D,
-               GlobalMaxPool2D, InputLayer, LeakyReLU, MaxPool2D, QuantizeLayer, QuantizeWrapper,
-               ReLU, ReLU6, Reshape, Softmax, UpSampling2D, ZeroPadding2D>;
+using OwnLayers = LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv1D,
+                             Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
+                             GlobalAveragePool2D, GlobalMaxPool2D, HardSwish, InputLayer, LeakyReLU,
+                             MaxPool2D, Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
+                             Reshape, Softmax, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

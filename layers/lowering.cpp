@@ -5,6 +5,7 @@
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/resize_nearest_neighbor.h>
 
 #include <algorithm>
 #include <limits>
@@ -356,19 +357,37 @@ std::int32_t Lowering::reshape_to(const Layer& layer, std::int32_t input, const 
   return output;
 }
 
+/// An operator whose second input is a constant of int32, named as the layer with `suffix` behind.
+std::int32_t Lowering::op_with_numbers(const Layer& layer, OpCode code, std::int32_t input,
+                                       std::string_view suffix, std::vector<std::int32_t> shape,
+                                       std::span<const std::int32_t> numbers,
+                                       const OperatorAttributes& attributes) {
+  const std::int32_t read = operand_of(code, input);
+  const std::int32_t output = result(layer, code, {read}, layer.output_shape(), "");
+  const std::int32_t constant = builder_.constant(layer.name() + std::string(suffix), DType::int32,
+                                                  std::move(shape), numbers);
+  builder_.op(code, {read, constant}, output, attributes);
+  return output;
+}
+
 std::int32_t Lowering::pad(const Layer& layer, std::int32_t input, const Padding2D& padding) {
-  const std::int32_t read = operand_of(OpCode::pad, input);
-  const std::int32_t output = result(layer, OpCode::pad, {read}, layer.output_shape(), "");
   // In front of and behind the batch, the rows, the columns and the channels.
   std::vector<std::int32_t> around;
   for (const Index extent : {Index{0}, Index{0}, padding.top, padding.bottom, padding.left,
                              padding.right, Index{0}, Index{0}}) {
     around.push_back(static_cast<std::int32_t>(extent));
   }
-  const std::int32_t paddings = builder_.constant(layer.name() + "/paddings", DType::int32, {4, 2},
-                                                  std::span<const std::int32_t>(around));
-  builder_.op(OpCode::pad, {read, paddings}, output);
-  return output;
+  return op_with_numbers(layer, OpCode::pad, input, "/paddings", {4, 2}, around, NoAttributes{});
+}
+
+std::int32_t Lowering::repeat_pixels(const Layer& layer, std::int32_t input) {
+  const auto size_of = [](const Shape& image) {
+    return std::array{static_cast<std::int32_t>(image[0]), static_cast<std::int32_t>(image[1])};
+  };
+  const auto size = size_of(layer.output_shape());
+  const auto attributes = detail::repeating_attributes(size_of(layer.input_shape()), size);
+  return op_with_numbers(layer, OpCode::resize_nearest_neighbor, input, "/size", {2}, size,
+                         attributes);
 }
 
 void Lowering::finish(const std::vector<std::int32_t>& outputs) {

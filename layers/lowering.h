@@ -65,6 +65,9 @@ class Lowering {
   std::int32_t reshape(const Layer& layer, std::int32_t input);
   /// PAD of images by rows and columns of zeros.
   std::int32_t pad(const Layer& layer, std::int32_t input, const Padding2D& padding);
+  /// RESIZE_NEAREST_NEIGHBOR of images to the layer's output shape, a multiple of theirs: each
+  /// pixel is repeated.
+  std::int32_t repeat_pixels(const Layer& layer, std::int32_t input);
 
   /// How a quantized layer quantizes what it wraps.
   struct Scheme {
@@ -120,6 +123,10 @@ class Lowering {
   QuantParams grid_of(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs);
   std::int32_t result(const Layer& layer, OpCode code, const std::vector<std::int32_t>& inputs,
                       const Shape& shape, std::string_view suffix);
+  std::int32_t op_with_numbers(const Layer& layer, OpCode code, std::int32_t input,
+                               std::string_view suffix, std::vector<std::int32_t> shape,
+                               std::span<const std::int32_t> numbers,
+                               const OperatorAttributes& attributes);
   std::int32_t op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
                           const QuantParams& grid);
   std::int32_t reshape_to(const Layer& layer, std::int32_t input, const Shape& shape,

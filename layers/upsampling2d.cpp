@@ -1,6 +1,7 @@
 #include <octet/core/description.h>
 #include <octet/core/ops/image_ops.h>
 #include <octet/layers/image_layer.h>
+#include <octet/layers/lowering.h>
 #include <octet/layers/upsampling2d.h>
 
 namespace octet {
@@ -8,6 +9,10 @@ namespace octet {
 Tensor UpSampling2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
   require_inputs({&x, 1});
   return upsample2d(x, factors_);
+}
+
+std::int32_t UpSampling2D::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
+  return lowering.repeat_pixels(*this, inputs[0]);
 }
 
 void UpSampling2D::describe(Description& description) const {

@@ -14,24 +14,27 @@ namespace octet {
 
 /// Every operator: its name here and its number in .tflite files. What is kept per operator (its
 /// definition, its form in each export) is one function of this name, and without it nothing links.
-#define OCTET_OPERATORS(ROW) \
-  ROW(add, 0)                \
-  ROW(average_pool_2d, 1)    \
-  ROW(concatenation, 2)      \
-  ROW(conv_2d, 3)            \
-  ROW(depthwise_conv_2d, 4)  \
-  ROW(dequantize, 6)         \
-  ROW(fully_connected, 9)    \
-  ROW(leaky_relu, 98)        \
-  ROW(logistic, 14)          \
-  ROW(max_pool_2d, 17)       \
-  ROW(pad, 34)               \
-  ROW(quantize, 114)         \
-  ROW(relu, 19)              \
-  ROW(relu6, 21)             \
-  ROW(relu_n1_to_1, 20)      \
-  ROW(reshape, 22)           \
-  ROW(softmax, 25)           \
+#define OCTET_OPERATORS(ROW)       \
+  ROW(add, 0)                      \
+  ROW(average_pool_2d, 1)          \
+  ROW(concatenation, 2)            \
+  ROW(conv_2d, 3)                  \
+  ROW(depthwise_conv_2d, 4)        \
+  ROW(dequantize, 6)               \
+  ROW(fully_connected, 9)          \
+  ROW(hard_swish, 117)             \
+  ROW(leaky_relu, 98)              \
+  ROW(logistic, 14)                \
+  ROW(max_pool_2d, 17)             \
+  ROW(mul, 18)                     \
+  ROW(pad, 34)                     \
+  ROW(quantize, 114)               \
+  ROW(relu, 19)                    \
+  ROW(relu6, 21)                   \
+  ROW(relu_n1_to_1, 20)            \
+  ROW(reshape, 22)                 \
+  ROW(resize_nearest_neighbor, 97) \
+  ROW(softmax, 25)                 \
   ROW(tanh, 28)
 
 enum class OpCode : std::int32_t {
@@ -53,7 +56,7 @@ std::string_view to_string(OpCode code);
 // The attributes of each operator, which list themselves: for_each() calls visit(name, value) for
 // each of them.
 
-/// DEQUANTIZE, LOGISTIC, PAD, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
+/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
 struct NoAttributes {
   template <class Visit>
   void for_each(Visit&& /*visit*/) const {}
@@ -143,6 +146,15 @@ struct LeakyReluAttributes {
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
+struct MulAttributes {
+  FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("activation", activation);
+  }
+  bool operator==(const MulAttributes&) const = default;
+};
+
 /// AVERAGE_POOL_2D and MAX_POOL_2D.
 struct PoolAttributes {
   Padding padding = Padding::valid;
@@ -173,6 +185,19 @@ struct ReshapeAttributes {
   bool operator==(const ReshapeAttributes&) const = default;
 };
 
+struct ResizeNearestNeighborAttributes {
+  /// Whether the corners of both images lie on each other, rather than their edges.
+  bool align_corners = false;
+  /// Whether a pixel is taken from where its centre lies, rather than its corner.
+  bool half_pixel_centers = false;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("align_corners", align_corners);
+    visit("half_pixel_centers", half_pixel_centers);
+  }
+  bool operator==(const ResizeNearestNeighborAttributes&) const = default;
+};
+
 struct SoftmaxAttributes {
   float beta = 1.0F;
   template <class Visit>
@@ -186,7 +211,8 @@ struct SoftmaxAttributes {
 using OperatorAttributes =
     std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
                  DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
-                 PoolAttributes, ReshapeAttributes, SoftmaxAttributes>;
+                 MulAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
+                 SoftmaxAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

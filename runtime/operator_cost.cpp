@@ -34,15 +34,18 @@ std::int64_t products_per_output(const detail::Operands& operands) {
     case OpCode::average_pool_2d:
     case OpCode::concatenation:
     case OpCode::dequantize:
+    case OpCode::hard_swish:
     case OpCode::leaky_relu:
     case OpCode::logistic:
     case OpCode::max_pool_2d:
+    case OpCode::mul:
     case OpCode::pad:
     case OpCode::quantize:
     case OpCode::relu:
     case OpCode::relu6:
     case OpCode::relu_n1_to_1:
     case OpCode::reshape:
+    case OpCode::resize_nearest_neighbor:
     case OpCode::softmax:
     case OpCode::tanh:
       return 0;

@@ -8,6 +8,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/quant/code_operands.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -21,23 +22,13 @@ constexpr int kLeftShift = 20;
 /// The place of a code in a table that begins with that of -128.
 std::uint8_t index_of(std::int32_t code) { return static_cast<std::uint8_t>(code + 128); }
 
-void check(const QuantParams& params, std::string_view role) {
-  if (params.scales.size() != 1 || params.zero_points.size() != 1 ||
-      !std::isfinite(params.scale()) || !(params.scale() > 0.0F) ||
-      !in_range(params.zero_point(), -128, 127)) {
-    throw InvalidArgument(fmt::format(
-        "ADD: expected one finite scale above 0 and an int8 zero point for its {}, found {} scales",
-        role, params.scales.size()));
-  }
-}
-
 }  // namespace
 
 CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
                           const QuantParams& out, FusedActivation activation, Rounding rounding) {
-  check(first, "first input");
-  check(second, "second input");
-  check(out, "output");
+  require_int8_operand("ADD", first, "first input");
+  require_int8_operand("ADD", second, "second input");
+  require_int8_operand("ADD", out, "output");
   CodeAdder adder;
   adder.zero_point_ = out.zero_point();
   const std::array inputs = {&first, &second};
@@ -76,9 +67,9 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
 
 QuantParams CodeAdder::fitting_grid(const QuantParams& first, const QuantParams& second,
                                     QuantParams out) {
-  check(first, "first input");
-  check(second, "second input");
-  check(out, "output");
+  require_int8_operand("ADD", first, "first input");
+  require_int8_operand("ADD", second, "second input");
+  require_int8_operand("ADD", out, "output");
   const float largest = std::max(first.scale(), second.scale());
   if (!(largest / out.scale() < kRatioLimit)) out.scales = {largest / (kRatioLimit / 2)};
   return out;

@@ -1,6 +1,7 @@
 #include <octet/deploy/c/operators.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace octet::detail {
 namespace {
@@ -32,6 +33,17 @@ std::string summary_of(const CStep& step, std::string_view detail) {
 }
 
 int c_shift(QuantizedMultiplier factor) { return std::min(factor.shift, 31); }
+
+CFactor c_factor(float factor) {
+  constexpr int kFloatBits = 24;
+  // A factor this small brings no int32 anywhere near 1/2: the same as 0.
+  constexpr int kLeastShift = -96;
+  int exponent = 0;
+  const float fraction = std::frexp(factor, &exponent);
+  const int shift = exponent - kFloatBits;
+  if (shift < kLeastShift) return {0, 0};
+  return {static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift};
+}
 
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
   const ByteTable by_bits = byte_table(step.source);

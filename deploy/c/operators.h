@@ -40,6 +40,13 @@ std::string summary_of(const CStep& step, std::string_view detail);
 /// so does any longer one.
 int c_shift(QuantizedMultiplier factor);
 
+/// A factor of contract fp32, whose floats have 24 bits, as multiplier * 2^shift.
+struct CFactor {
+  std::int32_t multiplier;
+  int shift;
+};
+CFactor c_factor(float factor);
+
 /// An operator on single bytes: a table of 256 codes.
 CLayer make_byte_table_layer(const CPlan& plan, const CStep& step);
 

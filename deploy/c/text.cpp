@@ -44,4 +44,14 @@ std::string float_literal(float value) {
   return digits + (is_real ? "f" : ".0f");
 }
 
+std::string indented(std::string_view lines, std::size_t levels) {
+  std::string result;
+  while (!lines.empty()) {
+    const std::size_t length = lines.find('\n') + 1;
+    result.append(4 * levels, ' ').append(lines.substr(0, length));
+    lines.remove_prefix(length);
+  }
+  return result;
+}
+
 }  // namespace octet::detail

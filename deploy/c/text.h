@@ -29,6 +29,9 @@ std::string float_literal(float value);
 /// An integer as part of an expression or a macro: in parentheses where it is negative.
 std::string operand_text(std::int64_t value);
 
+/// Lines, each pushed to the right by `levels` levels.
+std::string indented(std::string_view lines, std::size_t levels = 1);
+
 /// Appends numbers, or texts of numbers, with commas between and line breaks before column 96;
 /// lines after the first are indented by `indent`, the first begins at column `indent`.
 template <class Numbers>

@@ -3,7 +3,7 @@
 #include <octet/core/quant/code_adder.h>
 #include <octet/runtime/operators/definitions.h>
 
-// ADD: y = f(a + b) of operands of one shape, f a fused activation. An operand may be a constant.
+// ADD: y = f(a + b), f a fused activation; operands broadcast as binary.h says.
 
 namespace octet::detail {
 

@@ -70,6 +70,14 @@ void OperatorView::require_elementwise() const {
   require_per_tensor(output(), "output");
 }
 
+void OperatorView::require_same_grid() const {
+  const QuantParams& in = input().quantization;
+  const QuantParams& out = output().quantization;
+  if (in.scales != out.scales || in.zero_points != out.zero_points || in.scales.size() > 1) {
+    fail("input and output need the same single scale and zero point");
+  }
+}
+
 void OperatorView::require_fixed_grid() const {
   if (output().dtype == DType::float32) return;
   const QuantParams expected = definition(op.code).fixed_grid();

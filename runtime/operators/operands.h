@@ -43,6 +43,8 @@ class OperatorView : public Operands {
   void require_known(FusedActivation activation) const;
   /// float32 -> float32 or int8 -> int8 of one shape and one scale each.
   void require_elementwise() const;
+  /// Input and output have the same single scale and zero point, or none.
+  void require_same_grid() const;
   /// An output of codes has the scale and zero point that the operator's definition fixes.
   void require_fixed_grid() const;
 

@@ -110,11 +110,7 @@ void check_pad(const OperatorView& view) {
   if (view.input().dtype != DType::int8) view.fail_types();
   view.require_per_tensor(view.input(), "input");
   view.require_per_tensor(view.output(), "output");
-  const QuantParams& in = view.input().quantization;
-  const QuantParams& out = view.output().quantization;
-  if (in.scales != out.scales || in.zero_points != out.zero_points) {
-    view.fail("input and output need the same single scale and zero point");
-  }
+  view.require_same_grid();
 }
 
 std::unique_ptr<Kernel> make_pad(const KernelSource& source) {

@@ -51,11 +51,7 @@ void check_reshape(const OperatorView& view) {
                           fmt::join(view.input().shape, ", "),
                           fmt::join(view.output().shape, ", ")));
   }
-  const QuantParams& in = view.input().quantization;
-  const QuantParams& out = view.output().quantization;
-  if (in.scales != out.scales || in.zero_points != out.zero_points || in.scales.size() > 1) {
-    view.fail("input and output need the same single scale and zero point");
-  }
+  view.require_same_grid();
   if (view.has_input(1)) return check_shape_operand(view);
   const auto& new_shape = view.op.as<ReshapeAttributes>().new_shape;
   if (!new_shape.empty()) check_new_shape(view, new_shape);

@@ -302,12 +302,63 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// Along one axis, by a list of indices, or of the elements of a list.
   OnnxTensor gather(const OnnxNode& node) const {
-    OnnxTensor y{in(node, 0).type, in(node, 1).shape, {}};
-    for (const double i : in(node, 1).values) {
-      y.values.push_back(in(node, 0).values.at(static_cast<std::size_t>(i)));
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& from = in(node, 1);
+    const auto found = node.attributes.find("axis");
+    const auto axis = static_cast<std::size_t>(found == node.attributes.end() ? 0 : found->second);
+    OnnxTensor y{x.type, x.shape, {}};
+    if (x.shape.size() == 1) {
+      y.shape = from.shape;
+    } else {
+      y.shape.at(axis) = std::ssize(from.values);
+    }
+    std::int64_t inner = 1;
+    for (std::size_t k = axis + 1; k < x.shape.size(); ++k) inner *= x.shape[k];
+    const std::int64_t piece = x.shape.at(axis) * inner;
+    for (std::int64_t first = 0; first < std::ssize(x.values); first += piece) {
+      for (const double i : from.values) {
+        const auto begin = x.values.begin() + first + static_cast<std::int64_t>(i) * inner;
+        y.values.insert(y.values.end(), begin, begin + inner);
+      }
     }
     return y;
+  }
+
+  /// By default: the pixel nearest to (o + 0.5) / scale - 0.5, the lower one of two.
+  OnnxTensor resize(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const auto& scales = in(node, 2).values;
+    if (!node.attributes.empty() || x.shape.size() != 4 || scales.size() != 4) {
+      throw std::runtime_error("Resize: no repetition of pixels");
+    }
+    OnnxTensor y{x.type, {}, {}};
+    std::vector<std::vector<std::int64_t>> from(4);
+    for (std::size_t k = 0; k < 4; ++k) {
+      y.shape.push_back(
+          static_cast<std::int64_t>(std::floor(static_cast<double>(x.shape[k]) * scales[k])));
+      for (std::int64_t o = 0; o < y.shape[k]; ++o) {
+        const double place = (static_cast<double>(o) + 0.5) / scales[k] - 0.5;
+        from[k].push_back(static_cast<std::int64_t>(std::ceil(place - 0.5)));
+      }
+    }
+    for (const std::int64_t n : from[0]) {
+      for (const std::int64_t row : from[1]) {
+        for (const std::int64_t column : from[2]) {
+          for (const std::int64_t c : from[3]) y.values.push_back(at(x, n, row, column, c));
+        }
+      }
+    }
+    return y;
+  }
+
+  OnnxTensor hard_sigmoid(const OnnxNode& node) const {
+    const double alpha = double{node.reals.at("alpha")};
+    const double beta = double{node.reals.at("beta")};
+    return map(node, [&](double a, double) {
+      return std::clamp(f32(f32(alpha * a) + beta), 0.0, 1.0);
+    });
   }
 
   /// Of integers, which are rounded towards zero.
@@ -354,6 +405,8 @@ class OnnxEvaluator {
     if (node.op == "Softmax") return softmax(node);
     if (node.op == "Reshape") return reshape(node);
     if (node.op == "Gather") return gather(node);
+    if (node.op == "Resize") return resize(node);
+    if (node.op == "HardSigmoid") return hard_sigmoid(node);
     if (node.op == "Identity") return in(node, 0);
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });

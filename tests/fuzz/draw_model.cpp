@@ -116,6 +116,34 @@ class ModelDrawer {
     return fits ? drawn : value;
   }
 
+  /// Mostly an image of another size.
+  std::vector<std::int32_t> complete_resize(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::array size = {bytes_.between(1, 9), bytes_.between(1, 9)};
+    op.inputs.push_back(add_constant(DType::int32, {2}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    std::memcpy(made.data.data(), size.data(), made.data.size());
+    op.attributes = ResizeNearestNeighborAttributes{.align_corners = bytes_.flag(),
+                                                    .half_pixel_centers = bytes_.flag()};
+    for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) shape[i + 1] = size[i];
+    return shape;
+  }
+
+  /// Another value of the shape, or a constant whose extents are repeated.
+  void complete_pair(Operator& op) {
+    if (bytes_.flag()) {
+      op.inputs.push_back(another_of(op.inputs[0]));
+      return;
+    }
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    if (!shape.empty() && bytes_.flag()) shape.erase(shape.begin());
+    for (std::int32_t& extent : shape) {
+      if (bytes_.flag()) extent = 1;
+    }
+    op.inputs.push_back(add_constant(tensor(op.inputs[0]).dtype, std::move(shape)));
+  }
+
   /// Copies of the first operand, and the shape that they have together.
   std::vector<std::int32_t> complete_concatenation(Operator& op) {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
@@ -209,9 +237,15 @@ class ModelDrawer {
     // Without a default: an operator that is not drawn does not compile.
     switch (op.code) {
       case OpCode::add:
-        op.inputs.push_back(another_of(op.inputs[0]));
+        complete_pair(op);
         op.attributes = AddAttributes{.activation = draw_activation()};
         return {dtype, shape};
+      case OpCode::mul:
+        complete_pair(op);
+        op.attributes = MulAttributes{.activation = draw_activation()};
+        return {dtype, shape};
+      case OpCode::resize_nearest_neighbor:
+        return {dtype, complete_resize(op)};
       case OpCode::average_pool_2d:
       case OpCode::max_pool_2d:
         return {dtype, complete_pool(op)};
@@ -237,6 +271,7 @@ class ModelDrawer {
         return {DType::float32, shape};
       case OpCode::reshape:
         return {dtype, {static_cast<std::int32_t>(tensor(op.inputs[0]).size())}};
+      case OpCode::hard_swish:
       case OpCode::logistic:
       case OpCode::relu:
       case OpCode::relu6:

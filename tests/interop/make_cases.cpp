@@ -15,6 +15,7 @@
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/conv_models.h>
+#include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 
 #include <cstdlib>
@@ -29,6 +30,7 @@ constexpr std::uint32_t kNets = 200;
 constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
+constexpr std::uint32_t kElementwise = 150;
 /// Of each network that others made: cases, and samples of each; of all layers, one case of fewer.
 constexpr int kForeignCases = 10;
 constexpr Index kForeignSamples = 100;
@@ -221,6 +223,21 @@ bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("convolution-{:03}", seed), test::model_of(c), seed);
 }
 
+/// MUL or ADD with a constant, shapes that broadcast among them, HARD_SWISH or
+/// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
+bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
+  test::Draw draw(seed);
+  const std::string name = fmt::format("elementwise-{:03}", seed);
+  switch (seed % 3) {
+    case 0:
+      return add_graph(folder, name, test::draw_constant_pair(draw, /*batched=*/true), seed);
+    case 1:
+      return add_graph(folder, name, test::draw_hard_swish(draw), seed);
+    default:
+      return add_graph(folder, name, test::model_of(test::draw_resize(draw)), seed);
+  }
+}
+
 /// Samples of random codes for a model of int8.
 Samples random_input(CaseFolder& folder, const IntegerModel& model, Index count,
                      std::uint64_t seed) {
@@ -277,6 +294,10 @@ void make(const fs::path& path) {
   std::uint32_t convolutions = 0;
   for (std::uint32_t seed = 0; convolutions < kConvolutions; ++seed) {
     convolutions += add_convolution(folder, seed) ? 1 : 0;
+  }
+  std::uint32_t elementwise = 0;
+  for (std::uint32_t seed = 0; elementwise < kElementwise; ++seed) {
+    elementwise += add_elementwise(folder, seed) ? 1 : 0;
   }
   const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
   if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);

@@ -216,7 +216,8 @@ TEST(Model, RefusesForksOfDifferentShapes) {
   const Value a = model.add(Dense(3, Activation::none, "a"), x);
   model.output(model.add(Add(Activation::none, "sum"), {x, a}));
   expect_error([&] { model.build(); },
-               "Add \"sum\": expected two inputs of one shape, found [4] and [3]");
+               "Add \"sum\": expected two inputs of one shape, or with extents of 1 that are "
+               "repeated, found [4] and [3]");
   Model second("m");
   const Value y = second.input({4, 2}, "y");
   const Value z = second.input({3, 5}, "z");

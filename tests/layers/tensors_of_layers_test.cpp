@@ -25,6 +25,7 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
   add(std::make_unique<ReLU>());
   add(std::make_unique<ReLU6>());
   add(std::make_unique<Softmax>());
+  add(std::make_unique<HardSwish>());
   add(std::make_unique<ActivationLayer>(Activation::tanh));
   add(std::make_unique<Flatten>());
   add(std::make_unique<Reshape>(Shape{2, 2}));

@@ -1,4 +1,4 @@
-#include <octet/deploy/c/operators.h>
+#include <octet/deploy/c/operators/binary.h>
 #include <octet/runtime/operators/add.h>
 
 namespace octet::detail {
@@ -9,39 +9,37 @@ static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 {
     const int32_t first_factor = @first_factor@;
     const int32_t second_factor = @second_factor@;
-    for (int32_t i = 0; i < @size@; ++i) {
-        const int32_t sum = @start@ + first[i] * first_factor + second[i] * second_factor;
-        const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
-        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
-    }
-}
+@loops@}
 
+)";
+
+constexpr std::string_view kOnce =
+    R"(const int32_t sum = @start@ + first[@first@] * first_factor + second[@second@] * second_factor;
+const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 constexpr std::string_view kAddTwice = R"(/* @summary@. */
 static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 {
     const int32_t unit = (int32_t)1 << 20;
-    for (int32_t i = 0; i < @size@; ++i) {
-        const int64_t a = @name@_@rescale@(
-            (first[i] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
-        const int64_t b = @name@_@rescale@(
-            (second[i] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
-        const int64_t code =
-            @name@_@rescale@((int32_t)(a + b), @multiplier@, @shift@) + @zero_point@;
-        output[i] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
-    }
-}
+@loops@}
 
+)";
+
+constexpr std::string_view kTwice = R"(const int64_t a = @name@_@rescale@(
+    (first[@first@] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
+const int64_t b = @name@_@rescale@(
+    (second[@second@] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
+const int64_t code =
+    @name@_@rescale@((int32_t)(a + b), @multiplier@, @shift@) + @zero_point@;
+output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   const CodeAdder adder = code_adder(step.source);
-  const FusedActivation activation = step.source.op.activation();
-  std::string detail = fmt::format("{} codes", step.source.output().size());
-  if (activation != FusedActivation::none) detail += fmt::format(", {}", to_string(activation));
   CLayer layer;
-  layer.summary = summary_of(step, detail);
+  layer.summary = summary_of(step, binary_detail(step));
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;
   f["zero_point"] = operand_text(adder.zero_point());
@@ -55,6 +53,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
     f["second_factor"] = std::to_string(adder.terms(1)[1] - adder.terms(1)[0]);
     f["shift"] = std::to_string(adder.shift());
+    f["loops"] = binary_loops(step.source, kOnce, f);
     layer.function = fill(kAddOnce, f);
     return layer;
   }
@@ -68,6 +67,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     f[side + "_multiplier"] = std::to_string(adder.input_factor(i).multiplier);
     f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
   }
+  f["loops"] = binary_loops(step.source, kTwice, f);
   layer.function = fill(kAddTwice, f);
   return layer;
 }

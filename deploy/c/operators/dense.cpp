@@ -1,13 +1,11 @@
 #include <octet/deploy/c/operators/dense.h>
 
-#include <cmath>
 #include <utility>
 
 namespace octet::detail {
 namespace {
 
-/// A factor as multiplier * 2^(shift - 31); under fp32, whose floats have 24 bits, as
-/// multiplier * 2^shift.
+/// Factors as multiplier * 2^(shift - 31); under fp32 as c_factor() gives them.
 struct CFactors {
   std::vector<std::int32_t> multipliers;
   std::vector<std::int32_t> shifts;
@@ -17,19 +15,11 @@ struct CFactors {
     shifts.push_back(shift);
   }
 
-  void add_float(float factor) {
-    constexpr int kFloatBits = 24;
-    // A factor this small brings no int32 anywhere near 1/2: the same as 0.
-    constexpr int kLeastShift = -96;
-    int exponent = 0;
-    const float fraction = std::frexp(factor, &exponent);
-    const int shift = exponent - kFloatBits;
-    if (shift < kLeastShift) return add(0, 0);
-    add(static_cast<std::int32_t>(std::ldexp(fraction, kFloatBits)), shift);
-  }
-
   explicit CFactors(const Requantizer& requantizer) {
-    for (const float factor : requantizer.factors()) add_float(factor);
+    for (const float factor : requantizer.factors()) {
+      const CFactor of_float = c_factor(factor);
+      add(of_float.multiplier, of_float.shift);
+    }
     for (const QuantizedMultiplier m : requantizer.multipliers()) {
       add(m.multiplier, c_shift(m));
     }
@@ -63,17 +53,6 @@ constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @rows@; ++
         output += @units@;
     }
 )";
-
-/// Lines, each pushed to the right by one level.
-std::string indented(std::string_view lines) {
-  std::string result;
-  while (!lines.empty()) {
-    const std::size_t length = lines.find('\n') + 1;
-    result.append(4, ' ').append(lines.substr(0, length));
-    lines.remove_prefix(length);
-  }
-  return result;
-}
 
 /// The loop over units, inside one over rows where there are several.
 std::string loop_text(Fillings f, std::int64_t rows) {

@@ -1,19 +1,10 @@
-#include <octet/deploy/onnx/operators.h>
+#include <octet/deploy/onnx/operators/binary.h>
 #include <octet/runtime/operators/add.h>
 
 namespace octet::detail {
 namespace {
 
 using Names = OnnxNodes::Names;
-using Extents = OnnxNodes::Extents;
-
-/// What the numbers of an int64 constant do to those of another value.
-std::string with_integer(OnnxNodes& nodes, std::string_view op, const std::string& x,
-                         std::int64_t value, const std::string& name) {
-  const std::string constant = nodes.values().constant(name + "/by", OnnxType::int64, Extents{},
-                                                       std::vector<std::int64_t>{value});
-  return nodes.values().node(op, {x, constant}, name);
-}
 
 /// The sum of what both codes add, rounded by a shift: in integers, which no runtime rounds.
 void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adder) {
@@ -39,37 +30,16 @@ void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adde
       adder.limits());
 }
 
-/// The sum that is rounded twice, for scales that are far apart: by a table of all pairs of codes.
-void add_by_table(OnnxNodes& nodes, const Operands& o, const CodeAdder& adder) {
-  const std::int32_t out = o.op.outputs[0];
-  const std::string name = nodes.base_name(out);
-  std::vector<std::int8_t> table;
-  for (std::int32_t first = -128; first <= 127; ++first) {
-    for (std::int32_t second = -128; second <= 127; ++second) {
-      table.push_back(static_cast<std::int8_t>(adder.apply(first, second)));
-    }
-  }
-  const std::string codes =
-      nodes.values().constant(name + "/table", OnnxType::int8, Extents{256 * 256}, table);
-  const std::string first = nodes.integers(o.op.inputs[0], OnnxType::int64, name + "/first");
-  const std::string second = nodes.integers(o.op.inputs[1], OnnxType::int64, name + "/second");
-  const std::string row = with_integer(nodes, "Mul", first, 256, name + "/row");
-  const std::string pair = nodes.values().node("Add", {row, second}, name + "/pair");
-  const std::string index = with_integer(nodes, "Add", pair, 128 * 256 + 128, name + "/index");
-  nodes.node_to("Gather", {codes, index}, out);
-}
-
 void write_add(OnnxNodes& nodes, const Operands& o) {
-  const std::int32_t out = o.op.outputs[0];
-  if (nodes.exact() && o.output().is_quantized()) {
-    const CodeAdder adder = code_adder({o.model, o.op, Rounding::fp32});
-    return adder.rounds_once() ? add_rounded_once(nodes, o, adder) : add_by_table(nodes, o, adder);
+  if (!nodes.exact() || !o.output().is_quantized()) {
+    return write_binary_of_reals(nodes, o, "Add", "/sum");
   }
-  OnnxValues& values = nodes.values();
-  const std::string sum =
-      values.node("Add", {values.reals(o.op.inputs[0]), values.reals(o.op.inputs[1])},
-                  nodes.base_name(out) + "/sum");
-  nodes.finish_clamped(sum, out, o.op.activation());
+  const CodeAdder adder = code_adder({o.model, o.op, Rounding::fp32});
+  if (adder.rounds_once()) return add_rounded_once(nodes, o, adder);
+  // Rounded twice, for scales that are far apart.
+  write_pair_table(nodes, o, [&](std::int32_t first, std::int32_t second) {
+    return adder.apply(first, second);
+  });
 }
 
 }  // namespace

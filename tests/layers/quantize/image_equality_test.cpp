@@ -46,7 +46,7 @@ class RandomImageNet {
   }
 
   void step() {
-    switch (random_.integer(0, 5)) {
+    switch (random_.integer(0, 6)) {
       case 0:
         model_.add(MaxPool2D(pool()));
         break;
@@ -59,6 +59,9 @@ class RandomImageNet {
         break;
       case 4:
         model_.add(ReLU());
+        break;
+      case 5:
+        model_.add(UpSampling2D({random_.integer(1, 2), random_.integer(1, 3)}));
         break;
       default:
         break;
@@ -133,6 +136,7 @@ TEST(QuantizedImages, OperatorsOfEachLayer) {
   EXPECT_EQ(codes(MaxPool2D()), std::vector{OpCode::max_pool_2d});
   EXPECT_EQ(codes(AveragePool2D()), std::vector{OpCode::average_pool_2d});
   EXPECT_EQ(codes(ZeroPadding2D({.left = 1})), std::vector{OpCode::pad});
+  EXPECT_EQ(codes(UpSampling2D({2, 3})), std::vector{OpCode::resize_nearest_neighbor});
   EXPECT_EQ(codes(GlobalMaxPool2D()), (std::vector{OpCode::max_pool_2d, OpCode::reshape}));
   EXPECT_EQ(codes(GlobalAveragePool2D()), (std::vector{OpCode::average_pool_2d, OpCode::reshape}));
   const IntegerModel model = lower(quantized_alone(
@@ -159,10 +163,28 @@ TEST(QuantizedImages, AMeanIsRoundedToACodeOfTheGridItReads) {
   expect_tensor(x.grad(), {1, 1, 2, 1}, {0.5F, 0.5F});
 }
 
+/// In float32 41 (1 / 41) is below 1: the corner of pixel 41 lies in pixel 0, its centre does not.
+TEST(QuantizedImages, PixelsAreRepeatedWhereFloatsWouldMissOne) {
+  for (const Index factor : {Index{2}, Index{41}}) {
+    const IntegerModel model = lower(quantized_alone(UpSampling2D({1, factor}), {2, 3, 1}));
+    EXPECT_EQ(model.operators[0].as<ResizeNearestNeighborAttributes>(),
+              (ResizeNearestNeighborAttributes{.half_pixel_centers = factor == 41}));
+    Interpreter interpreter(model);
+    const std::vector<std::int8_t> x = {-100, -3, 9, 40, 80, 127};
+    std::ranges::copy(x, interpreter.input<std::int8_t>().begin());
+    interpreter.invoke();
+    const auto y = std::as_const(interpreter).output<std::int8_t>();
+    ASSERT_EQ(y.size(), x.size() * static_cast<std::size_t>(factor));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], x[i / static_cast<std::size_t>(factor)]) << i;
+    }
+  }
+}
+
 TEST(QuantizedImages, LeftInFloatTheyComputeInFloat) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     Sequential source("m", Input({6, 5, 3}), Flatten(), Dense(90), Reshape({6, 5, 3}),
-                      in_float(ZeroPadding2D({.top = 1})),
+                      in_float(ZeroPadding2D({.top = 1})), in_float(UpSampling2D({1, 2})),
                       in_float(AveragePool2D({.size = {2, 3}, .stride = {1, 1}})),
                       in_float(MaxPool2D()), in_float(GlobalAveragePool2D()));
     source.build(seed);
@@ -172,13 +194,6 @@ TEST(QuantizedImages, LeftInFloatTheyComputeInFloat) {
     expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), random_tensor({9, 6, 5, 3}, 1));
     if (HasFatalFailure()) return;
   }
-}
-
-TEST(QuantizedImages, UpSamplingIsRefusedByName) {
-  Sequential source("m", Input({2, 2, 1}), UpSampling2D());
-  source.build();
-  expect_error([&] { quantize_model(source); },
-               "layer \"up_sampling2d\" of type UpSampling2D has no default scheme");
 }
 
 }  // namespace

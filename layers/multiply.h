@@ -1,0 +1,22 @@
+#pragma once
+
+#include <octet/layers/merge.h>
+
+namespace octet {
+
+/// y = f(a b), f the identity, relu or relu6; Merge says which inputs.
+class Multiply : public Merge {
+ public:
+  static constexpr std::string_view kType = "Multiply";
+  static std::unique_ptr<Layer> make(const Description& description);
+
+  /// Throws InvalidArgument for another activation.
+  explicit Multiply(Activation activation = Activation::none, std::string name = "");
+
+  std::string_view type() const override { return kType; }
+  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
+  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::unique_ptr<Layer> clone() const override;
+};
+
+}  // namespace octet

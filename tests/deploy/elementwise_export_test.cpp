@@ -1,0 +1,175 @@
+// MUL and ADD of operands that broadcast, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR in the exports:
+// the interpreter's codes.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/deploy/onnx/writer.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/onnx_evaluator.h>
+#include <octet/tests/runtime/elementwise_models.h>
+
+namespace octet::test {
+namespace {
+
+std::vector<std::int8_t> codes_for(const IntegerModel& model, Draw& draw) {
+  const auto input = static_cast<std::size_t>(model.inputs[0]);
+  return random_codes(static_cast<std::size_t>(model.tensors[input].size()), draw);
+}
+
+IntegerModel unary(OpCode code, const std::vector<std::int32_t>& shape) {
+  ModelBuilder b;
+  b.model.inputs = {b.add({"x", DType::int8, shape, {}, quant(0.04F, 6), {}})};
+  b.model.outputs = {b.add({"y", DType::int8, shape, {}, definition(code).fixed_grid(), {}})};
+  b.op(code, {0}, 1);
+  return b.model;
+}
+
+/// Models of one operator each.
+std::vector<IntegerModel> elementwise(int count) {
+  Draw draw(61);
+  std::vector<IntegerModel> models;
+  for (int round = 0; round < count; ++round) {
+    models.push_back(draw_constant_pair(draw));
+    models.push_back(draw_hard_swish(draw));
+    models.push_back(model_of(draw_resize(draw)));
+  }
+  for (const OpCode code : {OpCode::softmax, OpCode::logistic, OpCode::tanh}) {
+    models.push_back(unary(code, {5}));
+    models.push_back(unary(code, {4, 5}));
+    models.push_back(unary(code, {1, 6, 5}));
+    models.push_back(unary(code, {1, 3, 2, 5}));
+  }
+  return models;
+}
+
+std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
+                                     const std::vector<std::int8_t>& codes) {
+  Interpreter interpreter(model, {.rounding = rounding});
+  return run<std::int8_t, std::int8_t>(interpreter, codes);
+}
+
+// ---- .tflite
+
+TEST(ElementwiseExport, TfliteFilesComeBackAsTheyWere) {
+  Draw draw(3);
+  for (const IntegerModel& model : elementwise(20)) {
+    const auto bytes = to_tflite(model);
+    const IntegerModel file = from_tflite(bytes);
+    EXPECT_EQ(to_tflite(file), bytes);
+    EXPECT_EQ(file.operators[0].code, model.operators[0].code);
+    EXPECT_EQ(file.operators[0].attributes, model.operators[0].attributes);
+    const auto x = codes_for(model, draw);
+    for (const Rounding rounding : kContracts) {
+      EXPECT_EQ(interpreted(file, rounding, x), interpreted(model, rounding, x));
+    }
+  }
+}
+
+TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
+  const auto version_of = [](const IntegerModel& model) {
+    return from_tflite(to_tflite(model)).operators[0].version;
+  };
+  Pair p;
+  EXPECT_EQ(version_of(model_of(p)), 2);
+  p.grids[2] = quant(p.grids[0].scale() * p.grids[1].scale(), 0);
+  EXPECT_EQ(version_of(model_of(p)), 3);
+  p.code = OpCode::add;
+  EXPECT_EQ(version_of(model_of(p)), 2);
+  EXPECT_EQ(version_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), 1);
+  Resize r;
+  EXPECT_EQ(version_of(model_of(r)), 2);
+  EXPECT_EQ(version_of(model_of(r, DType::float32)), 1);
+  r.attributes.half_pixel_centers = true;
+  EXPECT_EQ(version_of(model_of(r)), 3);
+  r.attributes = {.align_corners = true};
+  EXPECT_EQ(version_of(model_of(r, DType::float32)), 3);
+}
+
+// ---- ONNX
+
+std::vector<double> onnx_values(const IntegerModel& model, const OnnxOptions& options,
+                                const std::vector<std::int8_t>& x) {
+  const OnnxFile file(to_onnx(model, options));
+  OnnxEvaluator onnx(file);
+  const auto& shape = model.tensors[0].shape;
+  onnx.run({OnnxElement::int8, {shape.begin(), shape.end()}, {x.begin(), x.end()}});
+  return onnx.value("y").values;
+}
+
+TEST(ElementwiseExport, OnnxStyleExactGivesTheInterpretersCodes) {
+  Draw draw(4);
+  for (const IntegerModel& model : elementwise(25)) {
+    if (model.operators[0].code == OpCode::softmax) continue;  // in floats
+    const auto x = codes_for(model, draw);
+    const auto expected = interpreted(model, Rounding::fp32, x);
+    ASSERT_EQ(onnx_values(model, {.float_io = false}, x),
+              std::vector<double>(expected.begin(), expected.end()))
+        << to_string(model.operators[0].code);
+  }
+}
+
+TEST(ElementwiseExport, OnnxStyleStandardIsACodeOffAtMost) {
+  Draw draw(5);
+  for (const IntegerModel& model : elementwise(15)) {
+    const auto x = codes_for(model, draw);
+    const auto expected = interpreted(model, Rounding::fp32, x);
+    const auto found = onnx_values(model, {.style = OnnxStyle::standard, .float_io = false}, x);
+    ASSERT_EQ(found.size(), expected.size());
+    const OpCode code = model.operators[0].code;
+    const double tolerance = code == OpCode::resize_nearest_neighbor ? 0.0 : 1.0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
+    }
+  }
+}
+
+TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
+  const auto makers_of = [](const IntegerModel& model) {
+    const OnnxFile file(to_onnx(model, {.style = OnnxStyle::standard, .float_io = false}));
+    const OnnxNode& last = file.producer_of("y");
+    return last.op == "QuantizeLinear" ? file.producer_of(last.inputs.at(0)).op : last.op;
+  };
+  Pair p;
+  p.constant.assign(6, 1);
+  EXPECT_EQ(makers_of(model_of(p)), "Mul");
+  EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
+  EXPECT_EQ(makers_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), "Mul");
+}
+
+// ---- C
+
+TEST_F(CompiledC, ElementwiseOperatorsEqualTheInterpreter) {
+  std::vector<CCase> cases;
+  std::uint64_t seed = 0;
+  for (const IntegerModel& model : elementwise(14)) {
+    cases.push_back({model, kContracts[seed / 3 % 3], random_codes(model, 3, seed)});
+    ++seed;
+  }
+  const CDriver driver(std::move(cases));
+  for (const std::string& compiler : c_compilers()) {
+    EXPECT_EQ(driver.differing(compiler, joined(kStrict, {"-std=c99", "-O0"})), 0U);
+    EXPECT_EQ(driver.differing(compiler, {"-O3", "-ffast-math"}), 0U);
+    EXPECT_EQ(driver.differing(compiler, joined(kTrapUndefined, {"-O1"})), 0U);
+  }
+}
+
+TEST(ElementwiseExport, CSourceSaysWhatItDoes) {
+  const CSource resize = to_c_source(model_of(Resize{}), "net");
+  EXPECT_NE(resize.source.find("/* RESIZE_NEAREST_NEIGHBOR \"y\", 2 x 3 x 2 -> 4 x 6. */"),
+            std::string::npos)
+      << resize.source;
+  EXPECT_NE(resize.source.find("input + (row / 4 * 2 + y / 2) * 6"), std::string::npos);
+  Pair p;
+  p.first = {1, 4, 4, 8};
+  p.second = {1, 1, 1, 8};
+  p.constant.assign(8, 1);
+  const CSource mul = to_c_source(model_of(p), "net");
+  EXPECT_NE(mul.source.find("(first[i0 * 8 + i1] - 3) * (second[i1] - (-5))"), std::string::npos)
+      << mul.source;
+}
+
+}  // namespace
+}  // namespace octet::test

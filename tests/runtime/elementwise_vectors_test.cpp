@@ -1,0 +1,89 @@
+// What real runtimes computed of elementwise operators and copies: tests/data/vectors_conv.json.
+
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/window_models.h>
+#include <octet_test_paths.h>
+
+#include <fstream>
+
+namespace octet::test {
+namespace {
+
+using nlohmann::json;
+
+struct Named {
+  OpCode code;
+  /// Of so many results: one for each vector and contract.
+  int results;
+};
+
+const std::map<std::string, Named> kOperators = {
+    {"ADD", {OpCode::add, 42}},
+    {"CONCATENATION", {OpCode::concatenation, 10}},
+    {"HARD_SWISH", {OpCode::hard_swish, 10}},
+    {"LEAKY_RELU", {OpCode::leaky_relu, 18}},
+    {"LOGISTIC", {OpCode::logistic, 10}},
+    {"MUL", {OpCode::mul, 18}},
+    {"QUANTIZE", {OpCode::quantize, 20}},
+    {"RESHAPE", {OpCode::reshape, 10}},
+    {"RESIZE_NEAREST_NEIGHBOR", {OpCode::resize_nearest_neighbor, 10}},
+    {"SOFTMAX", {OpCode::softmax, 16}},
+    {"TANH", {OpCode::tanh, 10}}};
+
+OperatorAttributes attributes_of(OpCode code, const json& a) {
+  OperatorAttributes attributes = default_attributes(code);
+  if (auto* leaky = std::get_if<LeakyReluAttributes>(&attributes)) leaky->alpha = a.at("alpha");
+  if (auto* joined = std::get_if<ConcatenationAttributes>(&attributes)) joined->axis = a.at("axis");
+  if (auto* resize = std::get_if<ResizeNearestNeighborAttributes>(&attributes)) {
+    resize->align_corners = a.at("align_corners");
+    resize->half_pixel_centers = a.at("half_pixel_centers");
+  }
+  if (code == OpCode::add || code == OpCode::mul) return pair_attributes(code, activation_of(a));
+  return attributes;
+}
+
+IntegerModel model_of(OpCode code, const json& vector) {
+  ModelBuilder b;
+  const auto add = [&](const json& from, const char* name) {
+    return b.add({name,
+                  DType::int8,
+                  from.at("shape").get<std::vector<std::int32_t>>(),
+                  {},
+                  quant(from.at("scale"), from.at("zero_point")),
+                  {}});
+  };
+  for (const json& input : vector.at("inputs")) b.model.inputs.push_back(add(input, "input"));
+  std::vector<std::int32_t> operands = b.model.inputs;
+  if (code == OpCode::resize_nearest_neighbor) {
+    const auto size = vector.at("attributes").at("size").get<std::vector<std::int32_t>>();
+    operands.push_back(b.constant("size", {2}, DType::int32, size, QuantParams{{}, {}, 0, 0, 0}));
+  }
+  b.model.outputs = {add(vector.at("output"), "output")};
+  b.op(code, operands, b.model.outputs[0], attributes_of(code, vector.at("attributes")));
+  return b.model;
+}
+
+TEST(ElementwiseVectors, AreTheBytesOfRealRuntimes) {
+  const json root = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_conv.json"));
+  for (const auto& [name, of] : kOperators) {
+    int compared = 0;
+    for_vectors(root, name, [&, code = of.code](const json& v, Rounding rounding,
+                                                const auto& expected) {
+      Interpreter interpreter(model_of(code, v), {.rounding = rounding});
+      for (std::size_t i = 0; i < v.at("inputs").size(); ++i) {
+        const auto codes = v.at("inputs")[i].at("data").template get<std::vector<std::int8_t>>();
+        std::ranges::copy(codes, interpreter.input<std::int8_t>(i).begin());
+      }
+      interpreter.invoke();
+      EXPECT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()), expected)
+          << v.at("id") << " " << to_string(rounding);
+      ++compared;
+    });
+    EXPECT_EQ(compared, of.results) << name;
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
