@@ -177,11 +177,7 @@ std::vector<NamedTensor> FoldedBatchNorm::counters() const {
 
 std::int32_t FoldedBatchNorm::lower(Lowering& lowering,
                                     std::span<const std::int32_t> inputs) const {
-  if (!quantizes_before(activation())) {
-    return lowering.linear(*this, inputs[0], fused_activation(activation()));
-  }
-  const std::int32_t linear = lowering.linear(*this, inputs[0], FusedActivation::none, "/linear");
-  return lowering.op(*this, operator_of(activation()), {linear});
+  return lowering.linear_and_activation(*this, inputs[0]);
 }
 
 void FoldedBatchNorm::describe(Description& description) const {

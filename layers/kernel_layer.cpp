@@ -22,11 +22,7 @@ std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const
 }
 
 std::int32_t KernelLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  if (!quantizes_before(activation_)) {
-    return lowering.linear(*this, inputs[0], fused_activation(activation_));
-  }
-  const std::int32_t linear = lowering.linear(*this, inputs[0], FusedActivation::none, "/linear");
-  return lowering.op(*this, operator_of(activation_), {linear});
+  return lowering.linear_and_activation(*this, inputs[0]);
 }
 
 std::unique_ptr<Layer> KernelLayer::clone() const {

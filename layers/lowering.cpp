@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/weight_codes.h>
@@ -293,6 +294,12 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
   operands.insert(operands.end(), constants.begin(), constants.end());
   builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
   return sequences ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
+}
+
+std::int32_t Lowering::linear_and_activation(const Layer& layer, std::int32_t input) {
+  const Activation function = layer.activation();
+  if (!quantizes_before(function)) return linear(layer, input, fused_activation(function));
+  return op(layer, operator_of(function), {linear(layer, input, FusedActivation::none, "/linear")});
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {

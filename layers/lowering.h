@@ -61,6 +61,8 @@ class Lowering {
   /// weights of another layout than these have.
   std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                       std::string_view suffix = "");
+  /// linear() and layer.activation(), which is part of it or an operator behind it.
+  std::int32_t linear_and_activation(const Layer& layer, std::int32_t input);
   /// RESHAPE to [batch, layer.output_shape()...].
   std::int32_t reshape(const Layer& layer, std::int32_t input);
   /// PAD of images by rows and columns of zeros.

@@ -178,6 +178,8 @@ std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
   return std::make_unique<Int8Conv>(geometry, numbers);
 }
 
+std::int64_t conv_2d_products(const Operands& operands) { return products_with_units(operands, 0); }
+
 std::size_t conv_2d_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = conv_2d_geometry(operands);
   if (operands.input().dtype == DType::float32) {
@@ -276,7 +278,8 @@ OperatorDefinition definitions::conv_2d() {
                   .output_grid = OutputGrid::measured,
                   .check = check_conv_2d,
                   .make_kernel = make_conv_2d,
-                  .kernel_bytes = conv_2d_bytes});
+                  .kernel_bytes = conv_2d_bytes,
+                  .multiply_adds = conv_2d_products});
 }
 
 }  // namespace octet::detail

@@ -44,6 +44,9 @@ struct OperatorDefinition {
   std::unique_ptr<detail::Kernel> (*make_kernel)(const detail::KernelSource& source);
   /// An upper bound of Kernel::bytes(), before anything is allocated; null where that is 0.
   std::size_t (*kernel_bytes)(const detail::Operands& operands) = nullptr;
+  /// Products of an input and a weight that are added to a sum; null for an operator without
+  /// weights.
+  std::int64_t (*multiply_adds)(const detail::Operands& operands) = nullptr;
   /// The operator as a function of one byte; null where it is none.
   ByteTable (*byte_table)(const detail::KernelSource& source) = nullptr;
 };

@@ -109,6 +109,10 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
   return std::make_unique<Int8Depthwise>(source, depthwise_numbers(source, weights));
 }
 
+std::int64_t depthwise_products(const Operands& operands) {
+  return products_with_units(operands, 3);
+}
+
 std::size_t depthwise_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = depthwise_geometry(operands);
   const auto weights = static_cast<std::size_t>(operands.input(1).size());
@@ -252,7 +256,8 @@ OperatorDefinition definitions::depthwise_conv_2d() {
                   .output_grid = OutputGrid::measured,
                   .check = check_depthwise,
                   .make_kernel = make_depthwise,
-                  .kernel_bytes = depthwise_bytes});
+                  .kernel_bytes = depthwise_bytes,
+                  .multiply_adds = depthwise_products});
 }
 
 }  // namespace octet::detail

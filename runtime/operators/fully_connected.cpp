@@ -290,6 +290,8 @@ std::size_t dense_bytes(const Operands& operands) {
 
 namespace {
 
+std::int64_t dense_products(const Operands& operands) { return products_with_units(operands, 0); }
+
 void check_fully_connected(const OperatorView& view) {
   const ModelTensor& weights = view.input(1);
   if (weights.shape.size() != 2) {
@@ -331,7 +333,8 @@ OperatorDefinition definitions::fully_connected() {
                   .output_grid = OutputGrid::measured,
                   .check = check_fully_connected,
                   .make_kernel = make_fully_connected,
-                  .kernel_bytes = dense_bytes});
+                  .kernel_bytes = dense_bytes,
+                  .multiply_adds = dense_products});
 }
 
 }  // namespace octet::detail

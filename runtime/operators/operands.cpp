@@ -12,6 +12,11 @@ bool is_close(double value, double expected, double tolerance) {
   return std::abs(value - expected) <= tolerance * expected;
 }
 
+std::int64_t products_with_units(const Operands& operands, std::size_t axis) {
+  const ModelTensor& weights = operands.input(1);
+  return operands.output().size() * (weights.size() / weights.shape[axis]);
+}
+
 void OperatorView::fail(std::string_view problem) const {
   throw FormatError(fmt::format("operator {} ({}): {}", index_, to_string(op.code), problem));
 }

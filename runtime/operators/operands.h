@@ -52,6 +52,10 @@ class OperatorView : public Operands {
   std::size_t index_;
 };
 
+/// The products of an operator whose every output is a sum over the weights of one unit; units lie
+/// along `axis` of input 1.
+std::int64_t products_with_units(const Operands& operands, std::size_t axis);
+
 /// How far the fixed output scale of SOFTMAX, LOGISTIC and TANH may be off, relatively.
 inline constexpr double kFixedScaleTolerance = 0.001;
 
