@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/examples/networks/networks.h>
 #include <octet/examples/residual_mlp.h>
 #include <octet/octet.h>
 #include <octet/tests/interop/case_folder.h>
+#include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/conv_models.h>
@@ -31,6 +33,11 @@ constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
 constexpr std::uint32_t kElementwise = 150;
+constexpr std::uint32_t kTrainedConvolutions = 60;
+/// Of convolutional networks: images to train on, to compare results of, and layers of.
+constexpr std::size_t kNetworkTrainImages = 2000;
+constexpr Index kNetworkImages = 1000;
+constexpr Index kNetworkLayerImages = 20;
 /// Of each network that others made: cases, and samples of each; of all layers, one case of fewer.
 constexpr int kForeignCases = 10;
 constexpr Index kForeignSamples = 100;
@@ -119,6 +126,24 @@ void add_images(CaseFolder& folder, const DataSplit& data) {
       add_classifier(folder, name, trained, floats, pixels);
       if (per_channel) add_convolutions(folder, name, trained, floats, pixels);
     }
+  }
+}
+
+/// The convolutional networks of the examples, batch normalization folded.
+void add_networks(CaseFolder& folder, const DataSplit& data) {
+  const Dataset train = data.train.head(kNetworkTrainImages);
+  const Tensor reals = data.test.features(0, static_cast<std::size_t>(kNetworkImages));
+  for (const networks::Classifier& network : networks::classifiers()) {
+    const IntegerModel model = lower(train_classifier(
+        network.make(train.example_shape(), static_cast<Index>(train.classes())), train,
+        /*per_channel=*/true));
+    const auto codes = quantized(model, reals.span());
+    const Samples input =
+        folder.input(DType::int8, kNetworkImages, std::span<const std::int8_t>(codes));
+    ordered_json& entry = folder.add(std::string(network.name), model, input);
+    folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
+    folder.add(fmt::format("{}-layers", network.name), with_all_layers(model),
+               head(input, kNetworkLayerImages));
   }
 }
 
@@ -223,6 +248,16 @@ bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("convolution-{:03}", seed), test::model_of(c), seed);
 }
 
+/// Convolutions of images or of sequences, quantized and trained: every layer's codes. False where
+/// XNNPACK could not run it.
+bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
+  Sequential model = quantize_model(seed % 2 == 0 ? testing::random_images_net(seed)
+                                                  : testing::random_sequences_net(seed));
+  calibrate(model, testing::images_for(model, 20, seed));
+  testing::train_a_little(model, seed);
+  return add_graph(folder, fmt::format("trained-convolutions-{:03}", seed), lower(model), seed);
+}
+
 /// MUL or ADD with a constant, shapes that broadcast among them, HARD_SWISH or
 /// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
@@ -272,7 +307,9 @@ void make(const fs::path& path) {
   CaseFolder folder;
   const char* mnist = std::getenv("OCTET_MNIST_DIR");
   const bool real = mnist != nullptr && *mnist != '\0';
-  add_images(folder, real ? load_idx(mnist) : make_digits(0, kTrainImages, kDrawnTestImages));
+  const DataSplit data = real ? load_idx(mnist) : make_digits(0, kTrainImages, kDrawnTestImages);
+  add_images(folder, data);
+  add_networks(folder, data);
   std::uint32_t nets = 0;
   for (std::uint32_t seed = 0; nets < kNets; ++seed) nets += add_net(folder, seed) ? 1 : 0;
   std::uint32_t graphs = 0;
@@ -298,6 +335,10 @@ void make(const fs::path& path) {
   std::uint32_t elementwise = 0;
   for (std::uint32_t seed = 0; elementwise < kElementwise; ++seed) {
     elementwise += add_elementwise(folder, seed) ? 1 : 0;
+  }
+  std::uint32_t convolutional = 0;
+  for (std::uint32_t seed = 0; convolutional < kTrainedConvolutions; ++seed) {
+    convolutional += add_trained_convolutions(folder, seed) ? 1 : 0;
   }
   const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
   if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);
