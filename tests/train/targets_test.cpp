@@ -336,7 +336,7 @@ TEST(TargetsOfARun, OfTheWrongKindAreRefusedByName) {
   const Dataset data = several_labels(20);
   expect_mentions(message_of<InvalidArgument>([&] { on_labels.fit(data, 1); }),
                   "expected class labels, found a tensor of shape [20, 3]");
-  Trainer on_tensors(model, Adam(), {.loss = mean_squared_error()});
+  Trainer on_tensors(model, Adam(), {.loss = categorical_cross_entropy()});
   expect_mentions(message_of<InvalidArgument>([&] { on_tensors.fit(clouds(20), 1); }),
                   "expected a tensor, found 20 class labels");
   expect_mentions(message_of<InvalidArgument>([&] { on_tensors.fit(sine(20), 1); }),

@@ -141,7 +141,7 @@ TEST(TrainerFault, NaNInTheDataIsNotTheModelsFault) {
     expect_mentions(message, "the batch itself holds NaN or infinity; look at the data set");
     EXPECT_EQ(message.find("learning rate"), std::string::npos) << message;
   }
-  Trainer on_targets(model, Sgd(), {.loss = mean_squared_error()});
+  Trainer on_targets(model, Sgd(), {.loss = categorical_cross_entropy()});
   const Dataset bad = good.with_targets(Tensor::full({2, 3}, kNaN));
   const std::string message = message_of<NumericError>([&] { on_targets.fit(bad, 1); });
   expect_mentions(message,
