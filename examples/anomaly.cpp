@@ -1,14 +1,13 @@
 // Finds anomalies in the spectra of a machine: an autoencoder learns to give back those of the
 // machine in order, and gives back others worse. Trained in float, then in integers, and shipped.
 #include <fmt/core.h>
+#include <octet/examples/networks/networks.h>
 #include <octet/octet.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <vector>
-
-#include "networks/networks.h"
 
 namespace {
 

@@ -77,9 +77,9 @@ Shape Conv2D::do_build(const Shape& input_shape, const Random& random) {
   const Shape shape = *kernel_shape(input_shape);
   make_tensors(options_.kernel_initializer, shape, taps * shape[2],
                taps * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
-  return conv2d_geometry(Tensor(input_shape.with_batch(0)), kernel(), convolution())
-      .output_shape()
-      .without_batch();
+  return detail::image_result(*this, input_shape, [this](const Tensor& images) {
+    return conv2d(images, kernel().detach(), convolution());
+  });
 }
 
 std::unique_ptr<Layer> Conv2D::make(const Description& d) {

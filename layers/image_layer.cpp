@@ -7,10 +7,14 @@ namespace octet::detail {
 
 void require_images(const Layer& layer, const Shape& input_shape) {
   if (input_shape.rank() == 3) return;
-  throw InvalidArgument(
-      fmt::format("{} \"{}\": expected images [height, width, channels], found examples of shape "
-                  "{}; put a Reshape layer in front",
-                  layer.type(), layer.name(), input_shape.to_string()));
+  const std::string hint =
+      input_shape.rank() == 2
+          ? fmt::format("for images of one channel Input({{{}, {}, 1}}) takes the same data",
+                        input_shape[0], input_shape[1])
+          : "put a Reshape layer in front";
+  throw InvalidArgument(fmt::format(
+      "{} \"{}\": expected images [height, width, channels], found examples of shape {}; {}",
+      layer.type(), layer.name(), input_shape.to_string(), hint));
 }
 
 Shape image_result(const Layer& layer, const Shape& input_shape,
