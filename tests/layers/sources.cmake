@@ -13,10 +13,12 @@ set(OCTET_LAYERS_TESTS
   layers/initializer_test.cpp
   layers/input_test.cpp
   layers/layer_inputs_test.cpp
+  layers/merge_test.cpp
   layers/model_test.cpp
   layers/quantize/annotate_test.cpp
   layers/quantize/batch_norm_equality_test.cpp
   layers/quantize/conv_equality_test.cpp
+  layers/quantize/elementwise_equality_test.cpp
   layers/quantize/graph_equality_test.cpp
   layers/quantize/image_equality_test.cpp
   layers/quantize/integer_equality_test.cpp
