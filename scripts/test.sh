@@ -9,6 +9,8 @@ octet_install octet_interop_requirements || true
 octet_build release -DOCTET_BUILD_TESTS=ON
 [ -n "${OCTET_MNIST_DIR:-}" ] ||
   echo "octet: OCTET_MNIST_DIR is not set; tests on the real MNIST will be skipped"
+[ -n "${OCTET_MLPERF_DIR:-}" ] ||
+  echo "octet: OCTET_MLPERF_DIR is not set; the networks of MLPerf Tiny will be skipped"
 status=0
 ctest --preset release --parallel "$(nproc)" "$@" || status=$?
 skipped=build/release/tests/interop/packages/skipped
