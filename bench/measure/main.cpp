@@ -16,6 +16,7 @@ using namespace octet;
 
 struct Arguments {
   bench::TrainRequest train;
+  bench::StepRequest step;
   std::string mode = "float";
   std::filesystem::path run;
   std::filesystem::path data;
@@ -36,6 +37,13 @@ void add_options(CLI::App& app, Arguments& arguments) {
   train->add_option("--images", arguments.train.images, "Of noise")->check(CLI::Range(1, 1 << 24));
   train->add_option("--data", arguments.train.data, "Folder with IDX files, instead of noise");
   train->add_flag("--profile", arguments.train.profile, "Where the time of a step goes");
+  CLI::App* step = app.add_subcommand("step", "Steps of training of a network of the examples");
+  step->add_option("--network", arguments.step.network)->capture_default_str();
+  step->add_option("--mode", arguments.mode)
+      ->check(CLI::IsMember({"float", "qat"}))
+      ->capture_default_str();
+  step->add_option("--batch", arguments.step.batch)->check(CLI::Range(1, 1 << 20));
+  step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
   CLI::App* infer = app.add_subcommand("infer", "Interpreter::invoke and setting it up");
   infer->add_option("--run", arguments.run, "Folder that mnist_qat has written")->required();
   infer->add_option("--data", arguments.data, "Folder with IDX files")->required();
@@ -45,6 +53,7 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   set_num_threads(arguments.threads);
   if (app.got_subcommand("peak")) return bench::measure_peak();
   if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
+  if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
   return bench::measure_inference(arguments.run, arguments.data);
 }
 
@@ -61,7 +70,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       return app.exit(error) == 0 ? 0 : 2;
     }
-    arguments.train.quantized = arguments.mode == "qat";
+    arguments.train.quantized = arguments.step.quantized = arguments.mode == "qat";
     fmt::print("{}\n", measure(app, arguments, begin).dump());
     return 0;
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace octet::bench {
@@ -23,6 +24,20 @@ struct TrainRequest {
 /// the data; evaluate_share and integer_share say what part of an epoch's seconds the evaluation
 /// after it takes, and that of the integers alone (with test data only).
 nlohmann::json measure_training(const TrainRequest& request, double begin);
+
+struct StepRequest {
+  /// lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size.
+  std::string network = "lenet5";
+  bool quantized = false;
+  std::size_t batch = 128;
+  /// At least 6, of which the first warm up.
+  std::size_t steps = 30;
+};
+
+/// Trains a network of examples/networks on noise: seconds of the middle and of the quickest step,
+/// by the wall clock (s_per_step, min) and of processor time (cpu_s_per_step, cpu_min). A step is
+/// all that Trainer::fit does for a batch.
+nlohmann::json measure_steps(const StepRequest& request);
 
 /// Times Interpreter::invoke on the network that mnist_qat left in `run`, int8 and float in and
 /// out, at batch 1, 32 and 10,000, and setting the interpreter up; `data` is a folder with IDX
