@@ -7,14 +7,15 @@ namespace octet::detail {
 
 void require_images(const Layer& layer, const Shape& input_shape) {
   if (input_shape.rank() == 3) return;
-  const std::string hint =
+  const std::string of_one_channel =
       input_shape.rank() == 2
-          ? fmt::format("for images of one channel Input({{{}, {}, 1}}) takes the same data",
+          ? fmt::format(", or begin with Input({{{}, {}, 1}}), which takes the same data",
                         input_shape[0], input_shape[1])
-          : "put a Reshape layer in front";
+          : "";
   throw InvalidArgument(fmt::format(
-      "{} \"{}\": expected images [height, width, channels], found examples of shape {}; {}",
-      layer.type(), layer.name(), input_shape.to_string(), hint));
+      "{} \"{}\": expected images [height, width, channels], found examples of shape {}; put a "
+      "Reshape layer in front{}",
+      layer.type(), layer.name(), input_shape.to_string(), of_one_channel));
 }
 
 Shape image_result(const Layer& layer, const Shape& input_shape,

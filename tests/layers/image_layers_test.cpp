@@ -109,6 +109,11 @@ TEST(ImageLayers, RefuseWhatAreNoImages) {
           [&] { layer->build(shape, Random()); },
           {owner + "[height, width, channels]", shape.to_string(), "Reshape"});
     }
+    expect_throws_naming<InvalidArgument>(
+        [&] {
+          layer->build({4, 5}, Random());
+        },
+        {"Input({4, 5, 1}), which takes the same data"});
     for (const Shape& shape : {Shape{0, 4, 1}, Shape{4, 0, 1}, Shape{4, 4, 0}}) {
       expect_throws_naming<InvalidArgument>([&] { layer->build(shape, Random()); },
                                             {std::string(layer->type()) + " \"a\": "});

@@ -31,7 +31,7 @@ inline std::string npy_header(const std::string& descr, const std::string& shape
 template <class T>
 Bytes as_bytes(const std::vector<T>& values) {
   Bytes bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 
