@@ -31,7 +31,7 @@ least_lines=95
 # Parts that a binary's tests are run in, so that two processors share them.
 parts=4
 # What clang-tidy may take; a run after it goes on where this one ends.
-tidy_seconds=${OCTET_TIDY_SECONDS:-600}
+tidy_seconds=${OCTET_TIDY_SECONDS:-480}
 
 # run_tests FOLDER BINARY...: every binary in parts, two processes at once on two processors.
 run_tests() {
