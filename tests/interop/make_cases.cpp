@@ -265,7 +265,10 @@ bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
                                                   : testing::random_sequences_net(seed));
   calibrate(model, testing::images_for(model, 20, seed));
   testing::train_a_little(model, seed);
-  return add_graph(folder, fmt::format("trained-convolutions-{:03}", seed), lower(model), seed);
+  const IntegerModel lowered = lower(model);
+  // Runtimes do not always rescale groups alike: see docs/quantization.md.
+  if (has_groups(lowered)) return false;
+  return add_graph(folder, fmt::format("trained-convolutions-{:03}", seed), lowered, seed);
 }
 
 /// MUL or ADD with a constant, shapes that broadcast among them, HARD_SWISH or
