@@ -190,6 +190,19 @@ bool has_groups(const IntegerModel& model) {
   });
 }
 
+/// The kernels of tfjs-tflite, which are older, compute wrong values where a stride is larger than
+/// the filter.
+bool skips_pixels(const IntegerModel& model) {
+  return std::ranges::any_of(model.operators, [&](const Operator& op) {
+    const auto skips = [&](const auto& attributes) {
+      const auto& filter = tensor_of(model, op.inputs[1]).shape;
+      return attributes.stride_h > filter[1] || attributes.stride_w > filter[2];
+    };
+    if (op.code == OpCode::conv_2d) return skips(op.as<Conv2DAttributes>());
+    return op.code == OpCode::depthwise_conv_2d && skips(op.as<DepthwiseConv2DAttributes>());
+  });
+}
+
 /// A graph with forks, ADD and CONCATENATION: every layer's codes. False where XNNPACK could not
 /// run it.
 bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& model,
@@ -247,15 +260,13 @@ void add_leaky_and_mixed(CaseFolder& folder) {
   }
 }
 
-/// A CONV_2D of any window. False where XNNPACK could not run it: it asks for a bias. The older one
-/// of tfjs-tflite computes wrong values where a stride is larger than the filter.
+/// A CONV_2D of any window. False where runtimes could not run it: XNNPACK asks for a bias.
 bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const test::Conv c = test::draw_conv(draw);
-  const bool skips_pixels =
-      c.attributes.stride_h > c.filter[1] || c.attributes.stride_w > c.filter[2];
-  if (c.bias.empty() || skips_pixels) return false;
-  return add_graph(folder, fmt::format("convolution-{:03}", seed), test::model_of(c), seed);
+  const IntegerModel model = test::model_of(c);
+  if (c.bias.empty() || skips_pixels(model)) return false;
+  return add_graph(folder, fmt::format("convolution-{:03}", seed), model, seed);
 }
 
 /// Convolutions of images or of sequences, quantized and trained: every layer's codes. False where
@@ -267,7 +278,7 @@ bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
   testing::train_a_little(model, seed);
   const IntegerModel lowered = lower(model);
   // Runtimes do not always rescale groups alike: see docs/quantization.md.
-  if (has_groups(lowered)) return false;
+  if (has_groups(lowered) || skips_pixels(lowered)) return false;
   return add_graph(folder, fmt::format("trained-convolutions-{:03}", seed), lowered, seed);
 }
 
