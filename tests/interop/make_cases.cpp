@@ -33,7 +33,7 @@ constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
 constexpr std::uint32_t kElementwise = 150;
-constexpr std::uint32_t kTrainedConvolutions = 60;
+constexpr std::uint32_t kTrainedConvolutions = 40;
 /// Of convolutional networks: images to train on, to compare results of, and layers of.
 constexpr std::size_t kNetworkTrainImages = 2000;
 constexpr Index kNetworkImages = 1000;
