@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/conv2d_internal.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/image_layer.h>
-
-#include <algorithm>
 
 namespace octet {
 
