@@ -45,6 +45,10 @@ bool computes_sums_of_codes(const Operands& of) {
          of.input().dtype == DType::int8;
 }
 
+/// XNNPACK takes sums whose bias says its scale; files of converters do, files made by hand may
+/// not.
+bool lacks_bias_scale(const Operands& of) { return of.has_input(2) && !of.input(2).is_quantized(); }
+
 /// Whether LiteRT refuses an ADD of codes: t / (2^20 output scale), t twice the larger input scale,
 /// is no factor below 1.
 bool litert_refuses_add(const Operands& of) {
@@ -94,6 +98,11 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
             fmt::format("{}: {}; XNNPACK refuses such a layer, and LiteRT.js the model with it. "
                         "Its results are next to nothing: is it dead, or its range too narrow?",
                         name, *refusal));
+      } else if (lacks_bias_scale(of)) {
+        warnings.push_back(fmt::format(
+            "{}: its bias '{}' has no scale; XNNPACK leaves such a layer to LiteRT's own kernel, "
+            "which rounds as contract single or double says. Give it input scale * weight scale",
+            name, of.input(2).name));
       }
     } else if (litert_refuses_add(of)) {
       warnings.push_back(fmt::format(

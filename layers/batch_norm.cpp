@@ -15,7 +15,7 @@ void move_towards(Tensor moving, const Tensor& batch, double factor, double mome
   const std::span<float> values = moving.span();
   const std::span<const float> target = batch.span();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double old = double{values[i]};
+    const auto old = double{values[i]};
     values[i] = static_cast<float>(old + (1.0 - momentum) * (factor * double{target[i]} - old));
   }
 }

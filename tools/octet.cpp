@@ -40,6 +40,7 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
   command.add_option("--rounding" + suffix, contract.rounding, help)
       ->check(CLI::IsMember({"fp32", "single", "double"}));
   std::vector<std::string> names;
+  names.reserve(std::size(octet::kTargets));
   for (const octet::Target target : octet::kTargets) names.emplace_back(to_string(target));
   command
       .add_option("--target" + suffix, contract.target,

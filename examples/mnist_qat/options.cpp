@@ -86,8 +86,8 @@ struct Adder {
     app.add_option(name, value, help)->check(check)->capture_default_str();
   }
   void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
-              const char* help, std::function<void(const std::string&)> take) const {
-    app.add_option_function<std::string>(name, std::move(take), help)
+              const char* help, const std::function<void(const std::string&)>& take) const {
+    app.add_option_function<std::string>(name, take, help)
         ->check(CLI::IsMember(choices))
         ->default_str(chosen);
   }
@@ -135,6 +135,7 @@ void add_options(const Adder& add, Options& o) {
              "CMSIS-NN)",
              [&o](const std::string& text) { o.rounding = parse_rounding(text); });
   std::vector<std::string> targets;
+  targets.reserve(std::size(kTargets));
   for (const Target target : kTargets) targets.emplace_back(to_string(target));
   add.app
       .add_option("--target", o.target,

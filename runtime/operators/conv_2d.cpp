@@ -258,8 +258,9 @@ void ConvSums::sums(
 
 Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
                                 float output_scale, Rounding rounding, Index groups) {
+  const bool by_reference_kernel = groups > 1 && rounding == Rounding::single_rounding;
   return Requantizer::convolution(input_scale, weight_scales, output_scale,
-                                  groups > 1 ? Rounding::double_rounding : rounding);
+                                  by_reference_kernel ? Rounding::double_rounding : rounding);
 }
 
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {

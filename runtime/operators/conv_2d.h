@@ -53,8 +53,8 @@ class ConvSums {
   std::vector<DenseSums> groups_;
 };
 
-/// Rescales the sums. Several groups are rounded twice under every contract: LiteRT computes them by
-/// its reference kernel, also where XNNPACK runs the rest.
+/// Rescales the sums. Several groups are rounded twice under contract single: LiteRT's optimised
+/// kernel leaves them to its reference kernel.
 Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight_scales,
                                 float output_scale, Rounding rounding, Index groups);
 

@@ -2,6 +2,7 @@
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/deploy/lowered.h>
+#include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/models.h>
 
 #include <cmath>
@@ -48,6 +49,15 @@ TEST(RuntimeWarnings, OfScalesThatAreNotNormalAndOfNoSmallFactor) {
   expect_one(make_layer({1e-40F}), {"below the normal float32 numbers"});
   expect_one(make_layer({1.0F, 1e-40F}), {"of unit 1"});
   expect_one(make_layer({1.0F}, 1.0F, 1e-40F), {"below the normal"});
+}
+
+// CheckTensorFloat32OrFloat16OrQCInt32Type of the XNNPACK delegate.
+TEST(RuntimeWarnings, OfABiasWithoutAScale) {
+  const Conv c{.weights = std::vector<std::int8_t>(4 * 27, 1), .bias = {1, 2, 3, 4}};
+  IntegerModel model = model_of(c);
+  EXPECT_TRUE(runtime_warnings(model).empty());
+  model.tensors[static_cast<std::size_t>(model.operators[0].inputs[2])].quantization = {};
+  expect_one(model, {"(CONV_2D)", "bias 'bias' has no scale", "XNNPACK"});
 }
 
 // tensorflow/lite/kernels/add.cc: the output's factor, 2 max(s_1, s_2) / (2^20 s_y), is made by

@@ -182,14 +182,6 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   return true;
 }
 
-/// CONV_2D with groups rounds twice under every contract, which ONNX files in style exact do not.
-bool has_groups(const IntegerModel& model) {
-  return std::ranges::any_of(model.operators, [&](const Operator& op) {
-    return op.code == OpCode::conv_2d &&
-           tensor_of(model, op.inputs[0]).shape[3] != tensor_of(model, op.inputs[1]).shape[3];
-  });
-}
-
 /// The kernels of tfjs-tflite, which are older, compute wrong values where a stride is larger than
 /// the filter.
 bool skips_pixels(const IntegerModel& model) {
@@ -215,9 +207,7 @@ bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& 
   ordered_json& entry = folder.add(name, with_all_layers(model), input);
   // ONNX Runtime gets all samples at once.
   const bool takes_batches = !tensor_of(model, model.inputs[0]).shape_signature.empty();
-  if (takes_batches && !has_groups(model)) {
-    folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
-  }
+  if (takes_batches) folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
   return true;
 }
 
@@ -277,8 +267,7 @@ bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
   calibrate(model, testing::images_for(model, 20, seed));
   testing::train_a_little(model, seed);
   const IntegerModel lowered = lower(model);
-  // Runtimes do not always rescale groups alike: see docs/quantization.md.
-  if (has_groups(lowered) || skips_pixels(lowered)) return false;
+  if (skips_pixels(lowered)) return false;
   return add_graph(folder, fmt::format("trained-convolutions-{:03}", seed), lowered, seed);
 }
 

@@ -46,13 +46,21 @@ inline QuantParams weight_grid(const Conv& c) {
   return params;
 }
 
+/// XNNPACK takes no convolution whose bias has no scale.
+inline QuantParams bias_grid(const Conv& c) {
+  std::vector<float> scales;
+  for (const float scale : c.weight_scales) scales.push_back(c.in.scale() * scale);
+  const auto [lo, hi] = code_limits(DType::int32);
+  return {scales, std::vector<std::int32_t>(scales.size()), 0, lo, hi};
+}
+
 inline IntegerModel model_of(const Conv& c) {
   ModelBuilder b;
   const std::int32_t x = b.activation("x", c.image, DType::int8, c.in);
   const std::int32_t w = b.constant("w", c.filter, DType::int8, c.weights, weight_grid(c));
   std::vector<std::int32_t> inputs{x, w};
   if (!c.bias.empty()) {
-    inputs.push_back(b.constant("bias", {c.units()}, DType::int32, c.bias));
+    inputs.push_back(b.constant("bias", {c.units()}, DType::int32, c.bias, bias_grid(c)));
   }
   const std::int32_t y = b.activation("y", c.result(), DType::int8, c.out);
   b.op(OpCode::conv_2d, inputs, y, c.attributes);
@@ -95,9 +103,10 @@ void naive_conv(const Conv& c, Start&& start, Tap&& tap, End&& end) {
   }
 }
 
-/// LiteRT computes several groups by its reference kernel, which rounds twice.
+/// LiteRT's optimised kernel leaves several groups to its reference kernel, which rounds twice.
 inline Rounding conv_2d_contract(const Conv& c, Rounding rounding) {
-  return c.image[3] != c.filter[3] ? Rounding::double_rounding : rounding;
+  const bool groups = c.image[3] != c.filter[3];
+  return groups && rounding == Rounding::single_rounding ? Rounding::double_rounding : rounding;
 }
 
 inline std::vector<std::int8_t> naive_codes(const Conv& c, const std::vector<std::int8_t>& x,

@@ -125,7 +125,9 @@ inline IntegerModel depthwise_model(const Conv& c) {
   const std::int32_t x = b.activation("x", c.image, DType::int8, c.in);
   std::vector<std::int32_t> inputs{
       x, b.constant("w", {1, c.filter[1], c.filter[2], units}, DType::int8, weights, grid)};
-  if (!c.bias.empty()) inputs.push_back(b.constant("bias", {units}, DType::int32, c.bias));
+  if (!c.bias.empty()) {
+    inputs.push_back(b.constant("bias", {units}, DType::int32, c.bias, bias_grid(c)));
+  }
   const std::int32_t y = b.activation("y", c.result(), DType::int8, c.out);
   const Conv2DAttributes& a = c.attributes;
   b.op(OpCode::depthwise_conv_2d, inputs, y,

@@ -35,7 +35,7 @@ std::string binary_loops(const Operands& operands, std::string_view body, Fillin
   for (std::size_t k = axes.size(); k-- > 0;) {
     const std::string head =
         fmt::format("for (int32_t {0} = 0; {0} < {1}; ++{0}) {{\n", counters[k], axes[k].extent);
-    text = indented(head, k + 1) + text + indented("}\n", k + 1);
+    text.insert(0, indented(head, k + 1)).append(indented("}\n", k + 1));
   }
   return text;
 }

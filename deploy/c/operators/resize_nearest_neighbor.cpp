@@ -29,6 +29,7 @@ std::string source_text(const NearestAxis& axis, std::string_view counter, const
   if (repeats == 1) return std::string(counter);
   if (repeats > 1) return fmt::format("{} / {}", counter, repeats);
   std::vector<std::int32_t> sources;
+  sources.reserve(static_cast<std::size_t>(axis.output()));
   for (std::int32_t i = 0; i < axis.output(); ++i) sources.push_back(axis.source(i));
   layer.constants += array_text("int32_t", table, sources);
   layer.flash_bytes += axis.output() * std::int64_t{4};

@@ -77,12 +77,6 @@ void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geome
 void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
   const Conv2DGeometry geometry = conv_2d_geometry(o);
   if (geometry.is_matrix_product()) return write_dense(nodes, o);
-  if (nodes.exact() && o.input().is_quantized() && geometry.groups > 1) {
-    throw InvalidArgument(fmt::format(
-        "to_onnx: CONV_2D '{}' of {} groups: its sums are rounded twice, which ONNX's operators do "
-        "not do in style exact; use style standard",
-        o.output().name, geometry.groups));
-  }
   write_conv(nodes, o, geometry, {0, 3, 1, 2});
 }
 

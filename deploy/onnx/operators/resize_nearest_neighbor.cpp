@@ -10,6 +10,7 @@ using Extents = OnnxNodes::Extents;
 std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& axis,
                    std::int64_t number, const std::string& name) {
   std::vector<std::int64_t> sources;
+  sources.reserve(static_cast<std::size_t>(axis.output()));
   for (std::int32_t i = 0; i < axis.output(); ++i) sources.push_back(axis.source(i));
   const std::string indices =
       nodes.values().constant(name + "/from", OnnxType::int64, Extents{axis.output()}, sources);
