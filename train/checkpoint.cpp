@@ -112,15 +112,28 @@ Archive without_times(const Archive& checkpoint, const std::vector<std::string>&
   return result;
 }
 
-Model load_model(const std::filesystem::path& path) {
+namespace {
+
+/// What `read` makes of the checkpoint at a path; what is wrong with it is said with the file's
+/// name.
+template <class Read>
+auto from_file(const std::filesystem::path& path, Read&& read) {
   const CheckpointFile file = read_checkpoint(path);
   try {
-    if (!file.archive.has_text("kind")) return model_from_archive(file.archive, "");
-    check_kind(file.archive);
-    return model_from_archive(file.archive, kModelPrefix + "/");
+    return read(file.archive);
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", file.path.string(), error.what()));
   }
+}
+
+}  // namespace
+
+Model load_model(const std::filesystem::path& path) {
+  return from_file(path, [](const Archive& archive) {
+    if (!archive.has_text("kind")) return model_from_archive(archive, "");
+    check_kind(archive);
+    return model_from_archive(archive, kModelPrefix + "/");
+  });
 }
 
 void Trainer::save_checkpoint(const std::filesystem::path& path,
@@ -152,7 +165,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
 }
 
 std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesystem::path& path) {
-  return restore(read_checkpoint(path).archive);
+  return from_file(path, [this](const Archive& archive) { return restore(archive); });
 }
 
 std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {

@@ -24,11 +24,26 @@ class SameBytes : public MnistQat {
   /// The hashes of a whole run.
   Hashes hashes(const Arguments& options,
                 const std::map<std::string, std::string>& environment = {}) {
+    const std::string out = "out" + std::to_string(++runs_);
+    return hashes_of(small_run(out) + options, out, environment);
+  }
+
+  /// The same of a convolutional network, on few images.
+  Hashes network_hashes(const std::string& network,
+                        const std::map<std::string, std::string>& environment = {}) {
+    if (!fs::exists(path("images"))) write_set(path("images"), 41, 20, 16, 17);
+    const std::string out = "out" + std::to_string(++runs_);
+    return hashes_of({"--data", path("images"), "--out", path(out), "--network", network,
+                      "--epochs", "1", "--qat-epochs", "1", "--batch", "16"},
+                     out, environment);
+  }
+
+ private:
+  Hashes hashes_of(const Arguments& run, const std::string& out,
+                   const std::map<std::string, std::string>& environment) {
     auto variables = plain_environment();
     variables.insert(environment.begin(), environment.end());
-    const std::string out = "out" + std::to_string(++runs_);
-    const ProcessResult result =
-        run_process(Arguments{OCTET_MNIST_QAT} + small_run(out) + options, variables);
+    const ProcessResult result = run_process(Arguments{OCTET_MNIST_QAT} + run, variables);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     auto found = metrics(out).at("sha256").get<Hashes>();
     EXPECT_EQ(found.size(), 3U);
@@ -39,7 +54,6 @@ class SameBytes : public MnistQat {
     return found;
   }
 
- private:
   int runs_ = 0;
 };
 
@@ -66,6 +80,16 @@ TEST_F(SameBytes, OnEveryCodePathWithAndWithoutTheSystemsFusedFunctions) {
         hashes({}, {{"OCTET_ISA", name}, {"GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4"}}),
         expected)
         << name;
+  }
+}
+
+TEST_F(SameBytes, OfConvolutionalNetworksOnEveryCodePath) {
+  for (const char* network : {"lenet5", "dscnn", "resnet8", "mobilenet"}) {
+    const auto expected = network_hashes(network);
+    for (const KernelTable* table : available_kernels()) {
+      const std::string name(to_string(table->isa));
+      EXPECT_EQ(network_hashes(network, {{"OCTET_ISA", name}}), expected) << network << name;
+    }
   }
 }
 

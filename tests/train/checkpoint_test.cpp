@@ -130,7 +130,9 @@ Bytes checkpoint_bytes(const std::filesystem::path& path) {
 template <class E>
 void expect_refused(Trainer& trainer, const std::filesystem::path& path, std::string_view part) {
   const Snapshot before = snapshot_of(trainer);
-  expect_mentions(message_of<E>([&] { trainer.load_checkpoint(path); }), part);
+  const std::string message = message_of<E>([&] { trainer.load_checkpoint(path); });
+  expect_mentions(message, part);
+  expect_mentions(message, path.string());
   EXPECT_EQ(snapshot_of(trainer), before);
 }
 
