@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
 
 #include <algorithm>

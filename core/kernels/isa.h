@@ -31,6 +31,33 @@ struct TilePrefetch {
   Index stride = 0;
 };
 
+/// Where one piece of a PieceTile begins, in floats from its first elements.
+struct TilePiece {
+  Index a;
+  Index b;
+};
+
+/// One tile of a float product whose operands lie in pieces, as the pixels that a convolution reads
+/// do: k runs over all pieces in order and over `depth` elements of each. Element (r, k) of a piece
+/// is a[piece.a + r * a_row + k * a_step]; its columns are b[piece.b + k * b_stride] and following,
+/// f32_cols >> level of them.
+struct PieceTile {
+  int rows = 0;
+  int level = 0;
+  Index depth = 0;
+  const float* a = nullptr;
+  Index a_row = 0;
+  Index a_step = 0;
+  const float* b = nullptr;
+  Index b_stride = 0;
+  const TilePiece* pieces = nullptr;
+  Index count = 0;
+  TileSums sums = {};
+};
+
+/// PieceTile::level goes up to this.
+inline constexpr int kMostNarrow = 2;
+
 /// One tile of an int8 product: sums[r, j] = start[j] + sum over k of x[r, k] * panel[k, j], modulo
 /// 2^32, for r < rows <= s8_rows and the columns of a panel.
 struct S8Tile {
@@ -88,6 +115,9 @@ struct KernelTable {
   /// f32_cols columns. A path may ignore `prefetch`.
   void (*f32_tile)(int rows, Index k, const float* a, Index a_row, Index a_step, const float* panel,
                    const TileSums& sums, const TilePrefetch& prefetch);
+
+  /// Computes the same chain over all pieces of a tile, for its columns.
+  void (*f32_pieces)(const PieceTile& tile);
 
   /// Rows of one tile of an int8 product.
   int s8_rows;

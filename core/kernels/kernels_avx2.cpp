@@ -21,6 +21,16 @@ struct Floats {
   static void store(float* p, Vector x) { _mm256_storeu_ps(p, x); }
 };
 
+struct NarrowFloats {
+  using Vector = __m128;
+  static constexpr int kWidth = 4;
+  static Vector zero() { return _mm_setzero_ps(); }
+  static Vector load(const float* p) { return _mm_loadu_ps(p); }
+  static Vector repeat(const float* p) { return _mm_broadcast_ss(p); }
+  static Vector fma(Vector a, Vector b, Vector sum) { return _mm_fmadd_ps(a, b, sum); }
+  static void store(float* p, Vector x) { _mm_storeu_ps(p, x); }
+};
+
 constexpr int kRows = 6;
 constexpr int kPackedRows = 8;
 constexpr int kCols = Floats::kVectors * Floats::kWidth;
@@ -113,6 +123,8 @@ constexpr KernelTable kTable = {
     .f32_cols = kSizes.f32_cols,
     .f32_packed_rows = kSizes.f32_packed_rows,
     .f32_tile = tiles::dispatch_rows<tiles::VectorFloatRows<Floats>, kRows>,
+    .f32_pieces = tiles::dispatch_pieces<tiles::PieceRows<Floats, 2>, tiles::PieceRows<Floats, 1>,
+                                         tiles::PieceRows<NarrowFloats, 1>, kRows>,
     .s8_rows = kS8Rows,
     .s8_cols = kSizes.s8_cols,
     .s8_group = kSizes.s8_group,

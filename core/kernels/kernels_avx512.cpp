@@ -81,6 +81,27 @@ struct FloatRows {
   }
 };
 
+struct Wide {
+  using Vector = __m512;
+  static constexpr int kWidth = 16;
+  static Vector zero() { return _mm512_setzero_ps(); }
+  static Vector load(const float* p) { return _mm512_loadu_ps(p); }
+  static Vector repeat(const float* p) { return _mm512_set1_ps(*p); }
+  static Vector fma(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
+  static void store(float* p, Vector x) { _mm512_storeu_ps(p, x); }
+};
+
+/// For few columns: half the width, where two multiply-adds take the time of one of the full width.
+struct Narrow {
+  using Vector = __m256;
+  static constexpr int kWidth = 8;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector load(const float* p) { return _mm256_loadu_ps(p); }
+  static Vector repeat(const float* p) { return _mm256_broadcast_ss(p); }
+  static Vector fma(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
+  static void store(float* p, Vector x) { _mm256_storeu_ps(p, x); }
+};
+
 /// passes::pack_code_rows, which GCC 12 vectorises with short vectors only.
 void pack_code_rows(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
                     std::int32_t zero_point, float* out) {
@@ -262,11 +283,16 @@ constexpr passes::PanelSizes kSizes = {
 
 constexpr Passes kPasses = passes_of_this_path(passes::all<kSizes, Weight>());
 
+constexpr auto kPieces =
+    tiles::dispatch_pieces<tiles::PieceRows<Wide, 2>, tiles::PieceRows<Wide, 1>,
+                           tiles::PieceRows<Narrow, 1>, kRows>;
+
 constexpr KernelTable kTable = {.isa = kIsa,
                                 .f32_rows = kRows,
                                 .f32_cols = kSizes.f32_cols,
                                 .f32_packed_rows = kSizes.f32_packed_rows,
                                 .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
+                                .f32_pieces = kPieces,
                                 .s8_rows = kS8Rows,
                                 .s8_cols = kSizes.s8_cols,
                                 .s8_group = kSizes.s8_group,
@@ -286,6 +312,7 @@ constexpr KernelTable kAmxTable = {.isa = Isa::amx,
                                    .f32_cols = kSizes.f32_cols,
                                    .f32_packed_rows = kSizes.f32_packed_rows,
                                    .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
+                                   .f32_pieces = kPieces,
                                    .s8_rows = amx::kRows,
                                    .s8_cols = kSizes.s8_cols,
                                    .s8_group = kSizes.s8_group,

@@ -143,6 +143,8 @@ constexpr KernelTable kTable = {
     .f32_cols = kSizes.f32_cols,
     .f32_packed_rows = kSizes.f32_packed_rows,
     .f32_tile = tiles::dispatch_rows<tiles::VectorFloatRows<Floats>, kRows>,
+    .f32_pieces = tiles::dispatch_pieces<tiles::PieceRows<Floats, 4>, tiles::PieceRows<Floats, 2>,
+                                         tiles::PieceRows<Floats, 1>, kRows>,
     .s8_rows = kS8Rows,
     .s8_cols = kSizes.s8_cols,
     .s8_group = kSizes.s8_group,

@@ -27,6 +27,23 @@ void f32_tile(int rows, Index k, const float* a, Index a_row, Index a_step, cons
   }
 }
 
+void f32_pieces(const PieceTile& tile) {
+  const auto [from, from_stride, to, to_stride] = tile.sums;
+  const int cols = kCols >> tile.level;
+  for (int r = 0; r < tile.rows; ++r) {
+    float acc[kCols];
+    for (int j = 0; j < cols; ++j) acc[j] = from != nullptr ? from[r * from_stride + j] : 0.0F;
+    for (Index p = 0; p < tile.count; ++p) {
+      const float* a = tile.a + tile.pieces[p].a + r * tile.a_row;
+      const float* b = tile.b + tile.pieces[p].b;
+      for (Index k = 0; k < tile.depth; ++k, a += tile.a_step, b += tile.b_stride) {
+        for (int j = 0; j < cols; ++j) acc[j] = std::fma(*a, b[j], acc[j]);
+      }
+    }
+    for (int j = 0; j < cols; ++j) to[r * to_stride + j] = acc[j];
+  }
+}
+
 constexpr int kS8Rows = 4;
 constexpr int kS8Cols = 16;
 /// Columns that are summed at a time: with four rows, all accumulators fit 16 registers.
@@ -78,6 +95,7 @@ constexpr KernelTable kTable = {.isa = Isa::portable,
                                 .f32_cols = kSizes.f32_cols,
                                 .f32_packed_rows = kSizes.f32_packed_rows,
                                 .f32_tile = f32_tile,
+                                .f32_pieces = f32_pieces,
                                 .s8_rows = kS8Rows,
                                 .s8_cols = kSizes.s8_cols,
                                 .s8_group = kSizes.s8_group,

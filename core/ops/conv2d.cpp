@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
-#include <octet/core/buffer.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/correlate_f32.h>
 #include <octet/core/kernels/gemm.h>
-#include <octet/core/kernels/patches.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/depthwise_conv2d.h>
 #include <octet/core/ops/partial_sums.h>
@@ -15,46 +14,6 @@
 
 namespace octet {
 namespace {
-
-/// Patches are gathered and multiplied in blocks that stay in the second-level cache; fewer rows
-/// than these would be a poor block of a product. No bit depends on them.
-constexpr Index kPatchFloats = Index{1} << 15;
-constexpr Index kLeastRows = 56;
-
-Index rows_per_block(const Conv2DGeometry& s) {
-  return std::min(std::max(kLeastRows, kPatchFloats / s.patch()), s.rows());
-}
-
-using PatchBuffer = ScratchBuffer<float, Conv2DGeometry>;
-
-PatchBuffer patch_buffer(const Conv2DGeometry& s) {
-  return PatchBuffer(static_cast<std::size_t>(rows_per_block(s) * s.patch()));
-}
-
-/// Calls body(begin, end) for blocks of rows of [begin, end).
-template <class Body>
-void for_each_block(const Conv2DGeometry& s, Index begin, Index end, Body&& body) {
-  const Index step = rows_per_block(s);
-  for (Index row = begin; row < end; row += step) body(row, std::min(row + step, end));
-}
-
-/// Adds the patches of rows [begin, end) to the pixels that they were gathered from (col2im).
-void scatter_rows(const Conv2DGeometry& s, const float* patches, Index group, Index begin,
-                  Index end, float* x) {
-  const Index count = s.channels_per_group();
-  const Index size = s.window.inputs() * s.channels;
-  for_each_image(s, begin, end, [&](Index image, Index first, Index last, Index row) {
-    float* pixels = x + image * size + group * count;
-    const float* patch = patches + (row - begin) * s.patch();
-    for (Index o = first; o < last; ++o, patch += s.patch()) {
-      for_each_tap(s.window, o, [&](Index tap, Index pixel) {
-        float* to = pixels + pixel * s.channels;
-        const float* from = patch + tap * count;
-        for (Index c = 0; c < count; ++c) to[c] += from[c];
-      });
-    }
-  });
-}
 
 /// Row `row` of the group's part of a matrix [rows, channels], or [rows, filters].
 template <class T>
@@ -72,67 +31,79 @@ Index row_grain(const Conv2DGeometry& s) {
   return static_cast<Index>(parallel_grain(Work::float_multiply_adds, products));
 }
 
-void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Index group, float* y) {
-  const Index filters = s.filters_per_group();
-  const GemmOperand weights{filters_of(s, kernel, group), s.filters};
-  if (s.window.is_pointwise()) {
-    return gemm_f32(s.rows(), filters, s.patch(), {channels_of(s, x, group), s.channels}, weights,
-                    filters_of(s, y, group), s.filters);
-  }
-  const PackedF32 packed(weights, s.patch(), filters);
-  const auto rows = static_cast<std::size_t>(s.rows());
-  const auto least = static_cast<std::size_t>(row_grain(s));
-  parallel_for(rows, thread_share(rows, least), [&](std::size_t begin, std::size_t end) {
-    const PatchBuffer patches = patch_buffer(s);
-    for_each_block(s, static_cast<Index>(begin), static_cast<Index>(end),
-                   [&](Index from, Index to) {
-                     gather_rows(s, x, group, 0.0F, from, to, patches.data());
-                     packed.multiply_rows(to - from, {patches.data(), s.patch()},
-                                          filters_of(s, y, group, from), s.filters);
-                   });
+/// Lines of images [height, width, channels], from the first channel of the group on.
+template <class T>
+PixelsOf<T> pixels_of(T* x, const Window& window, Index channels, bool outputs) {
+  const Index line = (outputs ? window.x.output : window.x.input) * channels;
+  return {x, (outputs ? window.y.output : window.y.input) * line, line, channels};
+}
+
+/// Runs a correlation over all lines, on several threads.
+void run_lines(const Conv2DGeometry& s, const CorrelationF32& correlation,
+               const PixelsOf<const float>& in, const PixelsOf<float>& out) {
+  const auto lines = static_cast<std::size_t>(s.images * correlation.lines());
+  if (lines == 0) return;
+  const auto least = static_cast<std::size_t>(divided_up(row_grain(s), s.window.x.output));
+  parallel_for(lines, thread_share(lines, least), [&](std::size_t begin, std::size_t end) {
+    correlation.run(in, static_cast<Index>(begin), static_cast<Index>(end), out);
   });
 }
 
-/// Adds to dx, or writes it where every pixel is read once.
+void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Index group, float* y) {
+  const Index filters = s.filters_per_group();
+  const float* const weights = filters_of(s, kernel, group);
+  if (s.window.is_pointwise()) {
+    return gemm_f32(s.rows(), filters, s.patch(), {channels_of(s, x, group), s.channels},
+                    {weights, s.filters}, filters_of(s, y, group), s.filters);
+  }
+  const CorrelationF32 correlation(CorrelationAxis::forward(s.window.y),
+                                   CorrelationAxis::forward(s.window.x),
+                                   {.data = weights,
+                                    .taps_x = s.window.x.kernel,
+                                    .tap = s.channels_per_group() * s.filters,
+                                    .channel = s.filters,
+                                    .column = 1,
+                                    .channels = s.channels_per_group(),
+                                    .columns = filters});
+  run_lines(s, correlation, pixels_of(channels_of(s, x, group), s.window, s.channels, false),
+            pixels_of(filters_of(s, y, group), s.window, s.filters, true));
+}
+
 void propagate(const Conv2DGeometry& s, const float* kernel, const float* g, Index group,
                float* dx) {
   const Index filters = s.filters_per_group();
-  const GemmOperand weights{filters_of(s, kernel, group), s.filters, Transpose::yes};
+  const float* const weights = filters_of(s, kernel, group);
   if (s.window.is_pointwise()) {
-    return gemm_f32(s.rows(), s.patch(), filters, {filters_of(s, g, group), s.filters}, weights,
-                    channels_of(s, dx, group), s.channels);
+    return gemm_f32(s.rows(), s.patch(), filters, {filters_of(s, g, group), s.filters},
+                    {weights, s.filters, Transpose::yes}, channels_of(s, dx, group), s.channels);
   }
-  const PackedF32 packed(weights, filters, s.patch());
-  const Index outputs = s.window.outputs();
-  const auto images = static_cast<std::size_t>(s.images);
-  // Whole images, so that no two threads add to one pixel.
-  const auto least = static_cast<std::size_t>(divided_up(row_grain(s), outputs));
-  parallel_for(images, thread_share(images, least), [&](std::size_t begin, std::size_t end) {
-    const PatchBuffer patches = patch_buffer(s);
-    for_each_block(s, static_cast<Index>(begin) * outputs, static_cast<Index>(end) * outputs,
-                   [&](Index from, Index to) {
-                     packed.multiply_rows(to - from, {filters_of(s, g, group, from), s.filters},
-                                          patches.data(), s.patch());
-                     scatter_rows(s, patches.data(), group, from, to, dx);
-                   });
-  });
+  // Pixels whose distance is a multiple of the stride read the same taps.
+  for (Index y = 0; y < std::min(s.window.y.stride, s.window.y.input); ++y) {
+    for (Index x = 0; x < std::min(s.window.x.stride, s.window.x.input); ++x) {
+      const CorrelationF32 correlation(CorrelationAxis::backward(s.window.y, y),
+                                       CorrelationAxis::backward(s.window.x, x),
+                                       {.data = weights,
+                                        .taps_x = s.window.x.kernel,
+                                        .tap = s.channels_per_group() * s.filters,
+                                        .channel = 1,
+                                        .column = s.filters,
+                                        .channels = filters,
+                                        .columns = s.channels_per_group()});
+      run_lines(s, correlation, pixels_of(filters_of(s, g, group), s.window, s.filters, true),
+                pixels_of(channels_of(s, dx, group), s.window, s.channels, false));
+    }
+  }
 }
 
 /// Writes the products of rows [begin, end) to the group's columns of a kernel's gradient.
 void correlate(const Conv2DGeometry& s, const float* x, const float* g, Index group, Index begin,
                Index end, float* kernel) {
-  const Index filters = s.filters_per_group();
-  float* sums = filters_of(s, kernel, group);
-  const auto add = [&](Index from, Index to, const float* patches, Index stride) {
-    gemm_f32(s.patch(), filters, to - from, {patches, stride, Transpose::yes},
-             {filters_of(s, g, group, from), s.filters}, sums, s.filters, from > begin);
-  };
-  if (s.window.is_pointwise()) return add(begin, end, channels_of(s, x, group, begin), s.channels);
-  const PatchBuffer patches = patch_buffer(s);
-  for_each_block(s, begin, end, [&](Index from, Index to) {
-    gather_rows(s, x, group, 0.0F, from, to, patches.data());
-    add(from, to, patches.data(), s.patch());
-  });
+  if (!s.window.is_pointwise()) {
+    return correlate_gradients_f32(s, group, x, g, begin, end, kernel);
+  }
+  gemm_f32(s.patch(), s.filters_per_group(), end - begin,
+           {channels_of(s, x, group, begin), s.channels, Transpose::yes},
+           {filters_of(s, g, group, begin), s.filters}, filters_of(s, kernel, group), s.filters);
 }
 
 void check_kernel(const Tensor& x, const Tensor& kernel, Index groups) {
@@ -180,9 +151,7 @@ Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel,
 
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel,
                              const Tensor& g) {
-  // Without patches, every element is written.
-  Tensor dx = geometry.window.is_pointwise() ? Tensor(geometry.input_shape())
-                                             : Tensor::zeros(geometry.input_shape());
+  Tensor dx(geometry.input_shape());
   for (Index group = 0; group < geometry.groups; ++group) {
     propagate(geometry, kernel.data(), g.data(), group, dx.data());
   }

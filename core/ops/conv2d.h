@@ -30,8 +30,8 @@ struct Conv2DOptions {
 ///
 /// Order of sums, which depends on shapes alone, never on the number of threads:
 /// - y: one chain of fused multiply-adds over (ky, kx, q) in row-major order, starting at 0;
-/// - the gradient of x: per pixel, the products of outputs with the kernel, each a chain over the
-///   filters of a group, added up output by output, tap by tap;
+/// - the gradient of x: per pixel, one chain over the outputs that read it, in row-major order, and
+///   over the filters of a group;
 /// - the gradient of the kernel: a chain over the outputs of all images in order; cut, where there
 ///   are many, into up to 16 chains of equal length, which are added up in order.
 /// With as many groups as channels, and more than one, it is depthwise_conv2d().

@@ -70,6 +70,7 @@ constexpr KernelTable table_of(int f32_cols, int s8_rows, int s8_cols, int s8_w_
           .f32_cols = f32_cols,
           .f32_packed_rows = 4,
           .f32_tile = nullptr,
+          .f32_pieces = nullptr,
           .s8_rows = s8_rows,
           .s8_cols = s8_cols,
           .s8_group = 4,
