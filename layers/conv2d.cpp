@@ -38,7 +38,15 @@ Conv2DOptions Conv2D::convolution() const {
 
 Tensor Conv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
   require_built();
-  return plus_bias(conv2d(x, kernel, convolution()), bias);
+  return conv2d(x, kernel, bias, FusedActivation::none, convolution());
+}
+
+Tensor Conv2D::forward(const Tensor& x, const ForwardContext& context) {
+  require_built();
+  if (activation() == Activation::relu || activation() == Activation::relu6) {
+    return conv2d(x, kernel(), bias(), fused_activation(activation()), convolution());
+  }
+  return KernelLayer::forward(x, context);
 }
 
 std::optional<LayerWeights> Conv2D::weights() const {

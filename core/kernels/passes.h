@@ -89,6 +89,16 @@ struct FloatBlock {
   int valid;
 };
 
+/// Pooling windows [height, width] side by side along a line of outputs, each `channels` wide.
+/// `line` is the stride from line to line of the input.
+struct PoolWindows {
+  Index height;
+  Index width;
+  Index line;
+  Index channels;
+  Index count;
+};
+
 /// Loops over spans, compiled once per code path. None sums floats across elements, so every path
 /// rounds each element in the same way and gives the same bits.
 struct Passes {
@@ -143,6 +153,10 @@ struct Passes {
   /// elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);
+  /// y = the largest value of each window and channel, a NaN counting as the largest.
+  void (*max_pool)(const float* x, const PoolWindows& windows, float* y);
+  /// dx = g where a window's largest value lies first, in row-major order, else 0.
+  void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
   /// totals[j] += x[j], in double.
   void (*add_to_totals)(const float* x, std::size_t size, double* totals);
   /// The minimum and maximum, -0 counting as 0, and whether all elements are finite. `size` is at

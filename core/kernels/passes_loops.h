@@ -2,6 +2,7 @@
 
 #include <octet/core/kernels/code_loops.h>
 #include <octet/core/kernels/passes.h>
+#include <octet/core/kernels/pool_loops.h>
 #include <octet/core/kernels/reals_loops.h>
 #include <octet/core/kernels/softmax_loops.h>
 
@@ -310,6 +311,8 @@ static constexpr Passes all() {
           .window_gradient = window_gradient,
           .window_gradient_sums = window_gradient_sums,
           .mask_columns = mask_columns,
+          .max_pool = max_pool,
+          .max_pool_gradient = max_pool_gradient,
           .add_to_totals = add_to_totals,
           .min_max = min_max,
           .min_max_bytes = min_max_bytes,

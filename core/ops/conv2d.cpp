@@ -3,13 +3,19 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/correlate_f32.h>
 #include <octet/core/kernels/gemm.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/ops/activation.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/depthwise_conv2d.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/partial_sums.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <vector>
 
 namespace octet {
@@ -38,23 +44,40 @@ PixelsOf<T> pixels_of(T* x, const Window& window, Index channels, bool outputs) 
   return {x, (outputs ? window.y.output : window.y.input) * line, line, channels};
 }
 
-/// Runs a correlation over all lines, on several threads.
+/// Runs a correlation over all lines, on several threads; `done(begin, end)`, if given, is called
+/// for rows of the result while they are in the cache.
 void run_lines(const Conv2DGeometry& s, const CorrelationF32& correlation,
-               const PixelsOf<const float>& in, const PixelsOf<float>& out) {
+               const PixelsOf<const float>& in, const PixelsOf<float>& out,
+               FunctionRef<void(Index begin, Index end)> done = {}) {
   const auto lines = static_cast<std::size_t>(s.images * correlation.lines());
   if (lines == 0) return;
   const auto least = static_cast<std::size_t>(divided_up(row_grain(s), s.window.x.output));
+  const auto line_done = [&](Index image, Index begin, Index end) {
+    const Index first = image * s.window.y.output;
+    if (done) done((first + begin) * s.window.x.output, (first + end) * s.window.x.output);
+  };
   parallel_for(lines, thread_share(lines, least), [&](std::size_t begin, std::size_t end) {
-    correlation.run(in, static_cast<Index>(begin), static_cast<Index>(end), out);
+    correlation.run(in, static_cast<Index>(begin), static_cast<Index>(end), out, line_done);
   });
 }
 
-void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Index group, float* y) {
+void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Index group, float* y,
+              FunctionRef<void(Index begin, Index end)> done) {
   const Index filters = s.filters_per_group();
   const float* const weights = filters_of(s, kernel, group);
   if (s.window.is_pointwise()) {
-    return gemm_f32(s.rows(), filters, s.patch(), {channels_of(s, x, group), s.channels},
-                    {weights, s.filters}, filters_of(s, y, group), s.filters);
+    std::atomic<bool> by_columns = false;
+    gemm_f32(s.rows(), filters, s.patch(), {channels_of(s, x, group), s.channels},
+             {weights, s.filters}, filters_of(s, y, group), s.filters, false,
+             [&](const GemmBlock& block) {
+               if (block.j1 - block.j0 < filters) {
+                 by_columns = true;
+               } else if (done) {
+                 done(block.i0, block.i1);
+               }
+             });
+    if (by_columns && done) done(0, s.rows());
+    return;
   }
   const CorrelationF32 correlation(CorrelationAxis::forward(s.window.y),
                                    CorrelationAxis::forward(s.window.x),
@@ -66,7 +89,7 @@ void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Inde
                                     .channels = s.channels_per_group(),
                                     .columns = filters});
   run_lines(s, correlation, pixels_of(channels_of(s, x, group), s.window, s.channels, false),
-            pixels_of(filters_of(s, y, group), s.window, s.filters, true));
+            pixels_of(filters_of(s, y, group), s.window, s.filters, true), done);
 }
 
 void propagate(const Conv2DGeometry& s, const float* kernel, const float* g, Index group,
@@ -169,25 +192,119 @@ Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, c
                       });
 }
 
+SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
+                                      const GradientWindow& window) {
+  constexpr Index kEnoughColumns = 32;
+  const Index units = y.dim(1);
+  if (pixels == 1 || units >= kEnoughColumns) return window_gradient(y, g, window);
+  const Shape lines{y.dim(0) / pixels, pixels * units};
+  SumsGradient wide = window_gradient(y.reshape(lines), g.reshape(lines), window);
+  Tensor bias({units});
+  for (Index j = 0; j < units; ++j) {
+    double total = 0.0;
+    for (Index p = 0; p < pixels; ++p) total += double{wide.bias.data()[p * units + j]};
+    bias.data()[j] = static_cast<float>(total);
+  }
+  return {wide.sums.reshape(y.shape()), bias};
+}
+
+namespace {
+
+/// depthwise_conv2d() is what as many groups as channels are.
+Tensor convolve_channels(const Tensor& x, const Tensor& kernel, const Conv2DGeometry& geometry,
+                         const Conv2DOptions& options) {
+  const Shape shape{kernel.dim(0), kernel.dim(1), geometry.channels, geometry.filters_per_group()};
+  return depthwise_conv2d(
+      x, kernel.reshape(shape),
+      {.stride = options.stride, .dilation = options.dilation, .padding = options.padding});
+}
+
+Tensor activated(const Tensor& x, FusedActivation activation) {
+  if (activation == FusedActivation::none) return x;
+  const RealLimits limits = real_limits(activation);
+  return activation == FusedActivation::relu ? relu(x) : clamp(x, limits.lo, limits.hi);
+}
+
+void check_bias(const Tensor& bias, const Tensor& kernel) {
+  if (!bias.defined() || bias.shape() == Shape{kernel.dim(3)}) return;
+  throw InvalidArgument(fmt::format("conv2d: expected a bias of shape {}, one per filter, found {}",
+                                    Shape{kernel.dim(3)}.to_string(), bias.shape().to_string()));
+}
+
+/// clamp(y + bias) for rows of results, line by line.
+class Finish {
+ public:
+  Finish(const Conv2DGeometry& s, const Tensor& bias, const RealLimits& limits, float* y)
+      : line_(static_cast<std::size_t>(s.window.x.output * s.filters)),
+        filters_(s.filters),
+        limits_(limits),
+        y_(y) {
+    for (std::size_t i = 0; bias.defined() && i < line_.size(); i += bias.span().size()) {
+      std::ranges::copy(bias.span(), line_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  void operator()(Index begin, Index end) const {
+    const auto step = static_cast<Index>(line_.size());
+    const Index last = end * filters_;
+    for (Index i = begin * filters_; i < last; i += step) {
+      kernels().passes.add_bias(y_ + i, static_cast<std::size_t>(std::min(step, last - i)),
+                                line_.data(), limits_.lo, limits_.hi);
+    }
+  }
+
+ private:
+  /// The bias of every value of a line.
+  std::vector<float> line_;
+  Index filters_;
+  RealLimits limits_;
+  float* y_;
+};
+
+}  // namespace
+
 Tensor conv2d(const Tensor& x, const Tensor& kernel, const Conv2DOptions& options) {
+  return conv2d(x, kernel, Tensor(), FusedActivation::none, options);
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedActivation activation,
+              const Conv2DOptions& options) {
   const Conv2DGeometry geometry = conv2d_geometry(x, kernel, options);
+  check_bias(bias, kernel);
   if (geometry.groups > 1 && geometry.groups == geometry.channels) {
-    const Index multiplier = geometry.filters_per_group();
-    const Shape shape{kernel.dim(0), kernel.dim(1), geometry.channels, multiplier};
-    return depthwise_conv2d(
-        x, kernel.reshape(shape),
-        {.stride = options.stride, .dilation = options.dilation, .padding = options.padding});
+    const Tensor y = convolve_channels(x, kernel, geometry, options);
+    return activated(bias.defined() ? y + bias : y, activation);
   }
   Tensor y(geometry.output_shape());
+  const bool clamps = activation != FusedActivation::none;
+  const RealLimits limits = real_limits(activation);
+  const Finish finish(geometry, bias, limits, y.data());
   for (Index group = 0; group < geometry.groups; ++group) {
-    convolve(geometry, x.data(), kernel.data(), group, y.data());
+    const bool finishes = (bias.defined() || clamps) && group + 1 == geometry.groups;
+    convolve(
+        geometry, x.data(), kernel.data(), group, y.data(),
+        finishes ? FunctionRef<void(Index, Index)>(finish) : FunctionRef<void(Index, Index)>());
   }
-  return record("conv2d", y, {x, kernel}, [geometry, x, kernel](const Tensor& g) {
-    std::vector<Tensor> gradients(2);
-    if (x.requires_grad()) gradients[0] = conv2d_input_gradient(geometry, kernel, g);
-    if (kernel.requires_grad()) gradients[1] = conv2d_kernel_gradient(geometry, x, g);
+  const auto backward = [geometry, x, kernel, bias, clamps, limits,
+                         result = clamps ? y.detach() : Tensor()](const Tensor& g) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const Shape rows{geometry.rows(), geometry.filters};
+    const GradientWindow window{-kInfinity, kInfinity, limits.lo, limits.hi};
+    SumsGradient passed{g, Tensor()};
+    if (clamps) {
+      passed = window_gradient_of_lines(result.reshape(rows), g.reshape(rows),
+                                        geometry.window.x.output, window);
+    } else if (bias.requires_grad()) {
+      passed.bias = sum(g, {0, 1, 2});
+    }
+    std::vector<Tensor> gradients(3);
+    if (x.requires_grad()) gradients[0] = conv2d_input_gradient(geometry, kernel, passed.sums);
+    if (kernel.requires_grad()) gradients[1] = conv2d_kernel_gradient(geometry, x, passed.sums);
+    if (bias.requires_grad()) gradients[2] = passed.bias;
     return gradients;
-  });
+  };
+  return record("conv2d", y, {x, kernel, bias}, backward,
+                clamps ? BackwardReads::inputs_and_result : BackwardReads::inputs);
 }
 
 }  // namespace octet

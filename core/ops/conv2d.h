@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
 #include <octet/core/window.h>
 
@@ -38,5 +39,11 @@ struct Conv2DOptions {
 ///
 /// Throws InvalidArgument for shapes that do not fit, and where no window fits into the image.
 Tensor conv2d(const Tensor& x, const Tensor& kernel, const Conv2DOptions& options = {});
+
+/// clamp(conv2d(x, kernel, options) + bias) with a bias of one value per filter, which may be
+/// undefined, and the clamp that `activation` is: what +, and relu or relu6, give one after the
+/// other, in fewer passes over memory. Throws InvalidArgument also for a bias of another shape.
+Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedActivation activation,
+              const Conv2DOptions& options = {});
 
 }  // namespace octet

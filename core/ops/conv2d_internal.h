@@ -2,6 +2,7 @@
 
 #include <octet/core/conv2d_geometry.h>
 #include <octet/core/ops/conv2d.h>
+#include <octet/core/ops/gradients_internal.h>
 
 namespace octet {
 
@@ -13,5 +14,10 @@ Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel, const Conv
 
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel, const Tensor& g);
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g);
+
+/// window_gradient() for rows that are pixels of lines of `pixels` each. Bias gradients of few
+/// units are summed line by line.
+SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
+                                      const GradientWindow& window);
 
 }  // namespace octet

@@ -1,4 +1,5 @@
 #include <octet/core/autograd.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
@@ -45,10 +46,42 @@ void for_each_window(const Pooling& p, Split split, MakeBody&& make_body) {
   });
 }
 
+/// Whether no two windows share a pixel or leave one between them, and all lie inside the image.
+bool side_by_side(const Pooling& p) {
+  const auto along = [](const WindowAxis& axis) {
+    return axis.stride == axis.kernel && axis.before == 0 && axis.after() == 0;
+  };
+  return along(p.window.y) && along(p.window.x);
+}
+
+/// Calls body(windows, input, output) for every line of windows side by side, with the offsets of
+/// its first pixel and of its first output.
+template <class Body>
+void for_each_line(const Pooling& p, Body&& body) {
+  const WindowAxis& y = p.window.y;
+  const WindowAxis& x = p.window.x;
+  const Index line = x.input * p.channels;
+  const PoolWindows windows{y.kernel, x.kernel, line, p.channels, x.output};
+  const auto lines = static_cast<std::size_t>(p.images * y.output);
+  const auto pixels = static_cast<std::size_t>(y.kernel * line);
+  const std::size_t least = parallel_grain(Work::map_floats, pixels);
+  parallel_for(lines, thread_share(lines, least), [&](std::size_t begin, std::size_t end) {
+    for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+      const Index top = i / y.output * y.input + i % y.output * y.kernel;
+      body(windows, top * line, i * x.output * p.channels);
+    }
+  });
+}
+
 /// Whether `value` takes the place of the `largest` so far.
 bool exceeds(float value, float largest) { return !(value <= largest) && largest == largest; }
 
 void largest_values(const Pooling& p, const float* x, float* y) {
+  if (side_by_side(p)) {
+    return for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
+      kernels().passes.max_pool(x + input, windows, y + output);
+    });
+  }
   for_each_window(p, Split::outputs, [&] {
     return [&](Index o, Index input, Index output) {
       float* largest = y + output;
@@ -65,7 +98,8 @@ void largest_values(const Pooling& p, const float* x, float* y) {
   });
 }
 
-void max_gradient(const Pooling& p, const float* x, const float* g, float* dx) {
+/// Adds to dx.
+void add_max_gradient(const Pooling& p, const float* x, const float* g, float* dx) {
   const auto channels = static_cast<std::size_t>(p.channels);
   for_each_window(p, Split::images, [&] {
     return [&, largest = std::vector<float>(channels), place = std::vector<Index>(channels)](
@@ -86,6 +120,23 @@ void max_gradient(const Pooling& p, const float* x, const float* g, float* dx) {
       }
     };
   });
+}
+
+Tensor max_gradient(const Pooling& p, const float* x, const float* g) {
+  const auto is_cut = [](const WindowAxis& axis) { return axis.input % axis.kernel != 0; };
+  if (!side_by_side(p)) {
+    Tensor dx = Tensor::zeros(p.input_shape());
+    add_max_gradient(p, x, g, dx.data());
+    return dx;
+  }
+  // Pixels behind the last window are in none.
+  Tensor dx = is_cut(p.window.y) || is_cut(p.window.x) ? Tensor::zeros(p.input_shape())
+                                                       : Tensor(p.input_shape());
+  float* pixels = dx.data();
+  for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
+    kernels().passes.max_pool_gradient(x + input, g + output, windows, pixels + input);
+  });
+  return dx;
 }
 
 Index count_taps(const Window& window, Index o) {
@@ -129,9 +180,7 @@ Tensor max_pool_as(std::string_view operation, const Tensor& x, const Pool2DOpti
   Tensor y(pooling.output_shape());
   largest_values(pooling, x.data(), y.data());
   return record(operation, y, {x}, [pooling, x](const Tensor& g) {
-    Tensor dx = Tensor::zeros(pooling.input_shape());
-    max_gradient(pooling, x.data(), g.data(), dx.data());
-    return std::vector<Tensor>{dx};
+    return std::vector<Tensor>{max_gradient(pooling, x.data(), g.data())};
   });
 }
 

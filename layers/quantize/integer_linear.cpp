@@ -1,7 +1,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -70,6 +70,10 @@ struct IntegerLinear::Operands {
                                     static_cast<std::size_t>(end - begin), columns, lowest.data(),
                                     highest.data(), rows);
     };
+  }
+
+  SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window) const {
+    return window_gradient_of_lines(real, g.reshape(real.shape()), sums->rows_per_line(), window);
   }
 
   /// Of x, the kernel, the bias and what the kernel's grid is learned from.
@@ -145,8 +149,8 @@ Tensor IntegerLinear::real() const {
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return operands->gradients(window_gradient(real, gradient.reshape(real.shape()),
-                                               {-kInfinity, kInfinity, clamp.lo, clamp.hi}));
+    return operands->gradients(
+        operands->passed(real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}));
   };
   const Tensor result = detail::TensorAccess::view(real_, operands_->sums->result_shape());
   return record("integer_linear", result, inputs(), backward);
@@ -177,7 +181,7 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
                          activation = real_limits(activation_), learned](const Tensor& gradient) {
     const Tensor g = gradient.reshape(real.shape());
     std::vector<Tensor> gradients = operands->gradients(
-        window_gradient(real, g, {codes.lo, codes.hi, activation.lo, activation.hi}));
+        operands->passed(real, g, {codes.lo, codes.hi, activation.lo, activation.hi}));
     learned.append_gradients(gradients, real, g);
     return gradients;
   };

@@ -23,6 +23,7 @@ class DenseSumsOfLayer final : public WeightedSums {
 
   Shape result_shape() const override { return {rows(), units()}; }
   Index rows() const override { return x_shape_[0]; }
+  Index rows_per_line() const override { return 1; }
 
   void compute(
       const std::int8_t* codes, std::int32_t* sums,
@@ -92,6 +93,7 @@ class WindowSumsOfLayer : public WeightedSums {
     return x_shape_.rank() == 3 ? images.without_dim(1) : images;
   }
   Index rows() const override { return geometry_.rows(); }
+  Index rows_per_line() const override { return geometry_.window.x.output; }
 
   Tensor input_gradient(const Tensor& g) const override {
     const Tensor kernel = real_kernel(geometry_.kernel_shape(), weights_, scales_);

@@ -21,6 +21,8 @@ class WeightedSums {
   /// [batch, ...] of the layer's result.
   virtual Shape result_shape() const = 0;
   virtual Index rows() const = 0;
+  /// Rows that are pixels of one line of an image; 1 for examples.
+  virtual Index rows_per_line() const = 0;
 
   /// Writes all sums to `sums`, exactly, and calls done(begin, end, unit, units) once for those of
   /// rows [begin, end) and units [unit, unit + units), on the thread that made them.
