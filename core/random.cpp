@@ -45,8 +45,8 @@ float Random::uniform(std::uint64_t i) const { return to_unit(bits(i)); }
 float Random::normal(std::uint64_t i) const {
   const auto x = block(i);
   // 1 - u keeps the logarithm's argument in (0, 1].
-  const double u = 1.0 - static_cast<double>(to_unit(x[0]));
-  const double v = static_cast<double>(to_unit(x[1]));
+  const double u = 1.0 - double{to_unit(x[0])};
+  const auto v = double{to_unit(x[1])};
   return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v));
 }
 

@@ -63,6 +63,7 @@ std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vecto
   check_metrics(metrics);
   check_not_empty("measure", data);
   std::vector<MetricValue> values;
+  values.reserve(metrics.size());
   for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
   const NoGrad guard;
   for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {

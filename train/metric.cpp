@@ -94,6 +94,7 @@ void check_metric_names(const std::vector<std::string>& names) {
 
 void check_metrics(const std::vector<Metric>& metrics) {
   std::vector<std::string> names;
+  names.reserve(metrics.size());
   for (const Metric& metric : metrics) names.push_back(metric.name);
   check_metric_names(names);
   for (const Metric& metric : metrics) {

@@ -177,6 +177,7 @@ void Optimizer::build(const std::vector<NamedTensor>& parameters) {
     return;
   }
   std::vector<std::string> names;
+  names.reserve(parameters.size());
   for (const NamedTensor& named : parameters) names.push_back(named.name);
   group_of_ = detail::group_of_each(groups_, names);
   parameter_names_ = std::move(names);

@@ -34,8 +34,8 @@ Schedule step_decay(float rate, float factor, std::uint64_t every) {
   check_above_0("factor", factor);
   check_length(every);
   return [=](std::uint64_t step) {
-    return rate * static_cast<float>(
-                      std::pow(static_cast<double>(factor), static_cast<double>(step / every)));
+    const std::uint64_t falls = step / every;
+    return rate * static_cast<float>(std::pow(double{factor}, static_cast<double>(falls)));
   };
 }
 

@@ -101,9 +101,9 @@ void OnnxNodes::finish_table(const Operands& operands) {
   const std::string name = base_name(out);
   const std::int32_t lowest = code_limits(tensor(in).dtype).first;
   const ByteTable by_bits = byte_table({model_, operands.op, Rounding::fp32});
-  std::vector<std::uint8_t> codes;
+  std::vector<std::uint8_t> codes(256);
   for (std::int32_t i = 0; i < 256; ++i) {
-    codes.push_back(by_bits[static_cast<std::uint8_t>(lowest + i)]);
+    codes[static_cast<std::size_t>(i)] = by_bits[static_cast<std::uint8_t>(lowest + i)];
   }
   const std::string table =
       values_.constant(name + "/table", OnnxValues::type_of(tensor(out)), Extents{256}, codes);
