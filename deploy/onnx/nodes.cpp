@@ -14,11 +14,11 @@ std::string OnnxNodes::shape_of(std::int32_t i) {
 
 std::string OnnxNodes::rows(std::int32_t i, std::int64_t depth, const std::string& name) {
   const auto& shape = tensor(i).shape;
-  std::string x = values_.terms(i);
-  if (shape.size() == 2 && shape[1] == depth) return x;
+  if (shape.size() == 2 && shape[1] == depth) return values_.terms(i);
   const std::string target =
       values_.constant(name + "/rows_shape", OnnxType::int64, {2}, Extents{-1, depth});
-  return values_.node("Reshape", {std::move(x), target}, name + "/rows");
+  const std::string rows = values_.node("Reshape", {values_.value(i), target}, name + "/rows");
+  return values_.terms_of(i, rows, name + "/rows");
 }
 
 void OnnxNodes::finish(const std::string& real, std::int32_t out) {
@@ -29,9 +29,22 @@ void OnnxNodes::finish(const std::string& real, std::int32_t out) {
   }
 }
 
+std::string OnnxNodes::finish_rearranged(const std::string& x, std::int32_t out,
+                                         FusedActivation activation) {
+  if (!tensor(out).is_quantized()) return clamped_real(x, out, activation);
+  std::string codes = graph_.unique(base_name(out) + "/computed");
+  finish_clamped(x, out, activation, codes);
+  return codes;
+}
+
 void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation) {
+  if (!tensor(out).is_quantized()) return finish(clamped_real(x, out, activation), out);
+  finish_clamped(x, out, activation, values_.value(out));
+}
+
+void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation,
+                               const std::string& to) {
   const ModelTensor& t = tensor(out);
-  if (!t.is_quantized()) return finish_clamped_real(x, out, activation);
   const auto [lowest, highest] = code_limits(t.dtype);
   const std::int32_t zero_point = t.quantization.zero_point();
   const auto range = activation_range(activation, stored_params(t), Rounding::fp32);
@@ -41,21 +54,21 @@ void OnnxNodes::finish_clamped(const std::string& x, std::int32_t out, FusedActi
     y = clamp(x, static_cast<float>(range.lo - zero_point) * step,
               static_cast<float>(range.hi - zero_point) * step, base_name(out));
   }
-  values_.quantize(y, out, step);
+  values_.quantize(y, out, step, to);
 }
 
-void OnnxNodes::finish_clamped_real(const std::string& x, std::int32_t out,
+std::string OnnxNodes::clamped_real(const std::string& x, std::int32_t out,
                                     FusedActivation activation) {
-  if (activation == FusedActivation::none) return finish(x, out);
+  if (activation == FusedActivation::none) return x;
   constexpr float kMost = std::numeric_limits<float>::max();
   const RealLimits limits = real_limits(activation);
-  finish(clamp(x, limits.lo, std::min(limits.hi, kMost), base_name(out)), out);
+  return clamp(x, limits.lo, std::min(limits.hi, kMost), base_name(out));
 }
 
 void OnnxNodes::finish_regridded(const std::string& x, std::int32_t out,
                                  FusedActivation activation) {
   const ModelTensor& t = tensor(out);
-  if (!t.is_quantized()) return finish_clamped_real(x, out, activation);
+  if (!t.is_quantized()) return finish(clamped_real(x, out, activation), out);
   const float scale = t.quantization.scale();
   const std::int32_t zero_point = t.quantization.zero_point();
   const auto [lowest, highest] = code_limits(t.dtype);
@@ -91,8 +104,7 @@ void OnnxNodes::finish_integers(const std::string& x, std::int32_t out, Activati
   };
   const std::string codes = values_.node(
       "Clip", {x, limit("/lowest", range.lo), limit("/highest", range.hi)}, name + "/clamped");
-  node_to("Cast", {codes}, out,
-          {{"to", static_cast<std::int64_t>(OnnxValues::type_of(tensor(out)))}});
+  node_to("Cast", {codes}, out, {{"to", static_cast<std::int64_t>(values_.type_of(out))}});
 }
 
 void OnnxNodes::finish_table(const Operands& operands) {
@@ -106,7 +118,7 @@ void OnnxNodes::finish_table(const Operands& operands) {
     codes[static_cast<std::size_t>(i)] = by_bits[static_cast<std::uint8_t>(lowest + i)];
   }
   const std::string table =
-      values_.constant(name + "/table", OnnxValues::type_of(tensor(out)), Extents{256}, codes);
+      values_.constant(name + "/table", values_.type_of(out), Extents{256}, codes);
   std::string index = integers(in, OnnxType::int32, name);
   if (lowest != 0) {
     const std::string first = values_.constant(name + "/lowest_code", OnnxType::int32, Extents{},

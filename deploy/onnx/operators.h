@@ -32,7 +32,7 @@ class OnnxNodes {
   }
   /// The shape of a tensor as an operand of Reshape.
   std::string shape_of(std::int32_t i);
-  /// Tensor i as a matrix of `depth` columns, under a name that begins with `name`.
+  /// The terms of tensor i as a matrix of `depth` columns, under a name that begins with `name`.
   std::string rows(std::int32_t i, std::int64_t depth, const std::string& name);
 
   /// Ends an operator that computes reals.
@@ -40,6 +40,9 @@ class OnnxNodes {
   /// Ends an operator with an activation: by the saturation of QuantizeLinear where the codes of
   /// the activation are all that there are, by a clamp in front of it otherwise.
   void finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation);
+  /// The same where the values of `out` are the result in another shape or order, which the caller
+  /// still has to make of it. Returns the result's name.
+  std::string finish_rearranged(const std::string& x, std::int32_t out, FusedActivation activation);
   /// Ends a clamp, or nothing, between two grids. Not by Clip or the saturation of QuantizeLinear
   /// alone: ONNX Runtime drops a Clip or Relu that the saturation repeats, and makes one pair of
   /// another scale of two QuantizeLinear and DequantizeLinear pairs with nothing in between. It
@@ -57,7 +60,9 @@ class OnnxNodes {
   std::string integers(std::int32_t i, OnnxType type, const std::string& name);
 
  private:
-  void finish_clamped_real(const std::string& x, std::int32_t out, FusedActivation activation);
+  void finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation,
+                      const std::string& to);
+  std::string clamped_real(const std::string& x, std::int32_t out, FusedActivation activation);
   std::string clamp(const std::string& x, float lo, float hi, const std::string& name);
 
   const IntegerModel& model_;

@@ -15,6 +15,25 @@ OnnxValues::Extents shape_of(std::size_t count) {
   return count == 1 ? OnnxValues::Extents{} : OnnxValues::Extents{static_cast<std::int64_t>(count)};
 }
 
+/// From a code of int8 to the code of uint8 that stands for the same value.
+constexpr std::int32_t kUint8Offset = 128;
+
+OnnxType stored_type(const ModelTensor& tensor) {
+  switch (tensor.dtype) {
+    case DType::float32:
+      return OnnxType::float32;
+    case DType::uint8:
+      return OnnxType::uint8;
+    case DType::int8:
+      return OnnxType::int8;
+    default:
+      throw InvalidArgument(
+          fmt::format("tensor '{}' is {}; expected float32, int8 or uint8, the types that "
+                      "QuantizeLinear knows",
+                      tensor.name, to_string(tensor.dtype)));
+  }
+}
+
 }  // namespace
 
 OnnxValues::OnnxValues(const IntegerModel& model, const OnnxOptions& options, OnnxGraph& graph)
@@ -35,20 +54,12 @@ OnnxValues::OnnxValues(const IntegerModel& model, const OnnxOptions& options, On
   for (const std::int32_t i : model_.inputs) add_input(i);
 }
 
-OnnxType OnnxValues::type_of(const ModelTensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::float32:
-      return OnnxType::float32;
-    case DType::uint8:
-      return OnnxType::uint8;
-    case DType::int8:
-      return OnnxType::int8;
-    default:
-      throw InvalidArgument(
-          fmt::format("tensor '{}' is {}; expected float32, int8 or uint8, the types that "
-                      "QuantizeLinear knows",
-                      tensor.name, to_string(tensor.dtype)));
-  }
+OnnxType OnnxValues::type_of(std::int32_t i) const {
+  return code_offset(i) == 0 ? stored_type(tensor(i)) : OnnxType::uint8;
+}
+
+std::int32_t OnnxValues::code_offset(std::int32_t i) const {
+  return !is_exact() && tensor(i).dtype == DType::int8 ? kUint8Offset : 0;
 }
 
 /// Whether a value of codes is a real at its end of the graph.
@@ -82,7 +93,11 @@ const std::string& OnnxValues::value(std::int32_t i) {
   std::string& name = values_[static_cast<std::size_t>(i)];
   const ModelTensor& t = tensor(i);
   if (name.empty()) {
-    name = constant(base_name(i), type_of(t), {t.shape.begin(), t.shape.end()}, t.data);
+    std::vector<std::uint8_t> data = t.data;
+    if (code_offset(i) != 0) {
+      for (std::uint8_t& byte : data) byte = static_cast<std::uint8_t>(byte + kUint8Offset);
+    }
+    name = constant(base_name(i), type_of(i), {t.shape.begin(), t.shape.end()}, data);
   }
   return name;
 }
@@ -91,7 +106,7 @@ void OnnxValues::add_input(std::int32_t i) {
   const ModelTensor& t = tensor(i);
   if (!has_float_end(i)) {
     ends_.insert(value(i));
-    graph_.input(value(i), type_of(t), signature(t));
+    graph_.input(value(i), type_of(i), signature(t));
     return;
   }
   ends_.insert(real_inputs_[i]);
@@ -108,9 +123,8 @@ void OnnxValues::declare_output(std::string name, OnnxType type, std::int32_t i,
 }
 
 void OnnxValues::add_output(std::int32_t i) {
-  const ModelTensor& t = tensor(i);
   const bool real = has_float_end(i);
-  const OnnxType type = real ? OnnxType::float32 : type_of(t);
+  const OnnxType type = real ? OnnxType::float32 : type_of(i);
   if (!real) puts_out_codes_[static_cast<std::size_t>(i)] = true;
   const auto made = made_outputs_.find(i);
   if (made == made_outputs_.end()) return declare_output(value(i), type, i, "/copy");
@@ -135,7 +149,7 @@ void OnnxValues::add_code_output(const std::string& name) {
     if (t.name != name || !is_computed_[static_cast<std::size_t>(i)] || !t.is_quantized()) continue;
     if (puts_out_codes_[static_cast<std::size_t>(i)]) return;
     puts_out_codes_[static_cast<std::size_t>(i)] = true;
-    declare_output(value(i), type_of(t), i, "/codes");
+    declare_output(value(i), type_of(i), i, "/codes");
     return;
   }
   throw InvalidArgument(
@@ -148,41 +162,48 @@ std::string OnnxValues::constant(const std::string& name, const std::vector<floa
   return constant(name, OnnxType::float32, shape_of(values.size()), values);
 }
 
+std::string OnnxValues::code_constant(const std::string& name, std::int32_t i, std::int32_t code) {
+  return constant(name, type_of(i), Extents{},
+                  std::vector<std::uint8_t>{static_cast<std::uint8_t>(code + code_offset(i))});
+}
+
 std::string OnnxValues::node(std::string_view op, const Names& inputs, const std::string& name,
                              const std::vector<OnnxAttribute>& attributes) {
   return graph_.node(op, inputs, graph_.unique(name), attributes);
 }
 
-std::string OnnxValues::zero_points(std::int32_t i, std::size_t count) {
-  const ModelTensor& t = tensor(i);
-  const std::string name = base_name(i) + "/zero_point";
-  if (t.dtype == DType::int32) {
-    return constant(name, OnnxType::int32, shape_of(count), std::vector<std::int32_t>(count, 0));
-  }
+std::string OnnxValues::zero_points(std::int32_t i, OnnxType type, std::size_t count) {
+  const QuantParams& params = tensor(i).quantization;
+  const std::int32_t offset = type == stored_type(tensor(i)) ? 0 : kUint8Offset;
   std::vector<std::uint8_t> codes;
   for (std::size_t c = 0; c < count; ++c) {
-    codes.push_back(static_cast<std::uint8_t>(t.quantization.zero_point(c)));
+    codes.push_back(static_cast<std::uint8_t>(params.zero_point(c) + offset));
   }
-  return constant(name, type_of(t), shape_of(count), codes);
+  return constant(base_name(i) + "/zero_point", type, shape_of(count), codes);
 }
 
-/// QuantizeLinear or DequantizeLinear of tensor i.
 void OnnxValues::convert(std::string_view op, const std::string& from, std::int32_t i,
-                         const std::vector<float>& scales, const std::string& to) {
+                         OnnxType type, const std::vector<float>& scales, int axis,
+                         const std::string& to) {
   const bool own = scales == tensor(i).quantization.scales;
   const std::string scale = base_name(i) + (own ? "/scale" : "/step");
-  Names& grid = grids_[{i, scale}];
-  if (grid.empty()) grid = {constant(scale, scales), zero_points(i, scales.size())};
-  graph_.node(op, Names{from, grid[0], grid[1]}, to,
-              along(scales, tensor(i).quantization.quantized_dimension));
+  Names& grid = grids_[{i, type, scale}];
+  if (grid.empty()) grid = {constant(scale, scales), zero_points(i, type, scales.size())};
+  graph_.node(op, Names{from, grid[0], grid[1]}, to, along(scales, axis));
+}
+
+void OnnxValues::convert(std::string_view op, const std::string& from, std::int32_t i,
+                         const std::vector<float>& scales, const std::string& to) {
+  convert(op, from, i, type_of(i), scales, tensor(i).quantization.quantized_dimension, to);
 }
 
 void OnnxValues::quantize(const std::string& from, std::int32_t i) {
   convert("QuantizeLinear", from, i, tensor(i).quantization.scales, value(i));
 }
 
-void OnnxValues::quantize(const std::string& from, std::int32_t i, float step) {
-  convert("QuantizeLinear", from, i, {step}, value(i));
+void OnnxValues::quantize(const std::string& from, std::int32_t i, float step,
+                          const std::string& to) {
+  convert("QuantizeLinear", from, i, {step}, to);
 }
 
 void OnnxValues::dequantize(std::int32_t i, const std::string& output) {
@@ -194,9 +215,35 @@ std::string OnnxValues::reals(std::int32_t i) {
   return dequantized(i, tensor(i).quantization.scales, "/real");
 }
 
+std::vector<float> OnnxValues::term_scales(std::int32_t i) const {
+  return is_exact() ? std::vector<float>{1.0F} : tensor(i).quantization.scales;
+}
+
 std::string OnnxValues::terms(std::int32_t i) {
-  if (options_.style != OnnxStyle::exact || !tensor(i).is_quantized()) return reals(i);
-  return dequantized(i, {1.0F}, "/steps");
+  if (!is_exact() || !tensor(i).is_quantized()) return reals(i);
+  return dequantized(i, term_scales(i), "/steps");
+}
+
+std::string OnnxValues::terms_of(std::int32_t i, const std::string& codes,
+                                 const std::string& name) {
+  if (!tensor(i).is_quantized()) return codes;
+  const std::string to = graph_.unique(name + "/terms");
+  convert("DequantizeLinear", codes, i, term_scales(i), to);
+  return to;
+}
+
+std::string OnnxValues::weight_terms(std::int32_t i, std::string_view suffix, const Extents& shape,
+                                     std::span<const std::uint8_t> data) {
+  std::string& name = dequantized_[{i, std::string(suffix)}];
+  if (!name.empty()) return name;
+  const ModelTensor& t = tensor(i);
+  const OnnxType type = stored_type(t);
+  name = graph_.constant(base_name(i), type, shape, std::as_bytes(data));
+  if (!t.is_quantized()) return name;
+  const std::string codes = name;
+  name = graph_.unique(base_name(i) + std::string(suffix));
+  convert("DequantizeLinear", codes, i, type, term_scales(i), 0, name);
+  return name;
 }
 
 std::string OnnxValues::dequantized(std::int32_t i, const std::vector<float>& scales,
@@ -212,8 +259,9 @@ std::string OnnxValues::dequantized(std::int32_t i, const std::vector<float>& sc
 std::string OnnxValues::bias_terms(std::int32_t i, const std::vector<float>& scales) {
   const std::string name = base_name(i);
   const std::string codes = constant(name, OnnxType::int32, {tensor(i).size()}, tensor(i).data);
-  return node("DequantizeLinear",
-              {codes, constant(name + "/scale", scales), zero_points(i, scales.size())},
+  const std::string zeros = constant(name + "/zero_point", OnnxType::int32, shape_of(scales.size()),
+                                     std::vector<std::int32_t>(scales.size(), 0));
+  return node("DequantizeLinear", {codes, constant(name + "/scale", scales), zeros},
               name + "/terms", along(scales, 0));
 }
 

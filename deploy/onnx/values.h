@@ -5,8 +5,10 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,9 +37,16 @@ class OnnxValues {
   std::string reals(std::int32_t i);
   /// What sums are made of: codes less zero point in style exact, reals otherwise.
   std::string terms(std::int32_t i);
-  /// QuantizeLinear of `from` to the codes of tensor i: by its own scales, or by one `step`.
+  /// The same of `codes`, which are those of tensor i in another shape or order.
+  std::string terms_of(std::int32_t i, const std::string& codes, const std::string& name);
+  /// The terms of weights: a constant that holds `data`, the numbers of tensor i in another shape
+  /// or order, of which `suffix` tells. Axis 0 is that of the scales where there are more.
+  std::string weight_terms(std::int32_t i, std::string_view suffix, const Extents& shape,
+                           std::span<const std::uint8_t> data);
+  /// QuantizeLinear of `from` to the codes of tensor i, or to `to`, which are those in another
+  /// shape or order: by its own scales, or by one `step`.
   void quantize(const std::string& from, std::int32_t i);
-  void quantize(const std::string& from, std::int32_t i, float step);
+  void quantize(const std::string& from, std::int32_t i, float step, const std::string& to);
   /// DequantizeLinear of the codes of tensor i.
   void dequantize(std::int32_t i, const std::string& output);
   /// The int32 codes of a bias as terms of a sum: on `scales`, along axis 0 where there are more.
@@ -49,6 +58,8 @@ class OnnxValues {
                        const std::vector<T>& values) {
     return graph_.constant(name, type, shape, std::as_bytes(std::span(values)));
   }
+  /// One code of tensor i.
+  std::string code_constant(const std::string& name, std::int32_t i, std::int32_t code);
   std::string node(std::string_view op, const Names& inputs, const std::string& name,
                    const std::vector<OnnxAttribute>& attributes = {});
 
@@ -59,8 +70,10 @@ class OnnxValues {
   static const std::vector<std::int32_t>& signature(const ModelTensor& tensor) {
     return tensor.shape_signature.empty() ? tensor.shape : tensor.shape_signature;
   }
+  /// The type of tensor i's values. Style standard writes values of int8 as uint8, each code and
+  /// the zero point 128 higher: ONNX Runtime computes Conv in integers on x86 only for those.
   /// Throws InvalidArgument for a type that QuantizeLinear does not know.
-  static OnnxType type_of(const ModelTensor& tensor);
+  OnnxType type_of(std::int32_t i) const;
 
  private:
   bool is_input(std::int32_t i) const { return is_input_[static_cast<std::size_t>(i)]; }
@@ -72,11 +85,19 @@ class OnnxValues {
   void add_output(std::int32_t i);
   void add_code_output(const std::string& name);
   void declare_output(std::string name, OnnxType type, std::int32_t i, std::string_view copy);
+  bool is_exact() const { return options_.style == OnnxStyle::exact; }
+  /// What is added to codes of tensor i: 128 where int8 is written as uint8.
+  std::int32_t code_offset(std::int32_t i) const;
+  /// The scales of tensor i as terms(): 1 in style exact.
+  std::vector<float> term_scales(std::int32_t i) const;
+  /// QuantizeLinear or DequantizeLinear of tensor i, whose codes are of `type`.
+  void convert(std::string_view op, const std::string& from, std::int32_t i, OnnxType type,
+               const std::vector<float>& scales, int axis, const std::string& to);
   void convert(std::string_view op, const std::string& from, std::int32_t i,
                const std::vector<float>& scales, const std::string& to);
   std::string dequantized(std::int32_t i, const std::vector<float>& scales,
                           const std::string& suffix);
-  std::string zero_points(std::int32_t i, std::size_t count);
+  std::string zero_points(std::int32_t i, OnnxType type, std::size_t count);
 
   const IntegerModel& model_;
   const OnnxOptions& options_;
@@ -93,9 +114,10 @@ class OnnxValues {
   std::map<std::int32_t, std::string> made_outputs_;
   /// The names of the graph's inputs and outputs.
   std::set<std::string> ends_;
-  /// By tensor and suffix: what has been dequantized already, and scale and zero point of it.
+  /// By tensor and suffix: what has been dequantized already.
   std::map<std::pair<std::int32_t, std::string>, std::string> dequantized_;
-  std::map<std::pair<std::int32_t, std::string>, Names> grids_;
+  /// By tensor, type and the name of its scale: that and the zero point.
+  std::map<std::tuple<std::int32_t, OnnxType, std::string>, Names> grids_;
 };
 
 }  // namespace octet::detail

@@ -17,16 +17,18 @@ enum class OnnxStyle {
   /// codes whatever they optimise.
   exact,
   /// Reals: every scale stands at its tensor, as tools that compile for a device expect. A runtime
-  /// that fuses Gemm into integers computes the fp32 contract; one that sums the reals in
-  /// floating point gives a neighbouring code where a sum falls near the middle of two. RELU and
-  /// RELU6 as operators of their own are Max and Min of reals, and round once, not twice.
+  /// that fuses Gemm and Conv into integers computes the fp32 contract; one that sums the reals in
+  /// floating point gives a neighbouring code where a sum falls near the middle of two. ONNX Runtime
+  /// fuses Conv on x86 for uint8 alone, so that values of int8 are written as uint8: 128 is added to
+  /// each code and zero point. Weights stay int8. RELU and RELU6 as operators of their own are Max
+  /// and Min of reals, and round once, not twice.
   standard
 };
 
 struct OnnxOptions {
   OnnxStyle style = OnnxStyle::exact;
   /// float32 in and out, by a QuantizeLinear in front and a DequantizeLinear behind; false: the
-  /// types of the model.
+  /// types of the model, but uint8 for int8 in style standard.
   bool float_io = true;
   /// Names of quantized tensors whose codes become further outputs; codes that are put out already
   /// are not put out once more.

@@ -66,13 +66,12 @@ TEST(MixedExport, OnnxComputesTheSame) {
   for (const OnnxStyle style : {OnnxStyle::exact, OnnxStyle::standard}) {
     const IntegerModel model = with_float_end();
     const OnnxFile file(to_onnx(model, {.style = style, .float_io = false}));
-    OnnxTensor input{OnnxElement::int8, {9, 4}, {}};
-    for (int i = 0; i < 36; ++i) input.values.push_back((i * 37) % 256 - 128);
+    std::vector<std::int8_t> codes;
+    for (int i = 0; i < 36; ++i) codes.push_back(static_cast<std::int8_t>((i * 37) % 256 - 128));
     OnnxEvaluator onnx(file);
-    onnx.run(input);
+    onnx.run(code_input(file, std::vector<std::int32_t>{9, 4}, codes));
     Interpreter interpreter(model, {.batch = 9, .keep_tensors = true});
-    std::ranges::transform(input.values, interpreter.input<std::int8_t>().begin(),
-                           [](double v) { return static_cast<std::int8_t>(v); });
+    std::ranges::copy(codes, interpreter.input<std::int8_t>().begin());
     interpreter.invoke();
     const auto& found = onnx.value(file.outputs[0].name).values;
     const auto expected = interpreter.output<float>();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/deploy/onnx/writer.h>
+#include <octet/tests/deploy/onnx_images.h>
 #include <octet/tests/deploy/onnx_model.h>
 
 namespace octet::test {
@@ -24,8 +26,6 @@ class OnnxEvaluator {
   const OnnxTensor& in(const OnnxNode& node, std::size_t i) const {
     return values_.at(node.inputs.at(i));
   }
-
-  static double f32(double x) { return double{static_cast<float>(x)}; }
 
   /// The element of `t`, which is broadcast, at element `i` of a tensor of `shape`.
   static double broadcast(const OnnxTensor& t, const std::vector<std::int64_t>& shape,
@@ -65,7 +65,7 @@ class OnnxEvaluator {
                                               std::int64_t{1}, std::multiplies<>());
     for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
       const double y = function(broadcast(x, result.shape, i), broadcast(other, result.shape, i));
-      result.values.push_back(result.type == OnnxElement::float32 ? f32(y) : y);
+      result.values.push_back(result.type == OnnxElement::float32 ? onnx::f32(y) : y);
     }
     return result;
   }
@@ -97,7 +97,7 @@ class OnnxEvaluator {
     const double lowest = y.type == OnnxElement::int8 ? -128.0 : 0.0;
     for (std::size_t i = 0; i < in(node, 0).values.size(); ++i) {
       const std::size_t c = g.at(i);
-      const double steps = std::nearbyint(f32(in(node, 0).values[i] / g.scale.values[c]));
+      const double steps = std::nearbyint(onnx::f32(in(node, 0).values[i] / g.scale.values[c]));
       y.values.push_back(std::clamp(steps + g.zero_point.values[c], lowest, lowest + 255.0));
     }
     return y;
@@ -109,7 +109,8 @@ class OnnxEvaluator {
     OnnxTensor y{OnnxElement::float32, in(node, 0).shape, {}};
     for (std::size_t i = 0; i < in(node, 0).values.size(); ++i) {
       const std::size_t c = g.at(i);
-      y.values.push_back(f32((in(node, 0).values[i] - g.zero_point.values[c]) * g.scale.values[c]));
+      y.values.push_back(
+          onnx::f32((in(node, 0).values[i] - g.zero_point.values[c]) * g.scale.values[c]));
     }
     return y;
   }
@@ -128,121 +129,9 @@ class OnnxEvaluator {
         // In float32, first term last: an order as good as any other.
         double sum = node.inputs.size() > 2 ? in(node, 2).values.at(unit) : 0.0;
         for (std::size_t i = depth; i-- > 0;) {
-          sum = f32(sum + f32(x.values[row * depth + i] * w.values[unit * depth + i]));
+          sum = onnx::f32(sum + onnx::f32(x.values[row * depth + i] * w.values[unit * depth + i]));
         }
         y.values.push_back(sum);
-      }
-    }
-    return y;
-  }
-
-  /// Element (i, j, k, l) of a tensor of four axes.
-  static double at(const OnnxTensor& t, std::int64_t i, std::int64_t j, std::int64_t k,
-                   std::int64_t l) {
-    return t.values.at(static_cast<std::size_t>(
-        ((i * t.shape.at(1) + j) * t.shape.at(2) + k) * t.shape.at(3) + l));
-  }
-
-  OnnxTensor transpose(const OnnxNode& node) const {
-    const OnnxTensor& x = in(node, 0);
-    const auto& order = node.lists.at("perm");
-    if (order.size() != 4) throw std::runtime_error("Transpose: not of four axes");
-    OnnxTensor y{x.type, {}, {}};
-    for (const std::int64_t axis : order) {
-      y.shape.push_back(x.shape.at(static_cast<std::size_t>(axis)));
-    }
-    std::int64_t to[4];
-    std::int64_t from[4];
-    for (to[0] = 0; to[0] < y.shape[0]; ++to[0]) {
-      for (to[1] = 0; to[1] < y.shape[1]; ++to[1]) {
-        for (to[2] = 0; to[2] < y.shape[2]; ++to[2]) {
-          for (to[3] = 0; to[3] < y.shape[3]; ++to[3]) {
-            for (std::size_t i = 0; i < 4; ++i) from[order[i]] = to[i];
-            y.values.push_back(at(x, from[0], from[1], from[2], from[3]));
-          }
-        }
-      }
-    }
-    return y;
-  }
-
-  /// Of images [n, channels, height, width] and filters [units, channels of a group, ...].
-  OnnxTensor conv(const OnnxNode& node) const {
-    const OnnxTensor& x = in(node, 0);
-    const OnnxTensor& w = in(node, 1);
-    const auto& stride = node.lists.at("strides");
-    const auto& dilation = node.lists.at("dilations");
-    const auto& pads = node.lists.at("pads");
-    const std::vector<std::int64_t> kernel{w.shape.at(2), w.shape.at(3)};
-    const std::int64_t groups = node.attributes.at("group");
-    if (node.lists.at("kernel_shape") != kernel || x.shape.at(1) != groups * w.shape.at(1) ||
-        w.shape[0] % groups != 0) {
-      throw std::runtime_error("Conv: operands do not fit");
-    }
-    const auto extent = [&](std::size_t i) {
-      const std::int64_t span = (kernel[i] - 1) * dilation.at(i) + 1;
-      return (x.shape[i + 2] + pads.at(i) + pads.at(i + 2) - span) / stride.at(i) + 1;
-    };
-    OnnxTensor y{OnnxElement::float32, {x.shape[0], w.shape[0], extent(0), extent(1)}, {}};
-    for (std::int64_t n = 0; n < y.shape[0]; ++n) {
-      for (std::int64_t u = 0; u < y.shape[1]; ++u) {
-        for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
-          for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
-            double sum =
-                node.inputs.size() > 2 ? in(node, 2).values.at(static_cast<std::size_t>(u)) : 0.0;
-            const std::int64_t first = u / (w.shape[0] / groups) * w.shape[1];
-            for (std::int64_t c = 0; c < w.shape[1]; ++c) {
-              for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
-                for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
-                  const std::int64_t iy = oy * stride[0] - pads[0] + ky * dilation[0];
-                  const std::int64_t ix = ox * stride[1] - pads[1] + kx * dilation[1];
-                  if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
-                  sum = f32(sum + f32(at(x, n, first + c, iy, ix) * at(w, u, c, ky, kx)));
-                }
-              }
-            }
-            y.values.push_back(sum);
-          }
-        }
-      }
-    }
-    return y;
-  }
-
-  /// MaxPool and AveragePool of images [n, channels, height, width].
-  OnnxTensor pool(const OnnxNode& node) const {
-    const OnnxTensor& x = in(node, 0);
-    const bool mean = node.op == "AveragePool";
-    if (mean && node.attributes.at("count_include_pad") != 0) {
-      throw std::runtime_error("AveragePool: counts padding");
-    }
-    const auto& kernel = node.lists.at("kernel_shape");
-    const auto& stride = node.lists.at("strides");
-    const auto& pads = node.lists.at("pads");
-    OnnxTensor y{x.type, {x.shape.at(0), x.shape.at(1)}, {}};
-    for (std::size_t i = 0; i < 2; ++i) {
-      y.shape.push_back(
-          (x.shape.at(i + 2) + pads.at(i) + pads.at(i + 2) - kernel.at(i)) / stride.at(i) + 1);
-    }
-    for (std::int64_t n = 0; n < y.shape[0]; ++n) {
-      for (std::int64_t c = 0; c < y.shape[1]; ++c) {
-        for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
-          for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
-            double result = mean ? 0.0 : -std::numeric_limits<double>::infinity();
-            int count = 0;
-            for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
-              for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
-                const std::int64_t iy = oy * stride[0] - pads[0] + ky;
-                const std::int64_t ix = ox * stride[1] - pads[1] + kx;
-                if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
-                const double value = at(x, n, c, iy, ix);
-                result = mean ? f32(result + value) : std::max(result, value);
-                ++count;
-              }
-            }
-            y.values.push_back(mean ? f32(result / count) : result);
-          }
-        }
       }
     }
     return y;
@@ -285,7 +174,7 @@ class OnnxEvaluator {
       const double most = *std::max_element(first, first + row);
       double sum = 0.0;
       std::for_each(first, first + row, [&](double& v) { sum += v = std::exp(v - most); });
-      std::for_each(first, first + row, [&](double& v) { v = f32(v / sum); });
+      std::for_each(first, first + row, [&](double& v) { v = onnx::f32(v / sum); });
     }
     return y;
   }
@@ -326,38 +215,11 @@ class OnnxEvaluator {
     return y;
   }
 
-  /// By default: the pixel nearest to (o + 0.5) / scale - 0.5, the lower one of two.
-  OnnxTensor resize(const OnnxNode& node) const {
-    const OnnxTensor& x = in(node, 0);
-    const auto& scales = in(node, 2).values;
-    if (!node.attributes.empty() || x.shape.size() != 4 || scales.size() != 4) {
-      throw std::runtime_error("Resize: no repetition of pixels");
-    }
-    OnnxTensor y{x.type, {}, {}};
-    std::vector<std::vector<std::int64_t>> from(4);
-    for (std::size_t k = 0; k < 4; ++k) {
-      y.shape.push_back(
-          static_cast<std::int64_t>(std::floor(static_cast<double>(x.shape[k]) * scales[k])));
-      for (std::int64_t o = 0; o < y.shape[k]; ++o) {
-        const double place = (static_cast<double>(o) + 0.5) / scales[k] - 0.5;
-        from[k].push_back(static_cast<std::int64_t>(std::ceil(place - 0.5)));
-      }
-    }
-    for (const std::int64_t n : from[0]) {
-      for (const std::int64_t row : from[1]) {
-        for (const std::int64_t column : from[2]) {
-          for (const std::int64_t c : from[3]) y.values.push_back(at(x, n, row, column, c));
-        }
-      }
-    }
-    return y;
-  }
-
   OnnxTensor hard_sigmoid(const OnnxNode& node) const {
     const double alpha = double{node.reals.at("alpha")};
     const double beta = double{node.reals.at("beta")};
     return map(node, [&](double a, double) {
-      return std::clamp(f32(f32(alpha * a) + beta), 0.0, 1.0);
+      return std::clamp(onnx::f32(onnx::f32(alpha * a) + beta), 0.0, 1.0);
     });
   }
 
@@ -395,9 +257,14 @@ class OnnxEvaluator {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
     if (node.op == "Gemm") return gemm(node);
-    if (node.op == "Conv") return conv(node);
-    if (node.op == "Transpose") return transpose(node);
-    if (node.op == "MaxPool" || node.op == "AveragePool") return pool(node);
+    if (node.op == "Conv") {
+      return onnx::conv(node, in(node, 0), in(node, 1),
+                        node.inputs.size() > 2 ? &in(node, 2) : nullptr);
+    }
+    if (node.op == "Transpose") return onnx::transpose(node, in(node, 0));
+    if (node.op == "MaxPool" || node.op == "AveragePool") {
+      return onnx::pool(node, in(node, 0));
+    }
     if (node.op == "Pad") return pad(node);
     if (node.op == "Sign") {
       return map(node, [](double a, double) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0; });
@@ -405,7 +272,7 @@ class OnnxEvaluator {
     if (node.op == "Softmax") return softmax(node);
     if (node.op == "Reshape") return reshape(node);
     if (node.op == "Gather") return gather(node);
-    if (node.op == "Resize") return resize(node);
+    if (node.op == "Resize") return onnx::resize(node, in(node, 0), in(node, 2).values);
     if (node.op == "HardSigmoid") return hard_sigmoid(node);
     if (node.op == "Identity") return in(node, 0);
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
@@ -435,5 +302,35 @@ class OnnxEvaluator {
   const OnnxFile& file_;
   std::map<std::string, OnnxTensor> values_;
 };
+
+/// Codes of int8 in a file that may write them as uint8, 128 higher, and back.
+inline OnnxTensor code_input(const OnnxFile& file, std::span<const std::int32_t> shape,
+                             std::span<const std::int8_t> codes) {
+  const OnnxElement type = file.inputs.at(0).type;
+  OnnxTensor input{type, {shape.begin(), shape.end()}, {codes.begin(), codes.end()}};
+  if (type == OnnxElement::uint8) {
+    for (double& code : input.values) code += 128.0;
+  } else if (type != OnnxElement::int8) {
+    throw std::runtime_error(file.inputs[0].name + " takes no codes");
+  }
+  return input;
+}
+
+inline std::vector<double> int8_codes(OnnxTensor codes) {
+  if (codes.type == OnnxElement::uint8) {
+    for (double& code : codes.values) code -= 128.0;
+  }
+  return codes.values;
+}
+
+/// The codes of `output`, as int8, in the file of a model that has one input of codes `x`.
+inline std::vector<double> onnx_codes(const IntegerModel& model, const OnnxOptions& options,
+                                      std::span<const std::int8_t> x,
+                                      const std::string& output = "y") {
+  const OnnxFile file(to_onnx(model, options));
+  OnnxEvaluator onnx(file);
+  onnx.run(code_input(file, model.tensors[static_cast<std::size_t>(model.inputs[0])].shape, x));
+  return int8_codes(onnx.value(output));
+}
 
 }  // namespace octet::test

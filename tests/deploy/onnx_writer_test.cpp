@@ -125,9 +125,13 @@ TEST(OnnxWriter, StandardStyleHasEveryScaleAtItsTensor) {
       EXPECT_EQ(scales.shape.size(), t.quantization.per_channel() ? 1U : 0U);
       EXPECT_EQ(node.attributes.contains("axis"), t.quantization.per_channel());
       const auto& zeros = file.constants.at(node.inputs.at(2));
-      EXPECT_EQ(zeros.values, std::vector<double>(t.quantization.zero_points.begin(),
-                                                  t.quantization.zero_points.end()));
-      EXPECT_EQ(zeros.type, i == 2 ? OnnxElement::int32 : OnnxElement::int8);
+      // Activations are written as uint8.
+      std::vector<double> expected(t.quantization.zero_points.begin(),
+                                   t.quantization.zero_points.end());
+      if (i == 0) expected.at(0) += 128.0;
+      EXPECT_EQ(zeros.values, expected);
+      const OnnxElement types[] = {OnnxElement::uint8, OnnxElement::int8, OnnxElement::int32};
+      EXPECT_EQ(zeros.type, types[i]);
     }
     const OnnxTensor& weights = file.constants.at("dense_1/kernel");
     EXPECT_EQ(weights.type, OnnxElement::int8);
@@ -237,8 +241,8 @@ TEST(OnnxWriter, StandardStyleKeepsPairsOfTwoGridsApart) {
   constexpr float kScale = 0.031F;
   constexpr std::int32_t kZeroPoint = -7;
   const ModelTensor x{"x", DType::int8, {1, 256}, {}, quant(kScale, kZeroPoint), {}};
-  OnnxTensor every{OnnxElement::int8, {1, 256}, {}};
-  for (int code = -128; code < 128; ++code) every.values.push_back(code);
+  std::vector<std::int8_t> every;
+  for (int code = -128; code < 128; ++code) every.push_back(static_cast<std::int8_t>(code));
   struct Case {
     OpCode code;
     QuantParams out;
@@ -259,13 +263,14 @@ TEST(OnnxWriter, StandardStyleKeepsPairsOfTwoGridsApart) {
     const std::string& before = file.producer_of(file.producer_of("y").inputs.at(0)).op;
     EXPECT_TRUE(before == "Max" || before == "Min") << before;
     OnnxEvaluator onnx(file);
-    onnx.run(every);
-    for (std::size_t i = 0; i < every.values.size(); ++i) {
-      const float real = static_cast<float>(every.values[i] - kZeroPoint) * kScale;
+    onnx.run(code_input(file, x.shape, every));
+    const auto found = int8_codes(onnx.value("y"));
+    for (std::size_t i = 0; i < every.size(); ++i) {
+      const float real = static_cast<float>(every[i] - kZeroPoint) * kScale;
       const float steps = std::nearbyint(std::clamp(real, c.lo, c.hi) / c.out.scale());
       const float code =
           std::clamp(steps + static_cast<float>(c.out.zero_point()), -128.0F, 127.0F);
-      EXPECT_EQ(onnx.value("y").values[i], double{code}) << every.values[i];
+      EXPECT_EQ(found[i], double{code}) << int{every[i]};
     }
   }
 }

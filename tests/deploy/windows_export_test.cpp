@@ -85,15 +85,6 @@ TEST(WindowsExport, FloatsHaveTheFirstVersionThatKnowsTheirDilation) {
 
 // ---- ONNX
 
-std::vector<double> onnx_values(const IntegerModel& model, const OnnxOptions& options,
-                                const std::vector<std::int8_t>& x) {
-  const OnnxFile file(to_onnx(model, options));
-  OnnxEvaluator onnx(file);
-  const auto& shape = model.tensors[0].shape;
-  onnx.run({OnnxElement::int8, {shape.begin(), shape.end()}, {x.begin(), x.end()}});
-  return onnx.value("y").values;
-}
-
 TEST(WindowsExport, OnnxStyleExactGivesTheInterpretersCodes) {
   Draw draw(4);
   int compared = 0;
@@ -101,7 +92,7 @@ TEST(WindowsExport, OnnxStyleExactGivesTheInterpretersCodes) {
     if (has_no_bias(model)) continue;
     const auto x = codes_for(model, draw);
     const auto expected = interpreted(model, Rounding::fp32, x);
-    ASSERT_EQ(onnx_values(model, {.float_io = false}, x),
+    ASSERT_EQ(onnx_codes(model, {.float_io = false}, x),
               std::vector<double>(expected.begin(), expected.end()))
         << to_string(model.operators[0].code) << " " << compared;
     ++compared;
@@ -114,7 +105,7 @@ TEST(WindowsExport, OnnxStyleStandardIsACodeOffAtMost) {
   for (const IntegerModel& model : windows(20)) {
     const auto x = codes_for(model, draw);
     const auto expected = interpreted(model, Rounding::fp32, x);
-    const auto found = onnx_values(model, {.style = OnnxStyle::standard, .float_io = false}, x);
+    const auto found = onnx_codes(model, {.style = OnnxStyle::standard, .float_io = false}, x);
     ASSERT_EQ(found.size(), expected.size());
     const OpCode code = model.operators[0].code;
     const double tolerance = code == OpCode::max_pool_2d || code == OpCode::pad ? 0.0 : 1.0;
@@ -122,6 +113,32 @@ TEST(WindowsExport, OnnxStyleStandardIsACodeOffAtMost) {
       ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
     }
   }
+}
+
+// What runtimes fuse into one operator of integers.
+TEST(WindowsExport, OnnxStyleStandardHasConvolutionsOfUint8WithNothingAround) {
+  int convolutions = 0;
+  for (const IntegerModel& model : windows(20)) {
+    const OnnxFile file(to_onnx(model, {.style = OnnxStyle::standard, .float_io = false}));
+    EXPECT_EQ(file.inputs[0].type, OnnxElement::uint8);
+    EXPECT_EQ(file.outputs[0].type, OnnxElement::uint8);
+    for (const OnnxNode& conv : file.nodes) {
+      if (conv.op != "Conv") continue;
+      const auto type_of = [&](const std::string& terms) {
+        const OnnxNode& node = file.producer_of(terms);
+        EXPECT_EQ(node.op, "DequantizeLinear");
+        return file.constants.at(node.inputs.at(2)).type;
+      };
+      EXPECT_EQ(type_of(conv.inputs[0]), OnnxElement::uint8);
+      EXPECT_EQ(type_of(conv.inputs[1]), OnnxElement::int8);
+      const auto reader = std::ranges::find_if(
+          file.nodes, [&](const OnnxNode& node) { return node.inputs.at(0) == conv.output; });
+      const bool clamps = model.operators[0].activation() != FusedActivation::none;
+      EXPECT_TRUE(reader->op == "QuantizeLinear" || (clamps && reader->op == "Clip")) << reader->op;
+      ++convolutions;
+    }
+  }
+  EXPECT_GT(convolutions, 10);
 }
 
 TEST(WindowsExport, OnnxOfFloats) {

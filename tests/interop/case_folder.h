@@ -82,6 +82,10 @@ class CaseFolder {
     for (const std::int32_t i : codes) {
       list.push_back(describe(interpreter, i));
       list.back()["exact"] = !inexact.contains(i);
+      const Operator* maker = maker_of(model, i);
+      if (maker == nullptr) continue;
+      list.back()["operator"] = to_string(maker->code);
+      list.back()["reads"] = names_of_codes(model, *maker);
     }
     entry["onnx"] = {{"one_class", softmax_of_one(model)},
                      {"exact", exact},
@@ -108,6 +112,14 @@ class CaseFolder {
   }
 
  private:
+  static ordered_json names_of_codes(const IntegerModel& model, const Operator& op) {
+    ordered_json names = ordered_json::array();
+    for (const std::int32_t i : computed_codes(model, op)) {
+      names.push_back(tensor_of(model, i).name);
+    }
+    return names;
+  }
+
   /// What the reference kernels give, where that is other than `outputs`.
   void add_reference(ordered_json& outputs, const IntegerModel& model, const Samples& input) {
     const std::vector<Bytes> values = run_reference(model, input.bytes, input.count);

@@ -24,6 +24,25 @@ inline std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   return result;
 }
 
+/// The operator that computes tensor i; null where that is an input.
+inline const Operator* maker_of(const IntegerModel& model, std::int32_t i) {
+  const auto found = std::ranges::find_if(model.operators, [&](const Operator& op) {
+    return std::ranges::find(op.outputs, i) != op.outputs.end();
+  });
+  return found == model.operators.end() ? nullptr : &*found;
+}
+
+/// What code_tensors() lists of the inputs of `op`.
+inline std::vector<std::int32_t> computed_codes(const IntegerModel& model, const Operator& op) {
+  std::vector<std::int32_t> result;
+  for (const std::int32_t i : op.inputs) {
+    if (i >= 0 && !tensor_of(model, i).is_constant() && tensor_of(model, i).dtype == DType::int8) {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
 /// Tensors that a softmax has a part in: ONNX computes it in floating point.
 inline std::set<std::int32_t> behind_softmax(const IntegerModel& model) {
   std::set<std::int32_t> result;

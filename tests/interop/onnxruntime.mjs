@@ -1,5 +1,7 @@
 // ONNX Runtime. Style exact: every layer's codes equal ours at optimisation level "disabled"; the
-// classes are the same at "all", for style standard as well. All other counts are for information.
+// classes are the same at "all", for style standard as well. In style standard at "all", the
+// operators of `integers` give our codes wherever they read our codes. All other counts are for
+// information.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { differingBytes, readArguments } from './cases.mjs';
@@ -12,11 +14,41 @@ async function run({ onnx, samples }, style, graphOptimizationLevel) {
   const session = await ort.InferenceSession.create(onnx[style], {
     graphOptimizationLevel, intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3,
   });
-  const { dtype, data, shape } = onnx.input;
-  const feed = new ort.Tensor(dtype, data, [samples, ...shape.slice(1)]);
+  const { data, shape } = onnx.input;
+  // Style standard has uint8 where we have int8.
+  const isUint8 = style !== 'exact' && onnx.input.dtype === 'int8';
+  const dtype = isUint8 ? 'uint8' : onnx.input.dtype;
+  const feed = new ort.Tensor(dtype, isUint8 ? shifted(data, Uint8Array) : data,
+    [samples, ...shape.slice(1)]);
   const found = await session.run({ [session.inputNames[0]]: feed });
-  const codes = onnx.codes.map((c) => found[`${c.name}/codes`] ?? found[c.name]);
-  return { codes: codes.map((c) => c?.data), output: found[session.outputNames[0]].data };
+  const codes = onnx.codes.map((c) => (found[`${c.name}/codes`] ?? found[c.name])?.data);
+  return {
+    codes: codes.map((c) => (c instanceof Uint8Array ? shifted(c, Int8Array) : c)),
+    output: found[session.outputNames[0]].data,
+  };
+}
+
+/// Codes of int8 as the codes of uint8 that stand for the same, or back.
+function shifted(codes, Codes) {
+  return Codes.from(codes, (code) => code ^ 128);
+}
+
+/// By operator: how many codes differ in the samples in which it read our codes, and of how many.
+function countOperators({ onnx, samples }, codes, counts) {
+  const differs = new Map(onnx.codes.map((expected, k) => {
+    const size = expected.data.length / samples;
+    return [expected.name, Array.from({ length: samples }, (_, i) => differingBytes(
+      codes[k].subarray(i * size, (i + 1) * size), expected.data, i * size))];
+  }));
+  for (const { name, operator, reads, data } of onnx.codes) {
+    if (!operator) continue;
+    const count = counts[operator] ??= { codes: 0, differing: 0 };
+    for (let i = 0; i < samples; ++i) {
+      if (reads.some((input) => differs.get(input)[i] > 0)) continue;
+      count.codes += data.length / samples;
+      count.differing += differs.get(name)[i];
+    }
+  }
 }
 
 /// The largest of each row, the first where several are equal.
@@ -30,12 +62,13 @@ function classes(values, samples) {
 
 /// Runs the cases of `list`; differing bytes of layers without and behind a softmax, of the layer
 /// in front of it, and differing classes.
-async function compare(list, style, level) {
+async function compare(list, style, level, counts = {}) {
   const sums = { models: 0, samples: 0, bytes: 0, differing: 0, softmax: 0, logits: 0, classes: 0 };
   for (const c of list) {
     const { codes, output } = await run(c, style, level);
     sums.models += 1;
     sums.samples += c.samples;
+    countOperators(c, codes, counts);
     c.onnx.codes.forEach((expected, k) => {
       if (codes[k].length !== expected.data.length) throw new Error(`${c.name}: ${expected.name}`);
       const differing = differingBytes(codes[k], expected.data);
@@ -77,6 +110,8 @@ const optimised = await compare(optimisable, 'exact', 'all');
 const classified = await compare(images, 'exact', 'all');
 const standard = await compare(images, 'standard', 'disabled');
 const standardOptimised = await compare(images, 'standard', 'all');
+const operators = {};
+await compare(optimisable, 'standard', 'all', operators);
 const levels = await compareLevels(optimisable.filter((c) => !images.includes(c)));
 
 console.log(`ONNX Runtime: ${exact.models} models, ${exact.samples} samples (${args.images}, ` +
@@ -86,11 +121,23 @@ console.log(`ONNX Runtime: ${exact.models} models, ${exact.samples} samples (${a
   `${standardOptimised.logits} at all, ${standardOptimised.classes} classes differ; ` +
   `${levels.differing} of ${levels.outputs} outputs of ${levels.models} nets differ between ` +
   'disabled and basic');
+const text = Object.entries(operators).map(
+  ([name, { codes, differing }]) => `${name} ${differing} of ${codes}`);
+console.log(`ONNX Runtime, style standard at all, codes of operators that read our codes: ` +
+  text.sort().join(', '));
 if (exact.models < 200 || images.length === 0) fail('too few cases');
 if (exact.differing > 0) fail('style exact at disabled: expected no code to differ');
 if (classified.classes > 0) fail('style exact at all: expected no class to differ');
 if (standardOptimised.classes > 0) fail('style standard at all: expected no class to differ');
 if (levels.differing > 0) fail('style standard at basic: expected what disabled gives');
+// What ONNX Runtime computes in integers, or copies.
+const integers = ['CONCATENATION', 'CONV_2D', 'DEPTHWISE_CONV_2D', 'FULLY_CONNECTED',
+  'MAX_POOL_2D', 'PAD', 'RESHAPE', 'RESIZE_NEAREST_NEIGHBOR'];
+for (const name of integers) {
+  const { codes = 0, differing = 0 } = operators[name] ?? {};
+  if (codes === 0) fail(`no ${name} was compared`);
+  if (differing > 0) fail(`style standard at all: ${name}: expected no code to differ`);
+}
 // A float sum that nothing fuses is not exact: were nothing found here, nothing would be compared.
 if (standard.differing === 0) fail('style standard at disabled: expected some code to differ');
 process.exitCode = failed ? 1 : 0;

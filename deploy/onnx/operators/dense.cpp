@@ -5,6 +5,7 @@
 #include <octet/deploy/onnx/operators/images.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 
+#include <array>
 #include <utility>
 
 namespace octet::detail {
@@ -31,13 +32,20 @@ std::string dense_bias(OnnxNodes& nodes, const Operands& o) {
   return nodes.values().bias_terms(i, scales);
 }
 
-/// Rescales, clamps and rounds sums under a name that begins with `name`.
-void finish_sums(OnnxNodes& nodes, const Operands& o, std::string sums, const std::string& name) {
-  if (nodes.exact() && o.input().is_quantized()) {
-    const std::string factors = nodes.values().constant(name + "/factor", rescaling_factors(o));
-    sums = nodes.values().node("Mul", {sums, factors}, name + "/rescaled");
+/// Sums in steps of the output, under a name that begins with `name`: along their axis 1, behind
+/// which are as many axes as `behind`.
+std::string rescaled(OnnxNodes& nodes, const Operands& o, std::string sums, std::size_t behind,
+                     const std::string& name) {
+  if (!nodes.exact() || !o.input().is_quantized()) return sums;
+  const std::vector<float> factors = rescaling_factors(o);
+  Extents shape;
+  if (factors.size() > 1) {
+    shape.assign(1 + behind, 1);
+    shape[0] = std::ssize(factors);
   }
-  nodes.finish_clamped(sums, o.op.outputs[0], o.op.activation());
+  const std::string by =
+      nodes.values().constant(name + "/factor", OnnxType::float32, shape, factors);
+  return nodes.values().node("Mul", {std::move(sums), by}, name + "/rescaled");
 }
 
 void write_dense(OnnxNodes& nodes, const Operands& o) {
@@ -46,38 +54,80 @@ void write_dense(OnnxNodes& nodes, const Operands& o) {
   const std::int32_t out = o.op.outputs[0];
   const std::int64_t depth = o.input(1).shape.back();
   const std::string name = nodes.base_name(out);
-  Names operands{nodes.rows(o.op.inputs[0], depth, name),
-                 nodes.rows(weights, depth, nodes.base_name(weights))};
+  const ModelTensor& matrix = o.input(1);
+  Names operands{
+      nodes.rows(o.op.inputs[0], depth, name),
+      values.weight_terms(weights, "/matrix", {matrix.size() / depth, depth}, matrix.data)};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
-  std::string y = values.node("Gemm", operands, name + "/sum", {{"transB", std::int64_t{1}}});
-  if (o.output().shape.size() != 2) {
-    y = values.node("Reshape", {y, nodes.shape_of(out)}, name + "/shaped");
+  const std::string sums =
+      values.node("Gemm", operands, name + "/sum", {{"transB", std::int64_t{1}}});
+  const std::string y = rescaled(nodes, o, sums, 0, name);
+  if (o.output().shape.size() == 2) return nodes.finish_clamped(y, out, o.op.activation());
+  const std::string result = nodes.finish_rearranged(y, out, o.op.activation());
+  nodes.node_to("Reshape", {result, nodes.shape_of(out)}, out);
+}
+
+struct Filters {
+  Extents shape;
+  std::vector<std::uint8_t> data;
+};
+
+/// The numbers of a tensor of four axes with its axes in `order`.
+Filters in_order(const ModelTensor& t, const std::array<std::size_t, 4>& order) {
+  std::array<std::size_t, 4> strides{};
+  std::size_t stride = t.data.size() / static_cast<std::size_t>(t.size());
+  const std::size_t bytes = stride;
+  for (std::size_t axis = 4; axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= static_cast<std::size_t>(t.shape[axis]);
   }
-  finish_sums(nodes, o, std::move(y), name);
+  Filters filters;
+  filters.data.reserve(t.data.size());
+  for (const std::size_t axis : order) filters.shape.push_back(t.shape[axis]);
+  const auto extent = [&](std::size_t k) { return static_cast<std::size_t>(filters.shape[k]); };
+  for (std::size_t u = 0; u < extent(0); ++u) {
+    for (std::size_t c = 0; c < extent(1); ++c) {
+      for (std::size_t y = 0; y < extent(2); ++y) {
+        for (std::size_t x = 0; x < extent(3); ++x) {
+          const auto from = t.data.begin() + static_cast<std::ptrdiff_t>(
+                                                 u * strides[order[0]] + c * strides[order[1]] +
+                                                 y * strides[order[2]] + x * strides[order[3]]);
+          filters.data.insert(filters.data.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+        }
+      }
+    }
+  }
+  return filters;
 }
 
 /// ONNX convolves images [n, channels, height, width] with filters [units, channels of a group,
-/// height, width]: both are transposed to that, the filters in `order`, and the sums back.
+/// height, width]: the codes are transposed to that and back, and the filters are written so. A
+/// runtime finds nothing between DequantizeLinear, Conv and QuantizeLinear, which it makes one
+/// operator of integers.
 void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geometry,
-                const Extents& order) {
+                std::string_view suffix, const std::array<std::size_t, 4>& order) {
   OnnxValues& values = nodes.values();
   const Window& w = geometry.window;
   const std::string name = nodes.base_name(o.op.outputs[0]);
-  const std::string filters = values.node("Transpose", {values.terms(o.op.inputs[1])},
-                                          name + "/filters", {{"perm", order}});
-  Names operands{channels_first(nodes, values.terms(o.op.inputs[0]), name), filters};
+  const std::int32_t in = o.op.inputs[0];
+  const std::int32_t out = o.op.outputs[0];
+  const Filters filters = in_order(o.input(1), order);
+  Names operands{values.terms_of(in, channels_first(nodes, values.value(in), name), name),
+                 values.weight_terms(o.op.inputs[1], suffix, filters.shape, filters.data)};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
   auto attributes = window_attributes(w);
   attributes.push_back({"dilations", Extents{w.y.dilation, w.x.dilation}});
   attributes.push_back({"group", geometry.groups});
   const std::string sums = values.node("Conv", operands, name + "/sum", attributes);
-  finish_sums(nodes, o, channels_last(nodes, sums, name), name);
+  const std::string result =
+      nodes.finish_rearranged(rescaled(nodes, o, sums, 2, name), out, o.op.activation());
+  channels_last_to(nodes, result, out);
 }
 
 void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
   const Conv2DGeometry geometry = conv_2d_geometry(o);
   if (geometry.is_matrix_product()) return write_dense(nodes, o);
-  write_conv(nodes, o, geometry, {0, 3, 1, 2});
+  write_conv(nodes, o, geometry, "/filters", {0, 3, 1, 2});
 }
 
 void write_depthwise(OnnxNodes& nodes, const Operands& o) {
@@ -88,7 +138,7 @@ void write_depthwise(OnnxNodes& nodes, const Operands& o) {
         "or use style standard",
         o.output().name));
   }
-  write_conv(nodes, o, depthwise_geometry(o), {3, 0, 1, 2});
+  write_conv(nodes, o, depthwise_geometry(o), "/planes", {3, 0, 1, 2});
 }
 
 }  // namespace

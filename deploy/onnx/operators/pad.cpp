@@ -17,11 +17,10 @@ void write_pad(OnnxNodes& nodes, const Operands& o) {
   for (const PadAxis& axis : axes) pads.push_back(axis.output - axis.input - axis.before);
   const std::string border =
       values.constant(name + "/pads", OnnxType::int64, {std::ssize(pads)}, pads);
-  const std::string zero = o.output().is_quantized()
-                               ? values.constant(name + "/border", OnnxType::int8, Extents{},
-                                                 std::vector<std::int8_t>{static_cast<std::int8_t>(
-                                                     o.output().quantization.zero_point())})
-                               : values.constant(name + "/border", {0.0F});
+  const std::string zero =
+      o.output().is_quantized()
+          ? values.code_constant(name + "/border", out, o.output().quantization.zero_point())
+          : values.constant(name + "/border", {0.0F});
   nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, zero}, out);
 }
 

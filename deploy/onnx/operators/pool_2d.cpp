@@ -18,8 +18,7 @@ void write_max_pool(OnnxNodes& nodes, const Operands& o) {
   if (!o.output().is_quantized()) return nodes.finish_clamped(y, out, o.op.activation());
   const ActivationRange range = pool_range({o.model, o.op, Rounding::fp32});
   const auto limit = [&](std::string_view which, std::int32_t code) {
-    return nodes.values().constant(name + std::string(which), OnnxType::int8, Extents{},
-                                   std::vector<std::int8_t>{static_cast<std::int8_t>(code)});
+    return nodes.values().code_constant(name + std::string(which), out, code);
   };
   nodes.node_to("Clip", {y, limit("/lowest", range.lo), limit("/highest", range.hi)}, out);
 }
@@ -85,11 +84,12 @@ void write_average_pool(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized()) return write_mean_of_codes(nodes, o);
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
-  const std::string x = channels_first(nodes, nodes.values().reals(o.op.inputs[0]), name);
+  const std::string codes = channels_first(nodes, nodes.values().value(o.op.inputs[0]), name);
+  const std::string x = nodes.values().terms_of(o.op.inputs[0], codes, name);
   auto attributes = window_attributes(pool_window(o));
   attributes.push_back({"count_include_pad", std::int64_t{0}});
   const std::string mean = nodes.values().node("AveragePool", {x}, name + "/pool", attributes);
-  nodes.finish_clamped(channels_last(nodes, mean, name), out, o.op.activation());
+  channels_last_to(nodes, nodes.finish_rearranged(mean, out, o.op.activation()), out);
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <octet/tests/deploy/onnx_model.h>
+
+#include <limits>
+
+// What ONNX's operators on images of [n, channels, height, width] compute, as the standard's text
+// says, in float32 where that is the type.
+
+namespace octet::test::onnx {
+
+inline double f32(double x) { return double{static_cast<float>(x)}; }
+
+/// Element (i, j, k, l) of a tensor of four axes.
+inline double at(const OnnxTensor& t, std::int64_t i, std::int64_t j, std::int64_t k,
+                 std::int64_t l) {
+  return t.values.at(
+      static_cast<std::size_t>(((i * t.shape.at(1) + j) * t.shape.at(2) + k) * t.shape.at(3) + l));
+}
+
+inline OnnxTensor transpose(const OnnxNode& node, const OnnxTensor& x) {
+  const auto& order = node.lists.at("perm");
+  if (order.size() != 4) throw std::runtime_error("Transpose: not of four axes");
+  OnnxTensor y{x.type, {}, {}};
+  for (const std::int64_t axis : order) {
+    y.shape.push_back(x.shape.at(static_cast<std::size_t>(axis)));
+  }
+  std::int64_t to[4];
+  std::int64_t from[4];
+  for (to[0] = 0; to[0] < y.shape[0]; ++to[0]) {
+    for (to[1] = 0; to[1] < y.shape[1]; ++to[1]) {
+      for (to[2] = 0; to[2] < y.shape[2]; ++to[2]) {
+        for (to[3] = 0; to[3] < y.shape[3]; ++to[3]) {
+          for (std::size_t i = 0; i < 4; ++i) from[order[i]] = to[i];
+          y.values.push_back(at(x, from[0], from[1], from[2], from[3]));
+        }
+      }
+    }
+  }
+  return y;
+}
+
+/// Of images [n, channels, height, width] and filters [units, channels of a group, ...].
+inline OnnxTensor conv(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& w,
+                       const OnnxTensor* bias) {
+  const auto& stride = node.lists.at("strides");
+  const auto& dilation = node.lists.at("dilations");
+  const auto& pads = node.lists.at("pads");
+  const std::vector<std::int64_t> kernel{w.shape.at(2), w.shape.at(3)};
+  const std::int64_t groups = node.attributes.at("group");
+  if (node.lists.at("kernel_shape") != kernel || x.shape.at(1) != groups * w.shape.at(1) ||
+      w.shape[0] % groups != 0) {
+    throw std::runtime_error("Conv: operands do not fit");
+  }
+  const auto extent = [&](std::size_t i) {
+    const std::int64_t span = (kernel[i] - 1) * dilation.at(i) + 1;
+    return (x.shape[i + 2] + pads.at(i) + pads.at(i + 2) - span) / stride.at(i) + 1;
+  };
+  OnnxTensor y{OnnxElement::float32, {x.shape[0], w.shape[0], extent(0), extent(1)}, {}};
+  for (std::int64_t n = 0; n < y.shape[0]; ++n) {
+    for (std::int64_t u = 0; u < y.shape[1]; ++u) {
+      for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
+        for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
+          double sum = bias != nullptr ? bias->values.at(static_cast<std::size_t>(u)) : 0.0;
+          const std::int64_t first = u / (w.shape[0] / groups) * w.shape[1];
+          for (std::int64_t c = 0; c < w.shape[1]; ++c) {
+            for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
+              for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
+                const std::int64_t iy = oy * stride[0] - pads[0] + ky * dilation[0];
+                const std::int64_t ix = ox * stride[1] - pads[1] + kx * dilation[1];
+                if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
+                sum = f32(sum + f32(at(x, n, first + c, iy, ix) * at(w, u, c, ky, kx)));
+              }
+            }
+          }
+          y.values.push_back(sum);
+        }
+      }
+    }
+  }
+  return y;
+}
+
+/// MaxPool and AveragePool of images [n, channels, height, width].
+inline OnnxTensor pool(const OnnxNode& node, const OnnxTensor& x) {
+  const bool mean = node.op == "AveragePool";
+  if (mean && node.attributes.at("count_include_pad") != 0) {
+    throw std::runtime_error("AveragePool: counts padding");
+  }
+  const auto& kernel = node.lists.at("kernel_shape");
+  const auto& stride = node.lists.at("strides");
+  const auto& pads = node.lists.at("pads");
+  OnnxTensor y{x.type, {x.shape.at(0), x.shape.at(1)}, {}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    y.shape.push_back(
+        (x.shape.at(i + 2) + pads.at(i) + pads.at(i + 2) - kernel.at(i)) / stride.at(i) + 1);
+  }
+  for (std::int64_t n = 0; n < y.shape[0]; ++n) {
+    for (std::int64_t c = 0; c < y.shape[1]; ++c) {
+      for (std::int64_t oy = 0; oy < y.shape[2]; ++oy) {
+        for (std::int64_t ox = 0; ox < y.shape[3]; ++ox) {
+          double result = mean ? 0.0 : -std::numeric_limits<double>::infinity();
+          int count = 0;
+          for (std::int64_t ky = 0; ky < kernel[0]; ++ky) {
+            for (std::int64_t kx = 0; kx < kernel[1]; ++kx) {
+              const std::int64_t iy = oy * stride[0] - pads[0] + ky;
+              const std::int64_t ix = ox * stride[1] - pads[1] + kx;
+              if (iy < 0 || iy >= x.shape[2] || ix < 0 || ix >= x.shape[3]) continue;
+              const double value = at(x, n, c, iy, ix);
+              result = mean ? f32(result + value) : std::max(result, value);
+              ++count;
+            }
+          }
+          y.values.push_back(mean ? f32(result / count) : result);
+        }
+      }
+    }
+  }
+  return y;
+}
+
+/// By default: the pixel nearest to (o + 0.5) / scale - 0.5, the lower one of two.
+inline OnnxTensor resize(const OnnxNode& node, const OnnxTensor& x,
+                         const std::vector<double>& scales) {
+  if (!node.attributes.empty() || x.shape.size() != 4 || scales.size() != 4) {
+    throw std::runtime_error("Resize: no repetition of pixels");
+  }
+  OnnxTensor y{x.type, {}, {}};
+  std::vector<std::vector<std::int64_t>> from(4);
+  for (std::size_t k = 0; k < 4; ++k) {
+    y.shape.push_back(
+        static_cast<std::int64_t>(std::floor(static_cast<double>(x.shape[k]) * scales[k])));
+    for (std::int64_t o = 0; o < y.shape[k]; ++o) {
+      const double place = (static_cast<double>(o) + 0.5) / scales[k] - 0.5;
+      from[k].push_back(static_cast<std::int64_t>(std::ceil(place - 0.5)));
+    }
+  }
+  for (const std::int64_t n : from[0]) {
+    for (const std::int64_t row : from[1]) {
+      for (const std::int64_t column : from[2]) {
+        for (const std::int64_t c : from[3]) y.values.push_back(at(x, n, row, column, c));
+      }
+    }
+  }
+  return y;
+}
+
+}  // namespace octet::test::onnx
