@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 namespace octet {
 namespace {
@@ -72,6 +73,28 @@ std::optional<std::int32_t> operand_of_one_sample(const Operands& of,
   return *found;
 }
 
+/// Why a convolution without a bias is not what other runtimes compute.
+std::optional<std::string_view> missing_bias(const Operands& of) {
+  if (!computes_sums_of_codes(of) || of.has_input(2)) return std::nullopt;
+  if (of.op.code == OpCode::conv_2d) {
+    return "it has no bias; LiteRT, LiteRT.js and tfjs-tflite refuse such a convolution. Give it a "
+           "bias of zeros";
+  }
+  if (of.op.code == OpCode::depthwise_conv_2d) {
+    return "it has no bias; TFLite Micro ends the program on such a convolution, and XNNPACK "
+           "leaves "
+           "it to a kernel that rounds twice, as contract double does. Give it a bias of zeros";
+  }
+  return std::nullopt;
+}
+
+/// XNNPACK's depthwise kernels add two products in 16 bits, which 2 * -128 * -128 overflows.
+bool overflows_16_bits(const Operands& of) {
+  if (of.op.code != OpCode::depthwise_conv_2d || of.input(1).dtype != DType::int8) return false;
+  constexpr auto kLowest = static_cast<std::uint8_t>(-128);
+  return std::ranges::find(of.input(1).data, kLowest) != of.input(1).data.end();
+}
+
 bool is_rescaling_relu6(const Operands& of) {
   if (of.op.code != OpCode::relu6) return false;
   const QuantParams& in = of.input().quantization;
@@ -92,6 +115,16 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
     const Operands of(model, model.operators[i]);
     const std::string name =
         fmt::format("operator {} ({}) '{}'", i, to_string(of.op.code), of.output().name);
+    if (const auto problem = missing_bias(of)) {
+      warnings.push_back(fmt::format("{}: {}", name, *problem));
+    }
+    if (overflows_16_bits(of)) {
+      warnings.push_back(fmt::format(
+          "{}: it has weights of code -128; XNNPACK (LiteRT.js, tfjs-tflite) adds two products in "
+          "16 bits, which overflow where the codes that they meet are -128 as well. Clamp the "
+          "weights to -127, as TensorFlow Lite's converter and lower() do",
+          name));
+    }
     if (computes_sums_of_codes(of)) {
       if (const auto refusal = xnnpack_refusal(of)) {
         warnings.push_back(

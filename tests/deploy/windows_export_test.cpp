@@ -1,5 +1,6 @@
 // Pools, DEPTHWISE_CONV_2D and PAD in the exports: the interpreter's codes.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/deploy/onnx/writer.h>
@@ -224,6 +225,40 @@ TEST(WindowsExport, RuntimeWarningsKnowADeadDepthwiseChannel) {
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_NE(warnings[0].find("operator 0 (DEPTHWISE_CONV_2D) 'y': rescale factor"),
             std::string::npos);
+}
+
+std::string joined_warnings(const IntegerModel& model) {
+  return fmt::format("{}", fmt::join(runtime_warnings(model), "\n"));
+}
+
+TEST(WindowsExport, RuntimeWarningsKnowAConvolutionWithoutABias) {
+  Conv c;
+  c.filter = {3, 1, 1, 3};
+  c.weights.assign(9, 1);
+  expect_mentions(joined_warnings(model_of(c)),
+                  "operator 0 (CONV_2D) 'y': it has no bias; LiteRT, LiteRT.js");
+  c.filter = {3, 1, 1, 1};
+  c.weights.assign(3, 1);
+  expect_mentions(joined_warnings(depthwise_model(c)),
+                  "operator 0 (DEPTHWISE_CONV_2D) 'y': it has no bias; TFLite Micro");
+  c.bias.assign(3, 0);
+  EXPECT_EQ(joined_warnings(depthwise_model(c)), "");
+}
+
+TEST(WindowsExport, RuntimeWarningsKnowDepthwiseWeightsThatOverflow) {
+  Conv c;
+  c.filter = {3, 1, 1, 1};
+  c.bias.assign(3, 1);
+  c.weights = {127, -127, -128};
+  expect_mentions(joined_warnings(depthwise_model(c)),
+                  "operator 0 (DEPTHWISE_CONV_2D) 'y': it has weights of code -128");
+  c.weights.back() = -127;
+  EXPECT_EQ(joined_warnings(depthwise_model(c)), "");
+  // In a CONV_2D they are computed rightly.
+  c.filter = {1, 1, 1, 3};
+  c.bias.assign(1, 1);
+  c.weights.back() = -128;
+  EXPECT_EQ(joined_warnings(model_of(c)), "");
 }
 
 }  // namespace
