@@ -23,7 +23,9 @@ struct MemoryPlan {
 
 /// Places blocks so that those in use at the same step do not overlap: those in use at every step
 /// end to end, then the largest first, each at the lowest place that is free (Pisarchyk and Lee,
-/// "Efficient Memory Management for Deep Neural Net Inference", 2020). Offsets are multiples of
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020). Where that takes more than
+/// the blocks of the fullest step, which no plan can do without, the blocks of that step first and
+/// then outward from it in time; the smaller plan of the two is taken. Offsets are multiples of
 /// `alignment`.
 /// Takes time that grows with the square of the number of blocks that are not in use at every step.
 MemoryPlan plan_memory(std::span<const MemoryUse> uses, std::size_t alignment = 64);

@@ -13,6 +13,14 @@ TEST(MemoryPlan, ReusesMemoryOfWhatIsNoLongerInUse) {
   EXPECT_EQ(detail::plan_memory(chain).total_bytes, 2048U);
 }
 
+TEST(MemoryPlan, FillsTheFullestStepFirstWhereTheLargestFirstNeedsMore) {
+  // The largest first: 576 at 0, 432 at 0, 288 at 432 and 288 at 720, which is 1008.
+  const std::vector<MemoryUse> chain{{432, 0, 1}, {288, 1, 2}, {288, 2, 3}, {576, 3, 4}};
+  const auto plan = detail::plan_memory(chain, 1);
+  EXPECT_EQ(plan.total_bytes, 576U + 288U);
+  EXPECT_EQ(plan.offsets, (std::vector<std::size_t>{288, 0, 576, 0}));
+}
+
 TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(detail::plan_memory({}).total_bytes, 0U); }
 
 TEST(MemoryPlan, WhatIsInUseAllTheTimeIsComparedWithNothing) {

@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 #include <octet/core/buffer.h>
+#include <octet/core/error.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/naive_graph.h>
+#include <octet/tests/runtime/window_models.h>
 #include <octet/tests/sanitizers.h>
 
 #include <algorithm>
@@ -88,6 +93,88 @@ TEST(NoAllocation, InvokeAllocatesNothing) {
         interpreter.invoke();
         const long counted_here = allocations - before;
         EXPECT_EQ(counted_here, 0) << threads << " threads, batch " << batch;
+      }
+    }
+  }
+}
+
+/// A model of one operator on codes, or between codes and floats.
+IntegerModel model_of_one(OpCode code) {
+  Draw draw(static_cast<std::uint64_t>(code));
+  const auto unary = [code](DType from, DType to, const QuantParams& grid) {
+    const auto grid_of = [](DType type, const QuantParams& of) {
+      return type == DType::float32 ? QuantParams{{}, {}, 0, 0, 0} : of;
+    };
+    return make_unary(code, {"x", from, {1, 70}, {}, grid_of(from, quant(0.04F, 6)), {}},
+                      {"y", to, {1, 70}, {}, grid_of(to, grid), {}});
+  };
+  const auto of_codes = [&](const QuantParams& grid) {
+    return unary(DType::int8, DType::int8, grid);
+  };
+  Pooling pooling;
+  Pair pair;
+  switch (code) {
+    case OpCode::add:
+    case OpCode::mul:
+      pair.code = code;
+      pair.constant.assign(6, 1);
+      return model_of(pair);
+    case OpCode::average_pool_2d:
+    case OpCode::max_pool_2d:
+      pooling.code = code;
+      return model_of(pooling);
+    case OpCode::concatenation:
+      return make_axes();
+    case OpCode::conv_2d:
+      return model_of(draw_conv(draw));
+    case OpCode::depthwise_conv_2d:
+      return depthwise_model(draw_depthwise(draw));
+    case OpCode::fully_connected:
+      return make_mlp(1, {70, 33, 10}, true, true);
+    case OpCode::hard_swish:
+      return hard_swish_model(quant(0.1F, 0), quant(0.1F, 0));
+    case OpCode::pad:
+      return draw_pad(draw);
+    case OpCode::resize_nearest_neighbor:
+      return model_of(Resize{});
+    case OpCode::dequantize:
+      return unary(DType::int8, DType::float32, {});
+    case OpCode::quantize:
+      return unary(DType::float32, DType::int8, quant(0.03F, 3));
+    case OpCode::leaky_relu:
+    case OpCode::relu:
+    case OpCode::relu6:
+    case OpCode::relu_n1_to_1:
+      return of_codes(quant(0.03F, -7));
+    case OpCode::logistic:
+    case OpCode::softmax:
+    case OpCode::tanh:
+      return of_codes(definition(code).fixed_grid());
+    case OpCode::reshape:
+      return of_codes(quant(0.04F, 6));
+  }
+  throw std::logic_error("an operator that no test knows");
+}
+
+TEST(NoAllocation, NoOperatorAllocates) {
+  const KeepThreads keep;
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    for (const OpCode code : kOpCodes) {
+      SCOPED_TRACE(to_string(code));
+      const IntegerModel model = model_of_one(code);
+      const auto has_code = [&](const Operator& op) { return op.code == code; };
+      ASSERT_TRUE(std::ranges::any_of(model.operators, has_code));
+      for (const Rounding rounding :
+           {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+        for (const Index batch : {1, 100}) {
+          Interpreter interpreter(model, {rounding, batch});
+          const long before = allocations;
+          interpreter.invoke();
+          interpreter.invoke();
+          const long counted_here = allocations - before;
+          EXPECT_EQ(counted_here, 0) << threads << " threads, batch " << batch;
+        }
       }
     }
   }
