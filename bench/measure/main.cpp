@@ -17,6 +17,7 @@ using namespace octet;
 struct Arguments {
   bench::TrainRequest train;
   bench::StepRequest step;
+  bench::MemoryRequest memory;
   std::string mode = "float";
   std::filesystem::path run;
   std::filesystem::path data;
@@ -44,6 +45,13 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   step->add_option("--batch", arguments.step.batch)->check(CLI::Range(1, 1 << 20));
   step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
+  CLI::App* memory = app.add_subcommand("memory", "The most memory that steps of training take");
+  memory->add_option("--network", arguments.memory.network)->capture_default_str();
+  memory->add_option("--mode", arguments.mode)
+      ->check(CLI::IsMember({"float", "qat"}))
+      ->capture_default_str();
+  memory->add_option("--batch", arguments.memory.batch)->check(CLI::Range(1, 1 << 20));
+  app.add_subcommand("footprint", "Flash and RAM of the networks of the examples in integers");
   CLI::App* infer = app.add_subcommand("infer", "Interpreter::invoke and setting it up");
   infer->add_option("--run", arguments.run, "Folder that mnist_qat has written")->required();
   infer->add_option("--data", arguments.data, "Folder with IDX files")->required();
@@ -54,6 +62,8 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   if (app.got_subcommand("peak")) return bench::measure_peak();
   if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
   if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
+  if (app.got_subcommand("memory")) return bench::measure_training_memory(arguments.memory);
+  if (app.got_subcommand("footprint")) return bench::measure_deployment_memory();
   return bench::measure_inference(arguments.run, arguments.data);
 }
 
@@ -70,7 +80,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       return app.exit(error) == 0 ? 0 : 2;
     }
-    arguments.train.quantized = arguments.step.quantized = arguments.mode == "qat";
+    arguments.train.quantized = arguments.step.quantized = arguments.memory.quantized =
+        arguments.mode == "qat";
     fmt::print("{}\n", measure(app, arguments, begin).dump());
     return 0;
   } catch (const std::exception& error) {

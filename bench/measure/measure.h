@@ -39,6 +39,21 @@ struct StepRequest {
 /// all that Trainer::fit does for a batch.
 nlohmann::json measure_steps(const StepRequest& request);
 
+struct MemoryRequest {
+  /// As in StepRequest.
+  std::string network = "lenet5";
+  bool quantized = false;
+  std::size_t batch = 128;
+};
+
+/// The most memory that this process has had in steps of training on one batch of noise (peak_mb).
+nlohmann::json measure_training_memory(const MemoryRequest& request);
+
+/// Of each network of examples/networks at its reference's size, in integers: bytes of the .tflite
+/// file, flash and RAM of the C source, and what the interpreter asks for at batch 1: tensors
+/// (arena_bytes), sums and patches of every thread (thread_bytes), packed weights.
+nlohmann::json measure_deployment_memory();
+
 /// Times Interpreter::invoke on the network that mnist_qat left in `run`, int8 and float in and
 /// out, at batch 1, 32 and 10,000, and setting the interpreter up; `data` is a folder with IDX
 /// files.

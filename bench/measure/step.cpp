@@ -1,52 +1,12 @@
 #include <octet/bench/measure/measure.h>
+#include <octet/bench/measure/reference.h>
 #include <octet/bench/timing.h>
-#include <octet/examples/networks/networks.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
-#include <utility>
 
 namespace octet::bench {
 namespace {
-
-/// A network as its reference has it.
-struct Reference {
-  std::string_view name;
-  Shape example;
-  /// 0 for a network that gives back what it is given.
-  int classes;
-};
-
-const Reference& reference(std::string_view name) {
-  static const std::array<Reference, 5> all = {{{"lenet5", {28, 28, 1}, 10},
-                                                {"dscnn", {49, 10, 1}, 12},
-                                                {"resnet8", {32, 32, 3}, 10},
-                                                {"mobilenet", {96, 96, 3}, 2},
-                                                {"autoencoder", {640}, 0}}};
-  const auto* const found = std::ranges::find(all, name, &Reference::name);
-  if (found != all.end()) return *found;
-  throw InvalidArgument(
-      "step: expected lenet5, dscnn, resnet8, mobilenet or autoencoder, found \"" +
-      std::string(name) + "\"");
-}
-
-Model make_network(const Reference& of) {
-  Model model = of.classes == 0 ? networks::autoencoder(of.example.size())
-                                : networks::classifier(of.name).make(of.example, of.classes);
-  model.build(/*seed=*/0);
-  return model;
-}
-
-Dataset noise_for(const Reference& of, std::size_t count) {
-  const Tensor x =
-      Tensor::uniform(of.example.with_batch(static_cast<Index>(count)), Random(1), 0.0F, 1.0F);
-  if (of.classes == 0) return Dataset::from_tensors("noise", x, x);
-  std::vector<std::int32_t> labels(count);
-  for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::int32_t>(i) % of.classes;
-  return Dataset::from_floats("noise", of.example, {x.span().begin(), x.span().end()},
-                              std::move(labels), of.classes);
-}
 
 /// Wall clock and processor time at the beginning of every step.
 class StepTimes : public Callback {

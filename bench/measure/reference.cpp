@@ -1,0 +1,45 @@
+#include <octet/bench/measure/reference.h>
+#include <octet/examples/networks/networks.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace octet::bench {
+
+std::span<const Reference> references() {
+  static const std::array<Reference, 5> all = {{{"lenet5", {28, 28, 1}, 10},
+                                                {"dscnn", {49, 10, 1}, 12},
+                                                {"resnet8", {32, 32, 3}, 10},
+                                                {"mobilenet", {96, 96, 3}, 2},
+                                                {"autoencoder", {640}, 0}}};
+  return all;
+}
+
+const Reference& reference(std::string_view name) {
+  const auto all = references();
+  const auto found = std::ranges::find(all, name, &Reference::name);
+  if (found != all.end()) return *found;
+  throw InvalidArgument(
+      "octet_measure: expected lenet5, dscnn, resnet8, mobilenet or autoencoder, found \"" +
+      std::string(name) + "\"");
+}
+
+Model make_network(const Reference& of) {
+  Model model = of.classes == 0 ? networks::autoencoder(of.example.size())
+                                : networks::classifier(of.name).make(of.example, of.classes);
+  model.build(/*seed=*/0);
+  return model;
+}
+
+Dataset noise_for(const Reference& of, std::size_t count) {
+  const Tensor x =
+      Tensor::uniform(of.example.with_batch(static_cast<Index>(count)), Random(1), 0.0F, 1.0F);
+  if (of.classes == 0) return Dataset::from_tensors("noise", x, x);
+  std::vector<std::int32_t> labels(count);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::int32_t>(i) % of.classes;
+  return Dataset::from_floats("noise", of.example, {x.span().begin(), x.span().end()},
+                              std::move(labels), of.classes);
+}
+
+}  // namespace octet::bench

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <octet/octet.h>
+
+#include <span>
+#include <string_view>
+
+namespace octet::bench {
+
+/// A network as its reference has it.
+struct Reference {
+  std::string_view name;
+  Shape example;
+  /// 0 for a network that gives back what it is given.
+  int classes;
+};
+
+/// lenet5, dscnn, resnet8, mobilenet and autoencoder.
+std::span<const Reference> references();
+
+/// The one of that name. Throws InvalidArgument where there is none.
+const Reference& reference(std::string_view name);
+
+/// The network, built.
+Model make_network(const Reference& of);
+
+/// `count` examples of noise for it.
+Dataset noise_for(const Reference& of, std::size_t count);
+
+}  // namespace octet::bench
