@@ -74,6 +74,11 @@ struct Window {
   bool is_pointwise() const {
     return taps() == 1 && y.stride == 1 && x.stride == 1 && y.before == 0 && x.before == 0;
   }
+  /// Whether windows lie side by side, without sharing a pixel, and all inside the image.
+  bool is_tiling() const {
+    return y.stride == y.kernel && x.stride == x.kernel && y.dilation == 1 && x.dilation == 1 &&
+           y.before == 0 && x.before == 0 && y.after() == 0 && x.after() == 0;
+  }
   bool operator==(const Window&) const = default;
 };
 

@@ -155,6 +155,7 @@ struct Passes {
                        const float* hi, float* g);
   /// y = the largest value of each window and channel, a NaN counting as the largest.
   void (*max_pool)(const float* x, const PoolWindows& windows, float* y);
+  void (*max_pool_codes)(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y);
   /// dx = g where a window's largest value lies first, in row-major order, else 0.
   void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
   /// totals[j] += x[j], in double.

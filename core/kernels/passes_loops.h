@@ -312,6 +312,7 @@ static constexpr Passes all() {
           .window_gradient_sums = window_gradient_sums,
           .mask_columns = mask_columns,
           .max_pool = max_pool,
+          .max_pool_codes = max_pool_codes,
           .max_pool_gradient = max_pool_gradient,
           .add_to_totals = add_to_totals,
           .min_max = min_max,

@@ -3,8 +3,112 @@
 #include <octet/core/conv2d_geometry.h>
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace octet {
+
+/// Copies `count` pieces of `bytes` each, whose strides are in bytes too: mostly short ones, where
+/// a call of memcpy takes longer than the copy.
+inline void copy_pieces(const char* from, Index from_stride, char* to, Index to_stride, Index count,
+                        Index bytes) {
+  // Moves of a fixed length; the last one overlaps the one before it.
+  const auto copy_by = [=](auto length) {
+    constexpr Index kLength = decltype(length)::value;
+    const char* piece = from;
+    char* copy = to;
+    for (Index n = 0; n < count; ++n, piece += from_stride, copy += to_stride) {
+      for (Index i = 0; i + kLength < bytes; i += kLength) {
+        std::memcpy(copy + i, piece + i, kLength);
+      }
+      std::memcpy(copy + bytes - kLength, piece + bytes - kLength, kLength);
+    }
+  };
+  if (bytes >= 16) return copy_by(std::integral_constant<Index, 16>());
+  if (bytes >= 8) return copy_by(std::integral_constant<Index, 8>());
+  if (bytes >= 4) return copy_by(std::integral_constant<Index, 4>());
+  if (bytes > 0) return copy_by(std::integral_constant<Index, 1>());
+}
+
+/// Copies patches of images [height, width, channels]: see gather_patches().
+template <class T>
+class PatchCopier {
+ public:
+  PatchCopier(const Window& window, const T* image, Index channels, Index first, Index count,
+              T padding)
+      : y_(window.y),
+        x_(window.x),
+        image_(image + first),
+        channels_(channels),
+        count_(count),
+        row_(window.x.kernel * count),
+        patch_(window.taps() * count),
+        padding_(padding) {
+    while (inside_begin_ < x_.output && x_.first(inside_begin_) < 0) ++inside_begin_;
+    const Index reach = (x_.kernel - 1) * x_.dilation;
+    inside_end_ = inside_begin_;
+    while (inside_end_ < x_.output && x_.first(inside_end_) + reach < x_.input) ++inside_end_;
+  }
+
+  /// Writes the patches of the outputs [begin, end) of line oy.
+  void copy_line(Index oy, Index begin, Index end, T* patches) const {
+    const Index top = y_.begin(oy);
+    const Index bottom = y_.end(oy);
+    for (Index n = 0; (top > 0 || bottom < y_.kernel) && n < end - begin; ++n) {
+      T* patch = patches + n * patch_;
+      std::fill_n(patch, top * row_, padding_);
+      std::fill_n(patch + bottom * row_, (y_.kernel - bottom) * row_, padding_);
+    }
+    const Index inside = std::clamp(inside_begin_, begin, end);
+    const Index behind = std::clamp(inside_end_, inside, end);
+    for (Index ky = top; ky < bottom; ++ky) {
+      const T* line = image_ + (y_.first(oy) + ky * y_.dilation) * x_.input * channels_;
+      T* to = patches + ky * row_;
+      for (Index ox = begin; ox < inside; ++ox) copy_part(line, ox, to + (ox - begin) * patch_);
+      copy_whole(line, inside, behind - inside, to + (inside - begin) * patch_);
+      for (Index ox = behind; ox < end; ++ox) copy_part(line, ox, to + (ox - begin) * patch_);
+    }
+  }
+
+ private:
+  /// What `count` outputs read of a line, from output ox on.
+  void copy_whole(const T* line, Index ox, Index count, T* to) const {
+    // Taps side by side of all channels lie in one piece.
+    const bool one_piece = x_.dilation == 1 && count_ == channels_;
+    const Index pieces = one_piece ? 1 : x_.kernel;
+    for (Index p = 0; p < pieces; ++p) {
+      copy_pieces(
+          reinterpret_cast<const char*>(line + (x_.first(ox) + p * x_.dilation) * channels_),
+          x_.stride * channels_ * kSize, reinterpret_cast<char*>(to + p * count_), patch_ * kSize,
+          count, (one_piece ? row_ : count_) * kSize);
+    }
+  }
+
+  /// What output ox reads of a line, with padding for the taps beside it.
+  void copy_part(const T* line, Index ox, T* to) const {
+    for (Index kx = 0; kx < x_.kernel; ++kx, to += count_) {
+      const Index at = x_.first(ox) + kx * x_.dilation;
+      if (at < 0 || at >= x_.input) {
+        std::fill_n(to, count_, padding_);
+      } else {
+        std::copy_n(line + at * channels_, count_, to);
+      }
+    }
+  }
+
+  static constexpr auto kSize = static_cast<Index>(sizeof(T));
+  WindowAxis y_;
+  WindowAxis x_;
+  const T* image_;
+  Index channels_;
+  Index count_;
+  Index row_;
+  Index patch_;
+  T padding_;
+  /// The outputs that read nothing beside the image.
+  Index inside_begin_ = 0;
+  Index inside_end_ = 0;
+};
 
 /// Copies patches (im2col): row r of `patches` [rows, taps * count] is what output `begin` + r of
 /// the window reads of channels [first, first + count) of an image [height, width, channels];
@@ -12,30 +116,14 @@ namespace octet {
 template <class T>
 void gather_patches(const Window& window, const T* image, Index channels, Index first, Index count,
                     T padding, Index begin, Index end, T* patches) {
-  const WindowAxis& y = window.y;
-  const WindowAxis& x = window.x;
-  // Taps side by side of all channels lie in one piece.
-  const bool in_one_piece = x.dilation == 1 && count == channels;
-  const Index row = x.kernel * count;
-  for (Index o = begin; o < end; ++o) {
-    const Index oy = o / x.output;
-    const Index ox = o % x.output;
-    const Index from = x.begin(ox);
-    const Index to = x.end(ox);
-    patches = std::fill_n(patches, y.begin(oy) * row, padding);
-    for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
-      const T* line = image + (y.first(oy) + ky * y.dilation) * x.input * channels + first;
-      patches = std::fill_n(patches, from * count, padding);
-      if (in_one_piece) {
-        patches = std::copy_n(line + (x.first(ox) + from) * channels, (to - from) * count, patches);
-      } else {
-        for (Index kx = from; kx < to; ++kx) {
-          patches = std::copy_n(line + (x.first(ox) + kx * x.dilation) * channels, count, patches);
-        }
-      }
-      patches = std::fill_n(patches, (x.kernel - to) * count, padding);
-    }
-    patches = std::fill_n(patches, (y.kernel - y.end(oy)) * row, padding);
+  const PatchCopier<T> copier(window, image, channels, first, count, padding);
+  const Index width = window.x.output;
+  while (begin < end) {
+    const Index ox = begin % width;
+    const Index last = std::min(width, ox + end - begin);
+    copier.copy_line(begin / width, ox, last, patches);
+    patches += (last - ox) * window.taps() * count;
+    begin += last - ox;
   }
 }
 

@@ -79,11 +79,32 @@ struct GradientOf {
   }
 };
 
+struct LargestCodes {
+  std::int8_t* y;
+
+  template <int width>
+  [[gnu::always_inline]] void run(const std::int8_t* x, const PoolWindows& p, Index output,
+                                  Index /*input*/) const {
+    using Codes [[gnu::vector_size(width)]] = std::int8_t;
+    Codes largest;
+    __builtin_memcpy(&largest, x, sizeof largest);
+    for (Index ky = 0; ky < p.height; ++ky) {
+      const std::int8_t* line = x + ky * p.line;
+      for (Index kx = 0; kx < p.width; ++kx, line += p.channels) {
+        Codes value;
+        __builtin_memcpy(&value, line, sizeof value);
+        const Codes exceeds = value > largest;
+        largest = (value & exceeds) | (largest & ~exceeds);
+      }
+    }
+    __builtin_memcpy(y + output, &largest, sizeof largest);
+  }
+};
+
 /// Calls of.run<width>() so that every channel of every window is computed, last by a call that
 /// writes none of the others after it.
-template <int width, class Of>
-[[gnu::always_inline]] static inline void for_each_narrow_window(const float* x,
-                                                                 const PoolWindows& p,
+template <int width, class T, class Of>
+[[gnu::always_inline]] static inline void for_each_narrow_window(const T* x, const PoolWindows& p,
                                                                  const Of& of) {
   const Index step = p.width * p.channels;
   Index o = 0;
@@ -99,10 +120,10 @@ template <int width, class Of>
   }
 }
 
-template <class Of>
-[[gnu::always_inline]] static inline void for_each_pool_window(const float* x, const PoolWindows& p,
+template <int width, class T, class Of>
+[[gnu::always_inline]] static inline void for_each_pool_window(const T* x, const PoolWindows& p,
                                                                const Of& of) {
-  constexpr Index kWidth = 16;
+  constexpr Index kWidth = width;
   if (p.channels <= kWidth / 4) return for_each_narrow_window<kWidth / 4>(x, p, of);
   if (p.channels <= kWidth / 2) return for_each_narrow_window<kWidth / 2>(x, p, of);
   if (p.channels < kWidth) return for_each_narrow_window<kWidth>(x, p, of);
@@ -118,12 +139,16 @@ template <class Of>
 }
 
 static void max_pool(const float* x, const PoolWindows& windows, float* y) {
-  for_each_pool_window(x, windows, LargestOf{y});
+  for_each_pool_window<16>(x, windows, LargestOf{y});
+}
+
+static void max_pool_codes(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y) {
+  for_each_pool_window<32>(x, windows, LargestCodes{y});
 }
 
 static void max_pool_gradient(const float* x, const float* g, const PoolWindows& windows,
                               float* dx) {
-  for_each_pool_window(x, windows, GradientOf{g, dx});
+  for_each_pool_window<16>(x, windows, GradientOf{g, dx});
 }
 
 }  // namespace octet::passes

@@ -46,14 +46,6 @@ void for_each_window(const Pooling& p, Split split, MakeBody&& make_body) {
   });
 }
 
-/// Whether no two windows share a pixel or leave one between them, and all lie inside the image.
-bool side_by_side(const Pooling& p) {
-  const auto along = [](const WindowAxis& axis) {
-    return axis.stride == axis.kernel && axis.before == 0 && axis.after() == 0;
-  };
-  return along(p.window.y) && along(p.window.x);
-}
-
 /// Calls body(windows, input, output) for every line of windows side by side, with the offsets of
 /// its first pixel and of its first output.
 template <class Body>
@@ -77,7 +69,7 @@ void for_each_line(const Pooling& p, Body&& body) {
 bool exceeds(float value, float largest) { return !(value <= largest) && largest == largest; }
 
 void largest_values(const Pooling& p, const float* x, float* y) {
-  if (side_by_side(p)) {
+  if (p.window.is_tiling()) {
     return for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
       kernels().passes.max_pool(x + input, windows, y + output);
     });
@@ -124,7 +116,7 @@ void add_max_gradient(const Pooling& p, const float* x, const float* g, float* d
 
 Tensor max_gradient(const Pooling& p, const float* x, const float* g) {
   const auto is_cut = [](const WindowAxis& axis) { return axis.input % axis.kernel != 0; };
-  if (!side_by_side(p)) {
+  if (!p.window.is_tiling()) {
     Tensor dx = Tensor::zeros(p.input_shape());
     add_max_gradient(p, x, g, dx.data());
     return dx;

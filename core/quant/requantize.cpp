@@ -8,6 +8,7 @@
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/repeated_row.h>
 #include <octet/core/quant/round.h>
 
 namespace octet {
@@ -105,11 +106,20 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
   const Passes& passes = kernels().passes;
   const CodeGrid grid{1.0F, zero_point, lo, hi};
   const bool each = channels_ > 1;
+  if (each && rounding_ == Rounding::fp32) {
+    const RepeatedRow factors(factors_, std::max<std::size_t>(acc.size() / channels_, 1));
+    const std::size_t step = factors.rows() * channels_;
+    for (std::size_t start = 0; start < acc.size(); start += step) {
+      passes.requantize_each(acc.data() + start, std::min(step, acc.size() - start), factors.data(),
+                             grid, out.data() + start);
+    }
+    return;
+  }
   const std::size_t row = each ? channels_ : acc.size();
   for (std::size_t start = 0; start < acc.size(); start += row) {
     const std::int32_t* from = acc.data() + start;
     std::int8_t* to = out.data() + start;
-    if (rounding_ != Rounding::fp32 && each) {
+    if (each) {
       // One by one: shifts that differ between elements do not vectorise.
       for (std::size_t i = 0; i < row; ++i) {
         const std::int64_t code = std::int64_t{apply(from[i], i)} + zero_point;
@@ -119,8 +129,6 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
       passes.requantize_single(from, row, multipliers_[0], grid, to);
     } else if (rounding_ == Rounding::double_rounding) {
       passes.requantize_double(from, row, multipliers_[0], grid, to);
-    } else if (each) {
-      passes.requantize_each(from, row, factors_.data(), grid, to);
     } else {
       passes.requantize(from, row, factors_[0], grid, to);
     }

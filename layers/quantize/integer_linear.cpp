@@ -1,6 +1,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/kernels/repeated_row.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
@@ -109,6 +110,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   for (std::size_t j = 0; j < sum_scales.size(); ++j) {
     sum_scales[j] = grid.scale() * operands->weight_scale(j);
   }
+  const RepeatedRow repeated(sum_scales, static_cast<std::size_t>(std::max<Index>(form.rows(), 1)));
   const RealLimits clamp = real_limits(activation_);
   real_ = Tensor({form.rows(), width});
   sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(real_.size()));
@@ -117,10 +119,13 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   std::optional<MinMax> limits;
   std::mutex mutex;
   const auto convert = [&](Index begin, Index end, Index unit, Index units) {
-    for (Index i = begin; i < end; ++i) {
+    const Index step = units == width ? static_cast<Index>(repeated.rows()) : 1;
+    const float* scales = units == width ? repeated.data() : sum_scales.data() + unit;
+    for (Index i = begin; i < end; i += step) {
       const Index at = i * width + unit;
-      kernels().passes.real_sums(sums_.get() + at, static_cast<std::size_t>(units),
-                                 sum_scales.data() + unit, clamp.lo, clamp.hi, real + at);
+      kernels().passes.real_sums(sums_.get() + at,
+                                 static_cast<std::size_t>(std::min(step, end - i) * units), scales,
+                                 clamp.lo, clamp.hi, real + at);
     }
     MinMax found = min_max({real + begin * width + unit,
                             real + (units == width ? end * width : begin * width + unit + units)});

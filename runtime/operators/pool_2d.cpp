@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/float_clamp.h>
 #include <octet/runtime/operators/image_window.h>
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <limits>
 
 namespace octet::detail {
@@ -46,6 +48,8 @@ class Int8Maximum {
   Code finish(Sum most, Index /*count*/) const {
     return static_cast<Code>(std::clamp<std::int32_t>(most, range_.lo, range_.hi));
   }
+  /// Whether finish() changes nothing.
+  bool keeps_all() const { return range_ == ActivationRange{}; }
 
  private:
   ActivationRange range_;
@@ -99,6 +103,7 @@ class Pool final : public Kernel {
       : window_(pool_window(source)),
         images_(source.input().shape[0]),
         channels_(source.input().shape[3]),
+        side_by_side_(window_.is_tiling()),
         reduction_(source) {}
 
   void run(const KernelArguments& a) const override {
@@ -118,11 +123,24 @@ class Pool final : public Kernel {
     const Index oy = row % window_.y.output;
     const Code* image = a.input<Code>() + row / window_.y.output * window_.inputs() * channels_;
     Code* y = a.to<Code>() + row * window_.x.output * channels_;
+    if constexpr (std::same_as<Reduction, Int8Maximum>) {
+      if (side_by_side_) return run_codes(image, oy, y);
+    }
     for (Index ox = 0; ox < window_.x.output; ++ox, y += channels_) {
       for (Index first = 0; first < channels_; first += kBlock) {
         reduce(image, oy, ox, first, y + first);
       }
     }
+  }
+
+  /// A line of windows side by side.
+  void run_codes(const std::int8_t* image, Index oy, std::int8_t* y) const {
+    const Index line = window_.x.input * channels_;
+    kernels().passes.max_pool_codes(
+        image + oy * window_.y.kernel * line,
+        {window_.y.kernel, window_.x.kernel, line, channels_, window_.x.output}, y);
+    if (reduction_.keeps_all()) return;
+    for (Index i = 0; i < window_.x.output * channels_; ++i) y[i] = reduction_.finish(y[i], 1);
   }
 
   void reduce(const Code* image, Index oy, Index ox, Index first, Code* y) const {
@@ -150,6 +168,7 @@ class Pool final : public Kernel {
   Window window_;
   Index images_;
   Index channels_;
+  bool side_by_side_;
   Reduction reduction_;
 };
 
