@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/autograd_internal.h>
 #include <octet/core/error.h>
+#include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 
@@ -43,6 +44,17 @@ void check_not_freed(const Node& node) {
   }
 }
 
+/// Adds a gradient to a sum of the same shape.
+void add_elements(const Tensor& gradient, Tensor& sum) {
+  float* out = sum.data();
+  const float* in = gradient.data();
+  const auto size = static_cast<std::size_t>(sum.size());
+  const std::size_t share = thread_share(size, parallel_grain(Work::map_floats));
+  parallel_for(size, share, [out, in](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) out[i] += in[i];
+  });
+}
+
 /// The sum of the gradients that have arrived at one tensor. The first one is kept as it is and
 /// may be shared with another input, so adding makes a new tensor once and then adds in place.
 struct Sum {
@@ -58,9 +70,7 @@ struct Sum {
       value = value.clone();
       owned = true;
     }
-    float* out = value.data();
-    const float* in = gradient.data();
-    for (Index i = 0; i < value.size(); ++i) out[i] += in[i];
+    add_elements(gradient, value);
   }
 };
 
@@ -71,9 +81,7 @@ void add_to_leaf(Tensor leaf, Tensor gradient) {
     total = TensorAccess::is_only_handle(gradient) ? std::move(gradient) : gradient.clone();
     return;
   }
-  float* out = total.data();
-  const float* in = gradient.data();
-  for (Index i = 0; i < total.size(); ++i) out[i] += in[i];
+  add_elements(gradient, total);
 }
 
 void check_gradient(const Node& node, const Tensor& input, const Tensor& gradient) {

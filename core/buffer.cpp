@@ -109,20 +109,33 @@ class Pool {
   std::byte* take(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
     auto& free = free_[bytes];
-    if (free.empty()) return slabs_.take(bytes);
-    std::byte* memory = free.back();
-    free.pop_back();
-    kept_ -= bytes;
+    std::byte* memory = nullptr;
+    if (free.empty()) {
+      memory = slabs_.take(bytes);
+    } else {
+      memory = free.back();
+      free.pop_back();
+      kept_ -= bytes;
+    }
+    used_ += bytes;
+    most_used_ = std::max(most_used_, used_);
+    while (kept_ > most_kept()) release_one();
     return memory;
   }
 
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
+    used_ -= bytes;
     // Allocates only where the free list grows; if that fails, the block goes back to its slab.
-    if (kept_ + bytes > kMaxKept || !keep(memory, bytes)) slabs_.give_back(memory);
+    if (kept_ + bytes > most_kept() || !keep(memory, bytes)) slabs_.give_back(memory);
   }
 
  private:
+  /// What a program has used at once, it may use again.
+  std::size_t most_kept() const {
+    return kMaxKept == 0 ? 0 : std::max(kMaxKept, most_used_ - used_);
+  }
+
   bool keep(std::byte* memory, std::size_t bytes) noexcept {
     try {
       free_[bytes].push_back(memory);
@@ -133,10 +146,22 @@ class Pool {
     return true;
   }
 
+  /// Returns one free block to its slab.
+  void release_one() noexcept {
+    const auto found =
+        std::ranges::find_if(free_, [](const auto& free) { return !free.second.empty(); });
+    slabs_.give_back(found->second.back());
+    found->second.pop_back();
+    kept_ -= found->first;
+  }
+
   std::mutex mutex_;
   Slabs slabs_;
   std::unordered_map<std::size_t, std::vector<std::byte*>> free_;
   std::size_t kept_ = 0;
+  /// Bytes of the blocks that are not free, and the most that they were at once.
+  std::size_t used_ = 0;
+  std::size_t most_used_ = 0;
 };
 
 /// Never destroyed: tensors in static storage may outlive any object of this file.
