@@ -2,6 +2,7 @@
 #include <octet/core/kernels/correlate_f32.h>
 #include <octet/core/kernels/correlate_internal.h>
 #include <octet/core/kernels/gemm_f32_panel.h>
+#include <octet/core/kernels/patches.h>
 
 #include <algorithm>
 
@@ -105,12 +106,17 @@ class KernelSums {
   bool begun_ = false;
 };
 
-/// Copies rows of `columns` floats to rows of `stride`, with zeros behind them.
-void copy_rows(const float* from, Index from_stride, Index rows, Index columns, Index stride,
+/// Copies rows of `columns` floats to rows of `width`. What lies behind them counts for nothing: it
+/// is what follows in memory, or zeros for the last rows.
+void copy_rows(const float* from, Index from_stride, Index rows, Index columns, Index width,
                float* to) {
-  for (Index i = 0; i < rows; ++i, from += from_stride, to += stride) {
-    std::copy_n(from, columns, to);
-    std::fill_n(to + columns, stride - columns, 0.0F);
+  constexpr auto kSize = static_cast<Index>(sizeof(float));
+  const Index wide = std::max<Index>(0, rows - divided_up(width, from_stride));
+  copy_pieces(reinterpret_cast<const char*>(from), from_stride * kSize, reinterpret_cast<char*>(to),
+              width * kSize, wide, width * kSize);
+  for (Index i = wide; i < rows; ++i) {
+    std::copy_n(from + i * from_stride, columns, to + i * width);
+    std::fill_n(to + i * width + columns, width - columns, 0.0F);
   }
 }
 

@@ -12,22 +12,32 @@ namespace octet {
 /// a call of memcpy takes longer than the copy.
 inline void copy_pieces(const char* from, Index from_stride, char* to, Index to_stride, Index count,
                         Index bytes) {
-  // Moves of a fixed length; the last one overlaps the one before it.
+  // Up to 32 bytes are two moves of a fixed length, of which the second overlaps the first.
   const auto copy_by = [=](auto length) {
-    constexpr Index kLength = decltype(length)::value;
+    constexpr std::size_t kLength = decltype(length)::value;
     const char* piece = from;
     char* copy = to;
+    const Index last = bytes - static_cast<Index>(kLength);
     for (Index n = 0; n < count; ++n, piece += from_stride, copy += to_stride) {
-      for (Index i = 0; i + kLength < bytes; i += kLength) {
-        std::memcpy(copy + i, piece + i, kLength);
-      }
-      std::memcpy(copy + bytes - kLength, piece + bytes - kLength, kLength);
+      std::memcpy(copy, piece, kLength);
+      std::memcpy(copy + last, piece + last, kLength);
     }
   };
-  if (bytes >= 16) return copy_by(std::integral_constant<Index, 16>());
-  if (bytes >= 8) return copy_by(std::integral_constant<Index, 8>());
-  if (bytes >= 4) return copy_by(std::integral_constant<Index, 4>());
-  if (bytes > 0) return copy_by(std::integral_constant<Index, 1>());
+  if (bytes > 32) {
+    for (Index n = 0; n < count; ++n) {
+      std::memcpy(to + n * to_stride, from + n * from_stride, static_cast<std::size_t>(bytes));
+    }
+  } else if (bytes >= 16) {
+    copy_by(std::integral_constant<std::size_t, 16>());
+  } else if (bytes >= 8) {
+    copy_by(std::integral_constant<std::size_t, 8>());
+  } else if (bytes >= 4) {
+    copy_by(std::integral_constant<std::size_t, 4>());
+  } else if (bytes >= 2) {
+    copy_by(std::integral_constant<std::size_t, 2>());
+  } else if (bytes == 1) {
+    copy_by(std::integral_constant<std::size_t, 1>());
+  }
 }
 
 /// Copies patches of images [height, width, channels]: see gather_patches().
@@ -35,14 +45,14 @@ template <class T>
 class PatchCopier {
  public:
   PatchCopier(const Window& window, const T* image, Index channels, Index first, Index count,
-              T padding)
+              T padding, Index stride)
       : y_(window.y),
         x_(window.x),
         image_(image + first),
         channels_(channels),
         count_(count),
         row_(window.x.kernel * count),
-        patch_(window.taps() * count),
+        patch_(stride),
         padding_(padding) {
     while (inside_begin_ < x_.output && x_.first(inside_begin_) < 0) ++inside_begin_;
     const Index reach = (x_.kernel - 1) * x_.dilation;
@@ -112,17 +122,18 @@ class PatchCopier {
 
 /// Copies patches (im2col): row r of `patches` [rows, taps * count] is what output `begin` + r of
 /// the window reads of channels [first, first + count) of an image [height, width, channels];
-/// `padding` stands for what lies outside the image.
+/// `padding` stands for what lies outside the image. Rows lie `stride` apart; what is between them
+/// is left as it is.
 template <class T>
 void gather_patches(const Window& window, const T* image, Index channels, Index first, Index count,
-                    T padding, Index begin, Index end, T* patches) {
-  const PatchCopier<T> copier(window, image, channels, first, count, padding);
+                    T padding, Index begin, Index end, Index stride, T* patches) {
+  const PatchCopier<T> copier(window, image, channels, first, count, padding, stride);
   const Index width = window.x.output;
   while (begin < end) {
     const Index ox = begin % width;
     const Index last = std::min(width, ox + end - begin);
     copier.copy_line(begin / width, ox, last, patches);
-    patches += (last - ox) * window.taps() * count;
+    patches += (last - ox) * stride;
     begin += last - ox;
   }
 }
@@ -141,15 +152,16 @@ void for_each_image(const Conv2DGeometry& geometry, Index begin, Index end, Body
   }
 }
 
-/// Copies the patches of rows [begin, end) of all images, of the channels of a group.
+/// Copies the patches of rows [begin, end) of all images, of the channels of a group, to rows that
+/// lie `stride` apart.
 template <class T>
 void gather_rows(const Conv2DGeometry& geometry, const T* images, Index group, T padding,
-                 Index begin, Index end, T* patches) {
+                 Index begin, Index end, Index stride, T* patches) {
   const Index count = geometry.channels_per_group();
   const Index size = geometry.window.inputs() * geometry.channels;
   for_each_image(geometry, begin, end, [&](Index image, Index first, Index last, Index row) {
     gather_patches(geometry.window, images + image * size, geometry.channels, group * count, count,
-                   padding, first, last, patches + (row - begin) * geometry.patch());
+                   padding, first, last, stride, patches + (row - begin) * stride);
   });
 }
 

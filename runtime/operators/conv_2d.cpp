@@ -18,6 +18,13 @@ constexpr Index kPatchBytes = 32768;
 /// Fewer rows than a product has tiles for would leave them half empty.
 constexpr Index kLeastRows = 32;
 
+/// The depth of products of codes: a multiple of what tiles read at a time, so that rows need no
+/// padding of their own. The weights behind a patch are 0.
+Index padded_patch(const Conv2DGeometry& geometry) {
+  constexpr Index kMultiple = 8;
+  return divided_up(geometry.patch(), kMultiple) * kMultiple;
+}
+
 /// The rows of one block, which a thread makes at once.
 Index rows_per_block(const Conv2DGeometry& geometry, std::size_t element) {
   const Index row = geometry.patch() * static_cast<Index>(element);
@@ -124,7 +131,7 @@ class FloatConv final : public Kernel {
     const Index units = geometry_.filters_per_group();
     const ScratchBuffer<float, struct ConvPatches> patches(
         static_cast<std::size_t>((end - begin) * depth));
-    gather_rows(geometry_, x, g, 0.0F, begin, end, patches.data());
+    gather_rows(geometry_, x, g, 0.0F, begin, end, depth, patches.data());
     gemm_f32(end - begin, units, depth, {patches.data(), depth},
              {weights_.data() + g * units * depth, depth, Transpose::yes},
              y + begin * geometry_.filters + g * units, geometry_.filters);
@@ -207,9 +214,15 @@ Conv2DGeometry conv_2d_geometry(const Operands& operands) {
 std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
                                   std::span<const std::int8_t> weights) {
   const Index filters = geometry.filters_per_group();
+  const Index depth = padded_patch(geometry);
   std::vector<PackedS8> groups;
   for (Index g = 0; g < geometry.groups; ++g) {
-    groups.emplace_back(weights.data() + g * filters * geometry.patch(), filters, geometry.patch());
+    std::vector<std::int8_t> rows(static_cast<std::size_t>(filters * depth));
+    for (Index u = 0; u < filters; ++u) {
+      std::copy_n(weights.data() + (g * filters + u) * geometry.patch(), geometry.patch(),
+                  rows.data() + u * depth);
+    }
+    groups.emplace_back(rows.data(), filters, depth);
   }
   return groups;
 }
@@ -229,23 +242,25 @@ ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
 
 std::size_t ConvSums::bytes(const Conv2DGeometry& geometry) {
   return static_cast<std::size_t>(geometry.groups) *
-         DenseSums::bytes(geometry.filters_per_group(), geometry.patch());
+         DenseSums::bytes(geometry.filters_per_group(), padded_patch(geometry));
 }
 
 std::size_t ConvSums::thread_bytes(Index samples) const {
   const Index rows = std::min(samples * geometry_.rows(), block_);
-  return groups_.front().thread_bytes(rows) + static_cast<std::size_t>(rows * geometry_.patch());
+  return groups_.front().thread_bytes(rows) +
+         static_cast<std::size_t>(rows * padded_patch(geometry_));
 }
 
 void ConvSums::sums(
     Index samples, const std::int8_t* x,
     FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)> take) const {
+  const Index depth = padded_patch(geometry_);
   for_blocks(samples * geometry_.rows(), geometry_, block_, Work::integer_multiply_adds,
              [&](Index begin, Index end) {
                const ScratchBuffer<std::int8_t, struct ConvPatches> patches(
-                   static_cast<std::size_t>((end - begin) * geometry_.patch()));
+                   static_cast<std::size_t>((end - begin) * depth));
                for (Index g = 0; g < geometry_.groups; ++g) {
-                 gather_rows(geometry_, x, g, padding_, begin, end, patches.data());
+                 gather_rows(geometry_, x, g, padding_, begin, end, depth, patches.data());
                  groups_[static_cast<std::size_t>(g)].sums(
                      end - begin, patches.data(), [&](Index first, Index last, std::int32_t* sums) {
                        take(g, begin + first, begin + last, sums);

@@ -77,7 +77,7 @@ TEST(GatherPatches, CopyWhatEachTapReads) {
           std::vector<std::int32_t> patches(
               static_cast<std::size_t>((w.outputs() - begin) * w.taps() * count), -7);
           gather_patches(w, image.data(), channels, first, count, -1, begin, w.outputs(),
-                         patches.data());
+                         w.taps() * count, patches.data());
           const std::int32_t* found = patches.data();
           for (Index o = begin; o < w.outputs(); ++o) {
             for (Index tap = 0; tap < w.taps(); ++tap) {
