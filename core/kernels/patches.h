@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/buffer.h>
 #include <octet/core/conv2d_geometry.h>
 
 #include <algorithm>
@@ -40,85 +41,29 @@ inline void copy_pieces(const char* from, Index from_stride, char* to, Index to_
   }
 }
 
-/// Copies patches of images [height, width, channels]: see gather_patches().
-template <class T>
-class PatchCopier {
- public:
-  PatchCopier(const Window& window, const T* image, Index channels, Index first, Index count,
-              T padding, Index stride)
-      : y_(window.y),
-        x_(window.x),
-        image_(image + first),
-        channels_(channels),
-        count_(count),
-        row_(window.x.kernel * count),
-        patch_(stride),
-        padding_(padding) {
-    while (inside_begin_ < x_.output && x_.first(inside_begin_) < 0) ++inside_begin_;
-    const Index reach = (x_.kernel - 1) * x_.dilation;
-    inside_end_ = inside_begin_;
-    while (inside_end_ < x_.output && x_.first(inside_end_) + reach < x_.input) ++inside_end_;
-  }
-
-  /// Writes the patches of the outputs [begin, end) of line oy.
-  void copy_line(Index oy, Index begin, Index end, T* patches) const {
-    const Index top = y_.begin(oy);
-    const Index bottom = y_.end(oy);
-    for (Index n = 0; (top > 0 || bottom < y_.kernel) && n < end - begin; ++n) {
-      T* patch = patches + n * patch_;
-      std::fill_n(patch, top * row_, padding_);
-      std::fill_n(patch + bottom * row_, (y_.kernel - bottom) * row_, padding_);
-    }
-    const Index inside = std::clamp(inside_begin_, begin, end);
-    const Index behind = std::clamp(inside_end_, inside, end);
-    for (Index ky = top; ky < bottom; ++ky) {
-      const T* line = image_ + (y_.first(oy) + ky * y_.dilation) * x_.input * channels_;
-      T* to = patches + ky * row_;
-      for (Index ox = begin; ox < inside; ++ox) copy_part(line, ox, to + (ox - begin) * patch_);
-      copy_whole(line, inside, behind - inside, to + (inside - begin) * patch_);
-      for (Index ox = behind; ox < end; ++ox) copy_part(line, ox, to + (ox - begin) * patch_);
-    }
-  }
-
- private:
-  /// What `count` outputs read of a line, from output ox on.
-  void copy_whole(const T* line, Index ox, Index count, T* to) const {
-    // Taps side by side of all channels lie in one piece.
-    const bool one_piece = x_.dilation == 1 && count_ == channels_;
-    const Index pieces = one_piece ? 1 : x_.kernel;
-    for (Index p = 0; p < pieces; ++p) {
-      copy_pieces(
-          reinterpret_cast<const char*>(line + (x_.first(ox) + p * x_.dilation) * channels_),
-          x_.stride * channels_ * kSize, reinterpret_cast<char*>(to + p * count_), patch_ * kSize,
-          count, (one_piece ? row_ : count_) * kSize);
-    }
-  }
-
-  /// What output ox reads of a line, with padding for the taps beside it.
-  void copy_part(const T* line, Index ox, T* to) const {
-    for (Index kx = 0; kx < x_.kernel; ++kx, to += count_) {
-      const Index at = x_.first(ox) + kx * x_.dilation;
-      if (at < 0 || at >= x_.input) {
-        std::fill_n(to, count_, padding_);
-      } else {
-        std::copy_n(line + at * channels_, count_, to);
-      }
-    }
-  }
-
-  static constexpr auto kSize = static_cast<Index>(sizeof(T));
-  WindowAxis y_;
-  WindowAxis x_;
-  const T* image_;
-  Index channels_;
-  Index count_;
-  Index row_;
-  Index patch_;
-  T padding_;
-  /// The outputs that read nothing beside the image.
-  Index inside_begin_ = 0;
-  Index inside_end_ = 0;
+/// The lines of an image that the outputs [begin, end) of a window read.
+struct LinesRead {
+  Index first;
+  Index last;
 };
+inline LinesRead lines_read(const Window& window, Index begin, Index end) {
+  const WindowAxis& y = window.y;
+  const Index reach = (y.kernel - 1) * y.dilation;
+  const Index first = std::clamp<Index>(y.first(begin / window.x.output), 0, y.input);
+  const Index last = y.first((end - 1) / window.x.output) + reach + 1;
+  return {first, std::clamp(last, first, y.input)};
+}
+
+/// Copies lines [height, width, channels] with `padding` beside them: `before` and `after` pixels.
+template <class T>
+void pad_lines(const T* lines, Index height, Index width, Index channels, Index before, Index after,
+               T padding, T* padded) {
+  for (Index i = 0; i < height; ++i, lines += width * channels) {
+    padded = std::fill_n(padded, before * channels, padding);
+    padded = std::copy_n(lines, width * channels, padded);
+    padded = std::fill_n(padded, after * channels, padding);
+  }
+}
 
 /// Copies patches (im2col): row r of `patches` [rows, taps * count] is what output `begin` + r of
 /// the window reads of channels [first, first + count) of an image [height, width, channels];
@@ -127,15 +72,58 @@ class PatchCopier {
 template <class T>
 void gather_patches(const Window& window, const T* image, Index channels, Index first, Index count,
                     T padding, Index begin, Index end, Index stride, T* patches) {
-  const PatchCopier<T> copier(window, image, channels, first, count, padding, stride);
-  const Index width = window.x.output;
-  while (begin < end) {
-    const Index ox = begin % width;
-    const Index last = std::min(width, ox + end - begin);
-    copier.copy_line(begin / width, ox, last, patches);
-    patches += (last - ox) * stride;
-    begin += last - ox;
+  if (begin >= end) return;
+  const WindowAxis& y = window.y;
+  const WindowAxis& x = window.x;
+  const LinesRead lines = lines_read(window, begin, end);
+  const Index width = x.before + x.input + x.after();
+  const bool pads = width > x.input;
+  const ScratchBuffer<T, LinesRead> padded(
+      pads ? static_cast<std::size_t>((lines.last - lines.first) * width * channels) : 0);
+  const T* pixels = image + lines.first * x.input * channels;
+  if (pads) {
+    pad_lines(pixels, lines.last - lines.first, x.input, channels, x.before, x.after(), padding,
+              padded.data());
+    pixels = padded.data();
   }
+  // Taps side by side of all channels lie in one piece.
+  const bool one_piece = x.dilation == 1 && count == channels;
+  const Index pieces = one_piece ? 1 : x.kernel;
+  const Index row = x.kernel * count;
+  constexpr auto kSize = static_cast<Index>(sizeof(T));
+  while (begin < end) {
+    const Index oy = begin / x.output;
+    const Index ox = begin % x.output;
+    const Index outputs = std::min(x.output - ox, end - begin);
+    for (Index ky = 0; ky < y.kernel; ++ky) {
+      const Index at = y.first(oy) + ky * y.dilation;
+      if (at < 0 || at >= y.input) {
+        for (Index n = 0; n < outputs; ++n)
+          std::fill_n(patches + n * stride + ky * row, row, padding);
+        continue;
+      }
+      const T* line = pixels + ((at - lines.first) * width + ox * x.stride) * channels + first;
+      for (Index p = 0; p < pieces; ++p) {
+        copy_pieces(reinterpret_cast<const char*>(line + p * x.dilation * channels),
+                    x.stride * channels * kSize,
+                    reinterpret_cast<char*>(patches + ky * row + p * count), stride * kSize,
+                    outputs, (one_piece ? row : count) * kSize);
+      }
+    }
+    patches += outputs * stride;
+    begin += outputs;
+  }
+}
+
+/// The most elements that gather_rows() keeps of images for so many rows at once.
+inline Index padded_elements(const Conv2DGeometry& geometry, Index rows) {
+  const WindowAxis& y = geometry.window.y;
+  const WindowAxis& x = geometry.window.x;
+  if (x.before + x.after() == 0) return 0;
+  // Rows may begin in the middle of a line.
+  const Index outputs = std::min(y.output, divided_up(rows, x.output) + 1);
+  const Index lines = std::min(y.input, (outputs - 1) * y.stride + (y.kernel - 1) * y.dilation + 1);
+  return lines * (x.before + x.input + x.after()) * geometry.channels;
 }
 
 /// Calls body(image, first, last, row) for the outputs [first, last) of each image that the rows

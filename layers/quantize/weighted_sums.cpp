@@ -140,9 +140,13 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
     sums_.sums(geometry().images, codes,
                [&](Index group, Index begin, Index end, const std::int32_t* block) {
                  const Index unit = group * units;
-                 for (Index i = begin; i < end; ++i) {
-                   std::copy_n(block + (i - begin) * units, units,
-                               sums + i * geometry().filters + unit);
+                 const Index filters = geometry().filters;
+                 if (units == filters) {
+                   std::copy_n(block, (end - begin) * units, sums + begin * units);
+                 } else {
+                   for (Index i = begin; i < end; ++i) {
+                     std::copy_n(block + (i - begin) * units, units, sums + i * filters + unit);
+                   }
                  }
                  done(begin, end, unit, units);
                });

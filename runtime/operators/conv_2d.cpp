@@ -110,7 +110,8 @@ class FloatConv final : public Kernel {
   std::size_t bytes() const override { return (weights_.size() + bias_.size()) * sizeof(float); }
   std::size_t thread_bytes(Index samples) const override {
     const Index rows = std::min(samples * geometry_.rows(), block_);
-    return static_cast<std::size_t>(rows * geometry_.patch()) * sizeof(float);
+    return static_cast<std::size_t>(rows * geometry_.patch() + padded_elements(geometry_, rows)) *
+           sizeof(float);
   }
 
   void run(const KernelArguments& a) const override {
@@ -248,7 +249,8 @@ std::size_t ConvSums::bytes(const Conv2DGeometry& geometry) {
 std::size_t ConvSums::thread_bytes(Index samples) const {
   const Index rows = std::min(samples * geometry_.rows(), block_);
   return groups_.front().thread_bytes(rows) +
-         static_cast<std::size_t>(rows * padded_patch(geometry_));
+         static_cast<std::size_t>(rows * padded_patch(geometry_) +
+                                  padded_elements(geometry_, rows));
 }
 
 void ConvSums::sums(

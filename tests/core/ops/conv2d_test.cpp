@@ -1,5 +1,8 @@
 #include <octet/core/ops/ops.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/conv_testing.h>
+
+#include <cmath>
 
 namespace octet::testing {
 namespace {
@@ -81,6 +84,102 @@ TEST(Conv2D, MatchesALoopInManyBlocks) {
                 .padding = Padding::same});
 }
 
+/// The gradients in the order that conv2d.h documents, of fewer outputs than are cut into parts.
+struct GradientChains {
+  std::vector<float> dx, dkernel;
+};
+
+GradientChains gradient_chains(const ConvCase& c, const Tensor& x, const Tensor& kernel,
+                               const Tensor& g) {
+  const ConvAxis rows = conv_axis(c.h, c.kh, c.stride[0], c.dilation[0], c.padding);
+  const ConvAxis columns = conv_axis(c.w, c.kw, c.stride[1], c.dilation[1], c.padding);
+  GradientChains r{std::vector<float>(x.span().size()), std::vector<float>(kernel.span().size())};
+  for (Index o = 0; o < c.n * rows.output * columns.output; ++o) {
+    const Index oy = o / columns.output % rows.output;
+    for (Index t = 0; t < c.kh * c.kw; ++t) {
+      const Index iy = oy * c.stride[0] - rows.before + t / c.kw * c.dilation[0];
+      const Index ix = o % columns.output * c.stride[1] - columns.before + t % c.kw * c.dilation[1];
+      if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
+      const Index pixel = (o / columns.output / rows.output * c.h + iy) * c.w + ix;
+      for (Index q = 0; q < c.channels; ++q) {
+        const auto at = static_cast<std::size_t>(pixel * c.channels + q);
+        for (Index f = 0; f < c.filters; ++f) {
+          const auto tap = static_cast<std::size_t>((t * c.channels + q) * c.filters + f);
+          const float upstream = g.span()[static_cast<std::size_t>(o * c.filters + f)];
+          r.dx[at] = std::fma(upstream, kernel.span()[tap], r.dx[at]);
+          r.dkernel[tap] = std::fma(x.span()[at], upstream, r.dkernel[tap]);
+        }
+      }
+    }
+  }
+  return r;
+}
+
+class Conv2DPaths : public KernelTest {};
+
+TEST_P(Conv2DPaths, ResultAndGradientsAreChainsForTilesOfEveryWidth) {
+  const Forced forced(GetParam());
+  for (const Index filters : {1, 3, 6, 8, 9, 16, 17, 32, 44}) {
+    for (const Index channels : {1, 3, 18}) {
+      for (const auto stride : {std::array<Index, 2>{1, 1}, {2, 2}, {1, 3}}) {
+        const ConvCase c{.n = 2,
+                         .h = 6,
+                         .w = 17,
+                         .kh = 3,
+                         .kw = 4,
+                         .channels = channels,
+                         .filters = filters,
+                         .stride = stride,
+                         .padding = filters % 2 == 0 ? Padding::valid : Padding::same};
+        const Tensor x = random_tensor(c.input(), 1);
+        const Tensor kernel = random_tensor(c.kernel(), 2);
+        const Gradients found = gradients_of(
+            [&](const Tensor& a, const Tensor& b) { return conv2d(a, b, options_of(c)); }, x,
+            kernel, 3);
+        const Tensor g = random_tensor(found.y.shape(), 3);
+        const ConvOutcome expected = naive_conv2d(c, x, kernel, [](std::size_t) { return 0.0F; });
+        const GradientChains gradients = gradient_chains(c, x, kernel, g);
+        ASSERT_EQ(values_of(found.y), expected.chain) << c.to_string();
+        ASSERT_EQ(values_of(found.x), gradients.dx) << c.to_string();
+        ASSERT_EQ(values_of(found.kernel), gradients.dkernel) << c.to_string();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Conv2DPaths, ::testing::ValuesIn(available_kernels()), isa_name);
+
+TEST(Conv2D, WithBiasAndClampIsWhatTheOpsGive) {
+  const std::vector<std::pair<FusedActivation, std::function<Tensor(const Tensor&)>>> clamps = {
+      {FusedActivation::none, [](const Tensor& v) { return v; }},
+      {FusedActivation::relu, [](const Tensor& v) { return relu(v); }},
+      {FusedActivation::relu6, [](const Tensor& v) { return relu6(v); }},
+      {FusedActivation::relu_n1_to_1, [](const Tensor& v) { return clamp(v, -1.0F, 1.0F); }}};
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const ConvCase c = random_conv_case(seed);
+    const auto& [activation, function] = clamps[seed % clamps.size()];
+    const auto all_of = [&](const auto& compute) {
+      const Tensor x = leaf(random_tensor(c.input(), 1));
+      const Tensor kernel = leaf(random_tensor(c.kernel(), 2));
+      const Tensor bias = leaf(random_tensor({c.groups * c.filters}, 4));
+      Tensor y = compute(x, kernel, bias);
+      y.backward(random_tensor(y.shape(), 3));
+      return std::vector<Tensor>{y.detach(), x.grad(), kernel.grad(), bias.grad()};
+    };
+    const auto fused = all_of([&](const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+      return conv2d(x, kernel, bias, activation, options_of(c));
+    });
+    const auto apart = all_of([&](const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+      return function(conv2d(x, kernel, options_of(c)) + bias);
+    });
+    for (std::size_t i = 0; i < 3; ++i) {
+      ASSERT_EQ(values_of(fused[i]), values_of(apart[i])) << c.to_string() << ", " << i;
+    }
+    // Sums of another order.
+    expect_close(fused[3], apart[3], 1e-5F);
+  }
+}
+
 TEST(Conv2D, Gradients) {
   for (std::uint64_t seed = 300; seed < 312; ++seed) {
     const ConvCase c = random_conv_case(seed);
@@ -143,6 +242,15 @@ TEST(Conv2D, GradientsOnlyWhereTheyAreWanted) {
   y.backward(Tensor::ones(y.shape()));
   EXPECT_FALSE(x.grad().defined());
   EXPECT_TRUE(kernel.grad().defined());
+}
+
+TEST(Conv2D, RefusesABiasOfAnotherShape) {
+  expect_error(
+      [] {
+        conv2d(Tensor::ones({1, 4, 4, 2}), Tensor::ones({3, 3, 2, 5}), Tensor::ones({2}),
+               FusedActivation::relu);
+      },
+      "expected a bias of shape [5]");
 }
 
 TEST(Conv2D, ErrorsNameShapesAndTheLikelyMistake) {

@@ -1,7 +1,9 @@
 #include <octet/core/ops/ops.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/conv_testing.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace octet::testing {
 namespace {
@@ -101,6 +103,50 @@ TEST(MaxPool2D, MatchesALoopOnRandomShapes) {
         c, [&](const Tensor& a) { return max_pool2d(a, options_of(c)); }, x, naive_max);
   }
 }
+
+class MaxPool2DPaths : public KernelTest {};
+
+TEST_P(MaxPool2DPaths, WindowsSideBySideOfAnyNumberOfChannels) {
+  const Forced forced(GetParam());
+  for (const Index channels : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 31, 40}) {
+    for (const auto size : {std::array<Index, 2>{2, 2}, {3, 2}, {1, 3}, {2, 1}, {4, 5}}) {
+      // The second image leaves pixels that are in no window.
+      for (const Index more : {0, 1}) {
+        const ConvCase c{.n = 2,
+                         .h = 2 * size[0] + (size[0] > 1 ? more : 0),
+                         .w = 3 * size[1] + (size[1] > 1 ? more : 0),
+                         .kh = size[0],
+                         .kw = size[1],
+                         .channels = channels,
+                         .stride = size};
+        Tensor x = random_tensor(c.input(), 1, -3.0F, 3.0F);
+        for (float& value : x.span()) value = std::floor(value);
+        expect_naive(
+            c, [&](const Tensor& a) { return max_pool2d(a, options_of(c)); }, x, naive_max);
+      }
+    }
+  }
+}
+
+TEST_P(MaxPool2DPaths, TheFirstNanTakesTheGradient) {
+  const Forced forced(GetParam());
+  for (const Index channels : {1, 6, 20}) {
+    Tensor x = Tensor::ones({1, 2, 6, channels});
+    x.at({0, 0, 3, channels - 1}) = kNan;
+    x.at({0, 1, 2, channels - 1}) = kNan;
+    const auto pool = [](const Tensor& a) { return max_pool2d(a); };
+    const Tensor y = pool(x);
+    EXPECT_TRUE(std::isnan(y.at({0, 0, 1, channels - 1})));
+    EXPECT_EQ(y.at({0, 0, 0, channels - 1}), 1.0F);
+    const Tensor dx = gradient_of(pool, x);
+    EXPECT_EQ(dx.at({0, 0, 3, channels - 1}), 1.0F);
+    EXPECT_EQ(dx.at({0, 0, 2, channels - 1}), 0.0F);
+    EXPECT_EQ(dx.at({0, 1, 2, channels - 1}), 0.0F);
+    EXPECT_EQ(dx.at({0, 0, 0, channels - 1}), 1.0F);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, MaxPool2DPaths, ::testing::ValuesIn(available_kernels()), isa_name);
 
 TEST(AveragePool2D, MatchesALoopOnRandomShapes) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
