@@ -18,6 +18,13 @@ using PoolFloats = typename PoolLanes<width>::Floats;
 template <int width>
 using PoolMasks = typename PoolLanes<width>::Masks;
 
+/// Sets `mask` where x is no NaN, the one value that differs from itself.
+template <int width>
+[[gnu::always_inline]] static inline void find_numbers(const PoolFloats<width>& x,
+                                                       PoolMasks<width>& mask) {
+  mask = x == x;  // NOLINT(misc-redundant-expression)
+}
+
 /// max_pool2d(): a NaN counts as the largest.
 template <int width>
 [[gnu::always_inline]] static inline void largest_of(const float* x, const PoolWindows& p,
@@ -28,7 +35,9 @@ template <int width>
     for (Index kx = 0; kx < p.width; ++kx, line += p.channels) {
       PoolFloats<width> value;
       __builtin_memcpy(&value, line, sizeof value);
-      const PoolMasks<width> exceeds = ~(value <= largest) & (largest == largest);
+      PoolMasks<width> is_number;
+      find_numbers<width>(largest, is_number);
+      const PoolMasks<width> exceeds = ~(value <= largest) & is_number;
       const PoolMasks<width> kept = ~exceeds & __builtin_bit_cast(PoolMasks<width>, largest);
       const PoolMasks<width> taken = exceeds & __builtin_bit_cast(PoolMasks<width>, value);
       largest = __builtin_bit_cast(PoolFloats<width>, kept | taken);
@@ -63,14 +72,17 @@ struct GradientOf {
     gradient = gradient + 0.0F;
     // What no pixel has taken yet.
     auto left = __builtin_bit_cast(PoolMasks<width>, gradient);
-    const PoolMasks<width> is_nan = largest != largest;
+    PoolMasks<width> is_number;
+    find_numbers<width>(largest, is_number);
     for (Index ky = 0; ky < p.height; ++ky) {
       const float* from = x + ky * p.line;
       float* to = dx + input + ky * p.line;
       for (Index kx = 0; kx < p.width; ++kx, from += p.channels, to += p.channels) {
         PoolFloats<width> value;
         __builtin_memcpy(&value, from, sizeof value);
-        const PoolMasks<width> takes = (value == largest) | ((value != value) & is_nan);
+        PoolMasks<width> value_is_number;
+        find_numbers<width>(value, value_is_number);
+        const PoolMasks<width> takes = (value == largest) | ~(value_is_number | is_number);
         const PoolMasks<width> taken = takes & left;
         left &= ~takes;
         __builtin_memcpy(to, &taken, sizeof taken);
