@@ -42,7 +42,7 @@ std::optional<std::string> xnnpack_refusal(const Operands& of) {
 bool computes_sums_of_codes(const Operands& of) {
   const OpCode code = of.op.code;
   return (code == OpCode::fully_connected || code == OpCode::conv_2d ||
-          code == OpCode::depthwise_conv_2d) &&
+          code == OpCode::depthwise_conv_2d || code == OpCode::transpose_conv) &&
          of.input().dtype == DType::int8;
 }
 
@@ -102,6 +102,11 @@ bool is_rescaling_relu6(const Operands& of) {
   return in.scales != out.scales || in.zero_points != out.zero_points;
 }
 
+/// TFLite Micro and CMSIS-NN leave out a fused activation of a TRANSPOSE_CONV.
+bool loses_activation(const Operator& op) {
+  return op.code == OpCode::transpose_conv && op.activation() != FusedActivation::none;
+}
+
 }  // namespace
 
 std::vector<std::string> runtime_warnings(const IntegerModel& model) {
@@ -136,6 +141,11 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
             "{}: its bias '{}' has no scale; XNNPACK leaves such a layer to LiteRT's own kernel, "
             "which rounds as contract single or double says. Give it input scale * weight scale",
             name, of.input(2).name));
+      }
+      if (for_tflite_micro && loses_activation(of.op)) {
+        warnings.push_back(fmt::format(
+            "{}: TFLite Micro and CMSIS-NN leave out the fused activation of a TRANSPOSE_CONV",
+            name));
       }
     } else if (litert_refuses_add(of)) {
       warnings.push_back(fmt::format(

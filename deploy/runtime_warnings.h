@@ -10,13 +10,12 @@ namespace octet {
 /// What other runtimes refuse, or compute otherwise, in a model that is valid; one sentence each,
 /// which names the operator by its number and its output. Empty for most models.
 ///
-/// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED, CONV_2D and
-///   DEPTHWISE_CONV_2D only if
+/// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED and convolutions only
+/// if
 ///   float32(input scale * weight scale) / output scale is below 256 for every unit, and all three
 ///   scales are normal float32 numbers. There is no lower limit: small factors give codes of 0.
 /// - A CONV_2D without a bias is refused by LiteRT; a DEPTHWISE_CONV_2D without one ends TFLite
-/// Micro,
-///   and XNNPACK does not take it. lower() always writes one.
+///   Micro, and XNNPACK does not take it. lower() always writes one.
 /// - DEPTHWISE_CONV_2D with weights of code -128: XNNPACK adds two products in 16 bits, which can
 ///   overflow. lower() and TensorFlow Lite's converter write weights from -127 to 127.
 /// - LiteRT and TFLite Micro take ADD of codes only if 2 max(input scales) / (2^20 output scale) is
@@ -24,7 +23,8 @@ namespace octet {
 /// - CONCATENATION of values of an unknown number of samples with a value that is there once, a
 ///   constant for one: other runtimes find shapes that fit for a batch of 1 alone.
 /// - TFLite Micro's RELU6 clamps codes and does not rescale them. Said of models of contract double
-///   (metadata "octet.rounding"); lower() writes none that need it.
+///   (metadata "octet.rounding"); lower() writes none that need it. The same of a TRANSPOSE_CONV
+///   with a fused activation, which TFLite Micro and CMSIS-NN leave out.
 ///
 /// Throws FormatError where the model is not valid.
 std::vector<std::string> runtime_warnings(const IntegerModel& model);

@@ -5,7 +5,7 @@
 namespace octet {
 
 Tensor KernelLayer::forward(const Tensor& x, const ForwardContext& context) {
-  const Tensor y = linear(x, kernel_, bias_);
+  const Tensor y = own_linear(x);
   return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
 }
 

@@ -27,6 +27,9 @@ class KernelLayer : public Layer {
   KernelLayer(std::string name, Activation activation)
       : Layer(std::move(name)), activation_(activation) {}
 
+  /// linear() with the layer's own kernel and bias; for a layer that shows its kernel otherwise
+  /// than it keeps it.
+  virtual Tensor own_linear(const Tensor& x) const { return linear(x, kernel_, bias_); }
   /// A copy that shares its tensors with this layer.
   virtual std::unique_ptr<KernelLayer> copy() const = 0;
 

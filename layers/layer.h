@@ -60,6 +60,8 @@ struct LayerWeights {
   std::optional<Conv2DOptions> convolution{};
   /// For a convolution with as many groups as channels: DEPTHWISE_CONV_2D.
   bool depthwise = false;
+  /// For a transposed convolution, of one group and without dilation: TRANSPOSE_CONV.
+  bool transposed = false;
 };
 
 /// What quantize_model() does with one layer, where that differs from its QuantizeOptions.

@@ -49,12 +49,19 @@ Attributes window_attributes(const Conv2DOptions& options, FusedActivation activ
 
 OpCode operator_of(const LayerWeights& weights) {
   if (!weights.convolution) return OpCode::fully_connected;
+  if (weights.transposed) return OpCode::transpose_conv;
   return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
 }
 
 OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
   if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
   const Conv2DOptions& options = *weights.convolution;
+  if (weights.transposed) {
+    return TransposeConvAttributes{.padding = options.padding,
+                                   .stride_h = static_cast<std::int32_t>(options.stride[0]),
+                                   .stride_w = static_cast<std::int32_t>(options.stride[1]),
+                                   .activation = activation};
+  }
   if (!weights.depthwise) return window_attributes<Conv2DAttributes>(options, activation);
   auto attributes = window_attributes<DepthwiseConv2DAttributes>(options, activation);
   attributes.depth_multiplier = static_cast<std::int32_t>(weights.kernel.dim(-1) / options.groups);
@@ -292,13 +299,25 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
   const auto constants =
       computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
+  if (weights.transposed) {
+    const std::vector<std::int32_t> shape = builder_.tensor(output).shape;
+    operands.resize(3, -1);
+    operands.push_back(builder_.constant(layer.name() + "/shape", DType::int32,
+                                         {static_cast<std::int32_t>(shape.size())},
+                                         std::span<const std::int32_t>(shape)));
+  }
   builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
   return sequences ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
 }
 
 std::int32_t Lowering::linear_and_activation(const Layer& layer, std::int32_t input) {
   const Activation function = layer.activation();
-  if (!quantizes_before(function)) return linear(layer, input, fused_activation(function));
+  const bool apart =
+      computes_in_codes() &&
+      clamps_apart(require_weights(layer, owner_text(layer.name())), function, scheme_->rounding);
+  if (!quantizes_before(function) && !apart) {
+    return linear(layer, input, fused_activation(function));
+  }
   return op(layer, operator_of(function), {linear(layer, input, FusedActivation::none, "/linear")});
 }
 

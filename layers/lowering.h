@@ -56,9 +56,9 @@ class Lowering {
   std::int32_t op_of_shape(const Layer& layer, OpCode code, std::vector<std::int32_t> inputs,
                            std::optional<OperatorAttributes> attributes, const Shape& shape,
                            std::string_view suffix);
-  /// FULLY_CONNECTED, CONV_2D or DEPTHWISE_CONV_2D of the kernel and the bias of layer.weights(), a
-  /// convolution of sequences between two RESHAPEs. Throws InvalidArgument, naming the layer, for
-  /// weights of another layout than these have.
+  /// FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D or TRANSPOSE_CONV of the kernel and the bias of
+  /// layer.weights(), a convolution of sequences between two RESHAPEs. Throws InvalidArgument,
+  /// naming the layer, for weights of another layout than these have.
   std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                       std::string_view suffix = "");
   /// linear() and layer.activation(), which is part of it or an operator behind it.

@@ -35,7 +35,8 @@ namespace octet {
   ROW(reshape, 22)                 \
   ROW(resize_nearest_neighbor, 97) \
   ROW(softmax, 25)                 \
-  ROW(tanh, 28)
+  ROW(tanh, 28)                    \
+  ROW(transpose_conv, 67)
 
 enum class OpCode : std::int32_t {
 #define OCTET_ROW(name, number) name = (number),
@@ -207,12 +208,28 @@ struct SoftmaxAttributes {
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
+/// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
+struct TransposeConvAttributes {
+  Padding padding = Padding::valid;
+  std::int32_t stride_h = 1;
+  std::int32_t stride_w = 1;
+  FusedActivation activation = FusedActivation::none;
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("padding", padding);
+    visit("stride_h", stride_h);
+    visit("stride_w", stride_w);
+    visit("activation", activation);
+  }
+  bool operator==(const TransposeConvAttributes&) const = default;
+};
+
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
     std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
                  DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
                  MulAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes>;
+                 SoftmaxAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -172,6 +172,14 @@ Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel,
           .groups = options.groups};
 }
 
+Tensor conv2d_result(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& kernel) {
+  Tensor y(geometry.output_shape());
+  for (Index group = 0; group < geometry.groups; ++group) {
+    convolve(geometry, x.data(), kernel.data(), group, y.data(), {});
+  }
+  return y;
+}
+
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel,
                              const Tensor& g) {
   Tensor dx(geometry.input_shape());

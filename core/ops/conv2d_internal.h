@@ -9,9 +9,10 @@ namespace octet {
 /// Throws what conv2d(x, kernel, options) throws.
 Conv2DGeometry conv2d_geometry(const Tensor& x, const Tensor& kernel, const Conv2DOptions& options);
 
-// The gradients of conv2d() from that of its result, for ops that compute the result differently.
-// Both compute outside the tape.
+// Parts of conv2d(), outside the tape: its result, but for a group for each of several channels,
+// and its gradients from that of its result.
 
+Tensor conv2d_result(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& kernel);
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel, const Tensor& g);
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g);
 

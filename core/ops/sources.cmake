@@ -15,4 +15,5 @@ target_sources(octet PRIVATE
   ops/reduce.cpp
   ops/shape_ops.cpp
   ops/strides.cpp
+  ops/transposed_conv2d.cpp
   ops/window_internal.cpp)

@@ -21,8 +21,8 @@ class Requantizer {
                                                    std::span<const float> weight_scales,
                                                    float output_scale, Rounding rounding);
 
-  /// For CONV_2D and DEPTHWISE_CONV_2D: computes the factor in double. Under fp32, the same as
-  /// fully_connected.
+  /// For CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV: computes the factor in double. Under fp32,
+  /// the same as fully_connected.
   [[nodiscard]] static Requantizer convolution(float input_scale,
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);

@@ -33,6 +33,28 @@ int release_of_types(int version) { return version >= 2 ? 11400 : 10500; }
 
 int release_of_tables(int /*version*/) { return 11400; }
 
+std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
+                                           const std::vector<std::int32_t>& in_file,
+                                           std::string_view who) {
+  if (format.order.empty()) return in_file;
+  if (in_file.size() > format.order.size()) {
+    fail_tflite("{}: expected at most {} inputs, found {}", who, format.order.size(),
+                in_file.size());
+  }
+  std::vector<std::int32_t> inputs(format.order.size(), -1);
+  for (std::size_t i = 0; i < in_file.size(); ++i) inputs[format.order[i]] = in_file[i];
+  return inputs;
+}
+
+std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
+                                          const std::vector<std::int32_t>& inputs) {
+  if (format.order.empty()) return inputs;
+  std::vector<std::int32_t> in_file;
+  for (const std::size_t from : format.order) in_file.push_back(inputs[from]);
+  while (!in_file.empty() && in_file.back() == -1) in_file.pop_back();
+  return in_file;
+}
+
 FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) const {
   const auto number = static_cast<int>(type);
   if (number < 0 || number > static_cast<int>(FusedActivation::relu6)) {

@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -64,7 +65,18 @@ struct TfliteOperator {
   /// The attributes that a file's options are.
   OperatorAttributes (*read)(const TfliteOptions& options);
   WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+  /// Where a file has the operands in an order of its own: operand i of the file is input order[i]
+  /// of Operator, and the last ones may be left out. Empty where the order is the same.
+  std::span<const std::size_t> order{};
 };
+
+/// The inputs of an Operator from those of a file. Throws FormatError where the file has more.
+std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
+                                           const std::vector<std::int32_t>& in_file,
+                                           std::string_view who);
+/// The inputs as a file has them.
+std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
+                                          const std::vector<std::int32_t>& inputs);
 
 /// The operators, each in operators/<name>.cpp.
 namespace tflite_forms {

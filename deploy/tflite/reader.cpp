@@ -190,7 +190,8 @@ class Reader {
       detail::fail_tflite("{}: version {} is not supported, only 1 to {}", who, op.version,
                           format.highest_version);
     }
-    op.inputs = read_values(source.inputs(), kMaxOperands, who);
+    op.inputs =
+        detail::inputs_from_file(format, read_values(source.inputs(), kMaxOperands, who), who);
     op.outputs = read_values(source.outputs(), kMaxOperands, who);
     op.attributes = format.read({source, who, budget_});
     return op;

@@ -89,7 +89,8 @@ class Writer {
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
     const auto [type, options] = format.write(builder_, {model_, op});
-    return tflite::CreateOperatorDirect(builder_, code, &op.inputs, &op.outputs, type, options);
+    const std::vector<std::int32_t> inputs = detail::inputs_for_file(format, op.inputs);
+    return tflite::CreateOperatorDirect(builder_, code, &inputs, &op.outputs, type, options);
   }
 
   Offset<tflite::SubGraph> write_subgraph() {

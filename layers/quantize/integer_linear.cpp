@@ -161,12 +161,12 @@ Tensor IntegerLinear::real() const {
   return record("integer_linear", result, inputs(), backward);
 }
 
-Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
+Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation) const {
   require_int8(output, operands_->owner);
   const detail::DenseEpilogue epilogue(
       operands_->sums->requantizer(operands_->input_scale, operands_->weight_params.scales,
                                    output.scale(), rounding_),
-      output, activation_);
+      output, activation);
   const auto size = static_cast<std::size_t>(real_.size());
   const std::span<const std::int32_t> sums(sums_.get(), size);
   const auto codes = allocate_array<std::int8_t>(size);
@@ -179,9 +179,12 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
         const std::span<std::int8_t> part(codes.get() + at, end * units - at);
         epilogue.requantize(sums.subspan(at, part.size()), part);
       });
-  const Tensor y = tensor_of_codes(operands_->sums->result_shape(),
-                                   std::make_shared<const QuantParams>(output), codes);
+  return tensor_of_codes(operands_->sums->result_shape(),
+                         std::make_shared<const QuantParams>(output), codes);
+}
 
+Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
+  const Tensor y = requantized(output, activation_);
   const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
                          activation = real_limits(activation_), learned](const Tensor& gradient) {
     const Tensor g = gradient.reshape(real.shape());

@@ -44,10 +44,16 @@ class IntegerLinear {
   /// the activation lets it pass, for the kernel where its code is not clamped. They also reach
   /// what the kernel's grid and `output` are learned from.
   Tensor output(const QuantParams& output, const LearnedRange& learned = {}) const;
+  /// The same without the activation, and without gradients: what an operator behind it reads where
+  /// the activation is one.
+  Tensor before_activation(const QuantParams& output) const {
+    return requantized(output, FusedActivation::none);
+  }
 
  private:
   struct Operands;
   std::vector<Tensor> inputs() const;
+  Tensor requantized(const QuantParams& output, FusedActivation activation) const;
 
   std::shared_ptr<const Operands> operands_;
   Rounding rounding_;

@@ -209,7 +209,7 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
                                                    const ForwardContext& context) {
   require_inputs(inputs);
   if (!has_kernel()) return without_kernel(inputs, context);
-  std::vector<Tensor> steps = {with_kernel(inputs[0], context)};
+  std::vector<Tensor> steps = with_kernel(inputs[0], context);
   // lower() writes a RESHAPE in front of and behind a convolution of sequences; in reals, what
   // counts is the result.
   if (kernel_ && result_ && reads_sequences(*layer_)) {

@@ -75,13 +75,13 @@ class QuantizeWrapper : public Layer {
   void require_sound_kernel() const;
   void tie_inputs() const;
   bool wants_gradient(std::span<const Tensor> inputs) const;
-  Tensor with_kernel(const Tensor& x, const ForwardContext& context);
+  std::vector<Tensor> with_kernel(const Tensor& x, const ForwardContext& context);
   Tensor simulated(const Quantizer& quantizer, const Tensor& x) const;
   bool multiplies_codes() const;
   Tensor finished(const Tensor& linear, const ForwardContext& context) const;
   Tensor fake_quant_linear(const LayerWeights& weights, const Tensor& x) const;
-  Tensor integer_linear(const LayerWeights& weights, const Tensor& x,
-                        const ForwardContext& context) const;
+  std::vector<Tensor> integer_linear(const LayerWeights& weights, const Tensor& x,
+                                     const ForwardContext& context) const;
   Tensor with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
                                   const ForwardContext& context) const;
   std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);

@@ -6,6 +6,7 @@
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/weight_codes.h>
 
 namespace octet {
 
@@ -42,15 +43,21 @@ Tensor QuantizeWrapper::fake_quant_linear(const LayerWeights& weights, const Ten
   return layer_->linear(x, kernel, weights.bias);
 }
 
-Tensor QuantizeWrapper::integer_linear(const LayerWeights& weights, const Tensor& x,
-                                       const ForwardContext& context) const {
+/// The sums' codes, which are a step of their own where a clamp is an operator behind them.
+std::vector<Tensor> QuantizeWrapper::integer_linear(const LayerWeights& weights, const Tensor& x,
+                                                    const ForwardContext& context) const {
   // A function with a grid of its own is an operator of its own.
   const bool ends_in_function = quantizes_before(activation());
   const IntegerLinear dense(
       weights, ends_in_function ? FusedActivation::none : fused_activation(activation()), x,
       kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
   if (context.observes()) result_->observe(dense.real_output());
-  return dense.output(result_->params(), result_->learned_range());
+  std::vector<Tensor> steps;
+  if (clamps_apart(weights, activation(), config_->options().rounding)) {
+    steps.push_back(dense.before_activation(result_->params()));
+  }
+  steps.push_back(dense.output(result_->params(), result_->learned_range()));
+  return steps;
 }
 
 /// The kernel's codes are those of inference with the moving statistics as they are now; the rest
@@ -70,15 +77,15 @@ Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const 
   return finished(folded.corrected(z, batch), context);
 }
 
-Tensor QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
+std::vector<Tensor> QuantizeWrapper::with_kernel(const Tensor& x, const ForwardContext& context) {
   FoldedBatchNorm* folded = folded_batch_norm();
   if (folded != nullptr && folded->uses_batch(context)) {
-    return with_statistics_of_batch(*folded, x, context);
+    return {with_statistics_of_batch(*folded, x, context)};
   }
   const LayerWeights weights = *layer_->weights();
   if (context.observes() && kernel_) kernel_->observe(weights.kernel);
-  return multiplies_codes() ? integer_linear(weights, x, context)
-                            : finished(fake_quant_linear(weights, x), context);
+  if (multiplies_codes()) return integer_linear(weights, x, context);
+  return {finished(fake_quant_linear(weights, x), context)};
 }
 
 }  // namespace octet

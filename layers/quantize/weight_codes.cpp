@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/conv2d_internal.h>
+#include <octet/core/ops/transposed_conv2d_internal.h>
 #include <octet/core/quant/bias.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -59,6 +62,9 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
   }
   try {
     const Tensor no_images(images_of(layer.input_shape()).with_batch(0));
+    if (weights.transposed) {
+      return transposed_geometry(no_images, weights).input_shape().without_batch();
+    }
     const Conv2DGeometry geometry =
         conv2d_geometry(no_images, weights.kernel, *weights.convolution);
     if (weights.depthwise && geometry.groups != geometry.channels) {
@@ -75,6 +81,25 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
 }
 
 }  // namespace
+
+Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights) {
+  const Conv2DOptions& options = *weights.convolution;
+  if (weights.depthwise || options.groups != 1 || options.dilation != std::array<Index, 2>{1, 1}) {
+    throw InvalidArgument(fmt::format(
+        "expected a transposed convolution of one group without dilation, found {}{} groups and a "
+        "dilation of {}, {}",
+        weights.depthwise ? "a depthwise one, " : "", options.groups, options.dilation[0],
+        options.dilation[1]));
+  }
+  const Shape& kernel = weights.kernel.shape();
+  return transposed_conv2d_geometry(x, {kernel[0], kernel[1], kernel[3], kernel[2]},
+                                    {.stride = options.stride, .padding = options.padding});
+}
+
+bool clamps_apart(const LayerWeights& weights, Activation activation, Rounding rounding) {
+  return weights.transposed && rounding == Rounding::double_rounding &&
+         activation != Activation::none && !quantizes_before(activation);
+}
 
 Shape images_of(const Shape& examples) {
   return examples.rank() == 2 ? Shape{1, examples[0], examples[1]} : examples;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/conv2d_geometry.h>
 #include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/quant/quant_params.h>
@@ -15,7 +16,8 @@ namespace octet {
 
 /// The integers of a layer with weights: what training computes with and what export writes.
 struct WeightCodes {
-  /// [units, inputs of a unit]; unpack() gives what FULLY_CONNECTED and CONV_2D store.
+  /// [units, inputs of a unit]; unpack() gives what FULLY_CONNECTED, CONV_2D and TRANSPOSE_CONV
+  /// store.
   PackedS8 weights;
   /// One scale, or one per unit; zero points 0; quantized_dimension 0.
   QuantParams weight_params;
@@ -23,11 +25,21 @@ struct WeightCodes {
   std::vector<std::int32_t> bias;
 };
 
-/// The weights of a layer that FULLY_CONNECTED, CONV_2D or DEPTHWISE_CONV_2D computes. Throws
+/// The weights of a layer that FULLY_CONNECTED or an operator of a convolution computes. Throws
 /// InvalidArgument that names `owner` unless the layer has a kernel [inputs, units] with unit_axis
 /// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
 /// where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
+
+/// The geometry of a transposed convolution of images x with LayerWeights of this kernel: see
+/// transposed_conv2d_geometry(). Throws InvalidArgument where they do not fit, and for groups or
+/// dilation.
+Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights);
+
+/// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 on the grid of the
+/// sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a fused
+/// one.
+bool clamps_apart(const LayerWeights& weights, Activation activation, Rounding rounding);
 
 /// The images that a convolution reads for `examples`: sequences [steps, channels] are images
 /// [1, steps, channels].

@@ -2,9 +2,12 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/depthwise_conv2d_internal.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/shape_ops.h>
+#include <octet/core/ops/transposed_conv2d_internal.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/conv_2d.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
+#include <octet/runtime/operators/transpose_conv.h>
 
 #include <algorithm>
 #include <utility>
@@ -79,49 +82,70 @@ Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
   return kernel;
 }
 
-/// What CONV_2D and DEPTHWISE_CONV_2D have in common.
+/// What the convolutions have in common.
 class WindowSumsOfLayer : public WeightedSums {
  public:
-  WindowSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes)
-      : geometry_(geometry),
-        weights_(codes.weights.unpack()),
+  /// Of a layer that makes `results` [batch, height, width, units] with a kernel [height, width,
+  /// inputs, units].
+  WindowSumsOfLayer(const Shape& x, const Shape& results, const Shape& kernel,
+                    const WeightCodes& codes)
+      : weights_(codes.weights.unpack()),
         scales_(codes.weight_params.scales),
-        x_shape_(x) {}
+        x_shape_(x),
+        results_(results),
+        kernel_(kernel) {}
 
   Shape result_shape() const override {
-    const Shape images = geometry_.output_shape();
-    return x_shape_.rank() == 3 ? images.without_dim(1) : images;
+    return x_shape_.rank() == 3 ? results_.without_dim(1) : results_;
   }
-  Index rows() const override { return geometry_.rows(); }
-  Index rows_per_line() const override { return geometry_.window.x.output; }
+  Index rows() const override { return results_.size() / units(); }
+  Index rows_per_line() const override { return results_[2]; }
 
   Tensor input_gradient(const Tensor& g) const override {
-    const Tensor kernel = real_kernel(geometry_.kernel_shape(), weights_, scales_);
-    return input_gradient_of_images(kernel, g.reshape(geometry_.output_shape())).reshape(x_shape_);
+    const Tensor kernel = real_kernel(kernel_, weights_, scales_);
+    return input_gradient_of_images(kernel, g.reshape(results_)).reshape(x_shape_);
   }
 
   Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
-    Tensor result = kernel_gradient_of_images(x, g.reshape(geometry_.output_shape()))
-                        .reshape(geometry_.kernel_shape());
-    if (finish) finish(0, geometry_.patch(), result.data());
+    Tensor result = kernel_gradient_of_images(x, g.reshape(results_)).reshape(kernel_);
+    if (finish) finish(0, kernel_.size() / units(), result.data());
     return result;
   }
 
  protected:
-  const Conv2DGeometry& geometry() const { return geometry_; }
-  /// [filters, patch].
+  Index units() const { return kernel_.dim(-1); }
+  /// [units, inputs of a unit].
   std::span<const std::int8_t> weights() const { return weights_; }
 
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
 
+  /// One number per unit.
+  static std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias, Index units) {
+    bias.resize(static_cast<std::size_t>(units));
+    return bias;
+  }
+
+  /// compute() of sums that are made block by block.
+  template <class Sums>
+  void compute_blocks(
+      const Sums& blocks, Index images, const std::int8_t* codes, std::int32_t* sums,
+      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const {
+    blocks.for_blocks(images, codes,
+                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+                        write_sums(sums + begin * units());
+                        done(begin, end, 0, units());
+                      });
+  }
+
  private:
-  Conv2DGeometry geometry_;
   std::vector<std::int8_t> weights_;
   std::vector<float> scales_;
   Shape x_shape_;
+  Shape results_;
+  Shape kernel_;
 };
 
 /// CONV_2D.
@@ -129,18 +153,19 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
  public:
   ConvSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
                   std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry, codes),
+      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
+        geometry_(geometry),
         sums_(of_one_image(geometry), detail::pack_groups(geometry, weights()), codes.bias,
               zero_point) {}
 
   void compute(
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    const Index units = geometry().filters_per_group();
-    sums_.sums(geometry().images, codes,
+    const Index units = geometry_.filters_per_group();
+    sums_.sums(geometry_.images, codes,
                [&](Index group, Index begin, Index end, const std::int32_t* block) {
                  const Index unit = group * units;
-                 const Index filters = geometry().filters;
+                 const Index filters = geometry_.filters;
                  if (units == filters) {
                    std::copy_n(block, (end - begin) * units, sums + begin * units);
                  } else {
@@ -155,17 +180,18 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
     return detail::conv_2d_requantizer(input_scale, weight_scales, output_scale, rounding,
-                                       geometry().groups);
+                                       geometry_.groups);
   }
 
  private:
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
-    return conv2d_input_gradient(geometry(), kernel, g);
+    return conv2d_input_gradient(geometry_, kernel, g);
   }
   Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
-    return conv2d_kernel_gradient(geometry(), x, g);
+    return conv2d_kernel_gradient(geometry_, x, g);
   }
 
+  Conv2DGeometry geometry_;
   detail::ConvSums sums_;
 };
 
@@ -174,19 +200,15 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
  public:
   DepthwiseSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, const WeightCodes& codes,
                        std::int32_t zero_point)
-      : WindowSumsOfLayer(x, geometry, codes),
+      : WindowSumsOfLayer(x, geometry.output_shape(), geometry.kernel_shape(), codes),
+        geometry_(geometry),
         sums_(of_one_image(geometry), taps_first(weights(), geometry.filters),
               bias_or_zeros(codes.bias, geometry.filters), zero_point) {}
 
   void compute(
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
-    const Index units = geometry().filters;
-    sums_.for_blocks(geometry().images, codes,
-                     [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                       write_sums(sums + begin * units);
-                       done(begin, end, 0, units);
-                     });
+    compute_blocks(sums_, geometry_.images, codes, sums, done);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -198,16 +220,11 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   }
 
  private:
-  static std::vector<std::int32_t> bias_or_zeros(std::vector<std::int32_t> bias, Index units) {
-    bias.resize(static_cast<std::size_t>(units));
-    return bias;
-  }
-
   DepthwiseConv2DGeometry depthwise() const {
-    return {.window = geometry().window,
-            .images = geometry().images,
-            .channels = geometry().channels,
-            .multiplier = geometry().filters_per_group()};
+    return {.window = geometry_.window,
+            .images = geometry_.images,
+            .channels = geometry_.channels,
+            .multiplier = geometry_.filters_per_group()};
   }
   Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
     return depthwise_conv2d_input_gradient(depthwise(), kernel, g);
@@ -216,7 +233,49 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
     return depthwise_conv2d_kernel_gradient(depthwise(), x, g);
   }
 
+  Conv2DGeometry geometry_;
   detail::DepthwiseSums<std::int8_t, std::int32_t> sums_;
+};
+
+/// TRANSPOSE_CONV. The geometry is that of the convolution from the results back to the images.
+class TransposedSumsOfLayer final : public WindowSumsOfLayer {
+ public:
+  TransposedSumsOfLayer(const Shape& x, const Conv2DGeometry& geometry, Padding padding,
+                        const WeightCodes& codes, std::int32_t zero_point)
+      : WindowSumsOfLayer(x, geometry.input_shape(), swapped(geometry.kernel_shape()), codes),
+        geometry_(geometry),
+        xnnpack_takes_(detail::xnnpack_takes_transpose_conv(geometry, padding)),
+        sums_(of_one_image(geometry), weights(), bias_or_zeros(codes.bias, geometry.channels),
+              zero_point) {}
+
+  void compute(
+      const std::int8_t* codes, std::int32_t* sums,
+      FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+    compute_blocks(sums_, geometry_.images, codes, sums, done);
+  }
+
+  Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
+                          float output_scale, Rounding rounding) const override {
+    return detail::transpose_conv_requantizer(input_scale, weight_scales, output_scale, rounding,
+                                              xnnpack_takes_);
+  }
+
+ private:
+  /// [height, width, units, inputs], as transposed_conv2d() has a kernel, with the units last, or
+  /// the other way round.
+  static Shape swapped(const Shape& kernel) { return {kernel[0], kernel[1], kernel[3], kernel[2]}; }
+  static Tensor swapped(const Tensor& kernel) { return permute(kernel, {0, 1, 3, 2}); }
+
+  Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const override {
+    return transposed_conv2d_input_gradient(geometry_, swapped(kernel), g);
+  }
+  Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const override {
+    return swapped(transposed_conv2d_kernel_gradient(geometry_, x, g));
+  }
+
+  Conv2DGeometry geometry_;
+  bool xnnpack_takes_;
+  detail::TransposedCodeSums sums_;
 };
 
 }  // namespace
@@ -227,8 +286,14 @@ std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer
     return std::make_shared<DenseSumsOfLayer>(std::move(codes), x.shape(), zero_point);
   }
   const Tensor images(images_of(x.shape().without_batch()).with_batch(0));
-  Conv2DGeometry geometry = conv2d_geometry(images, layer.kernel, *layer.convolution);
+  Conv2DGeometry geometry = layer.transposed
+                                ? transposed_geometry(images, layer)
+                                : conv2d_geometry(images, layer.kernel, *layer.convolution);
   geometry.images = x.dim(0);
+  if (layer.transposed) {
+    return std::make_shared<TransposedSumsOfLayer>(x.shape(), geometry, layer.convolution->padding,
+                                                   codes, zero_point);
+  }
   if (layer.depthwise) {
     return std::make_shared<DepthwiseSumsOfLayer>(x.shape(), geometry, codes, zero_point);
   }

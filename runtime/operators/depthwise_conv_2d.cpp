@@ -1,13 +1,11 @@
 #include <fmt/format.h>
-#include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
+#include <octet/runtime/operators/block_kernels.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
-#include <octet/runtime/operators/float_clamp.h>
 #include <octet/runtime/operators/image_window.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <type_traits>
 #include <utility>
 
 namespace octet::detail {
@@ -15,69 +13,6 @@ namespace {
 
 /// Sums that are made at once stay in the cache.
 constexpr Index kSums = 8192;
-
-class Int8Depthwise final : public Kernel {
- public:
-  explicit Int8Depthwise(const KernelSource& source, const FullyConnectedNumbers& n)
-      : sums_(depthwise_geometry(source), values_of<std::int8_t>(source.input(1)), n.bias,
-              n.input_zero_point),
-        epilogue_(n.epilogue) {}
-
-  std::size_t bytes() const override {
-    return sums_.bytes() + epilogue_.requantizer.factors().size_bytes() +
-           epilogue_.requantizer.multipliers().size_bytes();
-  }
-  std::size_t thread_bytes(Index /*samples*/) const override {
-    return static_cast<std::size_t>(sums_.block_rows() * sums_.geometry().filters) *
-           sizeof(std::int32_t);
-  }
-
-  void run(const KernelArguments& a) const override {
-    const Index units = sums_.geometry().filters;
-    auto* y = a.to<std::int8_t>();
-    sums_.for_blocks(a.samples, a.input<std::int8_t>(),
-                     [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
-                       const auto count = static_cast<std::size_t>((end - begin) * units);
-                       const ScratchBuffer<std::int32_t, Int8Depthwise> sums(count);
-                       write_sums(sums.data());
-                       epilogue_.requantize({sums.data(), count}, {y + begin * units, count});
-                     });
-  }
-
- private:
-  DepthwiseSums<std::int8_t, std::int32_t> sums_;
-  DenseEpilogue epilogue_;
-};
-
-class FloatDepthwise final : public Kernel {
- public:
-  explicit FloatDepthwise(const KernelSource& source)
-      : sums_(depthwise_geometry(source), values_of<float>(source.input(1)),
-              bias_of<float>(source, 3), 0.0F),
-        clamp_(source.op.activation()) {}
-
-  std::size_t bytes() const override { return sums_.bytes(); }
-
-  void run(const KernelArguments& a) const override {
-    const Index units = sums_.geometry().filters;
-    auto* y = a.to<float>();
-    sums_.for_blocks(a.samples, a.input<float>(),
-                     [&](Index begin, Index end, FunctionRef<void(float*)> write_sums) {
-                       write_sums(y + begin * units);
-                       for (Index i = begin * units; i < end * units; ++i) y[i] = clamp_(y[i]);
-                     });
-  }
-
- private:
-  DepthwiseSums<float, float> sums_;
-  FloatClamp clamp_;
-};
-
-/// What kind of work these sums are.
-template <class Sum>
-constexpr Work work_of() {
-  return std::is_floating_point_v<Sum> ? Work::float_multiply_adds : Work::integer_multiply_adds;
-}
 
 // ---- The operator
 
@@ -104,9 +39,19 @@ void check_depthwise(const OperatorView& view) {
 }
 
 std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
-  if (source.input().dtype == DType::float32) return std::make_unique<FloatDepthwise>(source);
+  const Conv2DGeometry geometry = depthwise_geometry(source);
+  if (source.input().dtype == DType::float32) {
+    using Sums = DepthwiseSums<float, float>;
+    return std::make_unique<FloatBlockKernel<Sums>>(
+        Sums(geometry, values_of<float>(source.input(1)), bias_of<float>(source, 3), 0.0F),
+        source.op.activation());
+  }
+  using Sums = DepthwiseSums<std::int8_t, std::int32_t>;
   std::vector<std::int8_t> weights;
-  return std::make_unique<Int8Depthwise>(source, depthwise_numbers(source, weights));
+  const FullyConnectedNumbers n = depthwise_numbers(source, weights);
+  return std::make_unique<Int8BlockKernel<Sums>>(
+      Sums(geometry, values_of<std::int8_t>(source.input(1)), n.bias, n.input_zero_point),
+      n.epilogue);
 }
 
 std::int64_t depthwise_products(const Operands& operands) {
@@ -159,7 +104,8 @@ void DepthwiseSums<Code, Sum>::for_blocks(
   const Index taps = std::min(w.y.kernel, w.y.input) * std::min(w.x.kernel, w.x.input);
   const auto products = static_cast<std::size_t>(w.x.output * geometry_.filters * taps);
   parallel_for(
-      lines, parallel_grain(work_of<Sum>(), products), [&](std::size_t first, std::size_t last) {
+      lines, parallel_grain(work_of_sums<Sum>(), products),
+      [&](std::size_t first, std::size_t last) {
         for (auto line = static_cast<Index>(first); line < static_cast<Index>(last); ++line) {
           const Code* image = x + line / w.y.output * w.inputs() * geometry_.channels;
           for (Index from = 0; from < w.x.output; from += block) {

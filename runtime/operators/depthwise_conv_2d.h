@@ -25,7 +25,10 @@ class DepthwiseSums {
                 Sum zero_point);
 
   const Conv2DGeometry& geometry() const { return geometry_; }
+  Index units() const { return geometry_.filters; }
   std::size_t bytes() const { return weights_.size() * sizeof(Code) + bias_.size() * sizeof(Sum); }
+  /// Bytes that each thread keeps beside a block of sums.
+  static std::size_t thread_bytes() { return 0; }
   /// The most rows of a block.
   Index block_rows() const;
 

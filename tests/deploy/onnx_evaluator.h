@@ -261,6 +261,10 @@ class OnnxEvaluator {
       return onnx::conv(node, in(node, 0), in(node, 1),
                         node.inputs.size() > 2 ? &in(node, 2) : nullptr);
     }
+    if (node.op == "ConvTranspose") {
+      return onnx::conv_transpose(node, in(node, 0), in(node, 1),
+                                  node.inputs.size() > 2 ? &in(node, 2) : nullptr);
+    }
     if (node.op == "Transpose") return onnx::transpose(node, in(node, 0));
     if (node.op == "MaxPool" || node.op == "AveragePool") {
       return onnx::pool(node, in(node, 0));

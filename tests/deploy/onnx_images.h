@@ -81,6 +81,47 @@ inline OnnxTensor conv(const OnnxNode& node, const OnnxTensor& x, const OnnxTens
   return y;
 }
 
+/// Of images [n, channels, height, width] and filters [channels, units, height, width].
+inline OnnxTensor conv_transpose(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& w,
+                                 const OnnxTensor* bias) {
+  const auto& stride = node.lists.at("strides");
+  const auto& pads = node.lists.at("pads");
+  const auto& more = node.lists.at("output_padding");
+  const std::vector<std::int64_t> kernel{w.shape.at(2), w.shape.at(3)};
+  if (node.lists.at("kernel_shape") != kernel || x.shape.at(1) != w.shape.at(0) ||
+      node.attributes.at("group") != 1 ||
+      node.lists.at("dilations") != std::vector<std::int64_t>{1, 1} || more.at(0) < 0 ||
+      more.at(1) < 0 || more[0] >= stride.at(0) || more[1] >= stride.at(1)) {
+    throw std::runtime_error("ConvTranspose: operands do not fit");
+  }
+  const auto extent = [&](std::size_t i) {
+    return stride[i] * (x.shape[i + 2] - 1) + more[i] + kernel[i] - pads.at(i) - pads.at(i + 2);
+  };
+  OnnxTensor y{OnnxElement::float32, {x.shape[0], w.shape[1], extent(0), extent(1)}, {}};
+  for (std::int64_t n = 0; n < y.shape[0]; ++n) {
+    for (std::int64_t u = 0; u < y.shape[1]; ++u) {
+      const double start = bias != nullptr ? bias->values.at(static_cast<std::size_t>(u)) : 0.0;
+      const std::size_t first = y.values.size();
+      y.values.resize(first + static_cast<std::size_t>(extent(0) * extent(1)), start);
+      for (std::int64_t c = 0; c < x.shape[1]; ++c) {
+        for (std::int64_t iy = 0; iy < x.shape[2]; ++iy) {
+          for (std::int64_t ix = 0; ix < x.shape[3]; ++ix) {
+            for (std::int64_t tap = 0; tap < kernel[0] * kernel[1]; ++tap) {
+              const std::int64_t oy = iy * stride[0] - pads[0] + tap / kernel[1];
+              const std::int64_t ox = ix * stride[1] - pads[1] + tap % kernel[1];
+              if (oy < 0 || oy >= extent(0) || ox < 0 || ox >= extent(1)) continue;
+              double& sum = y.values[first + static_cast<std::size_t>(oy * extent(1) + ox)];
+              sum = f32(sum +
+                        f32(at(x, n, c, iy, ix) * at(w, c, u, tap / kernel[1], tap % kernel[1])));
+            }
+          }
+        }
+      }
+    }
+  }
+  return y;
+}
+
 /// MaxPool and AveragePool of images [n, channels, height, width].
 inline OnnxTensor pool(const OnnxNode& node, const OnnxTensor& x) {
   const bool mean = node.op == "AveragePool";

@@ -2,6 +2,7 @@
 
 #include <octet/runtime/operators/definitions.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -206,6 +207,31 @@ class ModelDrawer {
     return shape;
   }
 
+  std::vector<std::int32_t> complete_transpose_conv(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::int32_t channels = shape.empty() ? 1 : shape.back();
+    const TransposeConvAttributes a{.padding = draw_padding(),
+                                    .stride_h = bytes_.between(1, 3),
+                                    .stride_w = bytes_.between(1, 3),
+                                    .activation = draw_activation()};
+    op.attributes = a;
+    const std::array kernel = {bytes_.between(1, 4), bytes_.between(1, 4)};
+    const std::array stride = {a.stride_h, a.stride_w};
+    const std::int32_t units = bytes_.between(1, 9);
+    add_weights(op, {units, kernel[0], kernel[1], channels}, 0);
+    for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) {
+      const std::int32_t beyond = a.padding == Padding::valid ? kernel[i] - stride[i] : 0;
+      shape[i + 1] = shape[i + 1] * stride[i] + std::max(beyond, 0);
+    }
+    if (!shape.empty()) shape.back() = units;
+    op.inputs.resize(3, -1);
+    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(shape.size())}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    std::memcpy(made.data.data(), shape.data(), made.data.size());
+    return shape;
+  }
+
   std::vector<std::int32_t> complete_pad(Operator& op) {
     std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
     const auto rank = static_cast<std::int32_t>(shape.size());
@@ -256,6 +282,8 @@ class ModelDrawer {
         return {dtype, complete_dense(op)};
       case OpCode::depthwise_conv_2d:
         return {dtype, complete_depthwise(op)};
+      case OpCode::transpose_conv:
+        return {dtype, complete_transpose_conv(op)};
       case OpCode::pad:
         return {dtype, complete_pad(op)};
       case OpCode::leaky_relu:

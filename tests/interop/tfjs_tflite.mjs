@@ -38,5 +38,6 @@ function open(model) {
   };
 }
 
+args.cases = args.cases.filter((c) => !c.newer);
 // Its XNNPACK is of a time that knew no layers with a scale per channel.
 process.exitCode = await compareTflite('tfjs-tflite', args, open, { reference: true });

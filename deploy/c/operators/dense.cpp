@@ -102,7 +102,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const FullyConnecte
   const std::string& name = f["layer"];
   CLayer layer;
   layer.summary = summary_of(step, detail);
-  layer.macs = n.rows * n.units * n.depth;
+  layer.macs = definition(step.source.op.code).multiply_adds(step.source);
   layer.largest_sum = n.largest_sum;
   // An operator may round twice whatever the contract of the others.
   const bool twice = n.epilogue.requantizer.rounding() != plan.rounding;

@@ -4,8 +4,10 @@
 #include <octet/deploy/onnx/operators.h>
 #include <octet/deploy/onnx/operators/images.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
+#include <octet/runtime/operators/transpose_conv.h>
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace octet::detail {
@@ -100,14 +102,14 @@ Filters in_order(const ModelTensor& t, const std::array<std::size_t, 4>& order) 
   return filters;
 }
 
-/// ONNX convolves images [n, channels, height, width] with filters [units, channels of a group,
-/// height, width]: the codes are transposed to that and back, and the filters are written so. A
-/// runtime finds nothing between DequantizeLinear, Conv and QuantizeLinear, which it makes one
-/// operator of integers.
-void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geometry,
-                std::string_view suffix, const std::array<std::size_t, 4>& order) {
+/// ONNX convolves images [n, channels, height, width] with filters of four axes: the codes are
+/// transposed to that for the node `function` and back, and the filters are written with their axes
+/// in `order`. A runtime finds nothing between DequantizeLinear, Conv and QuantizeLinear, which it
+/// makes one operator of integers.
+void write_convolution(OnnxNodes& nodes, const Operands& o, std::string_view function,
+                       const std::vector<OnnxAttribute>& attributes, std::string_view suffix,
+                       const std::array<std::size_t, 4>& order) {
   OnnxValues& values = nodes.values();
-  const Window& w = geometry.window;
   const std::string name = nodes.base_name(o.op.outputs[0]);
   const std::int32_t in = o.op.inputs[0];
   const std::int32_t out = o.op.outputs[0];
@@ -115,13 +117,20 @@ void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geome
   Names operands{values.terms_of(in, channels_first(nodes, values.value(in), name), name),
                  values.weight_terms(o.op.inputs[1], suffix, filters.shape, filters.data)};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
-  auto attributes = window_attributes(w);
-  attributes.push_back({"dilations", Extents{w.y.dilation, w.x.dilation}});
-  attributes.push_back({"group", geometry.groups});
-  const std::string sums = values.node("Conv", operands, name + "/sum", attributes);
+  const std::string sums = values.node(function, operands, name + "/sum", attributes);
   const std::string result =
       nodes.finish_rearranged(rescaled(nodes, o, sums, 2, name), out, o.op.activation());
   channels_last_to(nodes, result, out);
+}
+
+/// Filters [units, channels of a group, height, width].
+void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geometry,
+                std::string_view suffix, const std::array<std::size_t, 4>& order) {
+  const Window& w = geometry.window;
+  auto attributes = window_attributes(w);
+  attributes.push_back({"dilations", Extents{w.y.dilation, w.x.dilation}});
+  attributes.push_back({"group", geometry.groups});
+  write_convolution(nodes, o, "Conv", attributes, suffix, order);
 }
 
 void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
@@ -141,10 +150,33 @@ void write_depthwise(OnnxNodes& nodes, const Operands& o) {
   write_conv(nodes, o, depthwise_geometry(o), "/planes", {3, 0, 1, 2});
 }
 
+/// Filters [channels, units, height, width]. Rows and columns that no pixel reaches, behind the
+/// last, are "output_padding".
+void write_transpose_conv(OnnxNodes& nodes, const Operands& o) {
+  const Window w = transpose_conv_geometry(o).window;
+  if (nodes.exact() && o.input().is_quantized() && !xnnpack_takes_transpose_conv(o)) {
+    throw InvalidArgument(fmt::format(
+        "to_onnx: TRANSPOSE_CONV '{}': padding same with a stride larger than the kernel, or a "
+        "bias "
+        "without a scale: its sums are rounded twice, which ONNX's operators do not do in style "
+        "exact; use style standard",
+        o.output().name));
+  }
+  const auto beyond = [](const WindowAxis& axis) {
+    return axis.input - (axis.first(axis.output - 1) + axis.kernel) + axis.after();
+  };
+  auto attributes = window_attributes(w);
+  attributes.push_back({"dilations", Extents{1, 1}});
+  attributes.push_back({"group", std::int64_t{1}});
+  attributes.push_back({"output_padding", Extents{beyond(w.y), beyond(w.x)}});
+  write_convolution(nodes, o, "ConvTranspose", attributes, "/transposed", {3, 0, 1, 2});
+}
+
 }  // namespace
 
 OnnxOperator onnx_forms::fully_connected() { return {write_dense}; }
 OnnxOperator onnx_forms::conv_2d() { return {write_conv_2d}; }
 OnnxOperator onnx_forms::depthwise_conv_2d() { return {write_depthwise}; }
+OnnxOperator onnx_forms::transpose_conv() { return {write_transpose_conv}; }
 
 }  // namespace octet::detail

@@ -8,6 +8,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/transposed_conv2d.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
@@ -60,6 +61,12 @@ class RandomNet {
                                  {.padding = Padding::same,
                                   .depth_multiplier = random_.integer(1, 2),
                                   .use_bias = one_in(2)}));
+      return add_norm();
+    }
+    if (one_in(4)) {
+      model_.add(TransposedConv2D(random_.integer(1, 5), {random_.integer(1, 3), 2},
+                                  Activation::none,
+                                  {.strides = {random_.integer(1, 2), 1}, .use_bias = one_in(2)}));
       return add_norm();
     }
     const Index kernel = random_.integer(1, 3);

@@ -14,11 +14,15 @@ namespace {
 /// Makes every weight of the first kernel's last unit 0.
 void kill_a_unit(Model& model) {
   for (const auto& layer : model.layers()) {
-    if (!layer->weights()) continue;
-    Tensor kernel = layer->weights()->kernel.detach();
-    const Index units = kernel.dim(-1);
-    for (Index i = units - 1; i < kernel.size(); i += units)
-      kernel.span()[static_cast<std::size_t>(i)] = 0;
+    const auto weights = layer->weights();
+    if (!weights) continue;
+    // A transposed convolution keeps its units in front of its inputs.
+    const Index inner = weights->transposed ? weights->kernel.dim(2) : 1;
+    const Index units = weights->kernel.dim(-1);
+    Tensor kernel = layer->parameters()[0].tensor.detach();
+    for (Index i = 0; i < kernel.size(); ++i) {
+      if (i / inner % units == units - 1) kernel.span()[static_cast<std::size_t>(i)] = 0;
+    }
     break;
   }
   refresh_kernel_ranges(model);
@@ -28,9 +32,11 @@ void kill_a_unit(Model& model) {
 void expect_sound_convolutions(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     const bool depthwise = op.code == OpCode::depthwise_conv_2d;
-    if (op.code != OpCode::conv_2d && !depthwise) continue;
+    const bool transposed = op.code == OpCode::transpose_conv;
+    if (op.code != OpCode::conv_2d && !depthwise && !transposed) continue;
     // XNNPACK takes no convolution without a bias.
-    ASSERT_EQ(op.inputs.size(), 3U);
+    ASSERT_EQ(op.inputs.size(), transposed ? 4U : 3U);
+    ASSERT_NE(op.inputs[2], -1);
     const ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
     const int axis = depthwise ? 3 : 0;
     EXPECT_EQ(weights.quantization.quantized_dimension, axis);
@@ -61,6 +67,13 @@ class ConvEquality : public ::testing::TestWithParam<Rounding> {
 TEST_P(ConvEquality, TrainingInterpreterAndFileOf60RandomNetworks) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     expect_equal(random_images_net(seed), seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(ConvEquality, TrainingInterpreterAndFileOf60RandomNetworksOfTransposedConvolutions) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    expect_equal(random_transposed_net(seed), seed);
     if (HasFatalFailure()) return;
   }
 }
@@ -110,9 +123,9 @@ void expect_float_gradients(std::unique_ptr<Layer> layer, const Shape& examples)
   config->activation = fixed(-100.0F, 155.0F);
   QuantizeWrapper wrapper(std::move(layer), config);
   wrapper.build(examples, Random());
-  const LayerWeights weights = *wrapper.wrapped().weights();
-  fill(weights.kernel, values_of(whole_numbers(weights.kernel.shape(), 1, 2)));
-  fill(weights.bias, values_of(whole_numbers(weights.bias.shape(), 4, 3)));
+  const auto parameters = wrapper.wrapped().parameters();
+  fill(parameters[0].tensor, values_of(whole_numbers(parameters[0].tensor.shape(), 1, 2)));
+  fill(parameters[1].tensor, values_of(whole_numbers(parameters[1].tensor.shape(), 4, 3)));
   const Tensor images = whole_numbers(examples.with_batch(3), 2, 2);
   const Tensor upstream = whole_numbers(wrapper.output_shape().with_batch(3), 3, 9);
   const auto run = [&](Layer& of, const Tensor& x) {
@@ -138,6 +151,12 @@ TEST(QuantizedConvolutions, HaveTheGradientsOfTheFloatConvolution) {
     const Conv1DLayerOptions along{.stride = 2, .padding = Padding::same, .groups = groups};
     expect_float_gradients(std::make_unique<Conv1D>(4, 3, Activation::relu, along), {9, 2});
   }
+  for (const Padding padding : {Padding::valid, Padding::same}) {
+    expect_float_gradients(std::make_unique<TransposedConv2D>(
+                               4, 3, Activation::relu,
+                               TransposedConv2DLayerOptions{.strides = {2, 1}, .padding = padding}),
+                           {3, 4, 2});
+  }
   for (const Index multiplier : {1, 3}) {
     expect_float_gradients(
         std::make_unique<DepthwiseConv2D>(
@@ -158,6 +177,7 @@ Sequential trained(Sequential model) {
 Sequential every_convolution() {
   Sequential model("m", Input({9, 8, 2}), Conv2D(6, 3, Activation::relu),
                    DepthwiseConv2D(3, Activation::relu6, {.depth_multiplier = 2}),
+                   TransposedConv2D(5, 3, Activation::relu, {.strides = {2, 1}}),
                    SeparableConv2D(4, 3), Reshape({-1, 4}), Conv1D(3, 2), Flatten(), Dense(2));
   model.build(3);
   return model;
@@ -232,9 +252,32 @@ TEST(QuantizedConvolutions, OfSequencesInFrontOfMarkedLayersComputeInFloats) {
   expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), images_for(model, 9, 5));
 }
 
+/// Says that it is transposed, and has dilation.
+class Dilated : public Conv2D {
+ public:
+  using Conv2D::Conv2D;
+  std::optional<LayerWeights> weights() const override {
+    LayerWeights weights = Conv2D::weights().value();
+    weights.transposed = true;
+    return weights;
+  }
+
+ protected:
+  std::unique_ptr<KernelLayer> copy() const override { return std::make_unique<Dilated>(*this); }
+};
+
+TEST(QuantizedConvolutions, AreTransposedWithoutDilationOnly) {
+  Sequential model("m", Input({5, 5, 2}), Dilated(4, 2, Activation::none, {.dilation = {2, 1}}),
+                   Flatten(), Dense(2));
+  model.build(1);
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(lower_float(model)); },
+                                        {"conv", "transposed", "a dilation of 2, 1"});
+}
+
 /// A kernel or a result left alone: floats between the codes.
 TEST(QuantizedConvolutions, LeftInFloatStandBetweenCodes) {
   Sequential model("m", Input({9, 8, 2}), in_float(DepthwiseConv2D(3)), Conv2D(4, 1),
+                   in_float(TransposedConv2D(4, 2, Activation::relu6, {.use_bias = false})),
                    Reshape({-1, 4}), in_float(Conv1D(3, 2)), Flatten(), Dense(2));
   model.build(3);
   model = trained(std::move(model));

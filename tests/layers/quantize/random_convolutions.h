@@ -6,6 +6,7 @@
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/reshape.h>
 #include <octet/layers/separable_conv2d.h>
+#include <octet/layers/transposed_conv2d.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 // Random float networks of convolutions.
@@ -47,6 +48,38 @@ inline DepthwiseConv2D draw_depthwise(Draw& draw) {
                           .padding = Padding::same,
                           .depth_multiplier = draw.between(1, 3),
                           .use_bias = draw.between(0, 2) > 0});
+}
+
+inline TransposedConv2D draw_transposed(Draw& draw) {
+  const Activation activation = draw_clamp(draw);
+  return {draw.between(1, 6),
+          {draw.between(1, 4), draw.between(1, 3)},
+          activation,
+          {.strides = {draw.between(1, 3), draw.between(1, 2)},
+           .padding = draw.between(0, 1) == 0 ? Padding::valid : Padding::same,
+           .use_bias = draw.between(0, 2) > 0}};
+}
+
+/// Transposed convolutions of images, convolutions between some of them, and a Dense layer behind.
+inline Sequential random_transposed_net(std::uint64_t seed) {
+  Draw draw(seed);
+  const Shape images{draw.between(1, 5), draw.between(1, 5), draw.between(1, 5)};
+  Sequential model("m", Input(images, "in"));
+  Index channels = images[2];
+  for (Index i = draw.between(1, 3); i > 0; --i) {
+    if (draw.between(0, 2) == 0) {
+      Conv2D conv = draw_conv(draw, channels);
+      channels = conv.filters();
+      model.add(std::move(conv));
+    }
+    TransposedConv2D conv = draw_transposed(draw);
+    channels = conv.filters();
+    model.add(std::move(conv));
+  }
+  model.add(Flatten());
+  model.add(Dense(3, Activation::none, "end"));
+  model.build(seed);
+  return model;
 }
 
 /// Some convolutions of images, and a Dense layer behind them.

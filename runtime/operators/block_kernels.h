@@ -1,0 +1,82 @@
+#pragma once
+
+#include <octet/core/buffer.h>
+#include <octet/core/parallel.h>
+#include <octet/runtime/operators/float_clamp.h>
+#include <octet/runtime/operators/fully_connected.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+// Kernels of operators whose sums are made block by block. `Sums` has units(), bytes(),
+// thread_bytes(), block_rows() and for_blocks(), as DepthwiseSums.
+
+namespace octet::detail {
+
+/// What kind of work making such sums is.
+template <class Sum>
+constexpr Work work_of_sums() {
+  return std::is_floating_point_v<Sum> ? Work::float_multiply_adds : Work::integer_multiply_adds;
+}
+
+/// Of codes: sums, and the epilogue on those that are in the cache.
+template <class Sums>
+class Int8BlockKernel final : public Kernel {
+ public:
+  Int8BlockKernel(Sums sums, DenseEpilogue epilogue)
+      : sums_(std::move(sums)), epilogue_(std::move(epilogue)) {}
+
+  std::size_t bytes() const override {
+    return sums_.bytes() + epilogue_.requantizer.factors().size_bytes() +
+           epilogue_.requantizer.multipliers().size_bytes();
+  }
+  std::size_t thread_bytes(Index /*samples*/) const override {
+    return sums_.thread_bytes() +
+           static_cast<std::size_t>(sums_.block_rows() * sums_.units()) * sizeof(std::int32_t);
+  }
+
+  void run(const KernelArguments& a) const override {
+    const Index units = sums_.units();
+    auto* y = a.to<std::int8_t>();
+    sums_.for_blocks(a.samples, a.input<std::int8_t>(),
+                     [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+                       const auto count = static_cast<std::size_t>((end - begin) * units);
+                       const ScratchBuffer<std::int32_t, Int8BlockKernel> sums(count);
+                       write_sums(sums.data());
+                       epilogue_.requantize({sums.data(), count}, {y + begin * units, count});
+                     });
+  }
+
+ private:
+  Sums sums_;
+  DenseEpilogue epilogue_;
+};
+
+/// Of floats.
+template <class Sums>
+class FloatBlockKernel final : public Kernel {
+ public:
+  FloatBlockKernel(Sums sums, FusedActivation activation)
+      : sums_(std::move(sums)), clamp_(activation) {}
+
+  std::size_t bytes() const override { return sums_.bytes(); }
+  std::size_t thread_bytes(Index /*samples*/) const override { return sums_.thread_bytes(); }
+
+  void run(const KernelArguments& a) const override {
+    const Index units = sums_.units();
+    auto* y = a.to<float>();
+    sums_.for_blocks(a.samples, a.input<float>(),
+                     [&](Index begin, Index end, FunctionRef<void(float*)> write_sums) {
+                       write_sums(y + begin * units);
+                       for (Index i = begin * units; i < end * units; ++i) y[i] = clamp_(y[i]);
+                     });
+  }
+
+ private:
+  Sums sums_;
+  FloatClamp clamp_;
+};
+
+}  // namespace octet::detail
