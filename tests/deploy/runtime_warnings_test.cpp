@@ -53,7 +53,8 @@ TEST(RuntimeWarnings, OfScalesThatAreNotNormalAndOfNoSmallFactor) {
 
 // CheckTensorFloat32OrFloat16OrQCInt32Type of the XNNPACK delegate.
 TEST(RuntimeWarnings, OfABiasWithoutAScale) {
-  const Conv c{.weights = std::vector<std::int8_t>(4 * 27, 1), .bias = {1, 2, 3, 4}};
+  const Conv c{
+      .attributes = {}, .weights = std::vector<std::int8_t>(4 * 27, 1), .bias = {1, 2, 3, 4}};
   IntegerModel model = model_of(c);
   EXPECT_TRUE(runtime_warnings(model).empty());
   model.tensors[static_cast<std::size_t>(model.operators[0].inputs[2])].quantization = {};
