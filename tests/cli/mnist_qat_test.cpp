@@ -1,5 +1,6 @@
 // Whole runs of mnist_qat on small sets, and what they leave behind.
 
+#include <fmt/format.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/deploy/c_programs.h>
@@ -124,7 +125,7 @@ TEST_F(MnistQat, WritesCSourceThatClassifiesAsTheInterpreter) {
     const ProcessResult result = mnist_qat(small_run("out") + Arguments{"--rounding", rounding});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const std::string stem = path("out/mnist_int8");
-    expect_mentions(result.out, stem + ".h, " + stem + ".c\n");
+    expect_mentions(result.out, fmt::format("{0}.h, {0}.c\n", stem));
     const CProject project;
     project.write("mnist_int8.h", text_of(stem + ".h"));
     project.write("mnist_int8.c", text_of(stem + ".c"));

@@ -30,7 +30,7 @@ class OnnxEvaluator {
   /// The element of `t`, which is broadcast, at element `i` of a tensor of `shape`.
   static double broadcast(const OnnxTensor& t, const std::vector<std::int64_t>& shape,
                           std::size_t i) {
-    std::int64_t rest = static_cast<std::int64_t>(i);
+    auto rest = static_cast<std::int64_t>(i);
     std::int64_t from = 0;
     std::int64_t stride = 1;
     for (std::size_t k = 0; k < t.shape.size(); ++k) {

@@ -20,7 +20,7 @@ Tensor merged(L layer, const Tensor& a, const Tensor& b) {
   const std::array shapes = {a.shape().without_batch(), b.shape().without_batch()};
   layer.build_all(shapes, Random(1));
   const std::array inputs = {a, b};
-  const Tensor y = layer.forward_all(inputs, {});
+  Tensor y = layer.forward_all(inputs, {});
   EXPECT_EQ(y.shape().without_batch(), layer.output_shape());
   return y;
 }

@@ -128,7 +128,7 @@ TEST(Model, SummaryShowsWhatEachLayerReads) {
 
 TEST(Model, ACopySharesNothing) {
   const Model model = built_residual();
-  Model copy = model;
+  Model copy(model);  // NOLINT(performance-unnecessary-copy-initialization): is what is tested
   const Tensor x = random_tensor({2, 4}, 1);
   const std::vector<float> before = values_of(model.forward(x));
   EXPECT_EQ(values_of(copy.forward(x)), before);

@@ -159,6 +159,7 @@ TEST(DepthwiseConv2D, RefusesOperandsByName) {
         m.tensors[1].quantization.quantized_dimension = 0;
         m.tensors[1].quantization.scales.resize(1);
         m.tensors[1].quantization.zero_points.resize(1);
+        m.tensors[2].quantization = {};
         m.tensors[2].shape = {1};
         m.tensors[2].data.resize(4);
       },

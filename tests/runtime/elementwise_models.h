@@ -250,7 +250,8 @@ std::vector<T> naive_resize(const Resize& r, const std::vector<T>& x) {
             (n * r.image[1] + source(oy, r.image[1], r.height)) * r.image[2] +
             source(ox, r.image[2], r.width);
         for (std::int32_t c = 0; c < r.image[3]; ++c) {
-          y.push_back(x[static_cast<std::size_t>(pixel * r.image[3] + c)]);
+          y.push_back(x[static_cast<std::size_t>(pixel) * static_cast<std::size_t>(r.image[3]) +
+                        static_cast<std::size_t>(c)]);
         }
       }
     }

@@ -7,6 +7,7 @@
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet/tests/runtime/transposed_models.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet/tests/sanitizers.h>
 
@@ -150,6 +151,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::softmax:
     case OpCode::tanh:
       return of_codes(definition(code).fixed_grid());
+    case OpCode::transpose_conv:
+      return transposed_model(draw_transposed(draw));
     case OpCode::reshape:
       return of_codes(quant(0.04F, 6));
   }

@@ -116,8 +116,9 @@ inline IntegerModel depthwise_model(const Conv& c) {
   std::vector<std::int8_t> weights(c.weights.size());
   for (std::int32_t u = 0; u < units; ++u) {
     for (std::int32_t tap = 0; tap < taps; ++tap) {
-      weights[static_cast<std::size_t>(tap * units + u)] =
-          c.weights[static_cast<std::size_t>(u * taps + tap)];
+      const std::int64_t to = std::int64_t{tap} * units + u;
+      const std::int64_t from = std::int64_t{u} * taps + tap;
+      weights[static_cast<std::size_t>(to)] = c.weights[static_cast<std::size_t>(from)];
     }
   }
   QuantParams grid = weight_grid(c);
@@ -197,7 +198,7 @@ inline std::vector<std::int8_t> naive_pad(const IntegerModel& model,
   std::memcpy(paddings.data(), model.tensors[1].data.data(), 8 * in.size());
   std::vector<std::int8_t> y(static_cast<std::size_t>(model.tensors[2].size()));
   for (std::size_t i = 0; i < y.size(); ++i) {
-    std::int64_t rest = static_cast<std::int64_t>(i);
+    auto rest = static_cast<std::int64_t>(i);
     std::int64_t from = 0;
     std::int64_t stride = 1;
     bool inside = true;

@@ -72,7 +72,7 @@ std::string message_when_poisoned(Sequential& model, const std::string& paramete
       if (name == parameter) Tensor(tensor).data()[1] = kNaN;
     }
   }});
-  const std::string message = message_of<NumericError>([&] { trainer.fit(data, data, 3); });
+  std::string message = message_of<NumericError>([&] { trainer.fit(data, data, 3); });
   EXPECT_EQ(trainer.steps(), step);
   EXPECT_EQ(trainer.history().size(), step / 5);
   return message;

@@ -196,7 +196,7 @@ TEST(QuantizedBatchNorm, TheFilesIntegersAreThoseOfAnIndependentFold) {
   const auto& norm = dynamic_cast<const BatchNorm&>(net.layer("batch_norm"));
   const auto* weights = reinterpret_cast<const std::int8_t*>(at(1).data.data());
   const auto* biases = reinterpret_cast<const std::int32_t*>(at(2).data.data());
-  const double input_scale = double{at(0).quantization.scale()};
+  const auto input_scale = double{at(0).quantization.scale()};
   for (std::size_t c = 0; c < 4; ++c) {
     const double m = double{norm.gamma().span()[c]} /
                      std::sqrt(double{norm.moving_variance().span()[c]} + double{norm.epsilon()});

@@ -48,7 +48,7 @@ class RandomGates {
     return kClamps[static_cast<std::size_t>(random_.integer(0, 2))];
   }
 
-  Value step(Value x, Index channels) {
+  Value step(const Value& x, Index channels) {
     switch (random_.integer(0, 4)) {
       case 0:
         return model_.add(HardSwish(), model_.add(Conv2D(channels, 1), x));
