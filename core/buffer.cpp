@@ -126,8 +126,10 @@ class Pool {
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     used_ -= bytes;
+    if (used_ == 0) most_used_ = 0;
     // Allocates only where the free list grows; if that fails, the block goes back to its slab.
     if (kept_ + bytes > most_kept() || !keep(memory, bytes)) slabs_.give_back(memory);
+    while (kept_ > most_kept()) release_one();
   }
 
  private:

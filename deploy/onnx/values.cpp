@@ -233,7 +233,7 @@ std::string OnnxValues::terms_of(std::int32_t i, const std::string& codes,
 }
 
 std::string OnnxValues::weight_terms(std::int32_t i, std::string_view suffix, const Extents& shape,
-                                     std::span<const std::uint8_t> data) {
+                                     std::span<const std::uint8_t> data, int units_axis) {
   std::string& name = dequantized_[{i, std::string(suffix)}];
   if (!name.empty()) return name;
   const ModelTensor& t = tensor(i);
@@ -242,7 +242,7 @@ std::string OnnxValues::weight_terms(std::int32_t i, std::string_view suffix, co
   if (!t.is_quantized()) return name;
   const std::string codes = name;
   name = graph_.unique(base_name(i) + std::string(suffix));
-  convert("DequantizeLinear", codes, i, type, term_scales(i), 0, name);
+  convert("DequantizeLinear", codes, i, type, term_scales(i), units_axis, name);
   return name;
 }
 

@@ -40,9 +40,9 @@ class OnnxValues {
   /// The same of `codes`, which are those of tensor i in another shape or order.
   std::string terms_of(std::int32_t i, const std::string& codes, const std::string& name);
   /// The terms of weights: a constant that holds `data`, the numbers of tensor i in another shape
-  /// or order, of which `suffix` tells. Axis 0 is that of the scales where there are more.
+  /// or order, of which `suffix` tells, with the units along `units_axis`.
   std::string weight_terms(std::int32_t i, std::string_view suffix, const Extents& shape,
-                           std::span<const std::uint8_t> data);
+                           std::span<const std::uint8_t> data, int units_axis = 0);
   /// QuantizeLinear of `from` to the codes of tensor i, or to `to`, which are those in another
   /// shape or order: by its own scales, or by one `step`.
   void quantize(const std::string& from, std::int32_t i);

@@ -18,8 +18,10 @@ enum class OnnxStyle {
   exact,
   /// Reals: every scale stands at its tensor, as tools that compile for a device expect. A runtime
   /// that fuses Gemm and Conv into integers computes the fp32 contract; one that sums the reals in
-  /// floating point gives a neighbouring code where a sum falls near the middle of two. ONNX Runtime
-  /// fuses Conv on x86 for uint8 alone, so that values of int8 are written as uint8: 128 is added to
+  /// floating point gives a neighbouring code where a sum falls near the middle of two. ONNX
+  /// Runtime
+  /// fuses Conv on x86 for uint8 alone, so that values of int8 are written as uint8: 128 is added
+  /// to
   /// each code and zero point. Weights stay int8. RELU and RELU6 as operators of their own are Max
   /// and Min of reals, and round once, not twice.
   standard

@@ -6,6 +6,7 @@
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/transpose_conv.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -114,8 +115,11 @@ void write_convolution(OnnxNodes& nodes, const Operands& o, std::string_view fun
   const std::int32_t in = o.op.inputs[0];
   const std::int32_t out = o.op.outputs[0];
   const Filters filters = in_order(o.input(1), order);
-  Names operands{values.terms_of(in, channels_first(nodes, values.value(in), name), name),
-                 values.weight_terms(o.op.inputs[1], suffix, filters.shape, filters.data)};
+  const auto units = static_cast<std::size_t>(o.input(1).quantization.quantized_dimension);
+  const auto units_axis = static_cast<int>(std::ranges::find(order, units) - order.begin());
+  Names operands{
+      values.terms_of(in, channels_first(nodes, values.value(in), name), name),
+      values.weight_terms(o.op.inputs[1], suffix, filters.shape, filters.data, units_axis)};
   if (o.has_input(2)) operands.push_back(dense_bias(nodes, o));
   const std::string sums = values.node(function, operands, name + "/sum", attributes);
   const std::string result =
