@@ -37,6 +37,8 @@ constexpr std::size_t kMaxKept = std::size_t{64} << 20;
 constexpr std::size_t kMaxShared = kHugePage;
 #endif
 constexpr std::size_t kMaxSlab = 4 * kHugePage;
+/// Requests after which the pool looks at how much was in use; a training step makes fewer.
+constexpr std::size_t kSpan = 1024;
 
 std::align_val_t alignment_of(std::size_t bytes) {
   return std::align_val_t{bytes >= kHugePage ? kHugePage : kCacheLine};
@@ -119,6 +121,7 @@ class Pool {
     }
     used_ += bytes;
     most_used_ = std::max(most_used_, used_);
+    if (++requests_ % kSpan == 0) begin_span();
     while (kept_ > most_kept()) release_one();
     return memory;
   }
@@ -126,16 +129,22 @@ class Pool {
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     used_ -= bytes;
-    if (used_ == 0) most_used_ = 0;
     // Allocates only where the free list grows; if that fails, the block goes back to its slab.
     if (kept_ + bytes > most_kept() || !keep(memory, bytes)) slabs_.give_back(memory);
-    while (kept_ > most_kept()) release_one();
   }
 
  private:
-  /// What a program has used at once, it may use again.
+  /// What a program has used at once not long ago, it may use again.
   std::size_t most_kept() const {
-    return kMaxKept == 0 ? 0 : std::max(kMaxKept, most_used_ - used_);
+    return kMaxKept == 0 ? 0 : std::max(kMaxKept, std::max(most_used_, most_before_) - used_);
+  }
+
+  void begin_span() noexcept {
+    most_before_ = most_used_;
+    most_used_ = used_;
+    if (kept_ <= most_kept()) return;
+    // All of them: some from each slab would keep every slab.
+    while (kept_ > 0) release_one();
   }
 
   bool keep(std::byte* memory, std::size_t bytes) noexcept {
@@ -161,9 +170,12 @@ class Pool {
   Slabs slabs_;
   std::unordered_map<std::size_t, std::vector<std::byte*>> free_;
   std::size_t kept_ = 0;
-  /// Bytes of the blocks that are not free, and the most that they were at once.
+  /// Bytes of the blocks that are not free, and the most that they were at once: in this span of
+  /// requests, and in the one before.
   std::size_t used_ = 0;
   std::size_t most_used_ = 0;
+  std::size_t most_before_ = 0;
+  std::size_t requests_ = 0;
 };
 
 /// Never destroyed: tensors in static storage may outlive any object of this file.

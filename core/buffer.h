@@ -12,11 +12,11 @@ namespace octet {
 using MemoryParts = std::span<const std::span<const float>>;
 
 /// Allocates `size` bytes, 64-byte aligned and uninitialised. Freed blocks are kept for the next
-/// request of their size, up to 64 MiB or, while others are in use, as many as make the most that
-/// was: a step asks for the same sizes again, and memory fresh from the system costs page faults.
-/// On Linux the memory lies in huge pages, where the system has them. Thread-safe. Under
-/// AddressSanitizer no block is kept or shares a slab, so that every use after free is seen. Throws
-/// OutOfMemory.
+/// request of their size, up to 64 MiB or as many as make the most that was in use within the last
+/// 1024 to 2048 requests: a step asks for the same sizes again, and memory fresh from the system
+/// costs page faults. On Linux the memory lies in huge pages, where the system has them.
+/// Thread-safe. Under AddressSanitizer no block is kept or shares a slab, so that every use after
+/// free is seen. Throws OutOfMemory.
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size);
 
 namespace detail {

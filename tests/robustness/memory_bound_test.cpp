@@ -281,8 +281,10 @@ TEST(MemoryBound, BuffersShareSlabsAndGoBackToTheSystem) {
   // Slabs of 8 MiB, of which a few per cent are left over, each aligned to 2 MiB.
   EXPECT_LT(held, 460 * kMiB);
   buffers.clear();
+  // What was in use a while ago is not kept for ever.
+  for (int i = 0; i < 2048; ++i) allocate_bytes(64);
   // 64 MiB are kept, in slabs that may hold others that are not.
-  EXPECT_LT(live_bytes() - before, 100 * kMiB);
+  EXPECT_LT(live_bytes(), before + 100 * kMiB);
 }
 
 TEST(MemoryBound, DataTakesWhatItsFileHolds) {
