@@ -157,7 +157,8 @@ TEST(Conv2D, WithBiasAndClampIsWhatTheOpsGive) {
       {FusedActivation::relu_n1_to_1, [](const Tensor& v) { return clamp(v, -1.0F, 1.0F); }}};
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const ConvCase c = random_conv_case(seed);
-    const auto& [activation, function] = clamps[seed % clamps.size()];
+    const FusedActivation activation = clamps[seed % clamps.size()].first;
+    const auto& function = clamps[seed % clamps.size()].second;
     const auto all_of = [&](const auto& compute) {
       const Tensor x = leaf(random_tensor(c.input(), 1));
       const Tensor kernel = leaf(random_tensor(c.kernel(), 2));
