@@ -105,7 +105,8 @@ void add_options(const Adder& add, Options& o) {
   add.number("--epochs", o.epochs, epochs, "Epochs in float");
   add.number("--qat-epochs", o.qat_epochs, epochs, "Epochs with quantization in the loop");
   add.number("--batch", o.batch, CLI::Range(std::size_t{1}, kMostBatch), "Images per step");
-  add.number("--lr", o.lr, kRate, "Learning rate in float");
+  add.number("--lr", o.lr, kRate,
+             "Learning rate in float; --network lenet5 takes 0.002 unless told");
   add.number("--qat-lr", o.qat_lr, kRate, "Learning rate with quantization in the loop");
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
              "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that are "
@@ -163,6 +164,9 @@ void reconcile(const CLI::App& app, Options& o) {
   if (o.network != kMlp && app.count("--hidden") > 0) {
     throw CLI::ValidationError(
         "--hidden", fmt::format("describes --network mlp, found --network {}", o.network));
+  }
+  if (o.network != kMlp && app.count("--lr") == 0) {
+    o.lr = networks::classifier(o.network).learning_rate;
   }
   if (o.target.empty()) return;
   const Target target = parse_target(o.target);

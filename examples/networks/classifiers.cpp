@@ -8,7 +8,8 @@ namespace octet::networks {
 
 const std::vector<Classifier>& classifiers() {
   static const std::vector<Classifier> all = {
-      {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); }},
+      {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); },
+       2e-3F},
       {"dscnn", dscnn},
       {"resnet8", resnet8},
       {"mobilenet", [](const Shape& image, Index classes) { return mobilenet_v1(image, classes); }},

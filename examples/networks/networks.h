@@ -41,6 +41,8 @@ Sequential autoencoder(Index values);
 struct Classifier {
   std::string_view name;
   Model (*make)(const Shape& image, Index classes);
+  /// Of Adam, with batches of about 128 images.
+  float learning_rate = 1e-3F;
 };
 
 /// The classifiers above that take nothing but images and classes, by name.

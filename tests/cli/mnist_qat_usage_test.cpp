@@ -114,12 +114,23 @@ TEST(MnistQatUsage, WhatIsWrongEndsTheProgram) {
   EXPECT_EQ(result.err, parse({"--epochs", "many"}).err);
 }
 
+mnist::Options options_of(const Arguments& arguments) {
+  Arguments words = Arguments{"mnist_qat"} + arguments;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return *mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options;
+}
+
+TEST(MnistQatUsage, ANetworkChoosesTheRate) {
+  EXPECT_EQ(options_of({}).lr, 1e-3F);
+  EXPECT_EQ(options_of({"--network", "lenet5"}).lr, 2e-3F);
+  EXPECT_EQ(options_of({"--network", "dscnn"}).lr, 1e-3F);
+  EXPECT_EQ(options_of({"--lr", "0.5", "--network", "lenet5"}).lr, 0.5F);
+}
+
 TEST(MnistQatUsage, ATargetChoosesTheContract) {
   const auto rounding_for = [](const Arguments& arguments) {
-    Arguments words = Arguments{"mnist_qat"} + arguments;
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    return mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options->rounding;
+    return options_of(arguments).rounding;
   };
   EXPECT_EQ(rounding_for({}), Rounding::fp32);
   EXPECT_EQ(rounding_for({"--target", "litert"}), Rounding::fp32);
