@@ -20,15 +20,17 @@ TEST(SaveKill, OfTwoHundredKillsNoneLosesTheCheckpoint) {
   const Random random(7);
   std::size_t torn = 0;
   int saves = 0;
+  float longest = kLongestMilliseconds;
   for (std::uint64_t i = 0; i < kKills; ++i) {
     Process process({OCTET_SAVE_LOOP, path.string()}, {{"OMP_WAIT_POLICY", "passive"}});
     ASSERT_TRUE(process.wait_for_output("ready"));
-    const float delay = kLongestMilliseconds * random.uniform(i);
+    const float delay = longest * random.uniform(i);
     std::this_thread::sleep_for(std::chrono::duration<float, std::milli>(delay));
     process.signal(SIGKILL);
     ASSERT_EQ(process.wait().signal, SIGKILL);
     if (!fs::exists(path)) {
       EXPECT_EQ(saves, 0) << "the checkpoint is gone after kill " << i;
+      longest *= 1.2F;  // A busy machine takes longer to save for the first time.
       continue;
     }
     // Where it can have second names, the file is never missing, nor is it ever torn.
