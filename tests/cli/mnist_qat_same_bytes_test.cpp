@@ -31,10 +31,10 @@ class SameBytes : public MnistQat {
   /// The same of a convolutional network, on few images.
   Hashes network_hashes(const std::string& network,
                         const std::map<std::string, std::string>& environment = {}) {
-    if (!fs::exists(path("images"))) write_set(path("images"), 41, 20, 16, 17);
+    if (!fs::exists(path("images"))) write_set(path("images"), 13, 5, 16, 17);
     const std::string out = "out" + std::to_string(++runs_);
     return hashes_of({"--data", path("images"), "--out", path(out), "--network", network,
-                      "--epochs", "1", "--qat-epochs", "1", "--batch", "16"},
+                      "--epochs", "1", "--qat-epochs", "1", "--batch", "8"},
                      out, environment);
   }
 
