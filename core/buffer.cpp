@@ -37,7 +37,7 @@ constexpr std::size_t kMaxKept = std::size_t{64} << 20;
 constexpr std::size_t kMaxShared = kHugePage;
 #endif
 constexpr std::size_t kMaxSlab = 4 * kHugePage;
-/// Requests after which the pool looks at how much was in use; a training step makes fewer.
+/// Requests after which the pool looks at how much was in use: more than a step of most networks.
 constexpr std::size_t kSpan = 1024;
 
 std::align_val_t alignment_of(std::size_t bytes) {

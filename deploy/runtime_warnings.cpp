@@ -82,8 +82,8 @@ std::optional<std::string_view> missing_bias(const Operands& of) {
   }
   if (of.op.code == OpCode::depthwise_conv_2d) {
     return "it has no bias; TFLite Micro ends the program on such a convolution, and XNNPACK "
-           "leaves "
-           "it to a kernel that rounds twice, as contract double does. Give it a bias of zeros";
+           "leaves it to a kernel that rounds twice, as contract double does. Give it a bias of "
+           "zeros";
   }
   return std::nullopt;
 }

@@ -312,10 +312,10 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
 
 std::int32_t Lowering::linear_and_activation(const Layer& layer, std::int32_t input) {
   const Activation function = layer.activation();
-  const bool apart =
-      computes_in_codes() &&
-      clamps_apart(require_weights(layer, owner_text(layer.name())), function, scheme_->rounding);
-  if (!quantizes_before(function) && !apart) {
+  const bool separate =
+      computes_in_codes() && has_separate_clamp(require_weights(layer, owner_text(layer.name())),
+                                                function, scheme_->rounding);
+  if (!quantizes_before(function) && !separate) {
     return linear(layer, input, fused_activation(function));
   }
   return op(layer, operator_of(function), {linear(layer, input, FusedActivation::none, "/linear")});

@@ -53,7 +53,7 @@ std::vector<Tensor> QuantizeWrapper::integer_linear(const LayerWeights& weights,
       kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
   if (context.observes()) result_->observe(dense.real_output());
   std::vector<Tensor> steps;
-  if (clamps_apart(weights, activation(), config_->options().rounding)) {
+  if (has_separate_clamp(weights, activation(), config_->options().rounding)) {
     steps.push_back(dense.before_activation(result_->params()));
   }
   steps.push_back(dense.output(result_->params(), result_->learned_range()));

@@ -96,7 +96,7 @@ Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights)
                                     {.stride = options.stride, .padding = options.padding});
 }
 
-bool clamps_apart(const LayerWeights& weights, Activation activation, Rounding rounding) {
+bool has_separate_clamp(const LayerWeights& weights, Activation activation, Rounding rounding) {
   return weights.transposed && rounding == Rounding::double_rounding &&
          activation != Activation::none && !quantizes_before(activation);
 }

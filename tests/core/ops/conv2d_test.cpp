@@ -170,14 +170,14 @@ TEST(Conv2D, WithBiasAndClampIsWhatTheOpsGive) {
     const auto fused = all_of([&](const Tensor& x, const Tensor& kernel, const Tensor& bias) {
       return conv2d(x, kernel, bias, activation, options_of(c));
     });
-    const auto apart = all_of([&](const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+    const auto separate = all_of([&](const Tensor& x, const Tensor& kernel, const Tensor& bias) {
       return function(conv2d(x, kernel, options_of(c)) + bias);
     });
     for (std::size_t i = 0; i < 3; ++i) {
-      ASSERT_EQ(values_of(fused[i]), values_of(apart[i])) << c.to_string() << ", " << i;
+      ASSERT_EQ(values_of(fused[i]), values_of(separate[i])) << c.to_string() << ", " << i;
     }
     // Sums of another order.
-    expect_close(fused[3], apart[3], 1e-5F);
+    expect_close(fused[3], separate[3], 1e-5F);
   }
 }
 
