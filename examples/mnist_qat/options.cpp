@@ -142,6 +142,9 @@ void add_options(const Adder& add, Options& o) {
       .add_option("--target", o.target,
                   "The runtime that the model is for, instead of its --rounding")
       ->check(CLI::IsMember(targets));
+  add.flag("--control", o.control,
+           "Train a copy in float for the QAT epochs too, with their learning rate: what the same "
+           "steps bring without quantization");
   add.choice("--simulation", {"integer", "fake_quant"}, "integer",
              "How training computes: integer, as the exported file does, or fake_quant, as "
              "TensorFlow's float composition does",
@@ -168,6 +171,8 @@ void reconcile(const CLI::App& app, Options& o) {
   if (o.network != kMlp && app.count("--lr") == 0) {
     o.lr = networks::classifier(o.network).learning_rate;
   }
+  // From scratch, quantized training takes the steps that float training would take.
+  if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;
   if (o.target.empty()) return;
   const Target target = parse_target(o.target);
   try {
@@ -208,20 +213,23 @@ ParsedOptions parse_options(int argc, char** argv) {
 std::map<std::string, std::string> defining_options(const Options& options) {
   const bool is_mlp = options.network == kMlp;
   const auto yes_or_no = [](bool value) { return value ? "yes" : "no"; };
-  return {{"--epochs", fmt::format("{}", options.epochs)},
-          {"--batch", fmt::format("{}", options.batch)},
-          {"--lr", fmt::format("{}", options.lr)},
-          {"--qat-lr", fmt::format("{}", options.qat_lr)},
-          // A rate that falls depends on how many epochs there are.
-          {"--qat-schedule", options.qat_rate_falls
-                                 ? fmt::format("cosine over {} epochs", options.qat_epochs)
-                                 : "constant"},
-          {is_mlp ? "--hidden" : "--network", is_mlp ? joined(options.hidden) : options.network},
-          {"--seed", fmt::format("{}", options.seed)},
-          {"--per-channel", yes_or_no(options.per_channel)},
-          {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
-          {"--rounding", std::string(to_string(options.rounding))},
-          {"--simulation", std::string(to_string(options.simulation))}};
+  std::map<std::string, std::string> result = {
+      {"--epochs", fmt::format("{}", options.epochs)},
+      {"--batch", fmt::format("{}", options.batch)},
+      {"--lr", fmt::format("{}", options.lr)},
+      {"--qat-lr", fmt::format("{}", options.qat_lr)},
+      // A rate that falls depends on how many epochs there are.
+      {"--qat-schedule", options.qat_rate_falls
+                             ? fmt::format("cosine over {} epochs", options.qat_epochs)
+                             : "constant"},
+      {is_mlp ? "--hidden" : "--network", is_mlp ? joined(options.hidden) : options.network},
+      {"--seed", fmt::format("{}", options.seed)},
+      {"--per-channel", yes_or_no(options.per_channel)},
+      {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
+      {"--rounding", std::string(to_string(options.rounding))},
+      {"--simulation", std::string(to_string(options.simulation))}};
+  if (options.control) result["--control"] = "yes";
+  return result;
 }
 
 }  // namespace octet::mnist

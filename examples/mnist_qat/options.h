@@ -37,6 +37,8 @@ struct Options {
   int threads = 0;
   bool per_channel = false;
   bool tfmot_ranges = false;
+  /// Whether a copy of the float network is trained for the same further epochs in float.
+  bool control = false;
   Rounding rounding = Rounding::fp32;
   /// A runtime's name where one is asked for; `rounding` is then its contract.
   std::string target;

@@ -54,6 +54,7 @@ std::string metrics_json(const Options& options, const Results& r) {
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }
+  if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
   for (const LayerDifference& layer : r.layer_differences.layers) {
     metrics["layer_differences"].push_back({{"name", layer.name},
                                             {"compared", layer.compared},
@@ -73,6 +74,7 @@ std::string final_report(const Options& options, const Results& r, const History
   text += row("", "float", "simulated", "integer");
   text += row("test accuracy", percent(r.float_accuracy), percent(r.simulated_accuracy),
               percent(r.integer_accuracy));
+  if (r.control_accuracy) text += row("float control", percent(*r.control_accuracy), "", "");
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
   text += fmt::format("layer outputs that differ: {} of {} over {} images\n", layers.differing,

@@ -13,6 +13,8 @@ namespace octet::mnist {
 /// What a whole run came to, beside what TrainingRun itself reports.
 struct Results {
   double float_accuracy = 0.0;
+  /// With --control: after the steps of quantized training, made in float.
+  std::optional<double> control_accuracy;
   /// Of the calibrated model, before any step with quantization in the loop.
   std::optional<double> calibrated_integer_accuracy;
   double simulated_accuracy = 0.0;

@@ -91,6 +91,8 @@ QuantizeOptions quantize_options(const Options& options) {
   result.per_channel = options.per_channel;
   result.rounding = options.rounding;
   result.simulation = options.simulation;
+  // Statistics of a network that was never trained say nothing.
+  if (options.epochs == 0) result.batch_norm = BatchNormMode::statistics;
   return result;
 }
 
@@ -98,6 +100,11 @@ Schedule qat_schedule(const Options& options, const Dataset& data) {
   if (!options.qat_rate_falls || options.qat_epochs == 0) return constant_rate(options.qat_lr);
   const std::size_t steps = (data.size() + options.batch - 1) / options.batch;
   return cosine_decay(options.qat_lr, steps * static_cast<std::size_t>(options.qat_epochs));
+}
+
+std::vector<std::string> phases_of(const Options& options) {
+  if (options.control) return {"float", "control", "qat"};
+  return {"float", "qat"};
 }
 
 /// Writes the trained integers as files, and holds the very file against the trained model.
@@ -131,7 +138,7 @@ void show(std::FILE* screen, const std::string& text) {
 bool train(const Options& options, std::FILE* screen, const StopSignals& signals) {
   TrainingRun run({.folder = options.out,
                    .checkpoint_folder = options.checkpoint_dir,
-                   .phases = {"float", "qat"},
+                   .phases = phases_of(options),
                    .options = defining_options(options),
                    .resume = options.resume,
                    .names = {"--out", "--checkpoint-dir", "--resume"}});
@@ -165,6 +172,7 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
     return trainer;
   };
   show(screen, model.summary());
+  const std::filesystem::path float_checkpoint = options.checkpoint_dir / "float.ckpt";
   if (run.needs("float")) {
     Trainer trainer =
         make_trainer(model, constant_rate(options.lr), options.seed, results.float_profile);
@@ -173,14 +181,30 @@ bool train(const Options& options, std::FILE* screen, const StopSignals& signals
     const std::filesystem::path path = options.out / "mnist_float.tflite";
     write_tflite(lower_float(model), path);
     run.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
+    // The control's checkpoints hold the control's weights alone.
+    if (options.control) trainer.save_checkpoint(float_checkpoint);
+  } else if (options.control && run.needs("control")) {
+    Trainer(model, Adam()).load_checkpoint(float_checkpoint);
   }
   results.float_accuracy = run.kept("float", "accuracy");
   results.float_bytes = static_cast<std::uintmax_t>(run.kept("float", "bytes"));
 
+  const std::uint64_t qat_seed = options.seed + kQatSeedOffset;
+  if (options.control) {
+    if (run.needs("control")) {
+      Model control = model;
+      Profile not_shown;
+      Trainer trainer =
+          make_trainer(control, qat_schedule(options, data.train), qat_seed, not_shown);
+      if (!run.fit("control", trainer, options.qat_epochs)) return false;
+      run.keep("accuracy", trainer.evaluate(data.test).accuracy);
+    }
+    results.control_accuracy = run.kept("control", "accuracy");
+  }
   Model quantized = quantize_model(model, quantize_options(options));
   show(screen, quantized.summary());
-  Trainer trainer = make_trainer(quantized, qat_schedule(options, data.train),
-                                 options.seed + kQatSeedOffset, results.qat_profile);
+  Trainer trainer =
+      make_trainer(quantized, qat_schedule(options, data.train), qat_seed, results.qat_profile);
   if (!run.fit("qat", trainer, options.qat_epochs)) return false;
   if (trainer.calibrated()) {
     results.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
