@@ -107,27 +107,146 @@ std::vector<std::string> phases_of(const Options& options) {
   return {"float", "qat"};
 }
 
-/// Writes the trained integers as files, and holds the very file against the trained model.
-void export_and_compare(const Options& options, const Trainer& trainer, const Model& quantized,
-                        const Dataset& test, Results& results) {
-  const std::filesystem::path stem = options.out / "mnist_int8";
-  const std::filesystem::path path = stem.string() + ".tflite";
-  trainer.export_int8(path);
-  results.int8_bytes = std::filesystem::file_size(path);
-  const Tensor images = test.features(0, std::min(kSelfTestImages, test.size()));
-  const CSource source = trainer.export_c_source(
-      stem, {.self_test_inputs = {images.span().begin(), images.span().end()}});
-  results.c_flash_bytes = source.flash_bytes;
-  results.c_ram_bytes = source.ram_bytes;
-  const Evaluation simulated = trainer.evaluate(test);
-  const IntegerModel file = read_tflite(path);
-  results.warnings = runtime_warnings(file);
-  const Evaluation shipped = evaluate(file, test);
-  results.simulated_accuracy = simulated.accuracy;
-  results.integer_accuracy = shipped.accuracy;
-  results.differing_predictions = count_differing(simulated, shipped);
-  results.layer_differences = compare_networks(quantized, file, test);
-}
+/// The phases of a run, one after the other.
+class Run {
+ public:
+  Run(const Options& options, std::FILE* screen, const StopSignals& signals)
+      : options_(options),
+        screen_(screen),
+        signals_(signals),
+        run_({.folder = options.out,
+              .checkpoint_folder = options.checkpoint_dir,
+              .phases = phases_of(options),
+              .options = defining_options(options),
+              .resume = options.resume,
+              .names = {"--out", "--checkpoint-dir", "--resume"}}),
+        data_(load_data(options)) {}
+
+  /// False where a signal stopped it.
+  bool train() {
+    Model model = make_model(options_, data_.train);
+    begin();
+    show(screen_, model.summary());
+    if (!train_in_float(model) || !train_control(model)) return false;
+    Model quantized = quantize_model(model, quantize_options(options_));
+    show(screen_, quantized.summary());
+    Trainer trainer = qat_trainer(quantized, results_.qat_profile);
+    if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
+    if (trainer.calibrated()) {
+      results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
+    }
+    export_and_compare(trainer, quantized);
+    finish();
+    return true;
+  }
+
+ private:
+  void begin() {
+    show(screen_, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
+                              data_.train.name(), data_.train.size(), data_.test.size(),
+                              data_.train.example_shape().to_string(), data_.train.classes()));
+    run_.begin(data_);
+    if (const auto& from = run_.resumed_from()) {
+      show(screen_, fmt::format("resuming from {}\n", from->string()));
+    }
+    if (const auto& kept = run_.kept_checkpoint()) {
+      show(screen_,
+           fmt::format("the checkpoint of a run that was stopped here is kept as {}; to go on with "
+                       "it, name it {} again and use --resume\n",
+                       kept->string(), run_.checkpoint().filename().string()));
+    }
+  }
+
+  Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
+    Trainer trainer(network, Adam(std::move(schedule)),
+                    {.batch_size = options_.batch,
+                     .seed = seed,
+                     .profile = options_.profile ? &profile : nullptr,
+                     .should_stop = [this] { return signals_.requested(); }});
+    const auto style =
+        options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
+    trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
+    return trainer;
+  }
+
+  /// Of the steps after those in float, quantized or as the control.
+  Trainer qat_trainer(Model& network, Profile& profile) {
+    return make_trainer(network, qat_schedule(options_, data_.train),
+                        options_.seed + kQatSeedOffset, profile);
+  }
+
+  bool needs_control() const { return options_.control && run_.needs("control"); }
+
+  bool train_in_float(Model& model) {
+    // The checkpoints of the control hold its own weights alone.
+    const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
+    Trainer trainer =
+        make_trainer(model, constant_rate(options_.lr), options_.seed, results_.float_profile);
+    if (run_.needs("float")) {
+      if (!run_.fit("float", trainer, options_.epochs)) return false;
+      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+      const std::filesystem::path path = options_.out / "mnist_float.tflite";
+      write_tflite(lower_float(model), path);
+      run_.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
+      if (options_.control) trainer.save_checkpoint(checkpoint);
+    } else if (needs_control()) {
+      trainer.load_checkpoint(checkpoint);
+    }
+    results_.float_accuracy = run_.kept("float", "accuracy");
+    results_.float_bytes = static_cast<std::uintmax_t>(run_.kept("float", "bytes"));
+    return true;
+  }
+
+  /// Takes a copy of the float model through the steps of quantized training, where asked to.
+  bool train_control(const Model& model) {
+    if (!options_.control) return true;
+    if (needs_control()) {
+      show(screen_, "control: a copy goes on in float\n");
+      Model copy = model;
+      Profile not_shown;
+      Trainer trainer = qat_trainer(copy, not_shown);
+      if (!run_.fit("control", trainer, options_.qat_epochs)) return false;
+      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+    }
+    results_.control_accuracy = run_.kept("control", "accuracy");
+    return true;
+  }
+
+  /// Writes the trained integers as files, and holds the very file against the trained model.
+  void export_and_compare(const Trainer& trainer, const Model& quantized) {
+    const std::filesystem::path stem = options_.out / "mnist_int8";
+    const std::filesystem::path path = stem.string() + ".tflite";
+    trainer.export_int8(path);
+    results_.int8_bytes = std::filesystem::file_size(path);
+    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
+    const CSource source = trainer.export_c_source(
+        stem, {.self_test_inputs = {images.span().begin(), images.span().end()}});
+    results_.c_flash_bytes = source.flash_bytes;
+    results_.c_ram_bytes = source.ram_bytes;
+    const Evaluation simulated = trainer.evaluate(data_.test);
+    const IntegerModel file = read_tflite(path);
+    results_.warnings = runtime_warnings(file);
+    const Evaluation shipped = evaluate(file, data_.test);
+    results_.simulated_accuracy = simulated.accuracy;
+    results_.integer_accuracy = shipped.accuracy;
+    results_.differing_predictions = count_differing(simulated, shipped);
+    results_.layer_differences = compare_networks(quantized, file, data_.test);
+  }
+
+  void finish() {
+    const RunReport report =
+        run_.finish(options_.out / "mnist_int8.tflite", metrics_json(options_, results_));
+    show(screen_, final_report(options_, results_, run_.history(), report));
+    if (options_.json) show(stdout, report.metrics);
+  }
+
+  const Options& options_;
+  std::FILE* screen_;
+  const StopSignals& signals_;
+  TrainingRun run_;
+  DataSplit data_;
+  Results results_;
+};
 
 }  // namespace
 
@@ -136,85 +255,7 @@ void show(std::FILE* screen, const std::string& text) {
 }
 
 bool train(const Options& options, std::FILE* screen, const StopSignals& signals) {
-  TrainingRun run({.folder = options.out,
-                   .checkpoint_folder = options.checkpoint_dir,
-                   .phases = phases_of(options),
-                   .options = defining_options(options),
-                   .resume = options.resume,
-                   .names = {"--out", "--checkpoint-dir", "--resume"}});
-  const DataSplit data = load_data(options);
-  Model model = make_model(options, data.train);
-  show(screen, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
-                           data.train.name(), data.train.size(), data.test.size(),
-                           data.train.example_shape().to_string(), data.train.classes()));
-  run.begin(data);
-  if (const auto& from = run.resumed_from()) {
-    show(screen, fmt::format("resuming from {}\n", from->string()));
-  }
-  if (const auto& kept = run.kept_checkpoint()) {
-    show(screen,
-         fmt::format("the checkpoint of a run that was stopped here is kept as {}; to go on with "
-                     "it, name it {} again and use --resume\n",
-                     kept->string(), run.checkpoint().filename().string()));
-  }
-
-  Results results;
-  const auto style =
-      options.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
-  const auto make_trainer = [&](Model& network, Schedule schedule, std::uint64_t seed,
-                                Profile& profile) {
-    Trainer trainer(network, Adam(std::move(schedule)),
-                    {.batch_size = options.batch,
-                     .seed = seed,
-                     .profile = options.profile ? &profile : nullptr,
-                     .should_stop = [&signals] { return signals.requested(); }});
-    trainer.add_callback(std::make_shared<ProgressBar>(screen, style));
-    return trainer;
-  };
-  show(screen, model.summary());
-  const std::filesystem::path float_checkpoint = options.checkpoint_dir / "float.ckpt";
-  if (run.needs("float")) {
-    Trainer trainer =
-        make_trainer(model, constant_rate(options.lr), options.seed, results.float_profile);
-    if (!run.fit("float", trainer, options.epochs)) return false;
-    run.keep("accuracy", trainer.evaluate(data.test).accuracy);
-    const std::filesystem::path path = options.out / "mnist_float.tflite";
-    write_tflite(lower_float(model), path);
-    run.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
-    // The control's checkpoints hold the control's weights alone.
-    if (options.control) trainer.save_checkpoint(float_checkpoint);
-  } else if (options.control && run.needs("control")) {
-    Trainer(model, Adam()).load_checkpoint(float_checkpoint);
-  }
-  results.float_accuracy = run.kept("float", "accuracy");
-  results.float_bytes = static_cast<std::uintmax_t>(run.kept("float", "bytes"));
-
-  const std::uint64_t qat_seed = options.seed + kQatSeedOffset;
-  if (options.control) {
-    if (run.needs("control")) {
-      Model control = model;
-      Profile not_shown;
-      Trainer trainer =
-          make_trainer(control, qat_schedule(options, data.train), qat_seed, not_shown);
-      if (!run.fit("control", trainer, options.qat_epochs)) return false;
-      run.keep("accuracy", trainer.evaluate(data.test).accuracy);
-    }
-    results.control_accuracy = run.kept("control", "accuracy");
-  }
-  Model quantized = quantize_model(model, quantize_options(options));
-  show(screen, quantized.summary());
-  Trainer trainer =
-      make_trainer(quantized, qat_schedule(options, data.train), qat_seed, results.qat_profile);
-  if (!run.fit("qat", trainer, options.qat_epochs)) return false;
-  if (trainer.calibrated()) {
-    results.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
-  }
-  export_and_compare(options, trainer, quantized, data.test, results);
-  const RunReport report =
-      run.finish(options.out / "mnist_int8.tflite", metrics_json(options, results));
-  show(screen, final_report(options, results, run.history(), report));
-  if (options.json) show(stdout, report.metrics);
-  return true;
+  return Run(options, screen, signals).train();
 }
 
 }  // namespace octet::mnist

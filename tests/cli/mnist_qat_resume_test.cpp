@@ -82,6 +82,21 @@ TEST_F(MnistQatResume, GoesOnAsIfItHadNeverStopped) {
   EXPECT_TRUE(stopped_within_an_epoch);
 }
 
+TEST_F(MnistQatResume, TheControlToo) {
+  const auto run = [&](const std::string& out) { return long_run(out) + Arguments{"--control"}; };
+  ASSERT_EQ(mnist_qat(run("whole")).exit_code, 0);
+  // Epochs of the control and of quantized training are 4.
+  for (const char* text : {"float 1/4", "qat   1/4"}) {
+    SCOPED_TRACE(text);
+    ASSERT_EQ(stop_at(text, SIGINT, run("out"), "out").exit_code, 130);
+    const ProcessResult changed = mnist_qat(long_run("out") + Arguments{"--resume"});
+    expect_failure(changed, 1, "--control yes, now it is not given");
+    const ProcessResult resumed = mnist_qat(run("out") + Arguments{"--resume"});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_same_result("out", "whole");
+  }
+}
+
 TEST_F(MnistQatResume, ManyTimesAndByOtherThreads) {
   ASSERT_EQ(mnist_qat(long_run("whole") + Arguments{"--threads", "2"}).exit_code, 0);
   const auto run = [&](const char* threads) {

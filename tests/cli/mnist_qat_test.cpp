@@ -266,6 +266,38 @@ TEST_F(MnistQat, PhasesMayBeLeftOut) {
   EXPECT_TRUE(fs::exists(path("c/mnist_float.tflite")));
 }
 
+TEST_F(MnistQat, TheControlTakesTheSameStepsInFloatAndChangesNothing) {
+  ASSERT_EQ(mnist_qat(small_run("without")).exit_code, 0);
+  const ProcessResult result = mnist_qat(small_run("with") + Arguments{"--control"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_mentions(result.out, "float control");
+  EXPECT_EQ(model("with"), model("without"));
+  EXPECT_FALSE(metrics("without").contains("control_accuracy"));
+  const auto m = metrics("with");
+  ASSERT_EQ(m.at("epochs").size(), 4U);
+  EXPECT_EQ(m.at("epochs")[2].at("phase"), "control");
+  EXPECT_EQ(m.at("epochs")[2].at("test_accuracy"), m.at("control_accuracy"));
+  EXPECT_NE(m.at("epochs")[2].at("train_loss"), m.at("epochs")[3].at("train_loss"));
+  // A rate that changes nothing leaves the float network as it was.
+  ASSERT_EQ(mnist_qat(small_run("still") + Arguments{"--control", "--qat-lr", "1e-30"}).exit_code,
+            0);
+  EXPECT_EQ(metrics("still").at("control_accuracy"), metrics("still").at("float_accuracy"));
+}
+
+TEST_F(MnistQat, FromScratchTheRateIsThatOfFloatTraining) {
+  const auto run = [&](const std::string& out, const Arguments& more) {
+    const ProcessResult result =
+        mnist_qat(Arguments{"--data", path("set"), "--out", path(out), "--hidden", "12", "--lr",
+                            "0.01", "--epochs", "0", "--qat-epochs", "2"} +
+                  more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return model(out);
+  };
+  const Bytes from_scratch = run("a", {});
+  EXPECT_EQ(from_scratch, run("b", {"--qat-lr", "0.01"}));
+  EXPECT_NE(from_scratch, run("c", {"--qat-lr", "0.0001"}));
+}
+
 TEST_F(MnistQat, TakesItsDataFromTheEnvironment) {
   auto environment = plain_environment();
   environment["OCTET_MNIST_DIR"] = path("set");
