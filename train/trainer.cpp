@@ -6,6 +6,7 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/faults.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>
@@ -21,47 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kStepStream = 0x57E9;
 
 constexpr const char* kTestLoss = "test_loss";
-
-bool all_finite(const Tensor& tensor) {
-  return std::ranges::all_of(tensor.span(), [](float v) { return std::isfinite(v); });
-}
-
-/// The first parameter that is not finite, in words; empty where all are.
-std::string parameter_at_fault(const Model& model) {
-  for (const auto& [name, tensor] : model.parameters()) {
-    if (!all_finite(tensor)) return fmt::format("parameter \"{}\" holds NaN or infinity", name);
-  }
-  return "";
-}
-
-/// The first layer of a forward pass whose output is not finite, in words.
-std::string first_layer_at_fault(Model& model, const Tensor& features) {
-  const NoGrad guard;
-  constexpr const char* kAdvice = ". Try a smaller learning rate";
-  if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault + kAdvice;
-  std::string fault;
-  const auto look = [&](std::size_t layer, const std::vector<Tensor>& steps) {
-    if (fault.empty() && !all_finite(steps.back())) {
-      fault = fmt::format("the output of layer \"{}\" holds NaN or infinity",
-                          model.layers()[layer]->name());
-    }
-  };
-  model.forward_all({&features, 1}, {.logits = true}, look);
-  if (!fault.empty()) return fault + kAdvice;
-  return "every layer's output is finite; the loss itself is not";
-}
-
-/// What of a batch is not finite, in words; empty where all is.
-std::string data_at_fault(const Batch& batch) {
-  constexpr const char* kAdvice = "; look at the data set and its augmentation";
-  if (!all_finite(batch.features)) {
-    return std::string("the batch itself holds NaN or infinity") + kAdvice;
-  }
-  if (!batch.targets.are_labels() && !all_finite(batch.targets.values())) {
-    return std::string("the targets of the batch hold NaN or infinity") + kAdvice;
-  }
-  return "";
-}
 
 bool next_batch(DataLoader& loader, Batch& batch) {
   const ProfileScope scope("data");

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <octet/layers/model.h>
+#include <octet/train/data_loader.h>
+
+#include <string>
+
+namespace octet {
+
+/// The first parameter that is not finite, in words; empty where all are.
+std::string parameter_at_fault(const Model& model);
+
+/// The first layer of a forward pass whose output is not finite, in words.
+std::string first_layer_at_fault(Model& model, const Tensor& features);
+
+/// What of a batch is not finite, in words; empty where all is.
+std::string data_at_fault(const Batch& batch);
+
+}  // namespace octet
