@@ -38,10 +38,14 @@ constexpr std::uint32_t kElementwise = 150;
 constexpr std::uint32_t kTrainedConvolutions = 40;
 constexpr std::uint32_t kTransposed = 60;
 constexpr std::uint32_t kTrainedTransposed = 40;
-/// Of convolutional networks: images to train on, to compare results of, and layers of.
 constexpr std::size_t kNetworkTrainImages = 2000;
-constexpr Index kNetworkImages = 1000;
-constexpr Index kNetworkLayerImages = 20;
+/// What of the test set the networks of the examples are run on.
+struct NetworkImages {
+  std::size_t first = 0;
+  std::size_t results = 1000;
+  /// Images of which every layer is compared.
+  std::size_t layers = 20;
+};
 /// Of each network that others made: cases, and samples of each; of all layers, one case of fewer.
 constexpr int kForeignCases = 10;
 constexpr Index kForeignSamples = 100;
@@ -78,11 +82,12 @@ struct Classifier {
 
 constexpr Classifier kClassifiers[] = {{"images", mlp}, {"images-residual", residual_mlp}};
 
-Model train_classifier(Model model, const Dataset& images, bool per_channel) {
+Model train(Model model, const Dataset& images, bool per_channel,
+            const TrainerOptions& options = {}) {
   model.build(/*seed=*/0);
-  Trainer(model, Adam()).fit(images, 1);
+  Trainer(model, Adam(), options).fit(images, 1);
   Model quantized = quantize_model(model, {.per_channel = per_channel});
-  Trainer(quantized, Adam(1e-4F)).fit(images, 1);
+  Trainer(quantized, Adam(1e-4F), options).fit(images, 1);
   refresh_kernel_ranges(quantized);
   return quantized;
 }
@@ -117,38 +122,51 @@ void add_classifier(CaseFolder& folder, const std::string& name, const Model& tr
 }
 
 void add_images(CaseFolder& folder, const DataSplit& data) {
-  const Dataset train = data.train.head(kTrainImages);
+  const Dataset images = data.train.head(kTrainImages);
   const Tensor reals = data.test.features(0, data.test.size());
   const std::span<const float> pixels = reals.span();
   const Samples floats = folder.input(DType::float32, static_cast<Index>(data.test.size()), pixels);
-  const auto classes = static_cast<Index>(train.classes());
+  const auto classes = static_cast<Index>(images.classes());
   for (const auto& [net, make] : kClassifiers) {
     for (const bool per_channel : {false, true}) {
       const std::string name =
           fmt::format("{}-{}", net, per_channel ? "per_channel" : "per_tensor");
-      Model trained = train_classifier(make(train.example_shape(), classes), train, per_channel);
+      Model trained = train(make(images.example_shape(), classes), images, per_channel);
       add_classifier(folder, name, trained, floats, pixels);
       if (per_channel) add_convolutions(folder, name, trained, floats, pixels);
     }
   }
 }
 
-/// The convolutional networks of the examples, batch normalization folded.
-void add_networks(CaseFolder& folder, const DataSplit& data) {
-  const Dataset train = data.train.head(kNetworkTrainImages);
-  const Tensor reals = data.test.features(0, static_cast<std::size_t>(kNetworkImages));
+void add_network(CaseFolder& folder, const std::string& name, const Model& trained,
+                 const Tensor& images, const NetworkImages& count) {
+  const IntegerModel model = lower(trained);
+  const auto codes = quantized(model, images.span());
+  const Samples input =
+      folder.input(DType::int8, images.dim(0), std::span<const std::int8_t>(codes));
+  const Samples results = head(input, static_cast<Index>(count.results));
+  ordered_json& entry = folder.add(name, model, results);
+  folder.add_onnx(entry, model, results, CaseFolder::run(model, results));
+  folder.add(name + "-layers", with_all_layers(model),
+             head(input, static_cast<Index>(count.layers)));
+}
+
+/// The networks of the examples, batch normalization folded.
+void add_networks(CaseFolder& folder, const DataSplit& data, const NetworkImages& count) {
+  const Dataset images = data.train.head(kNetworkTrainImages);
+  const Tensor test = data.test.features(count.first, count.first + count.results);
   for (const networks::Classifier& network : networks::classifiers()) {
-    const IntegerModel model = lower(train_classifier(
-        network.make(train.example_shape(), static_cast<Index>(train.classes())), train,
-        /*per_channel=*/true));
-    const auto codes = quantized(model, reals.span());
-    const Samples input =
-        folder.input(DType::int8, kNetworkImages, std::span<const std::int8_t>(codes));
-    ordered_json& entry = folder.add(std::string(network.name), model, input);
-    folder.add_onnx(entry, model, input, CaseFolder::run(model, input));
-    folder.add(fmt::format("{}-layers", network.name), with_all_layers(model),
-               head(input, kNetworkLayerImages));
+    Model model = network.make(images.example_shape(), static_cast<Index>(images.classes()));
+    add_network(folder, std::string(network.name),
+                train(std::move(model), images, /*per_channel=*/true), test, count);
   }
+  const Index values = images.example_shape().size();
+  const auto flat = [&](const Tensor& x) { return reshape(x, {x.dim(0), values}); };
+  const Tensor x = flat(images.features(0, images.size()));
+  add_network(folder, "autoencoder",
+              train(networks::autoencoder(values), Dataset::from_tensors("images", x, x),
+                    /*per_channel=*/false, {.loss = mean_squared_error()}),
+              flat(test), count);
 }
 
 /// Half of the samples like those that the net has seen, the other half any codes at all.
@@ -336,13 +354,30 @@ void add_foreign_networks(CaseFolder& folder, const fs::path& files) {
   }
 }
 
+/// The images of MNIST where they are there, and what they are called.
+std::pair<DataSplit, std::string> images() {
+  const char* mnist = std::getenv("OCTET_MNIST_DIR");
+  if (mnist != nullptr && *mnist != '\0') return {load_idx(mnist), "MNIST"};
+  return {make_digits(0, kTrainImages, kDrawnTestImages), "drawn digits"};
+}
+
+/// Every layer of the networks of the examples, on `count` test images from `first` on.
+void make_networks(const fs::path& path, std::size_t first, std::size_t count) {
+  CaseFolder folder;
+  const auto [data, name] = images();
+  if (count == 0 || first + count > data.test.size()) {
+    throw InvalidArgument(fmt::format("expected some of {} test images, found {} from {} on",
+                                      data.test.size(), count, first));
+  }
+  add_networks(folder, data, {.first = first, .results = count, .layers = count});
+  folder.write(path, name);
+}
+
 void make(const fs::path& path) {
   CaseFolder folder;
-  const char* mnist = std::getenv("OCTET_MNIST_DIR");
-  const bool real = mnist != nullptr && *mnist != '\0';
-  const DataSplit data = real ? load_idx(mnist) : make_digits(0, kTrainImages, kDrawnTestImages);
+  const auto [data, name] = images();
   add_images(folder, data);
-  add_networks(folder, data);
+  add_networks(folder, data, {});
   const auto add_some = [&](std::uint32_t count, bool (*add)(CaseFolder&, std::uint32_t)) {
     for (std::uint32_t seed = 0; count > 0; ++seed) count -= add(folder, seed) ? 1 : 0;
   };
@@ -362,19 +397,23 @@ void make(const fs::path& path) {
   add_some(kTrainedTransposed, add_trained_transposed);
   const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
   if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);
-  folder.write(path, real ? "MNIST" : "drawn digits");
+  folder.write(path, name);
 }
 
 }  // namespace
 }  // namespace octet::interop
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: make_interop_cases DIR\n");
+  const auto number = [&](int i) { return static_cast<std::size_t>(std::atoi(argv[i])); };
+  if (argc != 2 && argc != 4) {
+    fmt::print(stderr,
+               "usage: make_interop_cases DIR [FIRST COUNT]\n"
+               "FIRST COUNT: the networks of the examples alone, every layer, on these images\n");
     return 2;
   }
   try {
-    octet::interop::make(argv[1]);
+    if (argc == 2) octet::interop::make(argv[1]);
+    if (argc == 4) octet::interop::make_networks(argv[1], number(2), number(3));
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "make_interop_cases: {}\n", error.what());
