@@ -106,8 +106,8 @@ void add_options(const Adder& add, Options& o) {
   add.number("--qat-epochs", o.qat_epochs, epochs, "Epochs with quantization in the loop");
   add.number("--batch", o.batch, CLI::Range(std::size_t{1}, kMostBatch), "Images per step");
   add.number("--lr", o.lr, kRate,
-             "Learning rate in float; --network lenet5 takes 0.002 unless told");
-  add.number("--qat-lr", o.qat_lr, kRate, "Learning rate with quantization in the loop");
+             "Learning rate in float; a convolutional network has its own unless told");
+  add.number("--qat-lr", o.qat_lr, kRate, "Learning rate with quantization in the loop, likewise");
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
              "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that are "
              "exported; constant: it stays",
@@ -168,8 +168,10 @@ void reconcile(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(
         "--hidden", fmt::format("describes --network mlp, found --network {}", o.network));
   }
-  if (o.network != kMlp && app.count("--lr") == 0) {
-    o.lr = networks::classifier(o.network).learning_rate;
+  if (o.network != kMlp) {
+    const networks::Classifier& network = networks::classifier(o.network);
+    if (app.count("--lr") == 0) o.lr = network.learning_rate;
+    if (app.count("--qat-lr") == 0) o.qat_lr = network.qat_learning_rate;
   }
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;

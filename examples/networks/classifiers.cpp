@@ -11,7 +11,7 @@ const std::vector<Classifier>& classifiers() {
       {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); },
        2e-3F},
       {"dscnn", dscnn},
-      {"resnet8", resnet8},
+      {"resnet8", resnet8, 2e-3F, 1e-3F},
       {"mobilenet", [](const Shape& image, Index classes) { return mobilenet_v1(image, classes); }},
   };
   return all;

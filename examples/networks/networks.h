@@ -41,8 +41,10 @@ Sequential autoencoder(Index values);
 struct Classifier {
   std::string_view name;
   Model (*make)(const Shape& image, Index classes);
-  /// Of Adam, with batches of about 128 images.
+  /// Of Adam, with batches of about 128 images: in float, and where the quantized steps begin, from
+  /// which it falls to 0.
   float learning_rate = 1e-3F;
+  float qat_learning_rate = 1e-4F;
 };
 
 /// The classifiers above that take nothing but images and classes, by name.

@@ -44,7 +44,7 @@ TEST_P(CSourceRandomNets, EqualTheInterpreter) {
 
 TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
   std::vector<CCase> cases;
-  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
     octet::testing::RandomGraph graph(seed);
     Model model = quantize_model(graph.model(), graph.options(GetParam()));
     calibrate(model, graph.batch(17));
@@ -59,7 +59,7 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
 
 TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
   std::vector<CCase> cases;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Sequential model = seed % 2 == 0 ? octet::testing::random_images_net(seed)
                                      : octet::testing::random_sequences_net(seed);
     model = quantize_model(model, {.rounding = GetParam()});
@@ -70,7 +70,7 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
         {lowered, GetParam(), random_codes(lowered, 100, static_cast<std::uint32_t>(seed))});
   }
   const CDriver driver(std::move(cases));
-  EXPECT_EQ(driver.output_bytes(), 40 * 100 * 3);
+  EXPECT_EQ(driver.output_bytes(), 60 * 100 * 3);
   expect_equal(driver);
 }
 
