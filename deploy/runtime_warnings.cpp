@@ -50,10 +50,11 @@ bool computes_sums_of_codes(const Operands& of) {
 /// not.
 bool lacks_bias_scale(const Operands& of) { return of.has_input(2) && !of.input(2).is_quantized(); }
 
-/// Whether LiteRT refuses an ADD of codes: t / (2^20 output scale), t twice the larger input scale,
-/// is no factor below 1.
-bool litert_refuses_add(const Operands& of) {
-  if (of.op.code != OpCode::add || of.input().dtype != DType::int8) return false;
+/// Whether t / (2^20 output scale) of an ADD or SUB of codes, t twice the larger input scale, is no
+/// factor below 1.
+bool is_sum_of_large_factor(const Operands& of) {
+  const bool is_sum = of.op.code == OpCode::add || of.op.code == OpCode::sub;
+  if (!is_sum || of.input().dtype != DType::int8) return false;
   const float larger = std::max(of.input(0).quantization.scale(), of.input(1).quantization.scale());
   const float out = of.output().quantization.scale();
   return std::ldexp(2.0 * double{larger} / double{out}, -20) >= 1.0;
@@ -147,11 +148,13 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
             "{}: TFLite Micro and CMSIS-NN leave out the fused activation of a TRANSPOSE_CONV",
             name));
       }
-    } else if (litert_refuses_add(of)) {
-      warnings.push_back(fmt::format(
-          "{}: its output scale is next to nothing beside its inputs'; LiteRT and TFLite "
-          "Micro refuse such a sum. Is it dead, or its range too narrow?",
-          name));
+    } else if (is_sum_of_large_factor(of)) {
+      // LiteRT takes any factor of a SUB.
+      warnings.push_back(
+          fmt::format("{}: its output scale is next to nothing beside its inputs'; {}TFLite Micro "
+                      "{} such a sum. Is it dead, or its range too narrow?",
+                      name, of.op.code == OpCode::add ? "LiteRT and " : "",
+                      of.op.code == OpCode::add ? "refuse" : "refuses"));
     } else if (const auto once = operand_of_one_sample(of, batched)) {
       warnings.push_back(fmt::format(
           "{}: operand '{}' is the same for every sample, which other runtimes put together with a "

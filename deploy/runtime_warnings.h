@@ -19,7 +19,7 @@ namespace octet {
 /// - DEPTHWISE_CONV_2D with weights of code -128: XNNPACK adds two products in 16 bits, which can
 ///   overflow. lower() and TensorFlow Lite's converter write weights from -127 to 127.
 /// - LiteRT and TFLite Micro take ADD of codes only if 2 max(input scales) / (2^20 output scale) is
-///   below 1.
+///   below 1, TFLite Micro SUB as well.
 /// - CONCATENATION of values of an unknown number of samples with a value that is there once, a
 ///   constant for one: other runtimes find shapes that fit for a batch of 1 alone.
 /// - TFLite Micro's RELU6 clamps codes and does not rescale them. Said of models of contract double

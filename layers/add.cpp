@@ -13,7 +13,7 @@ Tensor Add::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*
 
 std::int32_t Add::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
   return lowering.op(*this, OpCode::add, {inputs.begin(), inputs.end()},
-                     AddAttributes{.activation = fused_activation(activation())});
+                     BinaryAttributes{.activation = fused_activation(activation())});
 }
 
 std::unique_ptr<Layer> Add::clone() const { return std::make_unique<Add>(*this); }

@@ -14,7 +14,7 @@ Tensor Multiply::forward_all(std::span<const Tensor> inputs, const ForwardContex
 
 std::int32_t Multiply::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
   return lowering.op(*this, OpCode::mul, {inputs.begin(), inputs.end()},
-                     MulAttributes{.activation = fused_activation(activation())});
+                     BinaryAttributes{.activation = fused_activation(activation())});
 }
 
 std::unique_ptr<Layer> Multiply::clone() const { return std::make_unique<Multiply>(*this); }

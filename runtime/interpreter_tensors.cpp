@@ -52,6 +52,7 @@ std::optional<float> decision_threshold(const IntegerModel& model) {
       case OpCode::quantize:
       case OpCode::dequantize:
       case OpCode::reshape:
+      case OpCode::squeeze:
         tensor = op->inputs[0];
         break;
       default:

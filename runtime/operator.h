@@ -26,8 +26,10 @@ namespace octet {
   ROW(leaky_relu, 98)              \
   ROW(logistic, 14)                \
   ROW(max_pool_2d, 17)             \
+  ROW(mean, 40)                    \
   ROW(mul, 18)                     \
   ROW(pad, 34)                     \
+  ROW(padv2, 60)                   \
   ROW(quantize, 114)               \
   ROW(relu, 19)                    \
   ROW(relu6, 21)                   \
@@ -35,6 +37,8 @@ namespace octet {
   ROW(reshape, 22)                 \
   ROW(resize_nearest_neighbor, 97) \
   ROW(softmax, 25)                 \
+  ROW(squeeze, 43)                 \
+  ROW(sub, 41)                     \
   ROW(tanh, 28)                    \
   ROW(transpose_conv, 67)
 
@@ -57,20 +61,22 @@ std::string_view to_string(OpCode code);
 // The attributes of each operator, which list themselves: for_each() calls visit(name, value) for
 // each of them.
 
-/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have none.
+/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
+/// none.
 struct NoAttributes {
   template <class Visit>
   void for_each(Visit&& /*visit*/) const {}
   bool operator==(const NoAttributes&) const = default;
 };
 
-struct AddAttributes {
+/// ADD, MUL and SUB.
+struct BinaryAttributes {
   FusedActivation activation = FusedActivation::none;
   template <class Visit>
   void for_each(Visit&& visit) const {
     visit("activation", activation);
   }
-  bool operator==(const AddAttributes&) const = default;
+  bool operator==(const BinaryAttributes&) const = default;
 };
 
 struct ConcatenationAttributes {
@@ -147,13 +153,15 @@ struct LeakyReluAttributes {
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
-struct MulAttributes {
-  FusedActivation activation = FusedActivation::none;
+/// Its second operand, a constant, are the axes.
+struct MeanAttributes {
+  /// Whether an axis that is gone stays with an extent of 1.
+  bool keep_dims = false;
   template <class Visit>
   void for_each(Visit&& visit) const {
-    visit("activation", activation);
+    visit("keep_dims", keep_dims);
   }
-  bool operator==(const MulAttributes&) const = default;
+  bool operator==(const MeanAttributes&) const = default;
 };
 
 /// AVERAGE_POOL_2D and MAX_POOL_2D.
@@ -208,6 +216,17 @@ struct SoftmaxAttributes {
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
+struct SqueezeAttributes {
+  /// The axes that go, whose extent is 1, counted from the back where negative; empty: all of that
+  /// extent.
+  std::vector<std::int32_t> squeeze_dims{};
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    visit("squeeze_dims", squeeze_dims);
+  }
+  bool operator==(const SqueezeAttributes&) const = default;
+};
+
 /// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
 struct TransposeConvAttributes {
   Padding padding = Padding::valid;
@@ -226,10 +245,10 @@ struct TransposeConvAttributes {
 
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
-    std::variant<NoAttributes, AddAttributes, ConcatenationAttributes, Conv2DAttributes,
+    std::variant<NoAttributes, BinaryAttributes, ConcatenationAttributes, Conv2DAttributes,
                  DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
-                 MulAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes, TransposeConvAttributes>;
+                 MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
+                 SoftmaxAttributes, SqueezeAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -22,13 +23,20 @@ constexpr int kLeftShift = 20;
 /// The place of a code in a table that begins with that of -128.
 std::uint8_t index_of(std::int32_t code) { return static_cast<std::uint8_t>(code + 128); }
 
+void check(std::string_view op, const QuantParams& first, const QuantParams& second,
+           const QuantParams& out) {
+  require_int8_operand(op, first, "first input");
+  require_int8_operand(op, second, "second input");
+  require_int8_operand(op, out, "output");
+}
+
 }  // namespace
 
 CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
-                          const QuantParams& out, FusedActivation activation, Rounding rounding) {
-  require_int8_operand("ADD", first, "first input");
-  require_int8_operand("ADD", second, "second input");
-  require_int8_operand("ADD", out, "output");
+                          const QuantParams& out, FusedActivation activation, Rounding rounding,
+                          SecondSign sign) {
+  const std::string_view op = sign == SecondSign::plus ? "ADD" : "SUB";
+  check(op, first, second, out);
   CodeAdder adder;
   adder.zero_point_ = out.zero_point();
   const std::array inputs = {&first, &second};
@@ -43,23 +51,28 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
       whole[i] = static_cast<std::int32_t>(round_half_even(std::ldexp(ratios[i], adder.shift_)));
     }
   } else {
-    const double twice = 2.0 * static_cast<double>(std::max(first.scale(), second.scale()));
+    const bool in_floats = sign == SecondSign::minus && rounding == Rounding::double_rounding;
+    const auto quotient = [in_floats](float a, float b) {
+      return in_floats ? double{a / b} : double{a} / double{b};
+    };
+    const float larger = std::max(first.scale(), second.scale());
     for (std::size_t i = 0; i < 2; ++i) {
       adder.input_factors_[i] =
-          quantize_multiplier_smaller_than_one_exp(static_cast<double>(inputs[i]->scale()) / twice);
+          quantize_multiplier_smaller_than_one_exp(0.5 * quotient(inputs[i]->scale(), larger));
     }
-    adder.factor_ =
-        quantize_multiplier(std::ldexp(twice / static_cast<double>(out.scale()), -kLeftShift));
+    adder.factor_ = quantize_multiplier(std::ldexp(quotient(larger, out.scale()), 1 - kLeftShift));
   }
   adder.limits_ = activation_range(activation, out,
                                    adder.rounds_once_ ? Rounding::fp32 : Rounding::double_rounding);
   for (std::size_t i = 0; i < 2; ++i) {
+    const std::int32_t factor = i == 1 && sign == SecondSign::minus ? -1 : 1;
     for (std::int32_t code = -128; code <= 127; ++code) {
       const std::int32_t distance = code - inputs[i]->zero_point();
       adder.terms_[i][index_of(code)] =
-          adder.rounds_once_ ? distance * whole[i]
-                             : multiply_by_quantized_multiplier_double(distance * (1 << kLeftShift),
-                                                                       adder.input_factors_[i]);
+          factor * (adder.rounds_once_
+                        ? distance * whole[i]
+                        : multiply_by_quantized_multiplier_double(distance * (1 << kLeftShift),
+                                                                  adder.input_factors_[i]));
     }
   }
   return adder;
@@ -67,9 +80,7 @@ CodeAdder CodeAdder::make(const QuantParams& first, const QuantParams& second,
 
 QuantParams CodeAdder::fitting_grid(const QuantParams& first, const QuantParams& second,
                                     QuantParams out) {
-  require_int8_operand("ADD", first, "first input");
-  require_int8_operand("ADD", second, "second input");
-  require_int8_operand("ADD", out, "output");
+  check("ADD", first, second, out);
   const float largest = std::max(first.scale(), second.scale());
   if (!(largest / out.scale() < kRatioLimit)) out.scales = {largest / (kRatioLimit / 2)};
   return out;

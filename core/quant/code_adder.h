@@ -11,15 +11,19 @@
 
 namespace octet {
 
-/// ADD of int8 codes on grids of their own, with d_i = q_i - zero_point_i and a fused activation as
-/// a clamp of the result's codes.
+/// Whether the second operand is added, as in ADD, or taken off, as in SUB.
+enum class SecondSign { plus, minus };
+
+/// ADD and SUB of int8 codes on grids of their own, with d_i = q_i - zero_point_i and a fused
+/// activation as a clamp of the result's codes.
 ///
 /// Contract fp32, where 1/1024 <= scale_i / scale_out < 256 for both (XNNPACK, LiteRT.js):
 ///   r_i = scale_i / scale_out in float32, shift = 20 - floor(log2(max r)), m_i = rint(r_i
-///   2^shift), out = clamp(((d_1 m_1 + d_2 m_2 + 2^(shift - 1)) >> shift) + zero_point).
+///   2^shift), out = clamp(((d_1 m_1 +- d_2 m_2 + 2^(shift - 1)) >> shift) + zero_point).
 /// All else, contract single too (LiteRT's own kernels, TFLite Micro, CMSIS-NN):
-///   out = clamp(M(M(d_1 << 20, scale_1 / t) + M(d_2 << 20, scale_2 / t), t / (2^20 scale_out)) +
-///   zero_point), t = 2 max(scale_1, scale_2), M the multiplication with two roundings.
+///   out = clamp(M(M(d_1 << 20, scale_1 / t) +- M(d_2 << 20, scale_2 / t), t / (2^20 scale_out)) +
+///   zero_point), t = 2 max(scale_1, scale_2), M the multiplication with two roundings. The
+///   quotients are doubles, but floats in SUB under contract double, as in TFLite Micro.
 class CodeAdder {
  public:
   /// Throws InvalidArgument unless all three have one sound scale and int8 zero points. Where
@@ -27,7 +31,7 @@ class CodeAdder {
   /// refuses such an operator, of which runtime_warnings() tells.
   [[nodiscard]] static CodeAdder make(const QuantParams& first, const QuantParams& second,
                                       const QuantParams& out, FusedActivation activation,
-                                      Rounding rounding);
+                                      Rounding rounding, SecondSign sign = SecondSign::plus);
 
   /// `out`, or where an input's scale is 256 times out's or more, one with 1/128 of that input's:
   /// a sum whose measured range is next to nothing (all results 0 after a relu). XNNPACK uses
@@ -43,7 +47,7 @@ class CodeAdder {
   /// Whether the sum is rounded once, by a shift (the first form above).
   [[nodiscard]] bool rounds_once() const noexcept { return rounds_once_; }
   /// What each code of operand i (0 or 1) adds to the sum, from code -128 up: d_i m_i, or
-  /// M(d_i << 20, scale_i / t).
+  /// M(d_i << 20, scale_i / t), and the negative of that for an operand that is taken off.
   [[nodiscard]] std::span<const std::int32_t, 256> terms(std::size_t i) const noexcept {
     return terms_[i];
   }

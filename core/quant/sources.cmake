@@ -4,6 +4,7 @@ target_sources(octet_runtime PRIVATE
   quant/bias.cpp
   quant/byte_codes.cpp
   quant/code_adder.cpp
+  quant/code_mean.cpp
   quant/code_multiplier.cpp
   quant/code_requantize.cpp
   quant/fake_quant.cpp

@@ -104,7 +104,7 @@ class Layout {
     plan_.arena_bytes = static_cast<std::int64_t>(memory.total_bytes);
     offsets_ = std::move(memory.offsets);
     for (const Operator& op : model_.operators) {
-      if (op.code != OpCode::reshape && is_needed(op)) add_step(op);
+      if (!definition(op.code).only_reshapes && is_needed(op)) add_step(op);
     }
     const std::int32_t output = home(model_.outputs[0]);
     if (output == model_.inputs[0] || tensor(output).is_constant()) {
@@ -139,7 +139,7 @@ class Layout {
     }
   }
 
-  /// A RESHAPE gives its input another shape where it lies.
+  /// A RESHAPE or SQUEEZE gives its input another shape where it lies.
   void find_homes() {
     check_codes(tensor(model_.inputs[0]), "input");
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
@@ -153,7 +153,7 @@ class Layout {
         check_codes(tensor(in), place);
         use(home(in)).last = step;
       }
-      if (op.code == OpCode::reshape) {
+      if (definition(op.code).only_reshapes) {
         home(out) = home(op.inputs[0]);
       } else {
         use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};

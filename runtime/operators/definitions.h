@@ -49,6 +49,8 @@ struct OperatorDefinition {
   std::int64_t (*multiply_adds)(const detail::Operands& operands) = nullptr;
   /// The operator as a function of one byte; null where it is none.
   ByteTable (*byte_table)(const detail::KernelSource& source) = nullptr;
+  /// Whether the output is the first input, under another shape.
+  bool only_reshapes = false;
 };
 
 /// The definition of an operator. Throws FormatError with the number of an unknown code.

@@ -27,7 +27,7 @@ CodeMultiplier code_multiplier(const KernelSource& source) {
 
 OperatorDefinition definitions::mul() {
   return checked({.name = "MUL",
-                  .default_attributes = default_of<MulAttributes>,
+                  .default_attributes = default_of<BinaryAttributes>,
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,

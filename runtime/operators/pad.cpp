@@ -2,6 +2,7 @@
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/pad.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -13,7 +14,9 @@ class Pad final : public Kernel {
   explicit Pad(const KernelSource& source)
       : axes_(pad_axes(source)),
         strides_(axes_.size() + 1),
-        output_bytes_(sample_bytes(source.output())) {
+        output_bytes_(sample_bytes(source.output())),
+        border_(pad_border(source)),
+        is_real_(source.output().dtype == DType::float32) {
     strides_.back() = {size_of(source.output().dtype), size_of(source.output().dtype)};
     for (std::size_t i = axes_.size(); i-- > 0;) {
       strides_[i] = {strides_[i + 1].input * static_cast<std::size_t>(axes_[i].input),
@@ -21,7 +24,6 @@ class Pad final : public Kernel {
     }
     // What lies in one piece in the output too is copied at once.
     while (depth_ > 0 && axes_[depth_ - 1].input == axes_[depth_ - 1].output) --depth_;
-    if (source.output().is_quantized()) border_ = source.output().quantization.zero_point();
   }
 
   void run(const KernelArguments& a) const override {
@@ -30,7 +32,7 @@ class Pad final : public Kernel {
                  [&](std::size_t begin, std::size_t end) {
                    for (std::size_t i = begin; i < end; ++i) {
                      std::byte* y = a.output + i * output_bytes_;
-                     std::memset(y, border_, output_bytes_);
+                     fill(y);
                      copy(a.inputs[0].data + i * a.inputs[0].stride, y, 0);
                    }
                  });
@@ -41,6 +43,14 @@ class Pad final : public Kernel {
     std::size_t input;
     std::size_t output;
   };
+
+  void fill(std::byte* y) const {
+    if (is_real_) {
+      std::fill_n(reinterpret_cast<float*>(y), output_bytes_ / sizeof(float), border_);
+    } else {
+      std::memset(y, static_cast<int>(border_), output_bytes_);
+    }
+  }
 
   void copy(const std::byte* x, std::byte* y, std::size_t axis) const {
     if (axis == depth_) {
@@ -66,7 +76,8 @@ class Pad final : public Kernel {
   std::size_t output_bytes_;
   /// Axes up to the last one with a border.
   std::size_t depth_ = axes_.size();
-  int border_ = 0;
+  float border_;
+  bool is_real_;
 };
 
 std::vector<std::int32_t> paddings_of(const Operands& operands) {
@@ -113,6 +124,23 @@ void check_pad(const OperatorView& view) {
   view.require_same_grid();
 }
 
+void check_padv2(const OperatorView& view) {
+  check_pad(view);
+  const ModelTensor& value = view.input(2);
+  if (value.dtype != view.output().dtype || !value.is_constant() || value.size() != 1) {
+    view.fail(
+        fmt::format("expected its value as a constant of one {}, found '{}' of {}, shape "
+                    "[{}]",
+                    to_string(view.output().dtype), value.name, to_string(value.dtype),
+                    fmt::join(value.shape, ", ")));
+  }
+  const QuantParams& grid = value.quantization;
+  const QuantParams& out = view.output().quantization;
+  if (grid.scales != out.scales || grid.zero_points != out.zero_points) {
+    view.fail(fmt::format("value '{}' and output need the same scale and zero point", value.name));
+  }
+}
+
 std::unique_ptr<Kernel> make_pad(const KernelSource& source) {
   return std::make_unique<Pad>(source);
 }
@@ -128,6 +156,18 @@ std::vector<PadAxis> pad_axes(const Operands& operands) {
   return axes;
 }
 
+float pad_border(const Operands& operands) {
+  const ModelTensor& out = operands.output();
+  if (operands.op.code == OpCode::pad) {
+    return out.is_quantized() ? static_cast<float>(out.quantization.zero_point()) : 0.0F;
+  }
+  const ModelTensor& value = operands.input(2);
+  if (out.dtype != DType::float32) return static_cast<std::int8_t>(value.data[0]);
+  float real = 0.0F;
+  std::memcpy(&real, value.data.data(), sizeof real);
+  return real;
+}
+
 OperatorDefinition definitions::pad() {
   return checked({.name = "PAD",
                   .default_attributes = default_of<NoAttributes>,
@@ -135,6 +175,16 @@ OperatorDefinition definitions::pad() {
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
                   .check = check_pad,
+                  .make_kernel = make_pad});
+}
+
+OperatorDefinition definitions::padv2() {
+  return checked({.name = "PADV2",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 3,
+                  .most_inputs = 3,
+                  .output_grid = OutputGrid::same_as_input,
+                  .check = check_padv2,
                   .make_kernel = make_pad});
 }
 

@@ -1,20 +1,12 @@
 #include <fmt/format.h>
-#include <octet/core/kernels/isa.h>
-#include <octet/core/parallel.h>
-#include <octet/runtime/operators/float_clamp.h>
-#include <octet/runtime/operators/image_window.h>
 #include <octet/runtime/operators/pool_2d.h>
+#include <octet/runtime/operators/window_reduction.h>
 
 #include <algorithm>
-#include <array>
-#include <concepts>
 #include <limits>
 
 namespace octet::detail {
 namespace {
-
-/// Channels whose sums or maxima are made at a time.
-constexpr Index kBlock = 128;
 
 /// The mean of codes: their sum divided by their number, ties away from 0. Both zero points cancel.
 class Int8Mean {
@@ -55,24 +47,6 @@ class Int8Maximum {
   ActivationRange range_;
 };
 
-class FloatMean {
- public:
-  using Code = float;
-  /// As average_pool2d() sums.
-  using Sum = double;
-
-  explicit FloatMean(const KernelSource& source) : clamp_(source.op.activation()) {}
-
-  static constexpr Sum start() { return 0.0; }
-  static Sum take(Sum sum, Code value) { return sum + static_cast<double>(value); }
-  Code finish(Sum sum, Index count) const {
-    return clamp_(static_cast<float>(sum / static_cast<double>(count)));
-  }
-
- private:
-  FloatClamp clamp_;
-};
-
 class FloatMaximum {
  public:
   using Code = float;
@@ -88,94 +62,13 @@ class FloatMaximum {
   FloatClamp clamp_;
 };
 
-/// The most pixels of a window that lie inside the image.
-Index most_pixels(const Window& window) {
-  return std::min(window.y.kernel, window.y.input) * std::min(window.x.kernel, window.x.input);
-}
-
-/// What `Reduction` makes of the pixels of each window.
-template <class Reduction>
-class Pool final : public Kernel {
- public:
-  using Code = typename Reduction::Code;
-
-  explicit Pool(const KernelSource& source)
-      : window_(pool_window(source)),
-        images_(source.input().shape[0]),
-        channels_(source.input().shape[3]),
-        side_by_side_(window_.is_tiling()),
-        reduction_(source) {}
-
-  void run(const KernelArguments& a) const override {
-    const auto rows = static_cast<std::size_t>(a.samples * images_ * window_.y.output);
-    const auto row_codes =
-        static_cast<std::size_t>(window_.x.output * most_pixels(window_) * channels_);
-    parallel_for(rows, parallel_grain(Work::read_bytes, row_codes),
-                 [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t row = begin; row < end; ++row) {
-                     run_row(a, static_cast<Index>(row));
-                   }
-                 });
-  }
-
- private:
-  void run_row(const KernelArguments& a, Index row) const {
-    const Index oy = row % window_.y.output;
-    const Code* image = a.input<Code>() + row / window_.y.output * window_.inputs() * channels_;
-    Code* y = a.to<Code>() + row * window_.x.output * channels_;
-    if constexpr (std::same_as<Reduction, Int8Maximum>) {
-      if (side_by_side_) return run_codes(image, oy, y);
-    }
-    for (Index ox = 0; ox < window_.x.output; ++ox, y += channels_) {
-      for (Index first = 0; first < channels_; first += kBlock) {
-        reduce(image, oy, ox, first, y + first);
-      }
-    }
-  }
-
-  /// A line of windows side by side.
-  void run_codes(const std::int8_t* image, Index oy, std::int8_t* y) const {
-    const Index line = window_.x.input * channels_;
-    kernels().passes.max_pool_codes(
-        image + oy * window_.y.kernel * line,
-        {window_.y.kernel, window_.x.kernel, line, channels_, window_.x.output}, y);
-    if (reduction_.keeps_all()) return;
-    for (Index i = 0; i < window_.x.output * channels_; ++i) y[i] = reduction_.finish(y[i], 1);
-  }
-
-  void reduce(const Code* image, Index oy, Index ox, Index first, Code* y) const {
-    const Index count = std::min(channels_ - first, kBlock);
-    const WindowAxis& rows = window_.y;
-    const WindowAxis& columns = window_.x;
-    std::array<typename Reduction::Sum, kBlock> sums;
-    std::fill_n(sums.begin(), count, Reduction::start());
-    for (Index ky = rows.begin(oy); ky < rows.end(oy); ++ky) {
-      const Code* line = image + (rows.first(oy) + ky) * columns.input * channels_ + first;
-      for (Index kx = columns.begin(ox); kx < columns.end(ox); ++kx) {
-        const Code* x = line + (columns.first(ox) + kx) * channels_;
-        for (Index c = 0; c < count; ++c) {
-          sums[static_cast<std::size_t>(c)] =
-              Reduction::take(sums[static_cast<std::size_t>(c)], x[c]);
-        }
-      }
-    }
-    const Index taps = (rows.end(oy) - rows.begin(oy)) * (columns.end(ox) - columns.begin(ox));
-    for (Index c = 0; c < count; ++c) {
-      y[c] = reduction_.finish(sums[static_cast<std::size_t>(c)], taps);
-    }
-  }
-
-  Window window_;
-  Index images_;
-  Index channels_;
-  bool side_by_side_;
-  Reduction reduction_;
-};
-
 template <class OfCodes, class OfReals>
 std::unique_ptr<Kernel> make_pool(const KernelSource& source) {
-  if (source.input().dtype == DType::float32) return std::make_unique<Pool<OfReals>>(source);
-  return std::make_unique<Pool<OfCodes>>(source);
+  const Window window = pool_window(source);
+  if (source.input().dtype == DType::float32) {
+    return std::make_unique<WindowReduction<OfReals>>(source, window);
+  }
+  return std::make_unique<WindowReduction<OfCodes>>(source, window);
 }
 
 // ---- Rules

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <vector>
 
 // RESHAPE: the same elements in the same order under another shape, which is a constant second
-// input, the attribute new_shape, or the output's own.
+// input, the attribute new_shape, or the output's own. SQUEEZE: under the shape without axes of
+// extent 1.
 
 namespace octet::detail {
 namespace {
@@ -44,7 +47,7 @@ void check_shape_operand(const OperatorView& view) {
   check_new_shape(view, extents);
 }
 
-void check_reshape(const OperatorView& view) {
+void check_copy(const OperatorView& view) {
   if (view.input().dtype != view.output().dtype) view.fail_types();
   if (view.input().size() != view.output().size()) {
     view.fail(fmt::format("input shape [{}] and output shape [{}] differ in size",
@@ -52,9 +55,48 @@ void check_reshape(const OperatorView& view) {
                           fmt::join(view.output().shape, ", ")));
   }
   view.require_same_grid();
+}
+
+void check_reshape(const OperatorView& view) {
+  check_copy(view);
   if (view.has_input(1)) return check_shape_operand(view);
   const auto& new_shape = view.op.as<ReshapeAttributes>().new_shape;
   if (!new_shape.empty()) check_new_shape(view, new_shape);
+}
+
+/// By axis of the input: whether it goes.
+std::vector<bool> squeezed_axes(const OperatorView& view) {
+  const auto& shape = view.input().shape;
+  const auto& dims = view.op.as<SqueezeAttributes>().squeeze_dims;
+  std::vector<bool> squeezed(shape.size());
+  for (std::size_t i = 0; dims.empty() && i < shape.size(); ++i) squeezed[i] = shape[i] == 1;
+  for (const std::int32_t dim : dims) {
+    const std::int64_t axis = dim < 0 ? std::int64_t{dim} + std::ssize(shape) : dim;
+    if (axis < 0 || axis >= std::ssize(shape)) {
+      view.fail(fmt::format("axis {} is none of input shape [{}]", dim, fmt::join(shape, ", ")));
+    }
+    squeezed[static_cast<std::size_t>(axis)] = true;
+  }
+  return squeezed;
+}
+
+void check_squeeze(const OperatorView& view) {
+  const auto& shape = view.input().shape;
+  const auto& signature = view.input().shape_signature;
+  const std::vector<bool> squeezed = squeezed_axes(view);
+  std::vector<std::int32_t> left;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!squeezed[i]) {
+      left.push_back(shape[i]);
+    } else if (shape[i] != 1) {
+      view.fail(fmt::format("axis {} of input shape [{}] has another extent than 1", i,
+                            fmt::join(shape, ", ")));
+    } else if (!signature.empty() && signature[i] == -1) {
+      view.fail(fmt::format("axis {} is the batch, which cannot be squeezed", i));
+    }
+  }
+  view.require_output_shape(left);
+  check_copy(view);
 }
 
 std::unique_ptr<Kernel> make_reshape(const KernelSource& source) {
@@ -70,7 +112,19 @@ OperatorDefinition definitions::reshape() {
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
                   .check = check_reshape,
-                  .make_kernel = make_reshape});
+                  .make_kernel = make_reshape,
+                  .only_reshapes = true});
+}
+
+OperatorDefinition definitions::squeeze() {
+  return checked({.name = "SQUEEZE",
+                  .default_attributes = default_of<SqueezeAttributes>,
+                  .least_inputs = 1,
+                  .most_inputs = 1,
+                  .output_grid = OutputGrid::same_as_input,
+                  .check = check_squeeze,
+                  .make_kernel = make_reshape,
+                  .only_reshapes = true});
 }
 
 }  // namespace octet::detail

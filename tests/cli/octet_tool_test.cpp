@@ -189,7 +189,7 @@ TEST_F(OctetTool, InspectPrintsTheAttributesOfEveryOperator) {
   const std::int32_t all = b.activation("all", {1, 4}, DType::int8, grid);
   b.op(OpCode::concatenation, {leaky, 0}, all, ConcatenationAttributes{.axis = -1});
   const std::int32_t sum = b.activation("sum", {1, 4}, DType::int8, grid);
-  b.op(OpCode::add, {all, all}, sum, AddAttributes{.activation = FusedActivation::relu6});
+  b.op(OpCode::add, {all, all}, sum, BinaryAttributes{.activation = FusedActivation::relu6});
   const std::int32_t flat = b.activation("flat", {4}, DType::int8, grid);
   b.op(OpCode::reshape, {sum}, flat, ReshapeAttributes{.new_shape = {4}});
   b.model.outputs = {b.activation("p", {4}, DType::int8, quant(1.0F / 256, -128))};

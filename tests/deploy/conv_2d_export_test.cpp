@@ -6,18 +6,13 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/conv_models.h>
 
 namespace octet::test {
 namespace {
-
-std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
-                                     const std::vector<std::int8_t>& codes) {
-  Interpreter interpreter(model, {.rounding = rounding});
-  return run<std::int8_t, std::int8_t>(interpreter, codes);
-}
 
 std::vector<std::int8_t> image_of(const Conv& c, Draw& draw) {
   const std::int32_t size = c.image[0] * c.image[1] * c.image[2] * c.image[3];

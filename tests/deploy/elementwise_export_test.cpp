@@ -1,5 +1,5 @@
-// MUL and ADD of operands that broadcast, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR in the exports:
-// the interpreter's codes.
+// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR and SQUEEZE in
+// the exports: the interpreter's codes.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -8,16 +8,12 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/elementwise_models.h>
 
 namespace octet::test {
 namespace {
-
-std::vector<std::int8_t> codes_for(const IntegerModel& model, Draw& draw) {
-  const auto input = static_cast<std::size_t>(model.inputs[0]);
-  return random_codes(static_cast<std::size_t>(model.tensors[input].size()), draw);
-}
 
 IntegerModel unary(OpCode code, const std::vector<std::int32_t>& shape) {
   ModelBuilder b;
@@ -36,6 +32,8 @@ std::vector<IntegerModel> elementwise(int count) {
     models.push_back(draw_hard_swish(draw));
     models.push_back(model_of(draw_resize(draw)));
   }
+  models.push_back(squeeze_model({2, 1, 3, 1}, {1, -1}));
+  models.push_back(squeeze_model({2, 1, 3, 1}, {}));
   for (const OpCode code : {OpCode::softmax, OpCode::logistic, OpCode::tanh}) {
     models.push_back(unary(code, {5}));
     models.push_back(unary(code, {4, 5}));
@@ -43,12 +41,6 @@ std::vector<IntegerModel> elementwise(int count) {
     models.push_back(unary(code, {1, 3, 2, 5}));
   }
   return models;
-}
-
-std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
-                                     const std::vector<std::int8_t>& codes) {
-  Interpreter interpreter(model, {.rounding = rounding});
-  return run<std::int8_t, std::int8_t>(interpreter, codes);
 }
 
 // ---- .tflite
@@ -76,8 +68,11 @@ TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
   EXPECT_EQ(version_of(model_of(p)), 2);
   p.grids[2] = quant(p.grids[0].scale() * p.grids[1].scale(), 0);
   EXPECT_EQ(version_of(model_of(p)), 3);
-  p.code = OpCode::add;
-  EXPECT_EQ(version_of(model_of(p)), 2);
+  for (const OpCode code : {OpCode::add, OpCode::sub}) {
+    p.code = code;
+    EXPECT_EQ(version_of(model_of(p)), 2);
+  }
+  EXPECT_EQ(version_of(squeeze_model({2, 1}, {1})), 1);
   EXPECT_EQ(version_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), 1);
   Resize r;
   EXPECT_EQ(version_of(model_of(r)), 2);
@@ -110,7 +105,8 @@ TEST(ElementwiseExport, OnnxStyleStandardIsACodeOffAtMost) {
     const auto found = onnx_codes(model, {.style = OnnxStyle::standard, .float_io = false}, x);
     ASSERT_EQ(found.size(), expected.size());
     const OpCode code = model.operators[0].code;
-    const double tolerance = code == OpCode::resize_nearest_neighbor ? 0.0 : 1.0;
+    const bool copies = code == OpCode::resize_nearest_neighbor || code == OpCode::squeeze;
+    const double tolerance = copies ? 0.0 : 1.0;
     for (std::size_t i = 0; i < found.size(); ++i) {
       ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
     }
@@ -126,6 +122,9 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   Pair p;
   p.constant.assign(6, 1);
   EXPECT_EQ(makers_of(model_of(p)), "Mul");
+  p.code = OpCode::sub;
+  EXPECT_EQ(makers_of(model_of(p)), "Sub");
+  EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
   EXPECT_EQ(makers_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), "Mul");
 }

@@ -82,7 +82,7 @@ TEST(GraphExport, FloatOperatorsHaveTheFirstVersion) {
   ModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 3}, DType::float32)};
   const std::int32_t sum = b.activation("sum", {1, 3}, DType::float32);
-  b.op(OpCode::add, {0, 0}, sum, AddAttributes{.activation = FusedActivation::relu6});
+  b.op(OpCode::add, {0, 0}, sum, BinaryAttributes{.activation = FusedActivation::relu6});
   const std::int32_t all = b.activation("all", {1, 6}, DType::float32);
   b.op(OpCode::concatenation, {sum, 0}, all, ConcatenationAttributes{.axis = 1});
   b.model.outputs = {all};

@@ -279,6 +279,18 @@ class OnnxEvaluator {
     if (node.op == "Resize") return onnx::resize(node, in(node, 0), in(node, 2).values);
     if (node.op == "HardSigmoid") return hard_sigmoid(node);
     if (node.op == "Identity") return in(node, 0);
+    if (node.op == "Round") return map(node, [](double a, double) { return std::nearbyint(a); });
+    if (node.op == "ReduceSum") {
+      if (in(node, 0).type != OnnxElement::int64)
+        throw std::runtime_error("ReduceSum: no integers");
+      return onnx::sum_of_pixels(node, in(node, 0), in(node, 1).values, 1.0);
+    }
+    if (node.op == "ReduceMean") {
+      const auto& axes = node.lists.at("axes");
+      const OnnxTensor& x = in(node, 0);
+      return onnx::sum_of_pixels(node, x, {axes.begin(), axes.end()},
+                                 static_cast<double>(x.shape.at(1) * x.shape.at(2)));
+    }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });
     if (node.op == "Div") return divide(node);

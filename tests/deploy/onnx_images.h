@@ -40,6 +40,25 @@ inline OnnxTensor transpose(const OnnxNode& node, const OnnxTensor& x) {
   return y;
 }
 
+/// Over axes 1 and 2 of four, divided by `divisor`.
+inline OnnxTensor sum_of_pixels(const OnnxNode& node, const OnnxTensor& x,
+                                const std::vector<double>& axes, double divisor) {
+  if (axes != std::vector<double>{1, 2}) throw std::runtime_error(node.op + ": other axes");
+  const bool keeps = node.attributes.at("keepdims") == 1;
+  OnnxTensor y{x.type, {x.shape.at(0), 1, 1, x.shape.at(3)}, {}};
+  for (std::int64_t n = 0; n < x.shape[0]; ++n) {
+    for (std::int64_t c = 0; c < x.shape[3]; ++c) {
+      double sum = 0.0;
+      for (std::int64_t i = 0; i < x.shape[1]; ++i) {
+        for (std::int64_t j = 0; j < x.shape[2]; ++j) sum += at(x, n, i, j, c);
+      }
+      y.values.push_back(x.type == OnnxElement::float32 ? f32(sum / divisor) : sum);
+    }
+  }
+  if (!keeps) y.shape = {x.shape[0], x.shape[3]};
+  return y;
+}
+
 /// Of images [n, channels, height, width] and filters [units, channels of a group, ...].
 inline OnnxTensor conv(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& w,
                        const OnnxTensor* bias) {

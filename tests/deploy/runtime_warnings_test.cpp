@@ -64,12 +64,13 @@ TEST(RuntimeWarnings, OfABiasWithoutAScale) {
 // tensorflow/lite/kernels/add.cc: the output's factor, 2 max(s_1, s_2) / (2^20 s_y), is made by
 // QuantizeMultiplierSmallerThanOneExp, which ends the program from 1 on.
 TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
-  const auto sum = [](float first, float second, float out) {
+  OpCode code = OpCode::add;
+  const auto sum = [&code](float first, float second, float out) {
     ModelBuilder b;
     b.model.inputs = {b.activation("a", {1, 3}, DType::int8, quant(first, 0)),
                       b.activation("b", {1, 3}, DType::int8, quant(second, 0))};
     b.model.outputs = {b.activation("sum", {1, 3}, DType::int8, quant(out, 0))};
-    b.op(OpCode::add, {0, 1}, 2);
+    b.op(code, {0, 1}, 2);
     return b.model;
   };
   const float edge = std::ldexp(1.0F, -19);
@@ -78,6 +79,10 @@ TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
     expect_one(sum(other, 1.0F, edge / 8), {"(ADD) 'sum'"});
     EXPECT_TRUE(runtime_warnings(sum(1.0F, other, std::nextafter(edge, 1.0F))).empty());
   }
+  // LiteRT takes any factor of a SUB, tensorflow/lite/kernels/sub.cc.
+  code = OpCode::sub;
+  expect_one(sum(1.0F, 1.0F, edge), {"(SUB) 'sum'", "inputs'; TFLite Micro refuses such a sum"});
+  EXPECT_TRUE(runtime_warnings(sum(1.0F, 1.0F, std::nextafter(edge, 1.0F))).empty());
   ModelBuilder reals;
   reals.model.inputs = {reals.activation("a", {1, 3}, DType::float32)};
   reals.model.outputs = {reals.activation("sum", {1, 3}, DType::float32)};

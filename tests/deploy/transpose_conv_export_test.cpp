@@ -7,22 +7,13 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/transposed_models.h>
 
 namespace octet::test {
 namespace {
-
-std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
-                                     const std::vector<std::int8_t>& codes) {
-  Interpreter interpreter(model, {.rounding = rounding});
-  return run<std::int8_t, std::int8_t>(interpreter, codes);
-}
-
-std::vector<std::int8_t> codes_for(const IntegerModel& model, Draw& draw) {
-  return random_codes(static_cast<std::size_t>(model.tensors[0].size()), draw);
-}
 
 /// 2 x 2 pixels of 1 channel, to 4 x 4 of 3.
 Transposed small() {

@@ -1,4 +1,4 @@
-// Pools, DEPTHWISE_CONV_2D and PAD in the exports: the interpreter's codes.
+// Pools, MEAN, DEPTHWISE_CONV_2D, PAD and PADV2 in the exports: the interpreter's codes.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,22 +8,13 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/deploy/c_programs.h>
+#include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
+#include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/window_models.h>
 
 namespace octet::test {
 namespace {
-
-std::vector<std::int8_t> interpreted(const IntegerModel& model, Rounding rounding,
-                                     const std::vector<std::int8_t>& codes) {
-  Interpreter interpreter(model, {.rounding = rounding});
-  return run<std::int8_t, std::int8_t>(interpreter, codes);
-}
-
-std::vector<std::int8_t> codes_for(const IntegerModel& model, Draw& draw) {
-  const auto input = static_cast<std::size_t>(model.inputs[0]);
-  return random_codes(static_cast<std::size_t>(model.tensors[input].size()), draw);
-}
 
 /// Models of one operator each.
 std::vector<IntegerModel> windows(int count) {
@@ -33,6 +24,8 @@ std::vector<IntegerModel> windows(int count) {
     models.push_back(model_of(draw_pooling(draw)));
     models.push_back(depthwise_model(draw_depthwise(draw)));
     models.push_back(draw_pad(draw));
+    models.push_back(draw_pad(draw, OpCode::padv2));
+    models.push_back(model_of(draw_mean(draw)));
   }
   return models;
 }

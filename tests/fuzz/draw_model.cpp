@@ -249,6 +249,42 @@ class ModelDrawer {
     return shape;
   }
 
+  std::vector<std::int32_t> complete_padv2(Operator& op) {
+    std::vector<std::int32_t> shape = complete_pad(op);
+    op.inputs.resize(2, op.inputs[0]);
+    op.inputs.push_back(add_constant(tensor(op.inputs[0]).dtype, {1}));
+    model_.tensors.back().quantization = tensor(op.inputs[0]).quantization;
+    return shape;
+  }
+
+  /// Mostly over the pixels.
+  std::vector<std::int32_t> complete_mean(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::array axes = {bytes_.flag() ? 1 : bytes_.between(-5, 5), 2};
+    op.inputs.push_back(add_constant(DType::int32, {2}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    std::memcpy(made.data.data(), axes.data(), made.data.size());
+    const bool keeps = bytes_.flag();
+    op.attributes = MeanAttributes{.keep_dims = keeps};
+    if (shape.size() != 4) return shape;
+    if (keeps) return {shape[0], 1, 1, shape[3]};
+    return {shape[0], shape[3]};
+  }
+
+  /// An axis, or all of extent 1.
+  std::vector<std::int32_t> complete_squeeze(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    if (bytes_.flag()) {
+      std::erase(shape, 1);
+      return shape;
+    }
+    const std::int32_t axis = bytes_.between(0, 4);
+    op.attributes = SqueezeAttributes{.squeeze_dims = {axis}};
+    if (static_cast<std::size_t>(axis) < shape.size()) shape.erase(shape.begin() + axis);
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -263,12 +299,10 @@ class ModelDrawer {
     // Without a default: an operator that is not drawn does not compile.
     switch (op.code) {
       case OpCode::add:
-        complete_pair(op);
-        op.attributes = AddAttributes{.activation = draw_activation()};
-        return {dtype, shape};
       case OpCode::mul:
+      case OpCode::sub:
         complete_pair(op);
-        op.attributes = MulAttributes{.activation = draw_activation()};
+        op.attributes = BinaryAttributes{.activation = draw_activation()};
         return {dtype, shape};
       case OpCode::resize_nearest_neighbor:
         return {dtype, complete_resize(op)};
@@ -286,6 +320,12 @@ class ModelDrawer {
         return {dtype, complete_transpose_conv(op)};
       case OpCode::pad:
         return {dtype, complete_pad(op)};
+      case OpCode::padv2:
+        return {dtype, complete_padv2(op)};
+      case OpCode::mean:
+        return {dtype, complete_mean(op)};
+      case OpCode::squeeze:
+        return {dtype, complete_squeeze(op)};
       case OpCode::leaky_relu:
         op.attributes =
             LeakyReluAttributes{.alpha = bytes_.flag() ? -bytes_.scale() : bytes_.scale()};

@@ -11,7 +11,10 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
 #include <octet/runtime/dense_form.h>
+#include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet/tests/runtime/window_models.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/train/trainer.h>
@@ -63,6 +66,11 @@ void write_models(const fs::path& root) {
   seeds.add("conv_2d", to_tflite(per_channel_as_conv_2d(test::make_mlp(2, {5, 4, 2}, true, true))));
   seeds.add("reshape", to_tflite(with_reshape()));
   seeds.add("graph", to_tflite(test::draw_graph(7, true)));
+  seeds.add("mean", to_tflite(test::model_of(test::Mean{})));
+  seeds.add("sub", to_tflite(test::model_of(test::Pair{.code = OpCode::sub})));
+  seeds.add("squeeze", to_tflite(test::squeeze_model({1, 1, 4}, {1})));
+  seeds.add("padv2", to_tflite(test::pad_model({1, 3}, {{0, 0}, {1, 2}}, test::quant(0.1F, 3),
+                                               DType::int8, 5.0F)));
   const auto table = [&](const char* name, OpCode code, float scale, int zero_point) {
     const ModelTensor x{"x", DType::int8, {1, 4}, {}, test::quant(0.05F, 1), {}};
     const ModelTensor y{"y", DType::int8, {1, 4}, {}, test::quant(scale, zero_point), {}};
@@ -77,7 +85,7 @@ void write_drawn(const fs::path& root) {
   // Bytes that draw every operator, and sums and codes at the ends of their ranges.
   const Seeds models(root, "interpreter");
   const Seeds numbers(root, "requantize");
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
     test::Draw draw(seed);
     Bytes bytes(96);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(draw.between(0, 255));

@@ -19,8 +19,10 @@
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/transposed_models.h>
+#include <octet/tests/runtime/window_models.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -35,6 +37,7 @@ constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
 constexpr std::uint32_t kElementwise = 150;
+constexpr std::uint32_t kReadOnly = 90;
 constexpr std::uint32_t kTrainedConvolutions = 40;
 constexpr std::uint32_t kTransposed = 60;
 constexpr std::uint32_t kTrainedTransposed = 40;
@@ -216,7 +219,8 @@ bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& 
   ordered_json& entry = folder.add(name, with_all_layers(model), input);
   // The TensorFlow Lite of tfjs-tflite knows no fused activation of TRANSPOSE_CONV, and its XNNPACK
   // takes one scale for all units only.
-  entry["newer"] = std::ranges::any_of(model.operators, is_transposed);
+  entry["newer"] = std::ranges::any_of(
+      model.operators, [](const Operator& op) { return is_transposed(op) || is_mean(op); });
   // ONNX Runtime gets all samples at once.
   const bool takes_batches = !tensor_of(model, model.inputs[0]).shape_signature.empty();
   if (takes_batches && !rounds_twice(model)) {
@@ -309,7 +313,7 @@ bool add_transposed(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("transposed-{:03}", seed), model, seed);
 }
 
-/// MUL or ADD with a constant, shapes that broadcast among them, HARD_SWISH or
+/// MUL, ADD or SUB with a constant, shapes that broadcast among them, HARD_SWISH or
 /// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
@@ -321,6 +325,21 @@ bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
       return add_graph(folder, name, test::draw_hard_swish(draw), seed);
     default:
       return add_graph(folder, name, test::model_of(test::draw_resize(draw)), seed);
+  }
+}
+
+/// MEAN, PADV2 or SQUEEZE, which no layer becomes. False where runtimes could not run it.
+bool add_read_only(CaseFolder& folder, std::uint32_t seed) {
+  test::Draw draw(seed);
+  const std::string name = fmt::format("read-only-{:03}", seed);
+  switch (seed % 3) {
+    case 0:
+      return add_graph(folder, name, test::model_of(test::draw_mean(draw)), seed);
+    case 1:
+      return add_graph(folder, name, test::draw_pad(draw, OpCode::padv2), seed);
+    default:
+      return add_graph(folder, name, test::squeeze_model({2, 1, draw.between(1, 9), 1}, {1, -1}),
+                       seed);
   }
 }
 
@@ -392,6 +411,7 @@ void make(const fs::path& path) {
   add_some(kTrainedGraphs, add_trained_graph);
   add_some(kConvolutions, add_convolution);
   add_some(kElementwise, add_elementwise);
+  add_some(kReadOnly, add_read_only);
   add_some(kTrainedConvolutions, add_trained_convolutions);
   add_some(kTransposed, add_transposed);
   add_some(kTrainedTransposed, add_trained_transposed);

@@ -23,6 +23,8 @@ inline bool skips_pixels(const IntegerModel& model) {
 }
 
 inline bool is_transposed(const Operator& op) { return op.code == OpCode::transpose_conv; }
+/// Which the XNNPACK of tfjs-tflite rounds otherwise.
+inline bool is_mean(const Operator& op) { return op.code == OpCode::mean; }
 
 /// A TRANSPOSE_CONV that XNNPACK does not take is rounded twice under every contract, which ONNX
 /// files in style exact do not.

@@ -2,14 +2,15 @@
 
 #include <octet/tests/runtime/naive_graph.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-// MUL, ADD with shapes that broadcast, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR: models of one
-// operator, and a second implementation from the formulas.
+// MUL, ADD and SUB with shapes that broadcast, SQUEEZE, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR:
+// models of one operator, and a second implementation from the formulas.
 
 namespace octet::test {
 
@@ -35,11 +36,6 @@ struct Pair {
   }
 };
 
-inline OperatorAttributes pair_attributes(OpCode code, FusedActivation activation) {
-  if (code == OpCode::add) return AddAttributes{.activation = activation};
-  return MulAttributes{.activation = activation};
-}
-
 /// Inputs of an unknown batch where `batched`.
 inline IntegerModel model_of(const Pair& p, bool batched = false) {
   ModelBuilder b;
@@ -62,7 +58,7 @@ inline IntegerModel model_of(const Pair& p, bool batched = false) {
     second = b.constant("second", p.second, DType::int8, p.constant, p.grids[1]);
   }
   const std::int32_t y = value("y", p.result(), p.grids[2]);
-  b.op(p.code, {first, second}, y, pair_attributes(p.code, p.activation));
+  b.op(p.code, {first, second}, y, BinaryAttributes{.activation = p.activation});
   b.model.outputs = {y};
   return b.model;
 }
@@ -112,7 +108,9 @@ inline std::vector<std::int8_t> naive_pair(const Pair& p, const std::vector<std:
   for (std::size_t i = 0; i < size; ++i) {
     const std::int8_t a = first[broadcast_index(i, shape, p.first)];
     const std::int8_t b = second[broadcast_index(i, shape, p.second)];
-    const auto f = p.code == OpCode::add ? naive_add : naive_mul;
+    const auto f = p.code == OpCode::add   ? naive_add
+                   : p.code == OpCode::sub ? naive_sub
+                                           : naive_mul;
     y.push_back(f(a, grid(0), b, grid(1), grid(2), oracle_clamp(p.activation), rounding));
   }
   return y;
@@ -122,7 +120,8 @@ inline std::vector<std::int8_t> naive_pair(const Pair& p, const std::vector<std:
 /// for a batch, where `batched`.
 inline Pair draw_pair(Draw& draw, bool batched = false) {
   Pair p;
-  p.code = draw.between(0, 2) == 0 ? OpCode::add : OpCode::mul;
+  constexpr std::array kCodes = {OpCode::add, OpCode::sub, OpCode::mul, OpCode::mul};
+  p.code = kCodes[static_cast<std::size_t>(draw.between(0, 3))];
   p.first.clear();
   p.second.clear();
   const std::int32_t rank = draw.between(1, 5);
@@ -202,6 +201,26 @@ inline std::vector<std::int8_t> every_code() {
   std::vector<std::int8_t> codes;
   for (int code = -128; code < 128; ++code) codes.push_back(static_cast<std::int8_t>(code));
   return codes;
+}
+
+// ---- SQUEEZE
+
+/// The axes `dims`, or all of extent 1 where there are none, of `shape` go.
+inline IntegerModel squeeze_model(const std::vector<std::int32_t>& shape,
+                                  const std::vector<std::int32_t>& dims,
+                                  const QuantParams& grid = quant(0.05F, 4)) {
+  std::vector<std::int32_t> left;
+  for (std::int32_t axis = 0; axis < std::ssize(shape); ++axis) {
+    const auto rank = static_cast<std::int32_t>(shape.size());
+    const bool named = std::ranges::count(dims, axis) + std::ranges::count(dims, axis - rank) > 0;
+    const std::int32_t extent = shape[static_cast<std::size_t>(axis)];
+    if (dims.empty() ? extent != 1 : !named) left.push_back(extent);
+  }
+  ModelBuilder b;
+  b.model.inputs = {b.add({"x", DType::int8, shape, {}, grid, {}})};
+  b.model.outputs = {b.add({"y", DType::int8, left, {}, grid, {}})};
+  b.op(OpCode::squeeze, {0}, 1, SqueezeAttributes{.squeeze_dims = dims});
+  return b.model;
 }
 
 // ---- RESIZE_NEAREST_NEIGHBOR

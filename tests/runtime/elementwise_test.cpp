@@ -1,4 +1,5 @@
-// MUL and ADD of operands that broadcast, HARD_SWISH and RESIZE_NEAREST_NEIGHBOR.
+// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, SQUEEZE and
+// RESIZE_NEAREST_NEIGHBOR.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -77,14 +78,21 @@ TEST(BinaryOperators, OfFloats) {
   b.model.inputs = {b.activation("x", {1, 2, 2}, DType::float32)};
   const std::int32_t c = b.constant("c", {2}, DType::float32, std::vector<float>{0.5F, -2.0F});
   const std::int32_t y = b.activation("y", {1, 2, 2}, DType::float32);
-  b.op(OpCode::mul, {c, 0}, y, MulAttributes{.activation = FusedActivation::relu6});
+  b.op(OpCode::mul, {c, 0}, y, BinaryAttributes{.activation = FusedActivation::relu6});
   b.model.outputs = {y};
-  Interpreter interpreter(b.model);
-  EXPECT_EQ((run<float, float>(interpreter, {3, 4, 40, -1})), (std::vector<float>{1.5F, 0, 6, 2}));
+  const auto computed = [&] {
+    Interpreter interpreter(b.model);
+    return run<float, float>(interpreter, {3, 4, 40, -1});
+  };
+  EXPECT_EQ(computed(), (std::vector<float>{1.5F, 0, 6, 2}));
+  b.model.operators[0].code = OpCode::sub;
+  EXPECT_EQ(computed(), (std::vector<float>{0, 0, 0, 0}));
+  b.model.operators[0].attributes = BinaryAttributes{};
+  EXPECT_EQ(computed(), (std::vector<float>{-2.5F, -6, -39.5F, -1}));
 }
 
 TEST(BinaryOperators, RefuseShapesByName) {
-  for (const OpCode code : {OpCode::add, OpCode::mul}) {
+  for (const OpCode code : {OpCode::add, OpCode::mul, OpCode::sub}) {
     Pair p;
     p.code = code;
     const auto refuse = [&](std::vector<std::int32_t> shape) {
@@ -256,6 +264,42 @@ TEST(HardSwish, RefusesAnOutputFinerThanSixteenBits) {
       definition(OpCode::hard_swish).fitting_grid(std::span(&in, 1), measured);
   EXPECT_EQ(fitted.scale(), 0.5F / 64);
   EXPECT_EQ(fitted.zero_point(), 5);
+}
+
+// ---- SQUEEZE
+
+TEST(Squeeze, KeepsTheCodes) {
+  const std::vector<std::int8_t> x{-128, 3, 127, 5, -1, 0};
+  for (const IntegerModel& model :
+       {squeeze_model({1, 1, 2, 3}, {1}), squeeze_model({1, 1, 2, 3}, {-4, -3}),
+        squeeze_model({1, 2, 1, 3}, {}), squeeze_model({2, 3}, {})}) {
+    Interpreter interpreter(model);
+    EXPECT_EQ((run<std::int8_t, std::int8_t>(interpreter, x)), x);
+  }
+}
+
+TEST(Squeeze, RefusesOperandsByName) {
+  const IntegerModel good = squeeze_model({1, 1, 2, 3}, {1});
+  const auto refuse = [&](auto&& change, const std::string& part) {
+    expect_operator_refuses(good, change, part);
+  };
+  const auto dims = [](std::vector<std::int32_t> wanted) {
+    return
+        [wanted](IntegerModel& m) { m.operators[0].as<SqueezeAttributes>().squeeze_dims = wanted; };
+  };
+  refuse(dims({4}), "axis 4 is none of input shape [1, 1, 2, 3]");
+  refuse(dims({-5}), "axis -5 is none of input shape [1, 1, 2, 3]");
+  refuse(dims({2}), "axis 2 of input shape [1, 1, 2, 3] has another extent than 1");
+  refuse(dims({}), "expected output shape [2, 3], found [1, 2, 3]");
+  refuse(
+      [&](IntegerModel& m) {
+        dims({0})(m);
+        m.tensors[0].shape_signature = {-1, 1, 2, 3};
+      },
+      "axis 0 is the batch");
+  refuse([](IntegerModel& m) { m.tensors[1].quantization.zero_points = {5}; },
+         "the same single scale");
+  refuse([](IntegerModel& m) { m.tensors[1].dtype = DType::uint8; }, "types (int8) -> uint8");
 }
 
 // ---- RESIZE_NEAREST_NEIGHBOR

@@ -142,7 +142,7 @@ void run_add(const Vector& v) {
   ModelBuilder b;
   b.model.inputs = {b.add(per_tensor(v, "input1", x1)), b.add(per_tensor(v, "input2", x2))};
   b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
-  b.op(OpCode::add, b.model.inputs, b.model.outputs[0], AddAttributes{});
+  b.op(OpCode::add, b.model.inputs, b.model.outputs[0], BinaryAttributes{});
   Interpreter interpreter(b.model, {.rounding = Rounding::double_rounding});
   put<std::int8_t>(interpreter, x1.at("data"), 0);
   put<std::int8_t>(interpreter, x2.at("data"), 1);

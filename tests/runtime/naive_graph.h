@@ -11,10 +11,11 @@
 
 namespace octet::test {
 
-/// One ADD, from the formulas: XNNPACK's where the contract is fp32 and both scales are near the
-/// output's, else TensorFlow Lite's own.
-inline std::int8_t naive_add(std::int8_t a, oracle::Quant qa, std::int8_t b, oracle::Quant qb,
-                             oracle::Quant out, oracle::Clamp clamp, Rounding rounding) {
+/// One ADD, or SUB where `sign` is -1, from the formulas: XNNPACK's where the contract is fp32 and
+/// both scales are near the output's, else TensorFlow Lite's own, or TFLite Micro's, which divides
+/// the scales of a SUB in float32.
+inline std::int8_t naive_sum(std::int8_t a, oracle::Quant qa, std::int8_t b, oracle::Quant qb,
+                             oracle::Quant out, oracle::Clamp clamp, Rounding rounding, int sign) {
   const float ra = qa.scale / out.scale;
   const float rb = qb.scale / out.scale;
   const auto near = [](float r) { return r >= 1.0F / 1024 && r < 256; };
@@ -27,7 +28,8 @@ inline std::int8_t naive_add(std::int8_t a, oracle::Quant qa, std::int8_t b, ora
     std::frexp(std::max(ra, rb), &exponent);
     const int shift = 21 - exponent;
     const auto whole = [&](float r) { return std::nearbyint(std::ldexp(double{r}, shift)); };
-    const double sum = static_cast<double>(da) * whole(ra) + static_cast<double>(db) * whole(rb);
+    const double sum =
+        static_cast<double>(da) * whole(ra) + static_cast<double>(sign * db) * whole(rb);
     steps = std::floor(std::ldexp(sum, -shift) + 0.5);
     limits = oracle::limits_to_even(clamp, out);
   } else {
@@ -36,12 +38,26 @@ inline std::int8_t naive_add(std::int8_t a, oracle::Quant qa, std::int8_t b, ora
       return oracle::rescale(x, oracle::multiplier_of(factor, oracle::Contract::twice),
                              oracle::Contract::twice);
     };
-    const std::int64_t sum = rescaled(da * 1048576, double{qa.scale} / twice) +
-                             rescaled(db * 1048576, double{qb.scale} / twice);
-    steps = static_cast<double>(rescaled(sum, twice / (1048576.0 * double{out.scale})));
+    const auto quotient = [&](double x, double y) {
+      const bool in_floats = sign == -1 && rounding == Rounding::double_rounding;
+      return in_floats ? double{static_cast<float>(x) / static_cast<float>(y)} : x / y;
+    };
+    const std::int64_t sum = rescaled(da * 1048576, quotient(double{qa.scale}, twice)) +
+                             sign * rescaled(db * 1048576, quotient(double{qb.scale}, twice));
+    steps = static_cast<double>(rescaled(sum, quotient(twice, 1048576.0 * double{out.scale})));
   }
   const auto code = static_cast<std::int64_t>(steps) + out.zero_point;
   return static_cast<std::int8_t>(std::clamp(code, limits.lo, limits.hi));
+}
+
+inline std::int8_t naive_add(std::int8_t a, oracle::Quant qa, std::int8_t b, oracle::Quant qb,
+                             oracle::Quant out, oracle::Clamp clamp, Rounding rounding) {
+  return naive_sum(a, qa, b, qb, out, clamp, rounding, 1);
+}
+
+inline std::int8_t naive_sub(std::int8_t a, oracle::Quant qa, std::int8_t b, oracle::Quant qb,
+                             oracle::Quant out, oracle::Clamp clamp, Rounding rounding) {
+  return naive_sum(a, qa, b, qb, out, clamp, rounding, -1);
 }
 
 /// Codes along the last axis but for `axis`, by index arithmetic on every element.
@@ -123,7 +139,7 @@ inline std::int32_t add_add(ModelBuilder& b, std::int32_t first, std::int32_t se
   const auto shape = b.model.tensors[static_cast<std::size_t>(first)].shape;
   const std::int32_t y = b.activation("add_" + std::to_string(b.model.operators.size()), shape,
                                       DType::int8, std::move(grid));
-  b.op(OpCode::add, {first, second}, y, AddAttributes{.activation = activation});
+  b.op(OpCode::add, {first, second}, y, BinaryAttributes{.activation = activation});
   return y;
 }
 

@@ -5,6 +5,7 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/transposed_models.h>
@@ -117,6 +118,7 @@ IntegerModel model_of_one(OpCode code) {
   switch (code) {
     case OpCode::add:
     case OpCode::mul:
+    case OpCode::sub:
       pair.code = code;
       pair.constant.assign(6, 1);
       return model_of(pair);
@@ -134,8 +136,13 @@ IntegerModel model_of_one(OpCode code) {
       return make_mlp(1, {70, 33, 10}, true, true);
     case OpCode::hard_swish:
       return hard_swish_model(quant(0.1F, 0), quant(0.1F, 0));
+    case OpCode::mean:
+      return model_of(Mean{});
     case OpCode::pad:
-      return draw_pad(draw);
+    case OpCode::padv2:
+      return draw_pad(draw, code);
+    case OpCode::squeeze:
+      return squeeze_model({1, 70, 1}, {-1});
     case OpCode::resize_nearest_neighbor:
       return model_of(Resize{});
     case OpCode::dequantize:

@@ -44,7 +44,7 @@ TEST(OperatorRules, AddRefuses) {
                  "(ADD): holds the attributes of another operator");
   expect_refused(
       [](auto& m) {
-        m.operators[0].template as<AddAttributes>().activation = static_cast<FusedActivation>(5);
+        m.operators[0].template as<BinaryAttributes>().activation = static_cast<FusedActivation>(5);
       },
       "(ADD): fused activation 5 is not supported");
 }

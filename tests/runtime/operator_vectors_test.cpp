@@ -46,7 +46,7 @@ IntegerModel model_of(const json& vector) {
   const json& attributes = vector.at("attributes");
   if (vector.at("op") == "ADD") {
     b.op(OpCode::add, b.model.inputs, b.model.outputs[0],
-         AddAttributes{.activation = activation_named(attributes.at("activation"))});
+         BinaryAttributes{.activation = activation_named(attributes.at("activation"))});
   } else {
     b.op(OpCode::concatenation, b.model.inputs, b.model.outputs[0],
          ConcatenationAttributes{.axis = attributes.at("axis")});
@@ -86,7 +86,7 @@ TEST(OperatorVectors, AreTheBytesOfRealRuntimes) {
 
 TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
   Draw draw(21);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 48; ++round) {
     const auto grid = [&] {
       // Also scales a thousand times the output's, where fp32 is the other form.
       const float scale = std::ldexp(draw.uniform(0.5F, 1.0F), draw.between(-8, 4));
@@ -97,7 +97,9 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
     const QuantParams out = quant(round % 4 == 0 ? 2 * a.scale() : std::ldexp(1.0F, -6), 3);
     const auto activation = static_cast<FusedActivation>(round % 4);
     const Rounding rounding = kContracts[round % 3];
-    const CodeAdder adder = CodeAdder::make(a, b, out, activation, rounding);
+    const bool subtracts = round % 8 >= 4;
+    const CodeAdder adder = CodeAdder::make(a, b, out, activation, rounding,
+                                            subtracts ? SecondSign::minus : SecondSign::plus);
     const oracle::Quant qa{a.scale(), a.zero_point()};
     const oracle::Quant qb{b.scale(), b.zero_point()};
     const oracle::Quant qo{out.scale(), out.zero_point()};
@@ -106,7 +108,7 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
         const auto x = static_cast<std::int8_t>(first);
         const auto y = static_cast<std::int8_t>(second);
         const std::int8_t expected =
-            naive_add(x, qa, y, qb, qo, oracle_clamp(activation), rounding);
+            naive_sum(x, qa, y, qb, qo, oracle_clamp(activation), rounding, subtracts ? -1 : 1);
         ASSERT_EQ(adder.apply(first, second), expected) << round << " " << first << " " << second;
         std::int8_t run = 0;
         adder.run({&x, 1}, {&y, 1}, {&run, 1});
@@ -129,6 +131,28 @@ TEST(CodeAdder, RoundsOnceWhereXnnpackTakesBothScales) {
   EXPECT_TRUE(rounds_once(1.0F, std::nextafter(kTooMuch, 0.0F)));
   EXPECT_FALSE(rounds_once(std::nextafter(kLeast, 0.0F), 1.0F));
   EXPECT_FALSE(rounds_once(1.0F, kTooMuch));
+}
+
+/// TFLite Micro's kernel of SUB alone.
+TEST(CodeAdder, QuotientsAreFloatsInSubUnderContractDouble) {
+  const QuantParams small = quant(0.1F, 0);
+  const QuantParams large = quant(0.3F, 0);
+  const QuantParams out = quant(0.7F, 0);
+  const auto factors = [&](SecondSign sign, Rounding rounding) {
+    const CodeAdder adder =
+        CodeAdder::make(small, large, out, FusedActivation::none, rounding, sign);
+    return std::array{adder.input_factor(0), adder.factor()};
+  };
+  const auto of_floats = std::array{quantize_multiplier(double{0.1F / 0.6F}),
+                                    quantize_multiplier(std::ldexp(double{0.6F / 0.7F}, -20))};
+  const auto of_doubles =
+      std::array{quantize_multiplier(double{0.1F} / double{0.6F}),
+                 quantize_multiplier(std::ldexp(double{0.6F} / double{0.7F}, -20))};
+  EXPECT_NE(of_floats[0], of_doubles[0]);
+  EXPECT_NE(of_floats[1], of_doubles[1]);
+  EXPECT_EQ(factors(SecondSign::minus, Rounding::double_rounding), of_floats);
+  EXPECT_EQ(factors(SecondSign::minus, Rounding::single_rounding), of_doubles);
+  EXPECT_EQ(factors(SecondSign::plus, Rounding::double_rounding), of_doubles);
 }
 
 TEST(CodeAdder, FitsAGridWhoseScaleIsNextToNothing) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <octet/core/error.h>
 #include <octet/tests/runtime/conv_models.h>
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 // Models of one pool, one DEPTHWISE_CONV_2D or one PAD, and what they compute as loops over their
 // definition.
@@ -166,11 +168,12 @@ inline Conv draw_depthwise(Draw& draw) {
   return c;
 }
 
-// ---- PAD
+// ---- PAD, and PADV2 with a border of a value of its own
 
 inline IntegerModel pad_model(const std::vector<std::int32_t>& shape,
                               const std::vector<std::array<std::int32_t, 2>>& paddings,
-                              const QuantParams& grid, DType dtype = DType::int8) {
+                              const QuantParams& grid, DType dtype = DType::int8,
+                              std::optional<float> border = std::nullopt) {
   ModelBuilder b;
   std::vector<std::int32_t> values;
   std::vector<std::int32_t> result = shape;
@@ -184,12 +187,21 @@ inline IntegerModel pad_model(const std::vector<std::int32_t>& shape,
   b.model.inputs = {tensor("x", shape)};
   const std::int32_t p = b.constant("paddings", {static_cast<std::int32_t>(paddings.size()), 2},
                                     DType::int32, values, QuantParams{{}, {}, 0, 0, 0});
-  b.model.outputs = {tensor("y", result)};
-  b.op(OpCode::pad, {0, p}, 2);
+  const std::int32_t y = tensor("y", result);
+  b.model.outputs = {y};
+  if (!border) {
+    b.op(OpCode::pad, {0, p}, y);
+    return b.model;
+  }
+  const std::int32_t value =
+      dtype == DType::float32
+          ? b.constant("value", {}, dtype, std::vector{*border}, grid)
+          : b.constant("value", {1}, dtype, std::vector{static_cast<std::int8_t>(*border)}, grid);
+  b.op(OpCode::padv2, {0, p, value}, y);
   return b.model;
 }
 
-/// Where each output comes from, by index arithmetic; the zero point where from nowhere.
+/// Where each output comes from, by index arithmetic; the border where from nowhere.
 inline std::vector<std::int8_t> naive_pad(const IntegerModel& model,
                                           const std::vector<std::int8_t>& x) {
   const auto& in = model.tensors[0].shape;
@@ -209,13 +221,15 @@ inline std::vector<std::int8_t> naive_pad(const IntegerModel& model,
       from += at * stride;
       stride *= in[k];
     }
-    const std::int32_t border = model.tensors[2].quantization.zero_point();
+    const std::int32_t border = model.tensors.size() > 3
+                                    ? static_cast<std::int8_t>(model.tensors[3].data[0])
+                                    : model.tensors[2].quantization.zero_point();
     y[i] = inside ? x[static_cast<std::size_t>(from)] : static_cast<std::int8_t>(border);
   }
   return y;
 }
 
-inline IntegerModel draw_pad(Draw& draw) {
+inline IntegerModel draw_pad(Draw& draw, OpCode code = OpCode::pad) {
   std::vector<std::int32_t> shape;
   std::vector<std::array<std::int32_t, 2>> paddings;
   for (std::int32_t i = draw.between(1, 5); i > 0; --i) {
@@ -223,7 +237,9 @@ inline IntegerModel draw_pad(Draw& draw) {
     const bool none = draw.between(0, 1) == 0;
     paddings.push_back({none ? 0 : draw.between(0, 3), none ? 0 : draw.between(0, 3)});
   }
-  return pad_model(shape, paddings, quant(0.05F, draw.between(-128, 127)));
+  const QuantParams grid = quant(0.05F, draw.between(-128, 127));
+  if (code == OpCode::pad) return pad_model(shape, paddings, grid);
+  return pad_model(shape, paddings, grid, DType::int8, static_cast<float>(draw.between(-128, 127)));
 }
 
 // ---- Vectors

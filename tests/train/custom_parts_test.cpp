@@ -59,7 +59,7 @@ class BoundedSum : public Layer {
     const std::vector<std::int32_t> both(inputs.begin(), inputs.end());
     if (fused_) {
       return lowering.op(*this, OpCode::add, both,
-                         AddAttributes{.activation = FusedActivation::relu_n1_to_1});
+                         BinaryAttributes{.activation = FusedActivation::relu_n1_to_1});
     }
     const std::int32_t sum = lowering.op(*this, OpCode::add, both, std::nullopt, "/sum");
     return lowering.op(*this, OpCode::relu_n1_to_1, {sum});

@@ -32,7 +32,7 @@ constexpr std::string_view kTwice = R"(const int64_t a = @name@_@rescale@(
 const int64_t b = @name@_@rescale@(
     (second[@second@] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
 const int64_t code =
-    @name@_@rescale@((int32_t)(a + b), @multiplier@, @shift@) + @zero_point@;
+    @name@_@rescale@((int32_t)(a @sign@ b), @multiplier@, @shift@) + @zero_point@;
 output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
@@ -47,7 +47,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   f["hi"] = std::to_string(adder.limits().hi);
   if (adder.rounds_once()) {
     layer.calls = {CFunction::shift_right};
-    // What two codes of 0 add up to, and half a step.
+    // What two codes of 0 give, and half a step.
     const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
     f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
     f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
@@ -67,6 +67,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
     f[side + "_multiplier"] = std::to_string(adder.input_factor(i).multiplier);
     f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
   }
+  f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
   f["loops"] = binary_loops(step.source, kTwice, f);
   layer.function = fill(kAddTwice, f);
   return layer;
@@ -75,5 +76,6 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
 }  // namespace
 
 COperator c_forms::add() { return {.reads_all_inputs = true, .make = make_add_layer}; }
+COperator c_forms::sub() { return {.reads_all_inputs = true, .make = make_add_layer}; }
 
 }  // namespace octet::detail

@@ -6,19 +6,13 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::string_view kImages = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
+constexpr std::string_view kLoops = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
         const int8_t *image = input + row / @image_outputs@ * @image_size@;
-        const int32_t top = row / @width_out@ % @height_out@ * @stride_h@ - @top@;
-        const int32_t left = row % @width_out@ * @stride_w@ - @left@;
-        for (int32_t unit = 0; unit < @units@; ++unit) {
+@place@        for (int32_t unit = 0; unit < @units@; ++unit) {
             const int8_t *weights = @layer@_weights[unit];
             int32_t sum = @bias@;
             for (int32_t tap = 0; tap < @taps@; ++tap) {
-                const int32_t y = top + tap / @kernel_w@ * @dilation_h@;
-                const int32_t x = left + tap % @kernel_w@ * @dilation_w@;
-                if (y >= 0 && y < @height@ && x >= 0 && x < @width@) {
-                    const int8_t *pixel = image + (y * @width@ + x) * @channels@@first@;
-                    for (int32_t i = 0; i < @read@; ++i) {
+@tap@                    for (int32_t i = 0; i < @read@; ++i) {
                         sum += (pixel[i] - input_zero_point) * weights[i];
                     }
                 }
@@ -32,35 +26,41 @@ constexpr std::string_view kImages = R"(    for (int32_t row = 0; row < @outputs
     }
 )";
 
+/// What differs between both kinds of convolution: the place of an output, and the pixel of a tap.
+struct Taps {
+  std::string_view place;
+  std::string_view tap;
+};
+
+constexpr Taps kImages = {
+    R"(        const int32_t top = row / @width_out@ % @height_out@ * @stride_h@ - @top@;
+        const int32_t left = row % @width_out@ * @stride_w@ - @left@;
+)",
+    R"(                const int32_t y = top + tap / @kernel_w@ * @dilation_h@;
+                const int32_t x = left + tap % @kernel_w@ * @dilation_w@;
+                if (y >= 0 && y < @height@ && x >= 0 && x < @width@) {
+                    const int8_t *pixel = image + (y * @width@ + x) * @channels@@first@;
+)"};
+
 // Tap `tap` of an output lies on the pixel at its place divided by the strides, where that is
 // whole.
-constexpr std::string_view kTransposed = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
-        const int8_t *image = input + row / @image_outputs@ * @image_size@;
-        const int32_t bottom = row / @width_out@ % @height_out@ + @top@;
+constexpr Taps kTransposed = {
+    R"(        const int32_t bottom = row / @width_out@ % @height_out@ + @top@;
         const int32_t right = row % @width_out@ + @left@;
-        for (int32_t unit = 0; unit < @units@; ++unit) {
-            const int8_t *weights = @layer@_weights[unit];
-            int32_t sum = @bias@;
-            for (int32_t tap = 0; tap < @taps@; ++tap) {
-                const int32_t y = bottom - tap / @kernel_w@;
+)",
+    R"(                const int32_t y = bottom - tap / @kernel_w@;
                 const int32_t x = right - tap % @kernel_w@;
                 if (y >= 0 && y < @below@ && y % @stride_h@ == 0 &&
                     x >= 0 && x < @beyond@ && x % @stride_w@ == 0) {
                     const int8_t *pixel =
                         image + (y / @stride_h@ * @width@ + x / @stride_w@) * @read@;
-                    for (int32_t i = 0; i < @read@; ++i) {
-                        sum += (pixel[i] - input_zero_point) * weights[i];
-                    }
-                }
-                weights += @read@;
-            }
-            output[unit] = @name@_to_code(
-                @name@_@rescale@(sum, @multiplier@, @shift@),
-                output_zero_point, @lo@, @hi@);
-        }
-        output += @units@;
-    }
-)";
+)"};
+
+std::string loops_text(const Taps& taps, Fillings f) {
+  f["place"] = fill(taps.place, f);
+  f["tap"] = fill(taps.tap, f);
+  return fill(kLoops, f);
+}
 
 /// The window is that from the output back to the input.
 std::string transposed_text(Fillings f, const Conv2DGeometry& geometry) {
@@ -82,7 +82,7 @@ std::string transposed_text(Fillings f, const Conv2DGeometry& geometry) {
   set("beyond", x.output * x.stride);
   set("width", x.output);
   set("read", geometry.filters);
-  return fill(kTransposed, f);
+  return loops_text(kTransposed, std::move(f));
 }
 
 std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
@@ -109,7 +109,7 @@ std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
   f["first"] = geometry.groups == 1 ? ""
                                     : fmt::format(" + unit / {} * {}", geometry.filters_per_group(),
                                                   geometry.channels_per_group());
-  return fill(kImages, f);
+  return loops_text(kImages, std::move(f));
 }
 
 std::string conv_detail(const Operands& o, const Conv2DGeometry& geometry) {

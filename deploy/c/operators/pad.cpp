@@ -38,7 +38,7 @@ CLayer make_pad_layer(const CPlan& plan, const CStep& step) {
   Fillings f = layer_fillings(plan, step);
   f["summary"] = layer.summary;
   f["output_size"] = std::to_string(size);
-  f["border"] = std::to_string(step.source.output().quantization.zero_point());
+  f["border"] = std::to_string(static_cast<int>(pad_border(step.source)));
   f["loops"] = loops;
   layer.function = fill(kPad, f);
   return layer;
@@ -47,5 +47,6 @@ CLayer make_pad_layer(const CPlan& plan, const CStep& step) {
 }  // namespace
 
 COperator c_forms::pad() { return {.reads_all_inputs = false, .make = make_pad_layer}; }
+COperator c_forms::padv2() { return {.reads_all_inputs = false, .make = make_pad_layer}; }
 
 }  // namespace octet::detail

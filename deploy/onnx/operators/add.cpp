@@ -6,7 +6,8 @@ namespace {
 
 using Names = OnnxNodes::Names;
 
-/// The sum of what both codes add, rounded by a shift: in integers, which no runtime rounds.
+/// The sum of what both codes add or take off, rounded by a shift: in integers, which no runtime
+/// rounds.
 void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adder) {
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -32,7 +33,8 @@ void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adde
 
 void write_add(OnnxNodes& nodes, const Operands& o) {
   if (!nodes.exact() || !o.output().is_quantized()) {
-    return write_binary_of_reals(nodes, o, "Add", "/sum");
+    const bool is_sub = o.op.code == OpCode::sub;
+    return write_binary_of_reals(nodes, o, is_sub ? "Sub" : "Add", is_sub ? "/difference" : "/sum");
   }
   const CodeAdder adder = code_adder({o.model, o.op, Rounding::fp32});
   if (adder.rounds_once()) return add_rounded_once(nodes, o, adder);
@@ -45,5 +47,6 @@ void write_add(OnnxNodes& nodes, const Operands& o) {
 }  // namespace
 
 OnnxOperator onnx_forms::add() { return {write_add}; }
+OnnxOperator onnx_forms::sub() { return {write_add}; }
 
 }  // namespace octet::detail

@@ -17,15 +17,17 @@ void write_pad(OnnxNodes& nodes, const Operands& o) {
   for (const PadAxis& axis : axes) pads.push_back(axis.output - axis.input - axis.before);
   const std::string border =
       values.constant(name + "/pads", OnnxType::int64, {std::ssize(pads)}, pads);
-  const std::string zero =
+  const float held = pad_border(o);
+  const std::string value =
       o.output().is_quantized()
-          ? values.code_constant(name + "/border", out, o.output().quantization.zero_point())
-          : values.constant(name + "/border", {0.0F});
-  nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, zero}, out);
+          ? values.code_constant(name + "/border", out, static_cast<std::int32_t>(held))
+          : values.constant(name + "/border", {held});
+  nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, value}, out);
 }
 
 }  // namespace
 
 OnnxOperator onnx_forms::pad() { return {write_pad}; }
+OnnxOperator onnx_forms::padv2() { return {write_pad}; }
 
 }  // namespace octet::detail

@@ -11,5 +11,6 @@ void write_reshape(OnnxNodes& nodes, const Operands& o) {
 }  // namespace
 
 OnnxOperator onnx_forms::reshape() { return {write_reshape}; }
+OnnxOperator onnx_forms::squeeze() { return {write_reshape}; }
 
 }  // namespace octet::detail
