@@ -67,10 +67,9 @@ std::vector<NamedTensor> BatchNorm::state() const {
 std::int32_t BatchNorm::lower(Lowering& /*lowering*/,
                               std::span<const std::int32_t> /*inputs*/) const {
   throw InvalidArgument(fmt::format(
-      "lower: layer \"{}\": expected a BatchNorm that is folded into the kernel and the "
-      "bias in front of it, found one of its own; a .tflite file has no operator for it. Put it "
-      "right behind a layer with a kernel and without an activation, both quantized or both left "
-      "in_float()",
+      "lower: layer \"{}\": expected a BatchNorm that is folded, as quantize_model() and "
+      "quantize_apply() return it, found one that goes on with the statistics of each batch; a "
+      ".tflite file has no operator for it",
       name()));
 }
 

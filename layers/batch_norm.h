@@ -55,7 +55,7 @@ class BatchNorm : public Layer {
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
   /// Throws InvalidArgument: a `.tflite` file has no operator for it. quantize_model() and
-  /// lower_float() make a FoldedBatchNorm of it and the layer in front.
+  /// lower_float() make a FoldedBatchNorm of it, with the layer in front where that has a kernel.
   std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   /// [c], that of "gamma" and of each other tensor.

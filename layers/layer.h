@@ -55,8 +55,8 @@ struct LayerWeights {
   /// The axis of the kernel along which its units lie: where a scale per channel belongs.
   int unit_axis = 1;
   /// For a kernel [height, width, channels / groups, units], with unit_axis 3, that slides over
-  /// examples [height, width, channels], or over sequences [steps, channels], which are images of
-  /// height 1: CONV_2D.
+  /// examples [height, width, channels], over sequences [steps, channels], which are images of
+  /// height 1, or over examples [channels], images of one pixel: CONV_2D.
   std::optional<Conv2DOptions> convolution{};
   /// For a convolution with as many groups as channels: DEPTHWISE_CONV_2D.
   bool depthwise = false;

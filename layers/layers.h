@@ -5,6 +5,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/channel_identity.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
@@ -33,10 +34,11 @@ struct LayerTypes {};
 
 /// The layers that files may name without register_layer(). Each has a kType, which its type()
 /// gives, and a make() for what its describe() writes.
-using OwnLayers = LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, Concatenate, Conv1D,
-                             Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
-                             GlobalAveragePool2D, GlobalMaxPool2D, HardSwish, InputLayer, LeakyReLU,
-                             MaxPool2D, Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
-                             Reshape, Softmax, TransposedConv2D, UpSampling2D, ZeroPadding2D>;
+using OwnLayers =
+    LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
+               Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
+               GlobalAveragePool2D, GlobalMaxPool2D, HardSwish, InputLayer, LeakyReLU, MaxPool2D,
+               Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax,
+               TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -93,10 +93,9 @@ LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {
 IntegerModel lower_float(const Model& model) {
   require_built(model, "lower_float");
   Lowering lowering(model.name(), Lowering::Numbers::reals);
-  const auto is_norm = [](const auto& layer) { return as_batch_norm(*layer) != nullptr; };
-  IntegerModel result = std::ranges::any_of(model.layers(), is_norm)
-                            ? walk(with_folded_batch_norm(model), lowering).model
-                            : walk(model, lowering).model;
+  const auto none = [](const Layer& /*layer*/) { return false; };
+  IntegerModel result =
+      walk(with_folded_batch_norm(model, BatchNormMode::folded, none), lowering).model;
   result.description = "octet float model";
   result.validate();
   return result;

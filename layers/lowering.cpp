@@ -1,15 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/shape_ops.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/lowering.h>
-#include <octet/layers/quantize/integer_ops.h>
-#include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace octet {
@@ -19,10 +14,6 @@ QuantParams as_uint8(const QuantParams& params) {
   return QuantParams::per_tensor(params.scale(), params.zero_point() + 128, 0, 255);
 }
 
-std::string owner_text(const std::string& layer) {
-  return fmt::format("lower: layer \"{}\"", layer);
-}
-
 /// Operators clamp to all codes of int8, to nothing narrower and nothing wider.
 void require_shippable(const QuantParams& grid, const std::string& layer) {
   if (grid.qmin == -128 && grid.qmax == 127) return;
@@ -30,58 +21,14 @@ void require_shippable(const QuantParams& grid, const std::string& layer) {
       "{}: expected a result on the int8 codes -128 to 127, found {} to {}; a model with other "
       "codes can be trained and evaluated, not exported. Give the quantizer of the result 8 bits, "
       "signed, not narrow, or leave the layer in_float()",
-      owner_text(layer), grid.qmin, grid.qmax));
-}
-
-/// What CONV_2D and DEPTHWISE_CONV_2D have in common.
-template <class Attributes>
-Attributes window_attributes(const Conv2DOptions& options, FusedActivation activation) {
-  const auto number = [](Index value) { return static_cast<std::int32_t>(value); };
-  Attributes attributes;
-  attributes.padding = options.padding;
-  attributes.stride_h = number(options.stride[0]);
-  attributes.stride_w = number(options.stride[1]);
-  attributes.dilation_h = number(options.dilation[0]);
-  attributes.dilation_w = number(options.dilation[1]);
-  attributes.activation = activation;
-  return attributes;
-}
-
-OpCode operator_of(const LayerWeights& weights) {
-  if (!weights.convolution) return OpCode::fully_connected;
-  if (weights.transposed) return OpCode::transpose_conv;
-  return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
-}
-
-OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
-  if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
-  const Conv2DOptions& options = *weights.convolution;
-  if (weights.transposed) {
-    return TransposeConvAttributes{.padding = options.padding,
-                                   .stride_h = static_cast<std::int32_t>(options.stride[0]),
-                                   .stride_w = static_cast<std::int32_t>(options.stride[1]),
-                                   .activation = activation};
-  }
-  if (!weights.depthwise) return window_attributes<Conv2DAttributes>(options, activation);
-  auto attributes = window_attributes<DepthwiseConv2DAttributes>(options, activation);
-  attributes.depth_multiplier = static_cast<std::int32_t>(weights.kernel.dim(-1) / options.groups);
-  return attributes;
-}
-
-/// The shape of a kernel as its operator has it: units first, or last behind an extent of 1 where
-/// it is depthwise.
-std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
-  const Shape& kernel = weights.kernel.shape();
-  const auto units = static_cast<std::int32_t>(kernel.dim(-1));
-  std::vector<std::int32_t> shape{weights.depthwise ? 1 : units};
-  for (Index axis = 0; axis + 1 < kernel.rank(); ++axis) {
-    shape.push_back(static_cast<std::int32_t>(kernel[axis]));
-  }
-  if (weights.depthwise) shape.back() = units;
-  return shape;
+      Lowering::owner_text(layer), grid.qmin, grid.qmax));
 }
 
 }  // namespace
+
+std::string Lowering::owner_text(const std::string& layer) {
+  return fmt::format("lower: layer \"{}\"", layer);
+}
 
 Lowering::Lowering(std::string model_name, Numbers numbers, const LowerOptions& options)
     : numbers_(numbers), options_(options), builder_(std::move(model_name)) {}
@@ -284,92 +231,6 @@ std::int32_t Lowering::op_of_shape(const Layer& layer, OpCode code,
   Operator& added = builder_.op(code, std::move(inputs), output);
   if (attributes) added.attributes = std::move(*attributes);
   return output;
-}
-
-std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActivation activation,
-                              std::string_view suffix) {
-  const LayerWeights weights = require_weights(layer, owner_text(layer.name()));
-  const OpCode code = operator_of(weights);
-  const bool sequences = reads_sequences(layer);
-  std::int32_t read = operand_of(code, input);
-  if (sequences) read = reshape_to(layer, read, images_of(layer.input_shape()), "/images");
-  const std::string name = std::string(suffix) + (sequences ? "/convolution" : "");
-  const std::int32_t output = result(layer, code, {read}, images_of(layer.output_shape()), name);
-  std::vector<std::int32_t> operands = {read};
-  const auto constants =
-      computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
-  operands.insert(operands.end(), constants.begin(), constants.end());
-  if (weights.transposed) {
-    const std::vector<std::int32_t> shape = builder_.tensor(output).shape;
-    operands.resize(3, -1);
-    operands.push_back(builder_.constant(layer.name() + "/shape", DType::int32,
-                                         {static_cast<std::int32_t>(shape.size())},
-                                         std::span<const std::int32_t>(shape)));
-  }
-  builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
-  return sequences ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
-}
-
-std::int32_t Lowering::linear_and_activation(const Layer& layer, std::int32_t input) {
-  const Activation function = layer.activation();
-  const bool separate =
-      computes_in_codes() && has_separate_clamp(require_weights(layer, owner_text(layer.name())),
-                                                function, scheme_->rounding);
-  if (!quantizes_before(function) && !separate) {
-    return linear(layer, input, fused_activation(function));
-  }
-  return op(layer, operator_of(function), {linear(layer, input, FusedActivation::none, "/linear")});
-}
-
-std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
-  const bool replaced = scheme_ && scheme_->real_kernel.defined();
-  const Tensor kernel = (replaced ? scheme_->real_kernel : weights.kernel).detach();
-  const auto units = static_cast<std::int32_t>(kernel.dim(-1));
-  const Tensor matrix = kernel.reshape({kernel.size() / units, units});
-  const Tensor lying = weights.depthwise ? matrix : transpose(matrix);
-  std::vector<std::int32_t> constants = {builder_.constant(layer.name() + "/kernel", DType::float32,
-                                                           operator_shape(weights), lying.span())};
-  if (weights.bias.defined()) {
-    constants.push_back(builder_.constant(layer.name() + "/bias", DType::float32, {units},
-                                          std::as_const(weights.bias).span()));
-  }
-  return constants;
-}
-
-std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const LayerWeights& weights,
-                                                    std::int32_t input) {
-  const Scheme& scheme = *scheme_;
-  if (!scheme.kernel) {
-    throw InvalidArgument(
-        fmt::format("{} leaves its kernel unquantized", owner_text(scheme.owner)));
-  }
-  const QuantParams grid = builder_.tensor(input).quantization;
-  const std::string owner = owner_text(scheme.owner);
-  WeightCodes codes = make_weight_codes(weights, *scheme.kernel, grid.scale(), owner);
-  bound_ = std::max(bound_, octet::accumulator_bound(codes, grid, owner));
-  const auto units = static_cast<std::int32_t>(weights.kernel.dim(-1));
-  std::vector<std::int8_t> kernel = codes.weights.unpack();
-  QuantParams params = codes.weight_params;
-  if (weights.depthwise) {
-    kernel = taps_first(kernel, units);
-    params.quantized_dimension = 3;
-  }
-  std::vector<std::int32_t> constants = {
-      builder_.constant(layer.name() + "/kernel", DType::int8, operator_shape(weights),
-                        std::span<const std::int8_t>(kernel), std::move(params))};
-  // XNNPACK takes no convolution without a bias.
-  if (weights.convolution && codes.bias.empty()) {
-    codes.bias.resize(static_cast<std::size_t>(units));
-  }
-  if (!codes.bias.empty()) {
-    QuantParams bias = codes.weight_params;
-    for (float& scale : bias.scales) scale *= grid.scale();
-    bias.qmin = std::numeric_limits<std::int32_t>::min();
-    bias.qmax = std::numeric_limits<std::int32_t>::max();
-    constants.push_back(builder_.constant(layer.name() + "/bias", DType::int32, {units},
-                                          std::span<const std::int32_t>(codes.bias), bias));
-  }
-  return constants;
 }
 
 std::int32_t Lowering::reshape(const Layer& layer, std::int32_t input) {

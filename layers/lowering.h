@@ -34,6 +34,8 @@ class Lowering {
   Lowering(std::string model_name, Numbers numbers, const LowerOptions& options = {});
 
   bool in_codes() const { return numbers_ == Numbers::codes; }
+  /// How errors begin that are about a layer: "lower: layer "conv"".
+  static std::string owner_text(const std::string& layer);
 
   /// A model input of the layer's example_shape(), of float32; quantize_input() may change that.
   std::int32_t input(const Layer& layer);
@@ -57,8 +59,8 @@ class Lowering {
                            std::optional<OperatorAttributes> attributes, const Shape& shape,
                            std::string_view suffix);
   /// FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D or TRANSPOSE_CONV of the kernel and the bias of
-  /// layer.weights(), a convolution of sequences between two RESHAPEs. Throws InvalidArgument,
-  /// naming the layer, for weights of another layout than these have.
+  /// layer.weights(), a convolution of other examples than images between two RESHAPEs. Throws
+  /// InvalidArgument, naming the layer, for weights of another layout than these have.
   std::int32_t linear(const Layer& layer, std::int32_t input, FusedActivation activation,
                       std::string_view suffix = "");
   /// linear() and layer.activation(), which is part of it or an operator behind it.

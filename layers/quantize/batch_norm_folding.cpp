@@ -1,6 +1,5 @@
-#include <fmt/format.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/channel_identity.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/quantize_model.h>
 
@@ -10,53 +9,65 @@
 #include <vector>
 
 namespace octet {
+namespace {
 
 const BatchNorm* as_batch_norm(const Layer& layer) {
   return dynamic_cast<const BatchNorm*>(&layer);
 }
 
-std::string why_not_foldable(const Model& model, std::size_t i) {
-  const std::size_t read = model.inputs_of(i).front();
-  Layer& layer = *model.layers()[read];
-  const std::string found =
-      fmt::format("found \"{}\" of type {} in front", layer.name(), layer.type());
-  if (!layer.weights()) {
-    return found + ", which has no kernel; put the BatchNorm right behind a layer that has one";
-  }
-  if (layer.activation() != Activation::none) {
-    return fmt::format(
-        "{}, which ends in {}; leave that out there, and put it behind the BatchNorm as a layer",
-        found, to_string(layer.activation()));
-  }
-  if (layer.folded_batch_norm() != nullptr) return found + ", which has one already";
-  if (model.is_output(read)) return found + ", which is an output of the model as well";
-  const std::size_t readers = model.readers(read).size();
-  if (readers == 1) return "";
-  return fmt::format("{}, which {} layers read; let all of them read the BatchNorm", found,
-                     readers);
+/// Whether a layer with a mark or a LayerQuantization says how it is quantized.
+bool has_own_way(const Layer& layer) {
+  const LayerQuantization& own = layer.quantization();
+  return layer.annotation() != nullptr || own.weight_bits || own.per_channel;
 }
 
-std::size_t foldable_reader(const Model& model, std::size_t i) {
+/// The BatchNorm that becomes part of layer `i`; null where there is none.
+const BatchNorm* folded_into(const Model& model, std::size_t i,
+                             FunctionRef<bool(const Layer&)> is_quantized) {
+  Layer& layer = *model.layers()[i];
   const std::vector<std::size_t> readers = model.readers(i);
-  const bool norm = readers.size() == 1 && as_batch_norm(*model.layers()[readers[0]]) != nullptr;
-  return norm && why_not_foldable(model, readers[0]).empty() ? readers[0] : i;
+  if (readers.size() != 1 || model.is_output(i)) return nullptr;
+  const BatchNorm* norm = as_batch_norm(*model.layers()[readers.front()]);
+  if (norm == nullptr || has_own_way(*norm) || is_quantized(layer) != is_quantized(*norm)) {
+    return nullptr;
+  }
+  const bool foldable = layer.weights() && layer.activation() == Activation::none &&
+                        layer.folded_batch_norm() == nullptr;
+  return foldable ? norm : nullptr;
 }
 
-Model with_folded_batch_norm(const Model& model) {
+/// Both layers as one, which is quantized as `layer` is.
+std::unique_ptr<Layer> folded(std::unique_ptr<Layer> layer, const BatchNorm& norm,
+                              BatchNormMode mode, const Layer& marked) {
+  layer->remove_annotation();
+  auto result = std::make_unique<FoldedBatchNorm>(std::move(layer), norm.copy(), mode);
+  if (marked.quantization() != LayerQuantization{}) {
+    result->set_quantization(marked.quantization());
+  }
+  if (marked.is_annotated()) result->annotate(marked.annotation());
+  return result;
+}
+
+}  // namespace
+
+Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
+                             FunctionRef<bool(const Layer&)> is_quantized) {
   Model result(model.name());
   std::vector<std::optional<Value>> values(model.layers().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i]) continue;
-    std::unique_ptr<Layer> layer = model.layers()[i]->clone();
-    const std::size_t norm = foldable_reader(model, i);
-    if (norm != i) {
-      layer = std::make_unique<FoldedBatchNorm>(std::move(layer),
-                                                as_batch_norm(*model.layers()[norm])->copy());
+    const Layer& source = *model.layers()[i];
+    std::unique_ptr<Layer> layer = source.clone();
+    const BatchNorm* behind = folded_into(model, i, is_quantized);
+    if (behind != nullptr) {
+      layer = folded(std::move(layer), *behind, mode, source);
+    } else if (const BatchNorm* alone = as_batch_norm(source)) {
+      layer = folded(std::make_unique<ChannelIdentity>(source.name()), *alone, mode, source);
     }
     std::vector<Value> inputs;
     for (const std::size_t input : model.inputs_of(i)) inputs.push_back(*values[input]);
     values[i] = result.add(std::move(layer), inputs);
-    values[norm] = values[i];
+    if (behind != nullptr) values[model.readers(i).front()] = values[i];
     Layer& added = *result.layers().back();
     if (!added.built()) {
       added.build_all(result.shapes_read_by(result.layers().size() - 1), Random());

@@ -22,9 +22,9 @@ struct QuantizeOptions {
   /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
   RangeStart range_start = RangeStart::first_batch;
   double ema_decay = 0.99;
-  /// How a BatchNorm that becomes part of the layer in front goes on: `folded` for a model that was
-  /// trained in float, `statistics` for one that is trained quantized from the start. See
-  /// freeze_batch_norm().
+  /// How a BatchNorm goes on, which becomes part of the layer in front or a layer of its own:
+  /// `folded` for a model that was trained in float, `statistics` for one that is trained quantized
+  /// from the start. See freeze_batch_norm().
   BatchNormMode batch_norm = BatchNormMode::folded;
 
   /// TFMOT's ranges: start at -6..6, decay 0.999, no bias correction.

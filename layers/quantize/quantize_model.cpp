@@ -76,36 +76,8 @@ void check_source(const Model& model, std::string_view operation) {
   }
 }
 
-/// Throws InvalidArgument unless the BatchNorm at `i` becomes part of the layer that it reads.
-void require_foldable(const Model& model, std::size_t i, const std::vector<Plan>& plans,
-                      std::string_view operation) {
-  const Layer& layer = *model.layers()[i];
-  const Layer& read = *model.layers()[model.inputs_of(i).front()];
-  const Plan& plan = plans[model.inputs_of(i).front()];
-  std::string found = why_not_foldable(model, i);
-  if (found.empty() && (plan.config == nullptr || plan.result_only)) {
-    found = fmt::format("found \"{}\" in front, which stays in float", read.name());
-  }
-  const LayerQuantization& own = layer.quantization();
-  if (found.empty() && (layer.annotation() || own.weight_bits || own.per_channel)) {
-    found = fmt::format("found one that is to be quantized in its own way; say so of \"{}\"",
-                        read.name());
-  }
-  if (found.empty()) return;
-  throw InvalidArgument(fmt::format(
-      "{}: layer \"{}\" of type BatchNorm: expected a quantized layer with a kernel and without an "
-      "activation, of which it becomes a part, {}. Or leave the BatchNorm in_float()",
-      operation, layer.name(), found));
-}
-
-/// How layer `i` is quantized that is to be: as its mark says, else by default.
-Plan plan_of(const Model& model, std::size_t i, const std::vector<Plan>& plans,
-             const QuantizeOptions& options, std::string_view operation) {
-  const Layer& layer = *model.layers()[i];
-  if (as_batch_norm(layer) != nullptr) {
-    require_foldable(model, i, plans, operation);
-    return {default_8bit(options)};
-  }
+/// How a layer is quantized that is to be: as its mark says, else by default.
+Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_view operation) {
   if (layer.annotation()) return {layer.annotation(), true};
   if (!has_default_scheme(layer)) {
     throw InvalidArgument(
@@ -161,39 +133,25 @@ class Quantization {
  private:
   Value quantized(std::size_t i) {
     std::unique_ptr<Layer> copy = source_.layers()[i]->clone();
-    const std::size_t norm = foldable_norm(i);
     if (plans_[i].config == nullptr) {
       on_grid_[i] = copy->example_shape() != nullptr;
-      if (norm != i) copy = folded(std::move(copy), norm);
       const Value value = add(std::move(copy), inputs_of(i));
-      take_over(i, norm, value);
       return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
     }
-    const std::size_t clamp = fusible_clamp(i, norm);
-    if (clamp != norm) copy = copy->with_activation(source_.layers()[clamp]->activation());
+    const std::size_t clamp = fusible_clamp(i);
+    if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
     copy->remove_annotation();
-    if (norm != i) copy = folded(std::move(copy), norm);
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
     Value value = add(std::move(wrapper), inputs_of(i));
-    take_over(i, norm, value);
-    take_over(i, clamp, value);
+    if (clamp != i) {
+      fused_[clamp] = true;
+      on_grid_[clamp] = on_grid_[i];
+      values_[clamp] = value;
+    }
     return value;
-  }
-
-  std::unique_ptr<Layer> folded(std::unique_ptr<Layer> layer, std::size_t norm) const {
-    return std::make_unique<FoldedBatchNorm>(
-        std::move(layer), as_batch_norm(*source_.layers()[norm])->copy(), options_.batch_norm);
-  }
-
-  /// Makes the layer at `part` a part of layer `i`, whose result is `value`.
-  void take_over(std::size_t i, std::size_t part, const Value& value) {
-    if (part == i) return;
-    fused_[part] = true;
-    on_grid_[part] = on_grid_[i];
-    values_[part] = value;
   }
 
   /// What layer `i` reads: on grids where it is quantized.
@@ -224,33 +182,21 @@ class Quantization {
     return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;
   }
 
-  /// The BatchNorm that becomes part of layer `i`: both quantized, or both in_float(). `i` where
-  /// there is none.
-  std::size_t foldable_norm(std::size_t i) const {
-    const std::size_t norm = foldable_reader(source_, i);
-    const auto in_float = [this](std::size_t n) {
-      return source_.layers()[n]->quantization().in_float;
-    };
-    const bool quantized = plans_[i].config != nullptr && plans_[norm].config != nullptr;
-    return quantized || (in_float(i) && in_float(norm)) ? norm : i;
-  }
-
-  /// The clamp behind `last`, which is layer `i` or its BatchNorm, that can become the activation
-  /// of `i`; `last` where there is none.
-  std::size_t fusible_clamp(std::size_t i, std::size_t last) const {
-    const std::vector<std::size_t> readers = source_.readers(last);
+  /// The clamp behind layer `i` that can become its activation; `i` where there is none.
+  std::size_t fusible_clamp(std::size_t i) const {
+    const std::vector<std::size_t> readers = source_.readers(i);
     // What another layer, or the user, reads before the clamp has to stay.
-    if (readers.size() != 1 || source_.is_output(last)) return last;
+    if (readers.size() != 1 || source_.is_output(i)) return i;
     const std::size_t next = readers.front();
     const Layer& clamp = *source_.layers()[next];
     const Activation function = clamp.activation();
     if (!clamp.is_activation() || function == Activation::none || quantizes_before(function)) {
-      return last;
+      return i;
     }
     // A config of its own says how the clamp's result is quantized; that of this layer would win.
     const bool keeps_own = plans_[next].own_config && plans_[next].config != plans_[i].config;
-    if (plans_[next].config == nullptr || keeps_own) return last;
-    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? last : next;
+    if (plans_[next].config == nullptr || keeps_own) return i;
+    return source_.layers()[i]->with_activation(clamp.activation()) == nullptr ? i : next;
   }
 
   /// Copies are built already and keep their weights; what is new is built on what stands in front.
@@ -280,13 +226,14 @@ class Quantization {
 Model quantize_model(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_model");
   static_cast<void>(default_8bit(options));
+  const auto is_quantized = [](const Layer& layer) { return !layer.quantization().in_float; };
+  const Model source = with_folded_batch_norm(model, options.batch_norm, is_quantized);
   std::vector<Plan> plans;
-  for (std::size_t i = 0; i < model.layers().size(); ++i) {
-    const Layer& layer = *model.layers()[i];
-    const bool stays = layer.example_shape() != nullptr || layer.quantization().in_float;
-    plans.push_back(stays ? Plan{} : plan_of(model, i, plans, options, "quantize_model"));
+  for (const auto& layer : source.layers()) {
+    const bool stays = layer->example_shape() != nullptr || !is_quantized(*layer);
+    plans.push_back(stays ? Plan{} : plan_of(*layer, options, "quantize_model"));
   }
-  return Quantization(model, std::move(plans), options).run();
+  return Quantization(source, std::move(plans), options).run();
 }
 
 void quantize_annotate_layer(Layer& layer, ConfigPtr config) {
@@ -315,17 +262,19 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer, Con
 Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   check_source(model, "quantize_apply");
   static_cast<void>(default_8bit(options));
-  std::vector<Plan> plans(model.layers().size());
+  const Model source = with_folded_batch_norm(
+      model, options.batch_norm, [](const Layer& layer) { return layer.is_annotated(); });
+  std::vector<Plan> plans(source.layers().size());
   bool any_marked = false;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Layer& layer = *model.layers()[i];
+    const Layer& layer = *source.layers()[i];
     if (!layer.is_annotated()) continue;
     any_marked = true;
-    for (const std::size_t input : model.inputs_of(i)) {
+    for (const std::size_t input : source.inputs_of(i)) {
       if (plans[input].config == nullptr)
-        plans[input] = plan_of_feeder(model, input, plans, options);
+        plans[input] = plan_of_feeder(source, input, plans, options);
     }
-    plans[i] = plan_of(model, i, plans, options, "quantize_apply");
+    plans[i] = plan_of(layer, options, "quantize_apply");
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(
@@ -333,7 +282,7 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
         "\"{}\"; use quantize_model() to quantize all",
         model.name()));
   }
-  return Quantization(model, std::move(plans), options).run();
+  return Quantization(source, std::move(plans), options).run();
 }
 
 }  // namespace octet

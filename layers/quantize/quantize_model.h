@@ -14,12 +14,13 @@ namespace octet {
 /// is fused into the layer it reads if it is that layer's only reader and that layer has no
 /// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
 /// which clamps the codes of its input. A BatchNorm becomes part of the layer with a kernel that it
-/// reads, see FoldedBatchNorm, if it is that layer's only reader and that layer has no activation;
-/// a clamp behind it is fused as well. A layer left in_float() is copied as it is, with a BatchNorm
-/// behind it that is left in_float() too as one FoldedBatchNorm, and followed by a QuantizeLayer if
-/// a layer that is quantized reads it. The original is untouched.
+/// reads, see FoldedBatchNorm, if it is that layer's only reader, that layer has no activation, and
+/// both are quantized or both left in_float(); otherwise it is a layer of its own, a depthwise
+/// convolution of 1 x 1. A clamp behind it is fused as well. A layer left in_float() is copied as
+/// it is, and followed by a QuantizeLayer if a layer that is quantized reads it. The original is
+/// untouched.
 /// Throws InvalidArgument for a model without tensors, one that is quantized already, a layer that
-/// has no default scheme, or a BatchNorm behind anything else.
+/// has no default scheme, or a BatchNorm of its own for examples of more than three axes.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});
 /// A chain stays a chain.
 inline Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {}) {

@@ -33,9 +33,8 @@ bool all_on_grids(std::span<const Tensor> inputs) {
                              [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
 }
 
-Tensor as_images(const Tensor& sequences) {
-  return sequences.reshape(
-      images_of(sequences.shape().without_batch()).with_batch(sequences.dim(0)));
+Tensor as_images(const Tensor& x) {
+  return x.reshape(images_of(x.shape().without_batch()).with_batch(x.dim(0)));
 }
 
 /// x, whose range is `factor` times that of the quantizer, fake-quantized.
@@ -210,9 +209,9 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
   require_inputs(inputs);
   if (!has_kernel()) return without_kernel(inputs, context);
   std::vector<Tensor> steps = with_kernel(inputs[0], context);
-  // lower() writes a RESHAPE in front of and behind a convolution of sequences; in reals, what
-  // counts is the result.
-  if (kernel_ && result_ && reads_sequences(*layer_)) {
+  // lower() writes a RESHAPE in front of and behind a convolution of other examples than images; in
+  // reals, what counts is the result.
+  if (kernel_ && result_ && needs_images(*layer_)) {
     const Tensor& y = steps.back();
     steps = {as_images(inputs[0]), as_images(y), y};
   }

@@ -50,7 +50,8 @@ Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std:
   return {kernel[1]};
 }
 
-/// The results of a convolution: [height, width, units], or [steps, units] of sequences.
+/// The results of a convolution: [height, width, units], of sequences [steps, units], and of
+/// examples [channels] [units].
 Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                           const std::string& owner) {
   constexpr int kUnitAxis = 3;
@@ -73,8 +74,9 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                       "found {} groups",
                       geometry.channels, geometry.groups));
     }
-    const Shape results = geometry.output_shape().without_batch();
-    return reads_sequences(layer) ? results.without_dim(0) : results;
+    Shape results = geometry.output_shape().without_batch();
+    while (results.rank() > layer.input_shape().rank()) results = results.without_dim(0);
+    return results;
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{}: {}", owner, error.what()));
   }
@@ -102,12 +104,13 @@ bool has_separate_clamp(const LayerWeights& weights, Activation activation, Roun
 }
 
 Shape images_of(const Shape& examples) {
+  if (examples.rank() == 1) return {1, 1, examples[0]};
   return examples.rank() == 2 ? Shape{1, examples[0], examples[1]} : examples;
 }
 
-bool reads_sequences(const Layer& layer) {
+bool needs_images(const Layer& layer) {
   const std::optional<LayerWeights> weights = layer.weights();
-  return weights && weights->convolution && layer.input_shape().rank() == 2;
+  return weights && weights->convolution && images_of(layer.input_shape()) != layer.input_shape();
 }
 
 std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index units) {

@@ -96,7 +96,9 @@ class WindowSumsOfLayer : public WeightedSums {
         kernel_(kernel) {}
 
   Shape result_shape() const override {
-    return x_shape_.rank() == 3 ? results_.without_dim(1) : results_;
+    Shape shape = results_;
+    while (shape.rank() > x_shape_.rank()) shape = shape.without_dim(1);
+    return shape;
   }
   Index rows() const override { return results_.size() / units(); }
   Index rows_per_line() const override { return results_[2]; }

@@ -32,6 +32,9 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
   add(std::make_unique<Dropout>(0.5F));
   add(std::make_unique<BatchNorm>());
   add(std::make_unique<FoldedBatchNorm>(std::make_unique<Dense>(3), std::make_unique<BatchNorm>()));
+  add(std::make_unique<ChannelIdentity>());
+  add(std::make_unique<FoldedBatchNorm>(std::make_unique<ChannelIdentity>(),
+                                        std::make_unique<BatchNorm>()));
   const Shape image = {2, 3, 4};
   add(std::make_unique<MaxPool2D>(), image);
   add(std::make_unique<AveragePool2D>(), image);

@@ -2,6 +2,7 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
@@ -20,14 +21,17 @@
 namespace octet::testing {
 namespace {
 
-/// A random float network of convolutions and Dense layers with a BatchNorm behind, and often a
-/// clamp behind that, its batch normalization trained for a few steps.
+/// A random float network of convolutions of images, or of sequences, and Dense layers with a
+/// BatchNorm behind, and often a clamp and another BatchNorm behind that, its batch normalization
+/// trained for a few steps.
 class RandomNet {
  public:
   explicit RandomNet(std::uint32_t seed) : random_(seed), model_("net") {
+    const bool sequences = one_in(3);
     const Shape images{random_.integer(1, 6), random_.integer(1, 6), random_.integer(1, 4)};
-    model_.add(Input(images, "in"));
-    for (int i = random_.integer(1, 3); i > 0; --i) add_conv();
+    model_.add(Input(sequences ? images.without_dim(0) : images, "in"));
+    if (one_in(4)) add_norm();
+    for (int i = random_.integer(1, 3); i > 0; --i) sequences ? add_conv_1d() : add_conv();
     model_.add(Flatten());
     for (int i = random_.integer(0, 2); i > 0; --i) add_dense();
     model_.add(Dense(3, Activation::none, "end"));
@@ -55,6 +59,12 @@ class RandomNet {
  private:
   bool one_in(int count) { return random_.integer(1, count) == 1; }
 
+  void add_conv_1d() {
+    model_.add(
+        Conv1D(random_.integer(1, 7), random_.integer(1, 3), Activation::none,
+               {.stride = random_.integer(1, 2), .padding = Padding::same, .use_bias = one_in(2)}));
+    add_norm();
+  }
   void add_conv() {
     if (one_in(3)) {
       model_.add(DepthwiseConv2D({random_.integer(1, 3), random_.integer(1, 3)}, Activation::none,
@@ -83,6 +93,7 @@ class RandomNet {
     model_.add(BatchNorm({.momentum = 0.5F, .epsilon = one_in(2) ? 1e-3F : 1e-5F}));
     if (one_in(2)) model_.add(ReLU());
     if (one_in(3)) model_.add(ReLU6());
+    if (one_in(5)) model_.add(BatchNorm({.momentum = 0.5F}));
   }
 
   test::Random random_;

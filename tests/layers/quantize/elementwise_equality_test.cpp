@@ -82,17 +82,8 @@ class RandomGates {
 class ElementwiseEquality : public ::testing::TestWithParam<Rounding> {};
 
 TEST_P(ElementwiseEquality, TrainingInterpreterAndFileOf60RandomGraphs) {
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomGates net(seed);
-    Model model = quantize_model(net.model(), {.rounding = GetParam()});
-    calibrate(model, net.batch(17));
-    train_a_little(model, 2, [&] { return net.batch(5); });
-    if (HasFatalFailure()) return;
-    const IntegerModel lowered = lower(model);
-    expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), net.batch(11));
-    if (HasFatalFailure()) return;
-  }
+  expect_random_networks_ship<RandomGates>(
+      60, [](const RandomGates& /*net*/) { return QuantizeOptions{.rounding = GetParam()}; });
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, ElementwiseEquality,

@@ -16,18 +16,8 @@ namespace {
 class GraphEquality : public ::testing::TestWithParam<Rounding> {};
 
 TEST_P(GraphEquality, TrainingInterpreterAndFileOf200RandomGraphs) {
-  for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomGraph graph(seed);
-    Model model = quantize_model(graph.model(), graph.options(GetParam()));
-    calibrate(model, graph.batch(17));
-    train_a_little(model, graph, 2);
-    if (HasFatalFailure()) return;
-    const IntegerModel lowered = lower(model);
-    const IntegerModel reread = from_tflite(to_tflite(lowered));
-    expect_same_as_shipped(model, reread, graph.batch(13));
-    if (HasFatalFailure()) return;
-  }
+  expect_random_networks_ship<RandomGraph>(
+      200, [](RandomGraph& graph) { return graph.options(GetParam()); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, GraphEquality,

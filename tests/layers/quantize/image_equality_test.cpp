@@ -91,17 +91,8 @@ class RandomImageNet {
 class ImageEquality : public ::testing::TestWithParam<Rounding> {};
 
 TEST_P(ImageEquality, TrainingInterpreterAndFileOf100RandomNets) {
-  for (std::uint32_t seed = 0; seed < 100; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomImageNet net(seed);
-    Model model = quantize_model(net.model(), {.rounding = GetParam()});
-    calibrate(model, net.batch(17));
-    train_a_little(model, 2, [&] { return net.batch(5); });
-    if (HasFatalFailure()) return;
-    const IntegerModel lowered = lower(model);
-    expect_same_as_shipped(model, from_tflite(to_tflite(lowered)), net.batch(11));
-    if (HasFatalFailure()) return;
-  }
+  expect_random_networks_ship<RandomImageNet>(
+      100, [](const RandomImageNet& /*net*/) { return QuantizeOptions{.rounding = GetParam()}; });
 }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, ImageEquality,

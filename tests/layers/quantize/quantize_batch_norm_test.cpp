@@ -1,6 +1,8 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/add.h>
+#include <octet/layers/architecture.h>
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/channel_identity.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/lower.h>
@@ -10,7 +12,7 @@
 #include <octet/tests/layers/quantize/quantize_testing.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
-// Which BatchNorm layers become part of the layer in front, and which are refused.
+// Which BatchNorm layers become part of the layer in front, and which are layers of their own.
 
 namespace octet::testing {
 namespace {
@@ -18,26 +20,87 @@ namespace {
 Dense dense(std::string name = "d") { return {3, Activation::none, std::move(name)}; }
 BatchNorm norm() { return BatchNorm({.name = "bn"}); }
 
-void expect_refused(const Model& model, const std::vector<std::string>& parts) {
-  std::vector<std::string> all = {"layer \"bn\" of type BatchNorm", "in_float()"};
-  all.insert(all.end(), parts.begin(), parts.end());
-  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(quantize_model(model)); }, all);
+/// Draws gamma, beta and the statistics of every BatchNorm.
+void draw_norms(Model& model) {
+  std::uint64_t seed = 3;
+  const auto draw = [&seed](const NamedTensor& named, float lo) {
+    fill(named.tensor, values_of(random_tensor(named.tensor.shape(), seed++, lo, 2.0F)));
+  };
+  for (const NamedTensor& state : model.state()) draw(state, 0.5F);
+  for (const NamedTensor& parameter : model.parameters()) {
+    if (parameter.name.ends_with("gamma") || parameter.name.ends_with("beta")) {
+      draw(parameter, -1.0F);
+    }
+  }
 }
 
-TEST(QuantizeBatchNorm, OneThatStandsElsewhereIsRefusedByName) {
-  expect_refused(build_model(Input({4}), norm(), dense()), {"InputLayer", "which has no kernel"});
-  expect_refused(build_model(Input({4}), dense(), ReLU(), norm()),
-                 {"of type ReLU", "which has no kernel"});
-  expect_refused(build_model(Input({4}), Dense(3, Activation::relu, "d"), norm()),
-                 {"\"d\" of type Dense", "ends in relu", "behind the BatchNorm"});
+bool holds_a_scale(const Layer& layer) {
+  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  const Layer& own = wrapper == nullptr ? layer : wrapper->wrapped();
+  const auto* folded = dynamic_cast<const FoldedBatchNorm*>(&own);
+  return folded != nullptr && folded->unfolded().type() == ChannelIdentity::kType;
 }
 
-TEST(QuantizeBatchNorm, ASecondOneIsRefusedByName) {
-  expect_refused(build_model(Input({4}), dense(), BatchNorm(), norm()),
-                 {"of type BatchNorm in front", "which has no kernel"});
+/// The BatchNorm "bn" of `source` is a layer of its own when quantized: what is trained is what the
+/// file computes, and near the float model.
+void expect_alone(Model source, std::string name = "quant_bn") {
+  draw_norms(source);
+  const Tensor x = random_tensor(source.input_shape().with_batch(20), 1);
+  const Tensor expected = source.forward(x);
+  Model model = quantize_model(source);
+  EXPECT_TRUE(holds_a_scale(model.layer(name))) << model.layer(name).type();
+  calibrate(model, x);
+  expect_close(model.forward(x), expected, 0.1F);
+  train_a_little(model, 2, [&] { return random_tensor(x.shape(), 2); });
+  expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), x);
+}
+
+TEST(QuantizeBatchNorm, OneThatStandsElsewhereIsALayerOfItsOwn) {
+  expect_alone(build_model(Input({4}), norm(), dense()));
+  expect_alone(build_model(Input({4}), dense(), ReLU(), norm()));
+  expect_alone(build_model(Input({4}), Dense(3, Activation::relu, "d"), norm()));
+  expect_alone(build_model(Input({3, 4, 2}), norm(), Flatten(), dense()));
+  expect_alone(build_model(Input({5, 2}), norm(), Flatten(), dense()));
+}
+
+TEST(QuantizeBatchNorm, OneOfItsOwnIsADepthwiseConvolutionWithItsClamp) {
+  Sequential source = build_model(Input({3, 4, 2}), norm(), ReLU6(), Flatten(), dense());
+  draw_norms(source);
+  const Sequential model = [&] {
+    Sequential quantized = quantize_model(source);
+    calibrate(quantized, random_tensor({20, 3, 4, 2}, 1));
+    return quantized;
+  }();
+  EXPECT_EQ(model.layer("quant_bn").activation(), Activation::relu6);
+  EXPECT_EQ(names_of(model.layer("quant_bn").parameters()),
+            (std::vector<std::string>{"gamma", "beta"}));
+  const IntegerModel lowered = lower(model);
+  const Operator& op = lowered.operators.front();
+  ASSERT_EQ(op.code, OpCode::depthwise_conv_2d);
+  EXPECT_EQ(op.activation(), FusedActivation::relu6);
+  const ModelTensor& weights = lowered.tensors[static_cast<std::size_t>(op.inputs[1])];
+  EXPECT_EQ(weights.shape, (std::vector<std::int32_t>{1, 1, 1, 2}));
+  // Each channel has its scale, so that m is 127 steps of it.
+  const auto& bn = dynamic_cast<const BatchNorm&>(source.layer("bn"));
+  for (std::size_t c = 0; c < 2; ++c) {
+    const float m = std::as_const(bn.gamma()).span()[c] /
+                    std::sqrt(std::as_const(bn.moving_variance()).span()[c] + bn.epsilon());
+    EXPECT_EQ(static_cast<std::int8_t>(weights.data[c]), m < 0.0F ? -127 : 127);
+    EXPECT_NEAR(weights.quantization.scales[c] * 127.0F, std::fabs(m), 1e-5F * std::fabs(m));
+  }
+}
+
+TEST(QuantizeBatchNorm, ASecondOneIsALayerOfItsOwn) {
+  expect_alone(build_model(Input({4}), dense(), BatchNorm(), norm()));
   FoldedBatchNorm folded(std::make_unique<Dense>(dense()), std::make_unique<BatchNorm>());
-  expect_refused(build_model(Input({4}), std::move(folded), norm()),
-                 {"\"d\" of type FoldedBatchNorm", "which has one already"});
+  expect_alone(build_model(Input({4}), std::move(folded), norm()));
+}
+
+TEST(QuantizeBatchNorm, OneOfExamplesOfFourAxesIsRefusedByName) {
+  const Sequential model = build_model(Input({2, 2, 2, 2}), norm());
+  expect_throws_naming<InvalidArgument>(
+      [&] { static_cast<void>(quantize_model(model)); },
+      {"layer \"bn\"", "expected examples [channels]", "found shape [2, 2, 2, 2]"});
 }
 
 TEST(QuantizeBatchNorm, AFoldedLayerOfAFloatModelIsQuantizedWithItsClamp) {
@@ -50,46 +113,63 @@ TEST(QuantizeBatchNorm, AFoldedLayerOfAFloatModelIsQuantizedWithItsClamp) {
   expect_same_as_shipped(model, lower(model), random_tensor({8, 4}, 2));
 }
 
-TEST(QuantizeBatchNorm, OneWhoseLayerOthersReadIsRefusedByName) {
+TEST(QuantizeBatchNorm, OneWhoseLayerOthersReadIsALayerOfItsOwn) {
   Model two("two");
   Value x = two.add(dense(), two.input({4}));
   two.output(two.add(Add(), {two.add(norm(), x), x}));
   two.build();
-  expect_refused(two, {"\"d\" of type Dense", "which 2 layers read"});
+  expect_alone(std::move(two));
+  Model sum("sum");
+  x = sum.add(dense(), sum.input({4}));
+  const Value y = sum.add(dense("e"), x);
+  sum.output(sum.add(ReLU(), sum.add(norm(), sum.add(Add(), {x, y}))));
+  sum.build();
+  expect_alone(std::move(sum));
   Model shown("shown");
   x = shown.add(dense(), shown.input({4}));
   shown.output(x);
   shown.output(shown.add(norm(), x));
   shown.build();
-  expect_refused(shown, {"\"d\" of type Dense", "an output of the model as well"});
+  EXPECT_TRUE(holds_a_scale(quantize_model(shown).layer("quant_bn")));
 }
 
 TEST(QuantizeBatchNorm, ItIsQuantizedAsTheLayerInFront) {
-  expect_refused(build_model(Input({4}), in_float(dense()), norm()),
-                 {"\"d\" in front, which stays in float"});
-  expect_refused(build_model(Input({4}), dense(), quantized(norm(), {.weight_bits = 4})),
-                 {"in its own way", "\"d\""});
-  Sequential own("m", Input({4}), dense(),
-                 quantize_annotate_layer(norm(), std::make_shared<CustomConfig>()));
-  own.build();
-  expect_refused(own, {"in its own way", "\"d\""});
   Sequential model = build_model(Input({4}), quantized(dense(), {.weight_bits = 4}), norm());
   model = quantize_model(model);
   EXPECT_EQ(model.layer("quant_d").kernel_quantizer()->spec().num_bits, 4);
   EXPECT_NE(model.layer("quant_d").folded_batch_norm(), nullptr);
 }
 
-TEST(QuantizeBatchNorm, LeftInFloatItIsTrainedAndNotLowered) {
-  Sequential model = build_model(Input({4}), dense(), in_float(norm()), dense("e"));
-  model = quantize_model(model);
-  EXPECT_EQ(layer_lines(model),
-            (std::vector<std::string>{
-                "input_1 InputLayer", "quantize_layer QuantizeLayer", "quant_d QuantizeWrapper",
-                "bn BatchNorm", "quantize_layer_1 QuantizeLayer", "quant_e QuantizeWrapper"}));
-  calibrate(model, random_tensor({8, 4}, 1));
-  train_a_little(model, 2, [] { return random_tensor({8, 4}, 2); });
-  expect_error([&] { static_cast<void>(lower(model)); },
-               "layer \"bn\": expected a BatchNorm that is folded");
+TEST(QuantizeBatchNorm, OneThatIsQuantizedInItsOwnWayIsALayerOfItsOwn) {
+  expect_alone(build_model(Input({4}), in_float(dense()), norm()));
+  expect_alone(build_model(Input({4}), dense(), quantized(norm(), {.weight_bits = 4})));
+  const Sequential model =
+      quantize_model(build_model(Input({4}), dense(), quantized(norm(), {.weight_bits = 4})));
+  EXPECT_EQ(model.layer("quant_bn").kernel_quantizer()->spec().num_bits, 4);
+  Sequential own("m", Input({4}), dense(),
+                 quantize_annotate_layer(norm(), std::make_shared<CustomConfig>()));
+  own.build();
+  EXPECT_TRUE(holds_a_scale(quantize_model(own).layer("quant_bn")));
+}
+
+TEST(QuantizeBatchNorm, LeftInFloatItIsTrainedAndShipped) {
+  const Sequential source = build_model(Input({4}), dense(), in_float(norm()), dense("e"));
+  EXPECT_EQ(
+      layer_lines(quantize_model(source)),
+      (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                "quant_d QuantizeWrapper", "bn FoldedBatchNorm",
+                                "quantize_layer_1 QuantizeLayer", "quant_e QuantizeWrapper"}));
+  expect_alone(source, "bn");
+}
+
+TEST(QuantizeBatchNorm, OneOfItsOwnIsMadeAgainFromItsDescription) {
+  const Model model = quantize_model(build_model(Input({4}), norm(), ReLU(), dense()),
+                                     {.batch_norm = BatchNormMode::statistics});
+  Model again = model_from_json(architecture_json(model));
+  EXPECT_EQ(architecture_json(again), architecture_json(model));
+  again.build(1);
+  EXPECT_TRUE(holds_a_scale(again.layer("quant_bn")));
+  EXPECT_EQ(names_of(again.saved_tensors()), names_of(model.saved_tensors()));
 }
 
 TEST(QuantizeBatchNorm, LeftInFloatWithItsLayerItIsFoldedAndShipped) {
@@ -109,17 +189,27 @@ TEST(QuantizeBatchNorm, LeftInFloatWithItsLayerItIsFoldedAndShipped) {
   expect_same_as_shipped(model, lower(model), x);
 }
 
-TEST(QuantizeBatchNorm, AFloatModelIsLoweredFolded) {
-  Sequential model = build_model(Input({4}), dense(), norm(), ReLU(), dense("e"));
-  for (auto& [name, tensor] : model.state()) {
-    fill(tensor, values_of(random_tensor(tensor.shape(), 3, 0.5F, 2.0F)));
-  }
+void expect_float_lowering(Model model, const std::vector<OpCode>& codes) {
+  draw_norms(model);
   const IntegerModel lowered = lower_float(model);
-  EXPECT_EQ(lowered.operators.size(), 3U);
+  std::vector<OpCode> found;
+  for (const Operator& op : lowered.operators) found.push_back(op.code);
+  EXPECT_EQ(found, codes);
   Interpreter interpreter(lowered);
-  const Tensor x = random_tensor({1, 4}, 1);
-  expect_close(Tensor::from({1, 3}, interpreter.run(std::as_const(x).span())), model.forward(x),
+  const Tensor x = random_tensor(model.input_shape().with_batch(1), 1);
+  const Tensor expected = model.forward(x);
+  expect_close(Tensor::from(expected.shape(), interpreter.run(std::as_const(x).span())), expected,
                1e-5F);
+}
+
+TEST(QuantizeBatchNorm, AFloatModelIsLoweredFolded) {
+  using enum OpCode;
+  expect_float_lowering(build_model(Input({4}), dense(), norm(), ReLU(), dense("e")),
+                        {fully_connected, relu, fully_connected});
+  expect_float_lowering(build_model(Input({4}), norm(), dense("e")),
+                        {reshape, depthwise_conv_2d, reshape, fully_connected});
+  expect_float_lowering(build_model(Input({2, 3, 4}), norm(), Flatten(), dense("e")),
+                        {depthwise_conv_2d, reshape, fully_connected});
 }
 
 TEST(QuantizeBatchNorm, QuantizeApplyFoldsWhereBothAreMarked) {
@@ -131,10 +221,11 @@ TEST(QuantizeBatchNorm, QuantizeApplyFoldsWhereBothAreMarked) {
   Sequential one = build_model(Input({4}), quantize_annotate_layer(dense()), norm(), dense("e"));
   EXPECT_EQ(layer_lines(quantize_apply(one)),
             (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
-                                      "quant_d QuantizeWrapper", "bn BatchNorm", "e Dense"}));
+                                      "quant_d QuantizeWrapper", "bn FoldedBatchNorm", "e Dense"}));
   Sequential alone = build_model(Input({4}), dense(), quantize_annotate_layer(norm()));
-  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(quantize_apply(alone)); },
-                                        {"quantize_apply", "\"bn\"", "stays in float"});
+  EXPECT_EQ(layer_lines(quantize_apply(alone)),
+            (std::vector<std::string>{"input_1 InputLayer", "quantize_layer QuantizeLayer",
+                                      "quant_d QuantizeWrapper", "quant_bn QuantizeWrapper"}));
 }
 
 TEST(QuantizeBatchNorm, SummaryTellsTheModeAndTheStatistics) {

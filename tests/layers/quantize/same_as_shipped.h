@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <octet/deploy/layer_codes.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace octet::testing {
@@ -26,6 +32,22 @@ inline void expect_same_as_shipped(const Model& model, const IntegerModel& shipp
   }
   ASSERT_EQ(trained.float_output().has_value(), run.float_output().has_value());
   ASSERT_EQ(vector_of(trained.floats()), vector_of(run.floats()));
+}
+
+/// Quantizes the networks Net(0), Net(1), ... as options(net) says, trains each a little on its
+/// batches, and holds it against its file. ASSERTs.
+template <class Net, class Options>
+void expect_random_networks_ship(std::uint32_t count, Options&& options) {
+  for (std::uint32_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Net net(seed);
+    Model model = quantize_model(net.model(), options(net));
+    calibrate(model, net.batch(17));
+    train_a_little(model, 2, [&] { return net.batch(5); });
+    if (::testing::Test::HasFatalFailure()) return;
+    expect_same_as_shipped(model, from_tflite(to_tflite(lower(model))), net.batch(11));
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 }  // namespace octet::testing

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/depthwise_conv2d.h>
+#include <octet/layers/channel_identity.h>
+#include <octet/layers/quantize/weight_codes.h>
+
+namespace octet {
+
+std::optional<LayerWeights> ChannelIdentity::weights() const {
+  LayerWeights weights;
+  weights.unit_axis = 3;
+  weights.convolution = Conv2DOptions{};
+  weights.depthwise = true;
+  if (!built()) return weights;
+  const Index channels = output_shape().dim(-1);
+  weights.kernel = Tensor::ones({1, 1, 1, channels});
+  weights.convolution->groups = channels;
+  return weights;
+}
+
+Tensor ChannelIdentity::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
+  require_built();
+  const Tensor images = x.reshape(images_of(input_shape()).with_batch(x.dim(0)));
+  const Tensor y = depthwise_conv2d(images, kernel.reshape({1, 1, kernel.size(), 1}));
+  return plus_bias(y.reshape(x.shape()), bias);
+}
+
+void ChannelIdentity::describe(Description& description) const {
+  description.set("activation", to_string(activation()));
+}
+
+std::optional<Shape> ChannelIdentity::kernel_shape(const Shape& input_shape) const {
+  if (input_shape.rank() == 0) return std::nullopt;
+  return Shape{input_shape.dim(-1)};
+}
+
+Shape ChannelIdentity::do_build(const Shape& input_shape, const Random& /*random*/) {
+  const Index rank = input_shape.rank();
+  if (rank < 1 || rank > 3 || input_shape.dim(-1) < 1) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\": expected examples [channels], [steps, channels] or [height, width, "
+        "channels], found shape {}",
+        name(), input_shape.to_string()));
+  }
+  return input_shape;
+}
+
+std::unique_ptr<ChannelIdentity> ChannelIdentity::make(const Description& d) {
+  return std::make_unique<ChannelIdentity>("", parse_activation(d.text("activation")));
+}
+
+}  // namespace octet

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <octet/layers/kernel_layer.h>
+
+namespace octet {
+
+/// y = f(x), f the activation, as the convolution that it is: a depthwise one of 1 x 1 whose kernel
+/// are ones, which are not trained. A BatchNorm without a layer that it could be folded into is
+/// folded into this one. Examples [channels], [steps, channels] or [height, width, channels].
+class ChannelIdentity : public KernelLayer {
+ public:
+  static constexpr std::string_view kType = "ChannelIdentity";
+  static std::unique_ptr<ChannelIdentity> make(const Description& description);
+
+  explicit ChannelIdentity(std::string name = "", Activation activation = Activation::none)
+      : KernelLayer(std::move(name), activation) {}
+
+  std::string_view type() const override { return kType; }
+  std::vector<NamedTensor> parameters() const override { return {}; }
+  std::optional<LayerWeights> weights() const override;
+  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
+  void describe(Description& description) const override;
+  /// Those of the BatchNorm that is folded into the layer, which has tensors of no other shape.
+  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
+  std::string_view kernel_name() const override { return "gamma"; }
+
+ protected:
+  Tensor own_linear(const Tensor& x) const override { return x; }
+  std::unique_ptr<KernelLayer> copy() const override {
+    return std::make_unique<ChannelIdentity>(*this);
+  }
+  /// Throws InvalidArgument that names the layer for examples of other than one to three axes, and
+  /// without channels.
+  Shape do_build(const Shape& input_shape, const Random& random) override;
+};
+
+}  // namespace octet
