@@ -17,9 +17,9 @@ struct Timing {
   double best;
 };
 
-/// Calls `run` in samples of some milliseconds each.
-template <class Run>
-Timing time_calls(Run run) {
+/// Calls `run` in samples of some milliseconds each, timed by `clock` in seconds.
+template <class Run, class Clock = double (*)()>
+Timing time_calls(Run run, Clock clock = now) {
   constexpr double kSampleSeconds = 0.01;
   run();
   run();
@@ -28,9 +28,9 @@ Timing time_calls(Run run) {
   const int calls = std::max(1, static_cast<int>(kSampleSeconds / std::max(now() - begin, 1e-9)));
   std::array<double, 25> seconds;
   for (double& sample : seconds) {
-    const double start = now();
+    const double start = clock();
     for (int i = 0; i < calls; ++i) run();
-    sample = (now() - start) / calls;
+    sample = (clock() - start) / calls;
   }
   std::ranges::sort(seconds);
   return {seconds[seconds.size() / 2], seconds.front()};

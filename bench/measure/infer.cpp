@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <octet/bench/measure/measure.h>
+#include <octet/bench/measure/reference.h>
 #include <octet/bench/networks.h>
 #include <octet/bench/timing.h>
 #include <octet/core/kernels/isa.h>
+
+#include <ctime>
 
 namespace octet::bench {
 namespace {
@@ -33,6 +36,25 @@ nlohmann::json measure_inference(const std::filesystem::path& run,
   result["set_up_ms"] = 1e3 * time_calls([&] { Interpreter{model}; }).median;
   result["open_ms"] = 1e3 * time_calls([&] { Interpreter{read_tflite(file)}; }).median;
   return result;
+}
+
+nlohmann::json measure_invokes(const InferenceRequest& request) {
+  const Reference& of = reference(request.network);
+  Interpreter interpreter(integers_of(of), {.batch = request.batch});
+  const Random noise(1);
+  std::uint64_t i = 0;
+  for (std::byte& code : interpreter.input_bytes()) code = static_cast<std::byte>(noise.bits(i++));
+  const auto invoke = [&] { interpreter.invoke(); };
+  const Timing wall = time_calls(invoke);
+  const Timing processor =
+      time_calls(invoke, [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; });
+  return {{"network", of.name},
+          {"batch", request.batch},
+          {"us", 1e6 * wall.median},
+          {"min", 1e6 * wall.best},
+          {"cpu_us", 1e6 * processor.median},
+          {"cpu_min", 1e6 * processor.best},
+          {"isa", to_string(kernels().isa)}};
 }
 
 nlohmann::json measure_peak() {

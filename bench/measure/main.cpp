@@ -17,6 +17,7 @@ using namespace octet;
 struct Arguments {
   bench::TrainRequest train;
   bench::StepRequest step;
+  bench::InferenceRequest inference;
   bench::MemoryRequest memory;
   std::string mode = "float";
   std::filesystem::path run;
@@ -45,6 +46,12 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   step->add_option("--batch", arguments.step.batch)->check(CLI::Range(1, 1 << 20));
   step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
+  CLI::App* inference =
+      app.add_subcommand("inference", "Interpreter::invoke of a network of the examples");
+  inference->add_option("--network", arguments.inference.network)->capture_default_str();
+  inference->add_option("--batch", arguments.inference.batch)
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   CLI::App* memory = app.add_subcommand("memory", "The most memory that steps of training take");
   memory->add_option("--network", arguments.memory.network)->capture_default_str();
   memory->add_option("--mode", arguments.mode)
@@ -62,6 +69,7 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   if (app.got_subcommand("peak")) return bench::measure_peak();
   if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
   if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
+  if (app.got_subcommand("inference")) return bench::measure_invokes(arguments.inference);
   if (app.got_subcommand("memory")) return bench::measure_training_memory(arguments.memory);
   if (app.got_subcommand("footprint")) return bench::measure_deployment_memory();
   return bench::measure_inference(arguments.run, arguments.data);

@@ -39,6 +39,17 @@ struct StepRequest {
 /// all that Trainer::fit does for a batch.
 nlohmann::json measure_steps(const StepRequest& request);
 
+struct InferenceRequest {
+  /// As in StepRequest.
+  std::string network = "lenet5";
+  std::int64_t batch = 1;
+};
+
+/// Times Interpreter::invoke on a network of examples/networks in integers: microseconds of the
+/// middle and of the quickest sample, by the wall clock (us, min) and of processor time (cpu_us,
+/// cpu_min).
+nlohmann::json measure_invokes(const InferenceRequest& request);
+
 struct MemoryRequest {
   /// As in StepRequest.
   std::string network = "lenet5";

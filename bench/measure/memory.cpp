@@ -6,18 +6,6 @@
 #include <algorithm>
 
 namespace octet::bench {
-namespace {
-
-/// Examples that give activations their ranges.
-constexpr Index kCalibration = 2;
-
-IntegerModel integers_of(const Reference& of) {
-  Model model = quantize_model(make_network(of));
-  calibrate(model, Tensor::uniform(of.example.with_batch(kCalibration), Random(1), 0.0F, 1.0F));
-  return lower(model);
-}
-
-}  // namespace
 
 nlohmann::json measure_training_memory(const MemoryRequest& request) {
   // Twice, since the optimizer's moments come into being in the first step.

@@ -32,6 +32,14 @@ Model make_network(const Reference& of) {
   return model;
 }
 
+IntegerModel integers_of(const Reference& of) {
+  // Examples that give activations their ranges.
+  constexpr Index kCalibration = 2;
+  Model model = quantize_model(make_network(of));
+  calibrate(model, Tensor::uniform(of.example.with_batch(kCalibration), Random(1), 0.0F, 1.0F));
+  return lower(model);
+}
+
 Dataset noise_for(const Reference& of, std::size_t count) {
   const Tensor x =
       Tensor::uniform(of.example.with_batch(static_cast<Index>(count)), Random(1), 0.0F, 1.0F);

@@ -24,6 +24,9 @@ const Reference& reference(std::string_view name);
 /// The network, built.
 Model make_network(const Reference& of);
 
+/// The network in integers, untrained, with ranges measured on noise.
+IntegerModel integers_of(const Reference& of);
+
 /// `count` examples of noise for it.
 Dataset noise_for(const Reference& of, std::size_t count);
 
