@@ -78,6 +78,25 @@ struct S8Tile {
   Index prefetch_step = 0;
 };
 
+/// One tile of an int8 convolution, whose rows are outputs of one line: sums[r, j] = start[j] + sum
+/// over i < groups of the products of group i of row r with row i of the panel, modulo 2^32, for
+/// r < rows and j < cols <= s8_cols. A group is s8_group prepared codes, 4 bytes, at
+/// x + r * x_stride + offsets[i].
+struct S8WindowTile {
+  int rows = 0;
+  int cols = 0;
+  Index groups = 0;
+  const Index* offsets = nullptr;
+  /// Prepared codes; the stride is in bytes.
+  const std::uint8_t* x = nullptr;
+  Index x_stride = 0;
+  const std::int8_t* panel = nullptr;
+  /// s8_cols of them.
+  const std::int32_t* start = nullptr;
+  std::int32_t* sums = nullptr;
+  Index sums_stride = 0;
+};
+
 /// The tile functions of an int8 product.
 struct S8Tiles {
   /// Added to every code of x to fit the instruction's operand (128 where that is unsigned); the
@@ -131,6 +150,11 @@ struct KernelTable {
   int s8_x_bytes;
   int s8_w_bytes;
   S8Tiles s8;
+  /// Tiles of int8 convolutions that read pixels in place, and their most rows: of more than half
+  /// the columns of a panel, and of fewer. Null: convolutions gather patches.
+  void (*s8_window)(const S8WindowTile& tile) = nullptr;
+  int s8_window_rows = 0;
+  int s8_narrow_window_rows = 0;
 
   /// Elementwise and packing loops.
   Passes passes;

@@ -2,6 +2,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
 #include <octet/core/kernels/tile_dispatch.h>
+#include <octet/core/kernels/window_tiles.h>
 
 // Compiled for AVX2 and FMA, and once more with AVX-VNNI (OCTET_VNNI). No function of the standard
 // library is called here: the linker could keep the AVX2 copy of an inline one for all code paths.
@@ -114,6 +115,50 @@ struct S8Rows {
   }
 };
 
+/// Sums of int8 convolutions. A tile of one vector has twice as many rows.
+struct WindowSums {
+  using Vector = __m256i;
+  static constexpr int kLanes = 8;
+  static constexpr int kWeightBytes = kLanes * kS8Group * static_cast<int>(sizeof(Weight));
+  static constexpr int kPanelRow = 2 * kWeightBytes;
+  static Vector zero() { return _mm256_setzero_si256(); }
+  static Vector load(const std::int32_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Vector load_weights(const std::int8_t* p) {
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Vector repeat(std::int32_t codes) { return _mm256_set1_epi32(codes); }
+  static Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
+  [[gnu::always_inline]] static void multiply_add(Vector& sum, Vector x, Vector w) {
+#if defined(OCTET_VNNI)
+    sum = octet::multiply_add(sum, x, w);
+#else
+    // Assembly, because GCC 12 computes products ahead of their sums and runs out of registers.
+    Vector product;
+    asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(x), "x"(w));
+#endif
+  }
+  static void store(std::int32_t* to, int count, Vector sums) {
+    // Masked stores are slow on some processors.
+    if (count == kLanes) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sums);
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_maskstore_epi32(to, _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes), sums);
+  }
+};
+
+constexpr int kNarrowWindowRows = 12;
+
+void window_tile(const S8WindowTile& tile) {
+  if (tile.cols <= WindowSums::kLanes) {
+    tiles::dispatch_rows<tiles::WindowRows<WindowSums, 1>, kNarrowWindowRows, const S8WindowTile&>(
+        tile.rows, tile);
+  } else {
+    tiles::dispatch_rows<tiles::WindowRows<WindowSums, 2>, kS8Rows, const S8WindowTile&>(tile.rows,
+                                                                                         tile);
+  }
+}
+
 constexpr passes::PanelSizes kSizes = {
     .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
 
@@ -132,6 +177,9 @@ constexpr KernelTable kTable = {
     .s8_x_bytes = sizeof(Weight),
     .s8_w_bytes = sizeof(Weight),
     .s8 = {.offset = kS8Offset, .whole = tiles::dispatch_s8_rows<S8Rows, kS8Rows>},
+    .s8_window = window_tile,
+    .s8_window_rows = kS8Rows,
+    .s8_narrow_window_rows = kNarrowWindowRows,
     .passes = passes::all<kSizes, Weight>()};
 static_assert(fits_tile_buffers(kTable));
 

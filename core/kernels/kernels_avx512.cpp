@@ -3,7 +3,9 @@
 #include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/sums_avx512.h>
 #include <octet/core/kernels/tile_dispatch.h>
+#include <octet/core/kernels/window_tiles.h>
 
 #if defined(OCTET_VNNI)
 #include <octet/core/kernels/pack_avx512_vnni.h>
@@ -152,6 +154,9 @@ constexpr int kS8DepthStep = kS8Unroll * kS8Group;
 constexpr int kPrefetchLines = 1;
 
 __m512i load_weights(const std::int8_t* p) { return _mm512_load_si512(p); }
+__m256i load_half(const std::int8_t* p) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
+}
 using vnni::multiply_add;
 #else
 constexpr Isa kIsa = Isa::avx512;
@@ -166,9 +171,13 @@ constexpr int kPrefetchLines = 0;
 __m512i load_weights(const std::int8_t* p) {
   return _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
 }
-[[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
+__m256i load_half(const std::int8_t* p) {
+  return _mm256_cvtepi8_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
+}
+template <class Vector>
+[[gnu::always_inline]] inline void multiply_add(Vector& sum, Vector x, Vector w) {
   // Assembly, because GCC 12 computes products ahead of their sums and runs out of registers.
-  __m512i product;
+  Vector product;
   asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(sum), "=&v"(product) : "v"(x), "v"(w));
 }
 #endif
@@ -278,6 +287,44 @@ struct S8Part {
   }
 };
 
+// ---- Tiles of int8 convolutions
+
+constexpr int kNarrowWindowRows = 16;
+
+/// Their types are of this source alone, so that no two paths share a tile.
+template <class Lanes>
+struct WindowSums : Lanes {
+  using Vector = typename Lanes::Vector;
+  static constexpr int kWeightBytes = Lanes::kLanes * kS8Group;
+  static constexpr int kPanelRow = kS8Cols * kS8Group;
+  static Vector load_weights(const std::int8_t* p) {
+    if constexpr (Lanes::kLanes == 16) {
+      return octet::load_weights(p);
+    } else {
+      return load_half(p);
+    }
+  }
+  [[gnu::always_inline]] static void multiply_add(Vector& sum, Vector x, Vector w) {
+    octet::multiply_add(sum, x, w);
+  }
+};
+
+using WideSums = WindowSums<avx512::WideSums>;
+using NarrowSums = WindowSums<avx512::NarrowSums>;
+
+void window_tile(const S8WindowTile& tile) {
+  using tiles::WindowRows;
+  if (tile.cols <= NarrowSums::kLanes) {
+    tiles::dispatch_rows<WindowRows<NarrowSums, 1>, kNarrowWindowRows, const S8WindowTile&>(
+        tile.rows, tile);
+  } else if (tile.cols <= WideSums::kLanes) {
+    tiles::dispatch_rows<WindowRows<WideSums, 1>, kNarrowWindowRows, const S8WindowTile&>(tile.rows,
+                                                                                          tile);
+  } else {
+    tiles::dispatch_rows<WindowRows<WideSums, 2>, kS8Rows, const S8WindowTile&>(tile.rows, tile);
+  }
+}
+
 constexpr passes::PanelSizes kSizes = {
     .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
 
@@ -303,6 +350,9 @@ constexpr KernelTable kTable = {.isa = kIsa,
                                        .whole = tiles::dispatch_s8_rows<S8Whole, kS8Rows>,
                                        .part = tiles::dispatch_s8_rows<S8Part, kS8Rows>,
                                        .prefetch_lines = kPrefetchLines},
+                                .s8_window = window_tile,
+                                .s8_window_rows = kS8Rows,
+                                .s8_narrow_window_rows = kNarrowWindowRows,
                                 .passes = kPasses};
 static_assert(fits_tile_buffers(kTable));
 

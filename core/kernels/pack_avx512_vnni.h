@@ -14,7 +14,8 @@ constexpr int kLanes = 16;
 
 /// Adds the products of unsigned bytes x and signed bytes w to `sum`, four per lane. Assembly,
 /// because GCC 12 adds register copies to the intrinsic: see docs/performance.md, "Int8 products".
-[[gnu::always_inline]] static inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
+template <class Vector>
+[[gnu::always_inline]] static inline void multiply_add(Vector& sum, Vector x, Vector w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
 

@@ -174,12 +174,19 @@ void PackedS8::pack_reals(Index first, Index count, Index k0, std::span<const fl
 
 std::vector<std::int8_t> PackedS8::unpack() const {
   std::vector<std::int8_t> rows(static_cast<std::size_t>(n_ * k_));
+  const Index group = group_of(*kernels_, padded_depth());
+  const Index step = kernels_->s8_cols * group * kernels_->s8_w_bytes;
   for (Index j = 0; j < n_; ++j) {
-    for (Index i = 0; i < k_; ++i) {
-      std::int16_t wide = 0;
-      if (kernels_->s8_w_bytes == 2) std::memcpy(&wide, place(j, i), sizeof(wide));
-      rows[static_cast<std::size_t>(j * k_ + i)] =
-          kernels_->s8_w_bytes == 2 ? static_cast<std::int8_t>(wide) : *place(j, i);
+    std::int8_t* row = rows.data() + j * k_;
+    const std::int8_t* from = place(j, 0);
+    for (Index i = 0; i < k_; i += group, from += step) {
+      const Index count = std::min(group, k_ - i);
+      if (kernels_->s8_w_bytes == 1) {
+        std::memcpy(row + i, from, static_cast<std::size_t>(count));
+        continue;
+      }
+      const auto* wide = reinterpret_cast<const std::int16_t*>(from);
+      for (Index c = 0; c < count; ++c) row[i + c] = static_cast<std::int8_t>(wide[c]);
     }
   }
   return rows;

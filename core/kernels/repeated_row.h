@@ -15,8 +15,12 @@ class RepeatedRow {
   RepeatedRow(std::span<const float> row, std::size_t rows) : row_(row.data()) {
     rows_ = row.empty() ? 1 : std::clamp<std::size_t>(copies_.size() / row.size(), 1, rows);
     if (rows_ == 1) return;
-    for (std::size_t i = 0; i < rows_; ++i) {
-      std::ranges::copy(row, copies_.begin() + static_cast<std::ptrdiff_t>(i * row.size()));
+    std::ranges::copy(row, copies_.begin());
+    const std::size_t size = rows_ * row.size();
+    // Twice as many with every copy.
+    for (std::size_t filled = row.size(); filled < size; filled *= 2) {
+      std::copy_n(copies_.begin(), std::min(filled, size - filled),
+                  copies_.begin() + static_cast<std::ptrdiff_t>(filled));
     }
     row_ = copies_.data();
   }

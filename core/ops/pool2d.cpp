@@ -1,15 +1,24 @@
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/core/ops/code_tensor.h>
 #include <octet/core/ops/pool2d.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 namespace octet {
 namespace {
+
+using detail::TensorAccess;
 
 struct Pooling {
   Window window;
@@ -67,19 +76,39 @@ void for_each_line(const Pooling& p, Body&& body) {
 
 /// Whether `value` takes the place of the `largest` so far.
 bool exceeds(float value, float largest) { return !(value <= largest) && largest == largest; }
+bool exceeds(std::int8_t value, std::int8_t largest) { return value > largest; }
 
-void largest_values(const Pooling& p, const float* x, float* y) {
+void largest_of_line(const float* x, const PoolWindows& windows, float* y) {
+  kernels().passes.max_pool(x, windows, y);
+}
+void largest_of_line(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y) {
+  kernels().passes.max_pool_codes(x, windows, y);
+}
+
+void gradient_of_line(const float* x, const float* g, const PoolWindows& windows, float* dx) {
+  kernels().passes.max_pool_gradient(x, g, windows, dx);
+}
+void gradient_of_line(const std::int8_t* x, const float* g, const PoolWindows& windows, float* dx) {
+  const auto size = static_cast<std::size_t>(windows.height * windows.line);
+  const ScratchBuffer<float, PoolWindows> numbers(size);
+  kernels().passes.dequantize(x, size, 1.0F, 0, numbers.data());
+  gradient_of_line(numbers.data(), g, windows, dx);
+}
+
+/// Of reals or codes.
+template <class T>
+void largest_values(const Pooling& p, const T* x, T* y) {
   if (p.window.is_tiling()) {
     return for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
-      kernels().passes.max_pool(x + input, windows, y + output);
+      largest_of_line(x + input, windows, y + output);
     });
   }
   for_each_window(p, Split::outputs, [&] {
     return [&](Index o, Index input, Index output) {
-      float* largest = y + output;
+      T* largest = y + output;
       bool first = true;
       for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
-        const float* values = x + input + pixel * p.channels;
+        const T* values = x + input + pixel * p.channels;
         if (first) std::copy_n(values, p.channels, largest);
         first = false;
         for (Index c = 0; c < p.channels; ++c) {
@@ -91,14 +120,15 @@ void largest_values(const Pooling& p, const float* x, float* y) {
 }
 
 /// Adds to dx.
-void add_max_gradient(const Pooling& p, const float* x, const float* g, float* dx) {
+template <class T>
+void add_max_gradient(const Pooling& p, const T* x, const float* g, float* dx) {
   const auto channels = static_cast<std::size_t>(p.channels);
   for_each_window(p, Split::images, [&] {
-    return [&, largest = std::vector<float>(channels), place = std::vector<Index>(channels)](
+    return [&, largest = std::vector<T>(channels), place = std::vector<Index>(channels)](
                Index o, Index input, Index output) mutable {
       bool first = true;
       for_each_tap(p.window, o, [&](Index /*tap*/, Index pixel) {
-        const float* values = x + input + pixel * p.channels;
+        const T* values = x + input + pixel * p.channels;
         for (std::size_t c = 0; c < channels; ++c) {
           if (!first && !exceeds(values[c], largest[c])) continue;
           largest[c] = values[c];
@@ -114,7 +144,8 @@ void add_max_gradient(const Pooling& p, const float* x, const float* g, float* d
   });
 }
 
-Tensor max_gradient(const Pooling& p, const float* x, const float* g) {
+template <class T>
+Tensor max_gradient(const Pooling& p, const T* x, const float* g) {
   const auto is_cut = [](const WindowAxis& axis) { return axis.input % axis.kernel != 0; };
   if (!p.window.is_tiling()) {
     Tensor dx = Tensor::zeros(p.input_shape());
@@ -126,7 +157,7 @@ Tensor max_gradient(const Pooling& p, const float* x, const float* g) {
                                                        : Tensor(p.input_shape());
   float* pixels = dx.data();
   for_each_line(p, [&](const PoolWindows& windows, Index input, Index output) {
-    kernels().passes.max_pool_gradient(x + input, g + output, windows, pixels + input);
+    gradient_of_line(x + input, g + output, windows, pixels + input);
   });
   return dx;
 }
@@ -167,8 +198,31 @@ void mean_gradient(const Pooling& p, const float* g, float* dx) {
   });
 }
 
+/// Whether a larger code has a larger real value, finite and not rounded to that of another.
+bool is_in_order(const QuantParams& grid) {
+  constexpr float kMostSteps = 255.0F;
+  return !grid.per_channel() && grid.scale() >= std::numeric_limits<float>::min() &&
+         std::isfinite(grid.scale() * kMostSteps);
+}
+
+/// The same on the codes of x, from which the reals follow.
+Tensor max_pool_codes_as(std::string_view operation, const Tensor& x, const Pooling& pooling,
+                         std::shared_ptr<const std::int8_t[]> codes) {
+  const Shape shape = pooling.output_shape();
+  auto largest = allocate_array<std::int8_t>(static_cast<std::size_t>(shape.size()));
+  largest_values(pooling, codes.get(), largest.get());
+  const Tensor y = tensor_of_codes(shape, TensorAccess::grid(x), std::move(largest));
+  const auto backward = [pooling, codes = std::move(codes)](const Tensor& g) {
+    return std::vector<Tensor>{max_gradient(pooling, codes.get(), g.data())};
+  };
+  return record(operation, y, {x}, backward, BackwardReads::nothing);
+}
+
 Tensor max_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
   const Pooling pooling = pooling_of(operation, x, options);
+  if (auto codes = TensorAccess::codes(x); codes && is_in_order(*TensorAccess::grid(x))) {
+    return max_pool_codes_as(operation, x, pooling, std::move(codes));
+  }
   Tensor y(pooling.output_shape());
   largest_values(pooling, x.data(), y.data());
   return record(operation, y, {x}, [pooling, x](const Tensor& g) {

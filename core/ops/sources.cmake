@@ -2,6 +2,7 @@ target_sources(octet PRIVATE
   gradcheck.cpp
   ops/activation.cpp
   ops/batch_norm.cpp
+  ops/code_tensor.cpp
   ops/conv2d.cpp
   ops/depthwise_conv2d.cpp
   ops/elementwise.cpp

@@ -92,7 +92,7 @@ struct IntegerLinear::Operands {
 
 IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                              const QuantParams& kernel_params, Rounding rounding,
-                             const std::string& owner, LearnedRange learned)
+                             const std::string& owner, LearnedRange learned, Sums use)
     : rounding_(rounding), activation_(activation) {
   const QuantParams& grid = require_grid(x, owner);
   WeightCodes codes = make_weight_codes(layer, kernel_params, grid.scale(), owner);
@@ -113,20 +113,32 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const RepeatedRow repeated(sum_scales, static_cast<std::size_t>(std::max<Index>(form.rows(), 1)));
   const RealLimits clamp = real_limits(activation_);
   real_ = Tensor({form.rows(), width});
-  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(real_.size()));
   float* real = real_.data();
+  // Rows [begin, end) of units [unit, unit + units), whose sums lie `stride` apart.
+  const auto convert = [&](Index begin, Index end, Index unit, Index units,
+                           const std::int32_t* sums, Index stride) {
+    const Index step = units == width ? static_cast<Index>(repeated.rows()) : 1;
+    const float* scales = units == width ? repeated.data() : sum_scales.data() + unit;
+    for (Index i = begin; i < end; i += step, sums += step * stride) {
+      kernels().passes.real_sums(sums, static_cast<std::size_t>(std::min(step, end - i) * units),
+                                 scales, clamp.lo, clamp.hi, real + i * width + unit);
+    }
+  };
+  const TensorCodes x_codes = codes_on_grid(x, grid);
+  operands_ = std::move(operands);
+  if (use == Sums::dropped) {
+    form.compute(x_codes.get(),
+                 [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
+                   convert(begin, end, unit, units, sums, units);
+                 });
+    return;
+  }
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(real_.size()));
   // Measured while they are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
-  const auto convert = [&](Index begin, Index end, Index unit, Index units) {
-    const Index step = units == width ? static_cast<Index>(repeated.rows()) : 1;
-    const float* scales = units == width ? repeated.data() : sum_scales.data() + unit;
-    for (Index i = begin; i < end; i += step) {
-      const Index at = i * width + unit;
-      kernels().passes.real_sums(sums_.get() + at,
-                                 static_cast<std::size_t>(std::min(step, end - i) * units), scales,
-                                 clamp.lo, clamp.hi, real + at);
-    }
+  const auto done = [&](Index begin, Index end, Index unit, Index units) {
+    convert(begin, end, unit, units, sums_.get() + begin * width + unit, width);
     MinMax found = min_max({real + begin * width + unit,
                             real + (units == width ? end * width : begin * width + unit + units)});
     for (Index i = begin + 1; units < width && i < end; ++i) {
@@ -137,10 +149,8 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
     if (!limits) limits = found;
     limits->include(found);
   };
-  const TensorCodes x_codes = codes_on_grid(x, grid);
-  form.compute(x_codes.get(), sums_.get(), convert);
+  form.compute(x_codes.get(), sums_.get(), done);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
-  operands_ = std::move(operands);
 }
 
 /// What the recorded ops read: those that Operands::gradients() is about.
@@ -151,13 +161,20 @@ std::vector<Tensor> IntegerLinear::inputs() const {
 }
 
 Tensor IntegerLinear::real() const {
+  const Tensor result = detail::TensorAccess::view(real_, operands_->sums->result_shape());
+  if (activation_ == FusedActivation::none && !operands_->bias.defined()) {
+    // Every gradient passes.
+    return record("integer_linear", result, inputs(),
+                  [operands = operands_, shape = real_.shape()](const Tensor& gradient) {
+                    return operands->gradients({gradient.reshape(shape), {}});
+                  });
+  }
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return operands->gradients(
         operands->passed(real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}));
   };
-  const Tensor result = detail::TensorAccess::view(real_, operands_->sums->result_shape());
   return record("integer_linear", result, inputs(), backward);
 }
 

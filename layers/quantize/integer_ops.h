@@ -26,12 +26,16 @@ void require_int8(const QuantParams& grid, const std::string& owner);
 /// may be measured in between.
 class IntegerLinear {
  public:
+  /// Whether sums are kept to be requantized, for output(), or dropped where all that is asked for
+  /// is real().
+  enum class Sums { kept, dropped };
+
   /// Makes the codes and sums acc = sum (x_q - zp)(w_q) + b_q exactly in int32. Throws
   /// InvalidArgument that names `owner` where some input could overflow that.
   /// `learned` is what kernel_params are learned from.
   IntegerLinear(const LayerWeights& layer, FusedActivation activation, const Tensor& x,
                 const QuantParams& kernel_params, Rounding rounding, const std::string& owner,
-                LearnedRange learned = {});
+                LearnedRange learned = {}, Sums use = Sums::kept);
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }

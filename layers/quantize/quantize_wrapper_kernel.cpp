@@ -68,12 +68,12 @@ Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const 
   LayerWeights weights = *layer_->weights();
   weights.bias = {};
   if (kernel_) kernel_->observe(weights.kernel);
-  const Tensor z =
-      multiplies_codes()
-          ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
-                          config_->options().rounding, name(), kernel_->learned_range())
-                .real()
-          : fake_quant_linear(weights, x);
+  const Tensor z = multiplies_codes()
+                       ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
+                                       config_->options().rounding, name(),
+                                       kernel_->learned_range(), IntegerLinear::Sums::dropped)
+                             .real()
+                       : fake_quant_linear(weights, x);
   return finished(folded.corrected(z, batch), context);
 }
 

@@ -63,16 +63,4 @@ Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, Rou
   });
 }
 
-Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
-                       TensorCodes codes) {
-  Tensor y = TensorAccess::lazy(
-      shape,
-      {parallel_grain(Work::read_floats),
-       [grid, codes](std::size_t begin, std::size_t end, float* out, MemoryParts /*prefetch*/) {
-         dequantize(std::span(codes.get() + begin, end - begin), *grid, {out, end - begin});
-       }});
-  TensorAccess::set_grid(y, std::move(grid), std::move(codes));
-  return y;
-}
-
 }  // namespace octet

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/ops/code_tensor.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
@@ -24,9 +25,5 @@ TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
 /// where x lies between the reals of qmin and qmax, and reaches what the grid is learned from.
 Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid,
                    RoundMode mode = RoundMode::half_away, const LearnedRange& learned = {});
-
-/// A tensor on `grid` that carries `codes`, which are converted to floats on first use.
-Tensor tensor_of_codes(const Shape& shape, std::shared_ptr<const QuantParams> grid,
-                       TensorCodes codes);
 
 }  // namespace octet

@@ -1,3 +1,4 @@
+#include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/depthwise_conv2d_internal.h>
@@ -32,6 +33,11 @@ class DenseSumsOfLayer final : public WeightedSums {
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
     sums_.sums(rows(), codes, sums, [&](Index begin, Index end) { done(begin, end, 0, units()); });
+  }
+  void compute(const std::int8_t* codes, Take take) const override {
+    sums_.sums(rows(), codes, [&](Index begin, Index end, const std::int32_t* sums) {
+      take(begin, end, 0, units(), sums);
+    });
   }
 
   Tensor input_gradient(const Tensor& g) const override {
@@ -141,6 +147,16 @@ class WindowSumsOfLayer : public WeightedSums {
                         done(begin, end, 0, units());
                       });
   }
+  template <class Sums>
+  void compute_blocks(const Sums& blocks, Index images, const std::int8_t* codes, Take take) const {
+    blocks.for_blocks(images, codes,
+                      [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+                        const ScratchBuffer<std::int32_t, WindowSumsOfLayer> sums(
+                            static_cast<std::size_t>((end - begin) * units()));
+                        write_sums(sums.data());
+                        take(begin, end, 0, units(), sums.data());
+                      });
+  }
 
  private:
   std::vector<std::int8_t> weights_;
@@ -163,19 +179,13 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
   void compute(
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
+    sums_.sums(geometry_.images, codes, sums, done);
+  }
+  void compute(const std::int8_t* codes, Take take) const override {
     const Index units = geometry_.filters_per_group();
     sums_.sums(geometry_.images, codes,
-               [&](Index group, Index begin, Index end, const std::int32_t* block) {
-                 const Index unit = group * units;
-                 const Index filters = geometry_.filters;
-                 if (units == filters) {
-                   std::copy_n(block, (end - begin) * units, sums + begin * units);
-                 } else {
-                   for (Index i = begin; i < end; ++i) {
-                     std::copy_n(block + (i - begin) * units, units, sums + i * filters + unit);
-                   }
-                 }
-                 done(begin, end, unit, units);
+               [&](Index group, Index begin, Index end, const std::int32_t* sums) {
+                 take(begin, end, group * units, units, sums);
                });
   }
 
@@ -211,6 +221,9 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
     compute_blocks(sums_, geometry_.images, codes, sums, done);
+  }
+  void compute(const std::int8_t* codes, Take take) const override {
+    compute_blocks(sums_, geometry_.images, codes, take);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -254,6 +267,9 @@ class TransposedSumsOfLayer final : public WindowSumsOfLayer {
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const override {
     compute_blocks(sums_, geometry_.images, codes, sums, done);
+  }
+  void compute(const std::int8_t* codes, Take take) const override {
+    compute_blocks(sums_, geometry_.images, codes, take);
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,

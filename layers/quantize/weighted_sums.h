@@ -29,6 +29,11 @@ class WeightedSums {
   virtual void compute(
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const = 0;
+  /// The same without storing all of them: gives those of a block of rows and units, `units` a row,
+  /// to `take`; their memory is then used again.
+  using Take =
+      FunctionRef<void(Index begin, Index end, Index unit, Index units, const std::int32_t* sums)>;
+  virtual void compute(const std::int8_t* codes, Take take) const = 0;
 
   /// The gradient of the input from that of the sums, with the reals of the codes that the sums
   /// were made with.

@@ -18,12 +18,15 @@ constexpr Index kPatchBytes = 32768;
 /// Fewer rows than a product has tiles for would leave them half empty.
 constexpr Index kLeastRows = 32;
 
-/// The depth of products of codes: a multiple of what tiles read at a time, so that rows need no
-/// padding of their own. The weights behind a patch are 0.
-Index padded_patch(const Conv2DGeometry& geometry) {
+/// A patch that is gathered is one piece, whose depth is a multiple of what tiles read at a time,
+/// so that rows need no padding of their own.
+PatchLayout patch_layout(const Conv2DGeometry& geometry) {
+  if (CorrelationS8::is_suited(geometry)) return CorrelationS8::layout(geometry);
   constexpr Index kMultiple = 8;
-  return divided_up(geometry.patch(), kMultiple) * kMultiple;
+  return {1, geometry.patch(), divided_up(geometry.patch(), kMultiple) * kMultiple};
 }
+
+Index padded_patch(const Conv2DGeometry& geometry) { return patch_layout(geometry).depth(); }
 
 /// The rows of one block, which a thread makes at once.
 Index rows_per_block(const Conv2DGeometry& geometry, std::size_t element) {
@@ -215,15 +218,16 @@ Conv2DGeometry conv_2d_geometry(const Operands& operands) {
 std::vector<PackedS8> pack_groups(const Conv2DGeometry& geometry,
                                   std::span<const std::int8_t> weights) {
   const Index filters = geometry.filters_per_group();
-  const Index depth = padded_patch(geometry);
+  const PatchLayout patch = patch_layout(geometry);
   std::vector<PackedS8> groups;
   for (Index g = 0; g < geometry.groups; ++g) {
-    std::vector<std::int8_t> rows(static_cast<std::size_t>(filters * depth));
-    for (Index u = 0; u < filters; ++u) {
-      std::copy_n(weights.data() + (g * filters + u) * geometry.patch(), geometry.patch(),
-                  rows.data() + u * depth);
+    std::vector<std::int8_t> rows(static_cast<std::size_t>(filters * patch.depth()));
+    const std::int8_t* from = weights.data() + g * filters * geometry.patch();
+    std::int8_t* to = rows.data();
+    for (Index p = 0; p < filters * patch.pieces; ++p, from += patch.piece, to += patch.padded) {
+      std::copy_n(from, patch.piece, to);
     }
-    groups.emplace_back(rows.data(), filters, depth);
+    groups.emplace_back(rows.data(), filters, patch.depth());
   }
   return groups;
 }
@@ -233,6 +237,11 @@ ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
     : geometry_(geometry),
       block_(rows_per_block(geometry, sizeof(std::int8_t))),
       padding_(static_cast<std::int8_t>(input_zero_point)) {
+  if (CorrelationS8::is_suited(geometry)) {
+    correlation_.emplace(geometry, std::move(groups), bias, input_zero_point);
+    block_ = correlation_->block_lines() * geometry.window.x.output;
+    return;
+  }
   const auto filters = static_cast<std::size_t>(geometry.filters_per_group());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups_.emplace_back(std::move(groups[g]),
@@ -242,20 +251,85 @@ ConvSums::ConvSums(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
 }
 
 std::size_t ConvSums::bytes(const Conv2DGeometry& geometry) {
+  if (CorrelationS8::is_suited(geometry)) return CorrelationS8::bytes(geometry);
   return static_cast<std::size_t>(geometry.groups) *
          DenseSums::bytes(geometry.filters_per_group(), padded_patch(geometry));
 }
 
 std::size_t ConvSums::thread_bytes(Index samples) const {
+  if (correlation_) {
+    const auto sums = static_cast<std::size_t>(block_ * geometry_.filters_per_group());
+    return correlation_->thread_bytes() + sums * sizeof(std::int32_t);
+  }
   const Index rows = std::min(samples * geometry_.rows(), block_);
   return groups_.front().thread_bytes(rows) +
          static_cast<std::size_t>(rows * padded_patch(geometry_) +
                                   padded_elements(geometry_, rows));
 }
 
-void ConvSums::sums(
+void ConvSums::sums(Index samples, const std::int8_t* x, Take take) const {
+  if (!correlation_) return gather(samples, x, take);
+  const Index units = geometry_.filters_per_group();
+  correlate(samples, x, [&](Index begin, Index end, const CorrelationS8::Lines& lines) {
+    const ScratchBuffer<std::int32_t, ConvSums> sums(
+        static_cast<std::size_t>((end - begin) * units));
+    for (Index g = 0; g < geometry_.groups; ++g) {
+      correlation_->sums(lines, g, sums.data(), units);
+      take(g, begin, end, sums.data());
+    }
+  });
+}
+
+void ConvSums::sums(Index samples, const std::int8_t* x, std::int32_t* sums,
+                    FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const {
+  const Index units = geometry_.filters_per_group();
+  const Index filters = geometry_.filters;
+  if (correlation_) {
+    return correlate(samples, x, [&](Index begin, Index end, const CorrelationS8::Lines& lines) {
+      for (Index g = 0; g < geometry_.groups; ++g) {
+        correlation_->sums(lines, g, sums + begin * filters + g * units, filters);
+        done(begin, end, g * units, units);
+      }
+    });
+  }
+  gather(samples, x, [&](Index group, Index begin, Index end, const std::int32_t* block) {
+    const Index unit = group * units;
+    if (units == filters) {
+      std::copy_n(block, (end - begin) * units, sums + begin * units);
+    } else {
+      for (Index i = begin; i < end; ++i) {
+        std::copy_n(block + (i - begin) * units, units, sums + i * filters + unit);
+      }
+    }
+    done(begin, end, unit, units);
+  });
+}
+
+/// Calls take(begin, end, lines) for blocks of lines of all images, with the rows of their outputs.
+void ConvSums::correlate(
     Index samples, const std::int8_t* x,
-    FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)> take) const {
+    FunctionRef<void(Index begin, Index end, const CorrelationS8::Lines& lines)> take) const {
+  const Window& window = geometry_.window;
+  const Index step = correlation_->block_lines();
+  const Index blocks = divided_up(window.y.output, step);
+  const auto products =
+      static_cast<std::size_t>(step * window.x.output * geometry_.patch() * geometry_.filters);
+  parallel_for(static_cast<std::size_t>(samples * geometry_.images * blocks),
+               parallel_grain(Work::integer_multiply_adds, products),
+               [&](std::size_t first, std::size_t last) {
+                 for (auto i = static_cast<Index>(first); i < static_cast<Index>(last); ++i) {
+                   const Index image = i / blocks;
+                   const Index begin = i % blocks * step;
+                   const Index end = std::min(begin + step, window.y.output);
+                   const Index row = image * window.outputs();
+                   const CorrelationS8::Lines lines(
+                       *correlation_, x + image * window.inputs() * geometry_.channels, begin, end);
+                   take(row + begin * window.x.output, row + end * window.x.output, lines);
+                 }
+               });
+}
+
+void ConvSums::gather(Index samples, const std::int8_t* x, Take take) const {
   const Index depth = padded_patch(geometry_);
   for_blocks(samples * geometry_.rows(), geometry_, block_, Work::integer_multiply_adds,
              [&](Index begin, Index end) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <octet/core/conv2d_geometry.h>
+#include <octet/core/kernels/correlate_s8.h>
 #include <octet/runtime/operators/fully_connected.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,13 +46,26 @@ class ConvSums {
   /// images of all samples, in order.
   void sums(Index samples, const std::int8_t* x,
             FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)> take) const;
+  /// Writes all sums [rows, filters] to `sums`. `done(begin, end, unit, units)` is called once for
+  /// those of rows [begin, end) and filters [unit, unit + units), on the thread that made them.
+  void sums(Index samples, const std::int8_t* x, std::int32_t* sums,
+            FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const;
 
  private:
   Conv2DGeometry geometry_;
+  /// Where tiles read the pixels in place.
+  std::optional<CorrelationS8> correlation_;
   Index block_;
   /// What lies outside an image: the code of 0.
   std::int8_t padding_;
+  /// Else: products with gathered patches.
   std::vector<DenseSums> groups_;
+
+  using Take = FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)>;
+  void gather(Index samples, const std::int8_t* x, Take take) const;
+  void correlate(
+      Index samples, const std::int8_t* x,
+      FunctionRef<void(Index begin, Index end, const CorrelationS8::Lines& lines)> take) const;
 };
 
 /// Rescales the sums. Several groups are rounded twice under contract single: LiteRT's optimised

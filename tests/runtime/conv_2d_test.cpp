@@ -1,12 +1,16 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet_test_paths.h>
 
+#include <array>
 #include <fstream>
+#include <string>
 
 namespace octet::test {
 namespace {
@@ -49,6 +53,54 @@ TEST(Conv2D, BlocksOfPatchesDoNotShow) {
     }
   }
 }
+
+class Conv2DPaths : public octet::testing::KernelTest {};
+
+void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
+  Interpreter interpreter(model_of(c), {.rounding = Rounding::fp32});
+  const auto x = random_codes(interpreter.input<std::int8_t>().size(), draw);
+  ASSERT_EQ((run<std::int8_t, std::int8_t>(interpreter, x)), naive_codes(c, x, Rounding::fp32))
+      << what;
+}
+
+TEST_P(Conv2DPaths, IsTheOracleOnRandomShapes) {
+  Draw draw(53);
+  for (int round = 0; round < 80; ++round) {
+    const octet::testing::Forced forced(GetParam(), draw.between(1, 2));
+    Conv c = draw_conv(draw);
+    // Lines of several tiles, too.
+    if (round % 2 == 0 && c.attributes.padding == Padding::same) c.image[2] = draw.between(12, 40);
+    ASSERT_NO_FATAL_FAILURE(expect_oracle(c, draw, "round " + std::to_string(round)));
+  }
+}
+
+/// Channels and filters off the vector width, kernels larger than the image, images of one pixel.
+TEST_P(Conv2DPaths, IsTheOracleAtTheEdges) {
+  const octet::testing::Forced forced(GetParam());
+  Draw draw(54);
+  for (const std::int32_t channels : {1, 2, 3, 4, 7, 17, 33}) {
+    for (const std::int32_t units : {1, 6, 8, 9, 16, 17, 31, 33, 65}) {
+      for (const auto& [height, width, kernel] :
+           {std::array{5, 9, 3}, {1, 1, 3}, {2, 4, 5}, {3, 25, 1}, {1, 12, 2}}) {
+        Conv c;
+        c.image = {1, height, width, channels};
+        c.filter = {units, kernel, kernel, channels};
+        c.attributes.padding = Padding::same;
+        c.attributes.stride_w = width == 9 ? 2 : 1;
+        c.in = quant(0.05F, draw.between(-128, 127));
+        c.weights =
+            random_codes(static_cast<std::size_t>(units * kernel * kernel * channels), draw);
+        ASSERT_NO_FATAL_FAILURE(
+            expect_oracle(c, draw,
+                          fmt::format("{} channels, {} filters of {} x {}, {} x {}", channels,
+                                      units, kernel, kernel, height, width)));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Conv2DPaths, ::testing::ValuesIn(available_kernels()),
+                         octet::testing::isa_name);
 
 TEST(Conv2D, OfFloatsIsTheSumOfProducts) {
   Draw draw(17);

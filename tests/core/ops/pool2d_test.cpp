@@ -1,9 +1,14 @@
+#include <octet/core/buffer.h>
+#include <octet/core/ops/code_tensor.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/conv_testing.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 namespace octet::testing {
 namespace {
@@ -125,6 +130,72 @@ TEST_P(MaxPool2DPaths, WindowsSideBySideOfAnyNumberOfChannels) {
             c, [&](const Tensor& a) { return max_pool2d(a, options_of(c)); }, x, naive_max);
       }
     }
+  }
+}
+
+/// Codes, few of them different, and the real values that they stand for.
+Tensor tensor_of_random_codes(const Shape& shape, float scale) {
+  const Tensor numbers = random_tensor(shape, 1, -3.0F, 3.0F);
+  const auto size = static_cast<std::size_t>(shape.size());
+  auto codes = allocate_array<std::int8_t>(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    codes[static_cast<std::ptrdiff_t>(i)] = static_cast<std::int8_t>(std::floor(numbers.span()[i]));
+  }
+  codes[0] = -128;
+  codes[static_cast<std::ptrdiff_t>(size) - 1] = 127;
+  return tensor_of_codes(
+      shape, std::make_shared<const QuantParams>(QuantParams{{scale}, {2}, 0, -128, 127}),
+      std::move(codes));
+}
+
+/// What the pool of a tensor that carries codes gives is that of its real values alone.
+void expect_as_of_reals(const ConvCase& c, float scale) {
+  const auto pool = [&](const Tensor& a) { return max_pool2d(a, options_of(c)); };
+  const Tensor x = tensor_of_random_codes(c.input(), scale);
+  const Tensor reals = Tensor::from(x.shape(), {x.span().begin(), x.span().end()});
+  const std::vector<Tensor> found = run(pool, x);
+  const std::vector<Tensor> expected = run(pool, reals);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(values_of(found[i]), values_of(expected[i])) << c.to_string() << ", tensor " << i;
+  }
+}
+
+TEST_P(MaxPool2DPaths, OfCodesIsThatOfTheirReals) {
+  const Forced forced(GetParam());
+  for (const Index channels : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 31, 40}) {
+    for (const auto size : {std::array<Index, 2>{2, 2}, {3, 2}, {1, 3}}) {
+      for (const Index more : {0, 1}) {
+        const ConvCase c{.n = 2,
+                         .h = 2 * size[0] + (size[0] > 1 ? more : 0),
+                         .w = 3 * size[1] + more,
+                         .kh = size[0],
+                         .kw = size[1],
+                         .channels = channels,
+                         .stride = size};
+        ASSERT_NO_FATAL_FAILURE(expect_as_of_reals(c, 0.37F));
+      }
+    }
+  }
+}
+
+TEST(MaxPool2D, OfCodesIsThatOfTheirRealsOnRandomShapes) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(expect_as_of_reals(random_pool_case(seed), 0.37F));
+  }
+}
+
+TEST(MaxPool2D, OfCodesKeepsTheirGrid) {
+  const Tensor x = tensor_of_random_codes({2, 4, 4, 3}, 0.5F);
+  const Tensor y = max_pool2d(x);
+  EXPECT_EQ(detail::TensorAccess::grid(y), detail::TensorAccess::grid(x));
+  ASSERT_NE(detail::TensorAccess::codes(y), nullptr);
+}
+
+TEST(MaxPool2D, ScalesThatMergeCodesPoolTheReals) {
+  // Reals of different codes could be the same, or infinite.
+  for (const float scale : {1e-45F, 3e38F}) {
+    const Tensor x = tensor_of_random_codes({2, 4, 4, 3}, scale);
+    EXPECT_EQ(detail::TensorAccess::codes(max_pool2d(x)), nullptr) << scale;
   }
 }
 

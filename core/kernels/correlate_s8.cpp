@@ -1,0 +1,164 @@
+#include <octet/core/kernels/correlate_s8.h>
+#include <octet/core/kernels/patches.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+namespace {
+
+/// Sums of one block of lines.
+constexpr Index kSumBytes = 16384;
+/// Shorter lines of outputs leave tiles half empty: rows of patches fill them.
+constexpr Index kLeastOutputs = 4;
+/// What tiles read at a time, behind the last pixel too.
+constexpr Index kGroupBytes = 4;
+
+/// Filters, rounded up to whole panels.
+Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
+  return divided_up(geometry.filters_per_group(), table.s8_cols) * table.s8_cols;
+}
+
+/// How many tiles of at most `most` rows, as even as can be, `rows` rows take each.
+Index even_rows(Index rows, Index most) { return divided_up(rows, divided_up(rows, most)); }
+
+}  // namespace
+
+bool CorrelationS8::is_suited(const Conv2DGeometry& geometry) {
+  const KernelTable& table = kernels();
+  const Window& window = geometry.window;
+  if (table.s8_window == nullptr || window.x.output < kLeastOutputs) return false;
+  // Between such windows lie pixels that would be prepared for nothing.
+  if (window.y.stride > window.y.kernel || window.x.stride > window.x.kernel) return false;
+  // Else patches have far fewer codes of padding.
+  return layout(geometry).depth() <= 2 * divided_up(geometry.patch(), Index{8}) * 8;
+}
+
+PatchLayout CorrelationS8::layout(const Conv2DGeometry& geometry) {
+  const Index group = kernels().s8_group;
+  const Index channels = geometry.channels_per_group();
+  const bool whole_lines = geometry.groups == 1 && geometry.window.x.dilation == 1;
+  const Index piece = whole_lines ? geometry.window.x.kernel * channels : channels;
+  return {geometry.patch() / piece, piece, divided_up(piece, group) * group};
+}
+
+std::size_t CorrelationS8::bytes(const Conv2DGeometry& geometry) {
+  const KernelTable& table = kernels();
+  const PatchLayout patch = layout(geometry);
+  const auto starts = static_cast<std::size_t>(padded_filters(table, geometry));
+  return static_cast<std::size_t>(geometry.groups) *
+             (PackedS8::bytes(geometry.filters_per_group(), patch.depth()) +
+              starts * sizeof(std::int32_t)) +
+         static_cast<std::size_t>(patch.depth() / table.s8_group) * sizeof(Index);
+}
+
+CorrelationS8::CorrelationS8(const Conv2DGeometry& geometry, std::vector<PackedS8> groups,
+                             std::span<const std::int32_t> bias, std::int32_t zero_point)
+    : geometry_(geometry),
+      kernels_(&kernels()),
+      groups_(std::move(groups)),
+      padding_(static_cast<std::int8_t>(zero_point)) {
+  const Window& window = geometry.window;
+  const Index line_bytes =
+      window.x.output * geometry.filters_per_group() * static_cast<Index>(sizeof(std::int32_t));
+  block_lines_ = even_rows(window.y.output, std::max<Index>(1, kSumBytes / line_bytes));
+  const PatchLayout patch = layout(geometry);
+  const Index pieces_per_line = patch.pieces / window.y.kernel;
+  for (Index p = 0; p < patch.pieces; ++p) {
+    const Index line = p / pieces_per_line * window.y.dilation;
+    const Index pixel = p % pieces_per_line * window.x.dilation;
+    const Index first = line * line_codes() + pixel * geometry.channels;
+    for (Index i = 0; i < patch.padded; i += kernels_->s8_group) {
+      offsets_.push_back((first + i) * kernels_->s8_x_bytes);
+    }
+  }
+  const auto filters = static_cast<std::size_t>(geometry.filters_per_group());
+  const auto padded = static_cast<std::size_t>(padded_filters(*kernels_, geometry));
+  starts_.resize(groups_.size() * padded);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (std::size_t u = 0; u < filters; ++u) {
+      const std::int64_t zero = zero_point + kernels_->s8.offset;
+      const std::int64_t start =
+          (bias.empty() ? 0 : bias[g * filters + u]) - zero * groups_[g].row_sums()[u];
+      // Only the sum with the product of codes has to fit: that one is exact modulo 2^32.
+      starts_[g * padded + u] = static_cast<std::int32_t>(static_cast<std::uint32_t>(start));
+    }
+  }
+}
+
+Index CorrelationS8::line_codes() const {
+  const WindowAxis& x = geometry_.window.x;
+  return (x.before + x.input + x.after()) * geometry_.channels;
+}
+
+Index CorrelationS8::lines_read(Index lines) const {
+  const WindowAxis& y = geometry_.window.y;
+  return (lines - 1) * y.stride + (y.kernel - 1) * y.dilation + 1;
+}
+
+Index CorrelationS8::padded_codes(Index lines) const {
+  return lines_read(lines) * line_codes() + kGroupBytes;
+}
+
+std::size_t CorrelationS8::thread_bytes() const {
+  return static_cast<std::size_t>(padded_codes(block_lines_) * (1 + kernels_->s8_x_bytes));
+}
+
+CorrelationS8::Lines::Lines(const CorrelationS8& of, const std::int8_t* image, Index begin,
+                            Index end)
+    : count_(end - begin),
+      padded_(static_cast<std::size_t>(of.padded_codes(count_))),
+      prepared_(static_cast<std::size_t>(of.padded_codes(count_) * of.kernels_->s8_x_bytes)),
+      pixels_(prepared_.data()) {
+  const WindowAxis& y = of.geometry_.window.y;
+  const WindowAxis& x = of.geometry_.window.x;
+  const Index channels = of.geometry_.channels;
+  const Index first = y.first(begin);
+  const Index top = std::clamp<Index>(first, 0, y.input);
+  const Index bottom = std::clamp<Index>(first + of.lines_read(count_), top, y.input);
+  const auto codes = static_cast<std::size_t>(of.padded_codes(count_));
+  std::fill_n(padded_.data(), codes, of.padding_);
+  copy_pieces(reinterpret_cast<const char*>(image + top * x.input * channels), x.input * channels,
+              reinterpret_cast<char*>(padded_.data()) + (top - first) * of.line_codes() +
+                  x.before * channels,
+              of.line_codes(), bottom - top, x.input * channels);
+  const Passes& passes = of.kernels_->passes;
+  if (of.kernels_->s8_x_bytes == 2) {
+    passes.widen_codes(padded_.data(), codes, reinterpret_cast<std::int16_t*>(prepared_.data()));
+  } else {
+    passes.shift_codes(padded_.data(), codes, of.kernels_->s8.offset, prepared_.data());
+  }
+}
+
+void CorrelationS8::sums(const Lines& lines, Index group, std::int32_t* to, Index stride) const {
+  const PackedS8& weights = groups_[static_cast<std::size_t>(group)];
+  const Window& window = geometry_.window;
+  const Index bytes = kernels_->s8_x_bytes;
+  const Index filters = weights.rows();
+  const Index cols = kernels_->s8_cols;
+  const Index line = window.y.stride * line_codes() * bytes;
+  const std::uint8_t* pixels = lines.pixels_ + group * geometry_.channels_per_group() * bytes;
+  S8WindowTile tile{.groups = static_cast<Index>(offsets_.size()),
+                    .offsets = offsets_.data(),
+                    .x_stride = window.x.stride * geometry_.channels * bytes,
+                    .panel = weights.data(),
+                    .start = starts_.data() + group * padded_filters(*kernels_, geometry_),
+                    .sums_stride = stride};
+  for (Index j = 0; j < filters; j += cols, tile.start += cols) {
+    tile.cols = static_cast<int>(std::min(cols, filters - j));
+    const bool narrow = 2 * tile.cols <= cols;
+    const Index height = even_rows(
+        window.x.output, narrow ? kernels_->s8_narrow_window_rows : kernels_->s8_window_rows);
+    for (Index m = 0; m < lines.count_; ++m) {
+      for (Index n = 0; n < window.x.output; n += height) {
+        tile.rows = static_cast<int>(std::min(height, window.x.output - n));
+        tile.x = pixels + m * line + n * tile.x_stride;
+        tile.sums = to + (m * window.x.output + n) * stride + j;
+        kernels_->s8_window(tile);
+      }
+    }
+    tile.panel += weights.padded_depth() * cols * kernels_->s8_w_bytes;
+  }
+}
+
+}  // namespace octet
