@@ -3,6 +3,7 @@
 #include <octet/core/kernels/codes_avx512.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/passes_loops.h>
+#include <octet/core/kernels/pool_avx512.h>
 #include <octet/core/kernels/sums_avx512.h>
 #include <octet/core/kernels/tile_dispatch.h>
 #include <octet/core/kernels/window_tiles.h>
@@ -127,6 +128,8 @@ constexpr Passes passes_of_this_path(Passes passes) {
   passes.requantize = avx512::requantize;
   passes.requantize_each = avx512::requantize_each;
   passes.adam = avx512::adam;
+  passes.max_pool = avx512::max_pool;
+  passes.max_pool_gradient = avx512::max_pool_gradient;
 #if defined(OCTET_VNNI)
   passes.pack_kernel = vnni::pack_kernel;
 #endif
@@ -287,22 +290,17 @@ struct S8Part {
   }
 };
 
-// ---- Tiles of int8 convolutions
-
 constexpr int kNarrowWindowRows = 16;
 
-/// Their types are of this source alone, so that no two paths share a tile.
+/// Sums of int8 convolutions: types of this source alone, so that no two paths share a tile.
 template <class Lanes>
 struct WindowSums : Lanes {
   using Vector = typename Lanes::Vector;
   static constexpr int kWeightBytes = Lanes::kLanes * kS8Group;
   static constexpr int kPanelRow = kS8Cols * kS8Group;
   static Vector load_weights(const std::int8_t* p) {
-    if constexpr (Lanes::kLanes == 16) {
-      return octet::load_weights(p);
-    } else {
-      return load_half(p);
-    }
+    if constexpr (Lanes::kLanes == 8) return load_half(p);
+    if constexpr (Lanes::kLanes == 16) return octet::load_weights(p);
   }
   [[gnu::always_inline]] static void multiply_add(Vector& sum, Vector x, Vector w) {
     octet::multiply_add(sum, x, w);
@@ -313,15 +311,15 @@ using WideSums = WindowSums<avx512::WideSums>;
 using NarrowSums = WindowSums<avx512::NarrowSums>;
 
 void window_tile(const S8WindowTile& tile) {
-  using tiles::WindowRows;
   if (tile.cols <= NarrowSums::kLanes) {
-    tiles::dispatch_rows<WindowRows<NarrowSums, 1>, kNarrowWindowRows, const S8WindowTile&>(
+    tiles::dispatch_rows<tiles::WindowRows<NarrowSums, 1>, kNarrowWindowRows, const S8WindowTile&>(
         tile.rows, tile);
   } else if (tile.cols <= WideSums::kLanes) {
-    tiles::dispatch_rows<WindowRows<WideSums, 1>, kNarrowWindowRows, const S8WindowTile&>(tile.rows,
-                                                                                          tile);
+    tiles::dispatch_rows<tiles::WindowRows<WideSums, 1>, kNarrowWindowRows, const S8WindowTile&>(
+        tile.rows, tile);
   } else {
-    tiles::dispatch_rows<WindowRows<WideSums, 2>, kS8Rows, const S8WindowTile&>(tile.rows, tile);
+    tiles::dispatch_rows<tiles::WindowRows<WideSums, 2>, kS8Rows, const S8WindowTile&>(tile.rows,
+                                                                                       tile);
   }
 }
 
