@@ -1,10 +1,14 @@
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/transposed_conv2d.h>
 #include <octet/tests/layers/quantize/integer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <algorithm>
+#include <vector>
 
 // The values of integer simulation against naive loops on integers.
 
@@ -182,6 +186,46 @@ TEST(IntegerLinear, HasNoBiasWhereTheLayerHasNone) {
       integer_linear(*dense, on_grid(Tensor::from({1, 1}, {5.0F}), 1.0F, 0),
                      QuantParams::per_tensor(1.0F, 0, -127, 127), Rounding::fp32, "d");
   EXPECT_EQ(integer.output(QuantParams::per_tensor(1.0F, 0)).item(), 5.0F);
+}
+
+/// real() and the gradients of x and of the kernel.
+std::vector<Tensor> reals_of(const Layer& layer, IntegerLinear::Sums use) {
+  const LayerWeights weights = *layer.weights();
+  Tensor x(layer.input_shape().with_batch(3));
+  for (Index i = 0; i < x.size(); ++i) {
+    x.data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
+  }
+  x = on_grid(x, 0.013F, 9);
+  x.set_requires_grad(true);
+  Tensor(weights.kernel).zero_grad();
+  const Tensor real =
+      IntegerLinear(weights, FusedActivation::none, x,
+                    QuantParams::per_tensor(0.004F, 0, -127, 127), Rounding::fp32, "l", {}, use)
+          .real();
+  Tensor g(real.shape());
+  for (Index i = 0; i < g.size(); ++i) g.data()[i] = static_cast<float>(i % 7) - 3.0F;
+  sum(real * g).backward();
+  return {real.detach(), x.grad().clone(), weights.kernel.grad().clone()};
+}
+
+/// With a bias, whose gradient needs the sums of the rows, and without.
+TEST(IntegerLinear, DroppedSumsGiveTheSameRealsAndGradients) {
+  const auto expect_same = [](const Layer& layer) {
+    const std::vector<Tensor> kept = reals_of(layer, IntegerLinear::Sums::kept);
+    const std::vector<Tensor> dropped = reals_of(layer, IntegerLinear::Sums::dropped);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(kept[i].span(), dropped[i].span())) << layer.type() << i;
+    }
+  };
+  for (const bool use_bias : {false, true}) {
+    expect_same(*built(Dense(7, Activation::none, {.use_bias = use_bias}), {19}));
+    expect_same(*built(Conv2D(6, 3, Activation::none, {.use_bias = use_bias}), {7, 9, 4}));
+    expect_same(
+        *built(Conv2D(6, 3, Activation::none, {.groups = 2, .use_bias = use_bias}), {7, 9, 4}));
+    expect_same(*built(DepthwiseConv2D(3, Activation::none, {.use_bias = use_bias}), {7, 9, 4}));
+    expect_same(
+        *built(TransposedConv2D(6, 3, Activation::none, {.use_bias = use_bias}), {4, 5, 3}));
+  }
 }
 
 TEST(IntegerOps, TakeAnEmptyBatch) {
