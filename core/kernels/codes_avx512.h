@@ -108,6 +108,33 @@ static void requantize_each(const std::int32_t* in, std::size_t size, const floa
   requantize_by<true, false>(in, size, factors, grid, out);
 }
 
+/// passes::add_codes.
+static void add_codes(const std::int8_t* first, const std::int8_t* second, std::size_t size,
+                      const CodeSum& sum, const CodeGrid& grid, std::int8_t* out) {
+  if (size < kBlock) return passes::add_codes(first, second, size, sum, grid, out);
+  const Packing packing(grid);
+  const __m512i first_factor = _mm512_set1_epi32(sum.first_factor);
+  const __m512i second_factor = _mm512_set1_epi32(sum.second_factor);
+  const __m512i start = _mm512_set1_epi32(sum.start);
+  const __m128i shift = _mm_cvtsi32_si128(sum.shift);
+  in_blocks(
+      size, [&](std::size_t i) __attribute__((always_inline)) {
+        __m512i numbers[4];
+#pragma GCC unroll 4
+        for (std::size_t v = 0; v < 4; ++v) {
+          const std::size_t at = i + v * kVector;
+          const __m512i a = _mm512_mullo_epi32(
+              _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first + at))),
+              first_factor);
+          const __m512i b = _mm512_mullo_epi32(
+              _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(second + at))),
+              second_factor);
+          numbers[v] = _mm512_sra_epi32(_mm512_add_epi32(_mm512_add_epi32(a, b), start), shift);
+        }
+        _mm512_storeu_si512(out + i, packing.codes(numbers));
+      });
+}
+
 /// passes::quantize: multiplies by 1 / scale, and divides blocks with an element close to a tie,
 /// beyond int32, infinite or NaN.
 template <RoundMode mode>

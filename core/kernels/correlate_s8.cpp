@@ -104,30 +104,63 @@ std::size_t CorrelationS8::thread_bytes() const {
   return static_cast<std::size_t>(padded_codes(block_lines_) * (1 + kernels_->s8_x_bytes));
 }
 
+/// Long enough to be prepared one by one.
+bool CorrelationS8::has_long_lines() const {
+  constexpr Index kLongLine = 256;
+  return geometry_.window.x.input * geometry_.channels >= kLongLine;
+}
+
+void CorrelationS8::prepare(const std::int8_t* codes, Index count, std::uint8_t* to) const {
+  const auto size = static_cast<std::size_t>(count);
+  if (kernels_->s8_x_bytes == 2) {
+    kernels_->passes.widen_codes(codes, size, reinterpret_cast<std::int16_t*>(to));
+  } else {
+    kernels_->passes.shift_codes(codes, size, kernels_->s8.offset, to);
+  }
+}
+
+/// Prepared codes [begin, end).
+void CorrelationS8::fill_padding(std::uint8_t* codes, Index begin, Index end) const {
+  if (kernels_->s8_x_bytes == 2) {
+    auto* wide = reinterpret_cast<std::int16_t*>(codes);
+    std::fill(wide + begin, wide + end, std::int16_t{padding_});
+  } else {
+    std::fill(codes + begin, codes + end,
+              static_cast<std::uint8_t>(padding_ + kernels_->s8.offset));
+  }
+}
+
 CorrelationS8::Lines::Lines(const CorrelationS8& of, const std::int8_t* image, Index begin,
                             Index end)
     : count_(end - begin),
-      padded_(static_cast<std::size_t>(of.padded_codes(count_))),
+      padded_(static_cast<std::size_t>(of.has_long_lines() ? 0 : of.padded_codes(count_))),
       prepared_(static_cast<std::size_t>(of.padded_codes(count_) * of.kernels_->s8_x_bytes)),
       pixels_(prepared_.data()) {
   const WindowAxis& y = of.geometry_.window.y;
   const WindowAxis& x = of.geometry_.window.x;
-  const Index channels = of.geometry_.channels;
   const Index first = y.first(begin);
   const Index top = std::clamp<Index>(first, 0, y.input);
   const Index bottom = std::clamp<Index>(first + of.lines_read(count_), top, y.input);
-  const auto codes = static_cast<std::size_t>(of.padded_codes(count_));
-  std::fill_n(padded_.data(), codes, of.padding_);
-  copy_pieces(reinterpret_cast<const char*>(image + top * x.input * channels), x.input * channels,
-              reinterpret_cast<char*>(padded_.data()) + (top - first) * of.line_codes() +
-                  x.before * channels,
-              of.line_codes(), bottom - top, x.input * channels);
-  const Passes& passes = of.kernels_->passes;
-  if (of.kernels_->s8_x_bytes == 2) {
-    passes.widen_codes(padded_.data(), codes, reinterpret_cast<std::int16_t*>(prepared_.data()));
-  } else {
-    passes.shift_codes(padded_.data(), codes, of.kernels_->s8.offset, prepared_.data());
+  const Index width = x.input * of.geometry_.channels;
+  const Index before = x.before * of.geometry_.channels;
+  const Index line = of.line_codes();
+  const Index codes = of.padded_codes(count_);
+  if (!of.has_long_lines()) {
+    std::fill_n(padded_.data(), codes, of.padding_);
+    copy_pieces(reinterpret_cast<const char*>(image + top * width), width,
+                reinterpret_cast<char*>(padded_.data() + (top - first) * line + before), line,
+                bottom - top, width);
+    of.prepare(padded_.data(), codes, prepared_.data());
+    return;
   }
+  Index filled = 0;
+  for (Index i = top; i < bottom; ++i) {
+    const Index start = (i - first) * line + before;
+    of.fill_padding(prepared_.data(), filled, start);
+    of.prepare(image + i * width, width, prepared_.data() + start * of.kernels_->s8_x_bytes);
+    filled = start + width;
+  }
+  of.fill_padding(prepared_.data(), filled, codes);
 }
 
 void CorrelationS8::sums(const Lines& lines, Index group, std::int32_t* to, Index stride) const {

@@ -69,6 +69,9 @@ class CorrelationS8 {
   /// Lines of pixels that so many lines of outputs read.
   Index lines_read(Index lines) const;
   Index padded_codes(Index lines) const;
+  bool has_long_lines() const;
+  void prepare(const std::int8_t* codes, Index count, std::uint8_t* to) const;
+  void fill_padding(std::uint8_t* codes, Index begin, Index end) const;
 
   Conv2DGeometry geometry_;
   const KernelTable* kernels_;

@@ -125,6 +125,7 @@ constexpr Passes passes_of_this_path(Passes passes) {
   passes.quantize_even = avx512::quantize<RoundMode::half_to_even>;
   passes.quantize_away = avx512::quantize<RoundMode::half_away>;
   passes.softmax_codes = avx512::softmax_codes;
+  passes.add_codes = avx512::add_codes;
   passes.requantize = avx512::requantize;
   passes.requantize_each = avx512::requantize_each;
   passes.adam = avx512::adam;
