@@ -206,8 +206,8 @@ bool is_in_order(const QuantParams& grid) {
 }
 
 /// The same on the codes of x, from which the reals follow.
-Tensor max_pool_codes_as(std::string_view operation, const Tensor& x, const Pooling& pooling,
-                         std::shared_ptr<const std::int8_t[]> codes) {
+Tensor max_pool_codes(const Tensor& x, const Pooling& pooling,
+                      std::shared_ptr<const std::int8_t[]> codes) {
   const Shape shape = pooling.output_shape();
   auto largest = allocate_array<std::int8_t>(static_cast<std::size_t>(shape.size()));
   largest_values(pooling, codes.get(), largest.get());
@@ -215,14 +215,10 @@ Tensor max_pool_codes_as(std::string_view operation, const Tensor& x, const Pool
   const auto backward = [pooling, codes = std::move(codes)](const Tensor& g) {
     return std::vector<Tensor>{max_gradient(pooling, codes.get(), g.data())};
   };
-  return record(operation, y, {x}, backward, BackwardReads::nothing);
+  return record("max_pool2d", y, {x}, backward, BackwardReads::nothing);
 }
 
-Tensor max_pool_as(std::string_view operation, const Tensor& x, const Pool2DOptions& options) {
-  const Pooling pooling = pooling_of(operation, x, options);
-  if (auto codes = TensorAccess::codes(x); codes && is_in_order(*TensorAccess::grid(x))) {
-    return max_pool_codes_as(operation, x, pooling, std::move(codes));
-  }
+Tensor max_pool_reals_as(std::string_view operation, const Tensor& x, const Pooling& pooling) {
   Tensor y(pooling.output_shape());
   largest_values(pooling, x.data(), y.data());
   return record(operation, y, {x}, [pooling, x](const Tensor& g) {
@@ -251,15 +247,21 @@ Pool2DOptions whole_image(std::string_view operation, const Tensor& x) {
 }  // namespace
 
 Tensor max_pool2d(const Tensor& x, const Pool2DOptions& options) {
-  return max_pool_as("max_pool2d", x, options);
+  const Pooling pooling = pooling_of("max_pool2d", x, options);
+  if (auto codes = TensorAccess::codes(x); codes && is_in_order(*TensorAccess::grid(x))) {
+    return max_pool_codes(x, pooling, std::move(codes));
+  }
+  return max_pool_reals_as("max_pool2d", x, pooling);
 }
 
 Tensor average_pool2d(const Tensor& x, const Pool2DOptions& options) {
   return average_pool_as("average_pool2d", x, options);
 }
 
+/// Of reals always: in integers it is two operators, each of which computes its codes.
 Tensor global_max_pool2d(const Tensor& x) {
-  return max_pool_as("global_max_pool2d", x, whole_image("global_max_pool2d", x))
+  constexpr std::string_view kName = "global_max_pool2d";
+  return max_pool_reals_as(kName, x, pooling_of(kName, x, whole_image(kName, x)))
       .reshape({x.dim(0), x.dim(3)});
 }
 

@@ -188,24 +188,27 @@ TEST(IntegerLinear, HasNoBiasWhereTheLayerHasNone) {
   EXPECT_EQ(integer.output(QuantParams::per_tensor(1.0F, 0)).item(), 5.0F);
 }
 
-/// real() and the gradients of x and of the kernel.
+/// real() and the gradients of x and of the parameters.
 std::vector<Tensor> reals_of(const Layer& layer, IntegerLinear::Sums use) {
-  const LayerWeights weights = *layer.weights();
+  for (auto& parameter : layer.parameters()) parameter.tensor.zero_grad();
   Tensor x(layer.input_shape().with_batch(3));
   for (Index i = 0; i < x.size(); ++i) {
     x.data()[i] = static_cast<float>((i * 91) % 256 - 128 - 9) * 0.013F;
   }
   x = on_grid(x, 0.013F, 9);
   x.set_requires_grad(true);
-  Tensor(weights.kernel).zero_grad();
   const Tensor real =
-      IntegerLinear(weights, FusedActivation::none, x,
+      IntegerLinear(*layer.weights(), FusedActivation::none, x,
                     QuantParams::per_tensor(0.004F, 0, -127, 127), Rounding::fp32, "l", {}, use)
           .real();
   Tensor g(real.shape());
   for (Index i = 0; i < g.size(); ++i) g.data()[i] = static_cast<float>(i % 7) - 3.0F;
   sum(real * g).backward();
-  return {real.detach(), x.grad().clone(), weights.kernel.grad().clone()};
+  std::vector<Tensor> results = {real.detach(), x.grad().clone()};
+  for (const auto& [name, parameter] : layer.parameters()) {
+    results.push_back(parameter.grad().clone());
+  }
+  return results;
 }
 
 /// With a bias, whose gradient needs the sums of the rows, and without.
