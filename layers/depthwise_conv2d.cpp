@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/depthwise_conv2d_internal.h>
 #include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/image_layer.h>
 
@@ -32,9 +33,8 @@ DepthwiseConv2DOptions DepthwiseConv2D::convolution() const {
 Tensor DepthwiseConv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
   require_built();
   const Shape& shape = this->kernel().shape();
-  return plus_bias(
-      depthwise_conv2d(x, kernel.shape() == shape ? kernel : kernel.reshape(shape), convolution()),
-      bias);
+  return depthwise_conv2d(x, kernel.shape() == shape ? kernel : kernel.reshape(shape), bias,
+                          convolution());
 }
 
 std::optional<LayerWeights> DepthwiseConv2D::weights() const {

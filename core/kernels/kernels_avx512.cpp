@@ -324,8 +324,11 @@ void window_tile(const S8WindowTile& tile) {
   }
 }
 
-constexpr passes::PanelSizes kSizes = {
-    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
+constexpr passes::PanelSizes kSizes = {.f32_cols = kCols,
+                                       .f32_packed_rows = kPackedRows,
+                                       .s8_cols = kS8Cols,
+                                       .s8_group = kS8Group,
+                                       .lanes = 16};
 
 constexpr Passes kPasses = passes_of_this_path(passes::all<kSizes, Weight>());
 

@@ -134,8 +134,11 @@ struct S8Rows {
   }
 };
 
-constexpr passes::PanelSizes kSizes = {
-    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = kS8Group};
+constexpr passes::PanelSizes kSizes = {.f32_cols = kCols,
+                                       .f32_packed_rows = kPackedRows,
+                                       .s8_cols = kS8Cols,
+                                       .s8_group = kS8Group,
+                                       .lanes = 4};
 
 constexpr KernelTable kTable = {
     .isa = kIsa,

@@ -87,8 +87,11 @@ struct S8Rows {
   }
 };
 
-constexpr passes::PanelSizes kSizes = {
-    .f32_cols = kCols, .f32_packed_rows = kPackedRows, .s8_cols = kS8Cols, .s8_group = 0};
+constexpr passes::PanelSizes kSizes = {.f32_cols = kCols,
+                                       .f32_packed_rows = kPackedRows,
+                                       .s8_cols = kS8Cols,
+                                       .s8_group = 0,
+                                       .lanes = 4};
 
 constexpr KernelTable kTable = {.isa = Isa::portable,
                                 .f32_rows = kRows,

@@ -99,8 +99,61 @@ struct PoolWindows {
   Index count;
 };
 
-/// Loops over spans, compiled once per code path. None sums floats across elements, so every path
-/// rounds each element in the same way and gives the same bits.
+/// A tap of a depthwise convolution: where what it reads lies, from the first output's place in the
+/// image on, and where its weights or sums do.
+struct DepthwiseTap {
+  Index x;
+  Index w;
+};
+
+/// Outputs side by side of a depthwise convolution: y[o, c] = start[c] + the sum over the taps, in
+/// order, of x[o * x_step + tap.x + c] * weights[tap.w + c]; without `start`, from 0 on.
+template <class T>
+struct DepthwiseRow {
+  const T* x;
+  Index x_step;
+  const T* weights;
+  const T* start;
+  T* y;
+  Index y_step;
+  Index outputs;
+  Index channels;
+  const DepthwiseTap* taps;
+  Index count;
+};
+
+/// Part of the gradient of a depthwise convolution's kernel: for each tap, sums[tap.w + c] += x[l *
+/// x_line + o * x_step + tap.x + c] * g[l * g_line + o * g_step + c] for all lines l and their
+/// outputs o, in order.
+struct DepthwiseProducts {
+  const float* x;
+  Index x_line;
+  Index x_step;
+  const float* g;
+  Index g_line;
+  Index g_step;
+  Index lines;
+  Index outputs;
+  Index channels;
+  const DepthwiseTap* taps;
+  Index count;
+  float* sums;
+};
+
+/// Batch normalization of rows of columns: y = clamp((x - mean) * inverse * gamma + beta, lo, hi),
+/// a number of each per column; without the clamp unless `clamps`.
+struct ColumnNorm {
+  const float* mean;
+  const float* inverse;
+  const float* gamma;
+  const float* beta;
+  float lo;
+  float hi;
+  bool clamps;
+};
+
+/// Loops over spans, compiled once per code path. None sums floats across lanes of a vector, so
+/// every path rounds each number in the same way and gives the same bits.
 struct Passes {
   /// out = in / 255.
   void (*bytes_to_unit)(const std::uint8_t* in, std::size_t size, float* out);
@@ -145,7 +198,8 @@ struct Passes {
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
-  /// The same for `rows` rows of `columns` elements; adds column j of `out` to sums[j], row by row.
+  /// The same for `rows` rows of `columns` elements; adds column j of `out`, which may be g itself,
+  /// to sums[j], row by row.
   void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
                                std::size_t columns, const GradientWindow& window, float* out,
                                double* sums);
@@ -158,8 +212,30 @@ struct Passes {
   void (*max_pool_codes)(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y);
   /// dx = g where a window's largest value lies first, in row-major order, else 0.
   void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
-  /// totals[j] += x[j], in double.
-  void (*add_to_totals)(const float* x, std::size_t size, double* totals);
+  /// Depthwise convolutions of floats and of codes from which the zero point was taken, and the
+  /// gradient of a kernel.
+  void (*depthwise)(const DepthwiseRow<float>& row);
+  void (*depthwise_codes)(const DepthwiseRow<std::int32_t>& row);
+  void (*depthwise_products)(const DepthwiseProducts& products);
+  /// out = in - zero_point.
+  void (*shifted_codes)(const std::int8_t* in, std::size_t size, std::int32_t zero_point,
+                        std::int32_t* out);
+  /// Writes the sums of x - center of all columns, and then those of its squares.
+  void (*column_moments)(const float* x, std::size_t rows, std::size_t columns, const float* center,
+                         float* sums);
+  void (*normalize_columns)(const float* x, std::size_t rows, std::size_t columns,
+                            const ColumnNorm& norm, float* y);
+  /// Of gradients g, 0 where y was clamped, and n = (x - mean) * inverse: writes the sums of g * n
+  /// of all columns and then those of g.
+  void (*norm_sums)(const float* x, const float* g, std::size_t rows, std::size_t columns,
+                    const ColumnNorm& norm, float* sums);
+  /// dx = gamma * inverse * (g - shift - n * scale); dx may be g itself.
+  void (*norm_gradient)(const float* x, const float* g, std::size_t rows, std::size_t columns,
+                        const ColumnNorm& norm, const float* scales, const float* shifts,
+                        float* dx);
+  /// totals[j] += x[i * stride + j], in double, row i after row.
+  void (*add_to_totals)(const float* x, Index stride, std::size_t rows, std::size_t columns,
+                        double* totals);
   /// The minimum and maximum, -0 counting as 0, and whether all elements are finite. `size` is at
   /// least 1.
   void (*min_max)(const float* x, std::size_t size, float* min, float* max, bool* finite);

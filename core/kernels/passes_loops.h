@@ -1,10 +1,13 @@
 #pragma once
 
+#include <octet/core/kernels/batch_norm_loops.h>
 #include <octet/core/kernels/code_loops.h>
+#include <octet/core/kernels/depthwise_loops.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/kernels/pool_loops.h>
 #include <octet/core/kernels/reals_loops.h>
 #include <octet/core/kernels/softmax_loops.h>
+#include <octet/core/kernels/window_loops.h>
 
 // The loops of Passes, for the source of each code path to include, simple enough for compilers to
 // vectorise. Everything here has internal linkage or is always inlined, and nothing of the standard
@@ -71,29 +74,6 @@ static void add_bias(float* __restrict y, std::size_t size, const float* __restr
     const float sum = y[j] + bias[j];
     const float above = sum <= lo ? lo : sum;
     y[j] = above >= hi ? hi : above;
-  }
-}
-
-static void window_gradient(const float* __restrict x, const float* __restrict g, std::size_t size,
-                            const GradientWindow& window, float* __restrict out) {
-  const auto [lo, hi, above, below] = window;
-  for (std::size_t i = 0; i < size; ++i) {
-    const bool passes = (x[i] >= lo) & (x[i] <= hi) & (x[i] > above) & (x[i] < below);
-    out[i] = passes ? g[i] : 0.0F;
-  }
-}
-
-static void add_to_totals(const float* __restrict x, std::size_t size, double* __restrict totals) {
-  for (std::size_t j = 0; j < size; ++j) totals[j] += static_cast<double>(x[j]);
-}
-
-static void window_gradient_sums(const float* x, const float* g, std::size_t rows,
-                                 std::size_t columns, const GradientWindow& window, float* out,
-                                 double* __restrict sums) {
-  for (std::size_t i = 0; i < rows; ++i) {
-    float* __restrict row = out + i * columns;
-    window_gradient(x + i * columns, g + i * columns, columns, window, row);
-    add_to_totals(row, columns, sums);
   }
 }
 
@@ -289,6 +269,8 @@ struct PanelSizes {
   int f32_packed_rows;
   int s8_cols;
   int s8_group;
+  /// Numbers of 32 bits in a vector.
+  int lanes;
 };
 
 /// Returns the passes of a code path with panels of these sizes and weights packed as Code.
@@ -309,12 +291,20 @@ static constexpr Passes all() {
           .add_bias = add_bias,
           .real_sums = real_sums,
           .window_gradient = window_gradient,
-          .window_gradient_sums = window_gradient_sums,
+          .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
           .mask_columns = mask_columns,
           .max_pool = max_pool,
           .max_pool_codes = max_pool_codes,
           .max_pool_gradient = max_pool_gradient,
-          .add_to_totals = add_to_totals,
+          .depthwise = depthwise<sizes.lanes, float>,
+          .depthwise_codes = depthwise<sizes.lanes, std::int32_t>,
+          .depthwise_products = depthwise_products<sizes.lanes>,
+          .shifted_codes = shifted_codes,
+          .column_moments = column_moments<sizes.lanes>,
+          .normalize_columns = normalize_columns,
+          .norm_sums = norm_sums<sizes.lanes>,
+          .norm_gradient = norm_gradient<sizes.lanes>,
+          .add_to_totals = add_to_totals<sizes.lanes / 2>,
           .min_max = min_max,
           .min_max_bytes = min_max_bytes,
           .adam = adam,

@@ -24,6 +24,10 @@ struct DepthwiseConv2DGeometry {
 DepthwiseConv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor& kernel,
                                                   const DepthwiseConv2DOptions& options);
 
+/// depthwise_conv2d() with a bias [c * multiplier], from which the sums start; undefined for none.
+Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias,
+                        const DepthwiseConv2DOptions& options);
+
 // The gradients of depthwise_conv2d() from that of its result, for ops that compute the result
 // differently. Both compute outside the tape.
 

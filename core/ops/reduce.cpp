@@ -117,13 +117,17 @@ void reduce_runs(const Plan& plan, const float* x, float* out, Combine combine, 
                });
 }
 
-/// total[j] = combine(total[j], x[j]).
+/// total[j] = combine(total[j], x[i * stride + j]), row i after row.
 template <class Combine>
-void add_row(const float* x, std::size_t size, double* total, Combine combine) {
-  for (std::size_t j = 0; j < size; ++j) total[j] = combine(total[j], static_cast<double>(x[j]));
+void add_rows(const float* x, Index stride, Index rows, std::size_t size, double* total,
+              Combine combine) {
+  for (Index i = 0; i < rows; ++i, x += stride) {
+    for (std::size_t j = 0; j < size; ++j) total[j] = combine(total[j], static_cast<double>(x[j]));
+  }
 }
-void add_row(const float* x, std::size_t size, double* total, Add /*combine*/) {
-  kernels().passes.add_to_totals(x, size, total);
+void add_rows(const float* x, Index stride, Index rows, std::size_t size, double* total,
+              Add /*combine*/) {
+  kernels().passes.add_to_totals(x, stride, static_cast<std::size_t>(rows), size, total);
 }
 
 /// The inner axis is kept: whole rows are combined, a block of columns at a time.
@@ -132,15 +136,19 @@ void reduce_columns(const Plan& plan, const float* x, float* out, Combine combin
   const std::span<const Axis<2>> kept(plan.kept);
   const std::span<const Axis<2>> reduced(plan.reduced);
   const Index rows = detail::count_of(reduced);
+  // The last of these axes goes along in one call.
+  const std::span<const Axis<2>> others = reduced.first(reduced.empty() ? 0 : reduced.size() - 1);
+  const Axis<2> last = reduced.empty() ? Axis<2>{1, {0, 0}} : reduced.back();
   const Index blocks = (plan.inner.extent + kColumnBlock - 1) / kColumnBlock;
   const auto run_block = [&](Index in_offset, Index out_offset, Index column) {
     const Index width = std::min(kColumnBlock, plan.inner.extent - column);
     std::array<double, kColumnBlock> total;
     total.fill(Combine::kStart);
-    Walk<2> row(reduced);
-    for (Index r = 0; r < rows; ++r, row.next()) {
+    Walk<2> row(others);
+    for (Index r = 0; r < rows; r += last.extent, row.next()) {
       const float* start = x + in_offset + row.offset(0) + column;
-      add_row(start, static_cast<std::size_t>(width), total.data(), combine);
+      add_rows(start, last.strides[0], last.extent, static_cast<std::size_t>(width), total.data(),
+               combine);
     }
     float* target = out + out_offset + column;
     for (Index j = 0; j < width; ++j) target[j] = finish(total[static_cast<std::size_t>(j)]);
@@ -239,9 +247,10 @@ Tensor mean_as(const Tensor& x, const Request& request) {
   const auto divide = [count](double total) { return static_cast<float>(total / count); };
   const Tensor y = reduce(x, request.repeated, request.result, Add(), divide);
   const auto backward = [shape = x.shape(), request, divide](const Tensor& g) {
+    const auto share = [divide](float v) { return divide(static_cast<double>(v)); };
+    const Tensor shares = detail::map(Work::map_floats, share, g);
     return std::vector<Tensor>{broadcast_map(
-        shape, [divide](float v) { return divide(static_cast<double>(v)); },
-        detail::TensorAccess::view(g, request.repeated))};
+        shape, [](float v) { return v; }, detail::TensorAccess::view(shares, request.repeated))};
   };
   return record("mean", y, {x}, backward, BackwardReads::nothing);
 }

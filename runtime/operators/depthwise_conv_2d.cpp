@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/buffer.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/block_kernels.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
@@ -6,7 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
+#include <type_traits>
 
 namespace octet::detail {
 namespace {
@@ -60,10 +61,11 @@ std::int64_t depthwise_products(const Operands& operands) {
 
 std::size_t depthwise_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = depthwise_geometry(operands);
-  const auto weights = static_cast<std::size_t>(operands.input(1).size());
-  const auto units = static_cast<std::size_t>(geometry.filters);
-  if (operands.input().dtype == DType::float32) return (weights + units) * sizeof(float);
-  return weights + units * (sizeof(std::int32_t) + sizeof(QuantizedMultiplier));
+  if (operands.input().dtype == DType::float32) {
+    return DepthwiseSums<float, float>::bytes_of(geometry);
+  }
+  return DepthwiseSums<std::int8_t, std::int32_t>::bytes_of(geometry) +
+         static_cast<std::size_t>(geometry.filters) * sizeof(QuantizedMultiplier);
 }
 
 }  // namespace
@@ -82,16 +84,38 @@ Conv2DGeometry depthwise_geometry(const Operands& operands) {
 // ---- Sums
 
 template <class Code, class Sum>
-DepthwiseSums<Code, Sum>::DepthwiseSums(const Conv2DGeometry& geometry, std::vector<Code> weights,
-                                        std::vector<Sum> bias, Sum zero_point)
+DepthwiseSums<Code, Sum>::DepthwiseSums(const Conv2DGeometry& geometry,
+                                        std::span<const Code> weights, std::span<const Sum> bias,
+                                        Sum zero_point)
     : geometry_(geometry),
-      weights_(std::move(weights)),
-      bias_(std::move(bias)),
-      zero_point_(zero_point) {}
+      zero_point_(zero_point),
+      correlation_(CorrelationAxis::forward(geometry.window.y),
+                   CorrelationAxis::forward(geometry.window.x), geometry.window.x.kernel,
+                   geometry.filters, std::vector<Sum>(weights.begin(), weights.end()).data(),
+                   bias.data()) {}
 
 template <class Code, class Sum>
-Index DepthwiseSums<Code, Sum>::block_rows() const {
-  return std::clamp<Index>(kSums / geometry_.filters, 1, geometry_.window.x.output);
+std::size_t DepthwiseSums<Code, Sum>::bytes_of(const Conv2DGeometry& geometry) {
+  return DepthwiseCorrelation<Sum>::bytes_of(geometry.window.taps(), geometry.filters);
+}
+
+template <class Code, class Sum>
+bool DepthwiseSums<Code, Sum>::reads_in_place() const {
+  return std::is_same_v<Code, Sum> && geometry_.filters_per_group() == 1;
+}
+
+template <class Code, class Sum>
+std::size_t DepthwiseSums<Code, Sum>::thread_bytes() const {
+  if (reads_in_place()) return 0;
+  const WindowAxis& y = geometry_.window.y;
+  const Index lines = (block_lines() - 1) * y.stride + (y.kernel - 1) * y.dilation + 1;
+  return static_cast<std::size_t>(std::min(lines, y.input) * line_size()) * sizeof(Sum);
+}
+
+template <class Code, class Sum>
+Index DepthwiseSums<Code, Sum>::block_lines() const {
+  const Window& w = geometry_.window;
+  return std::clamp<Index>(kSums / (w.x.output * geometry_.filters), 1, w.y.output);
 }
 
 template <class Code, class Sum>
@@ -99,53 +123,54 @@ void DepthwiseSums<Code, Sum>::for_blocks(
     Index samples, const Code* x,
     FunctionRef<void(Index begin, Index end, FunctionRef<void(Sum*)> write_sums)> body) const {
   const Window& w = geometry_.window;
-  const Index block = block_rows();
-  const auto lines = static_cast<std::size_t>(samples * geometry_.images * w.y.output);
+  const Index lines = block_lines();
+  const Index blocks = divided_up(w.y.output, lines);
+  const auto count = static_cast<std::size_t>(samples * geometry_.images * blocks);
   const Index taps = std::min(w.y.kernel, w.y.input) * std::min(w.x.kernel, w.x.input);
-  const auto products = static_cast<std::size_t>(w.x.output * geometry_.filters * taps);
-  parallel_for(
-      lines, parallel_grain(work_of_sums<Sum>(), products),
-      [&](std::size_t first, std::size_t last) {
-        for (auto line = static_cast<Index>(first); line < static_cast<Index>(last); ++line) {
-          const Code* image = x + line / w.y.output * w.inputs() * geometry_.channels;
-          for (Index from = 0; from < w.x.output; from += block) {
-            const Index to = std::min(from + block, w.x.output);
-            body(line * w.x.output + from, line * w.x.output + to,
-                 [&](Sum* sums) { write_columns(image, line % w.y.output, from, to, sums); });
-          }
-        }
-      });
+  const auto products = static_cast<std::size_t>(lines * w.x.output * geometry_.filters * taps);
+  parallel_for(count, parallel_grain(work_of_sums<Sum>(), products),
+               [&](std::size_t first, std::size_t last) {
+                 for (auto block = static_cast<Index>(first); block < static_cast<Index>(last);
+                      ++block) {
+                   const Index image = block / blocks;
+                   const Index begin = block % blocks * lines;
+                   const Index end = std::min(begin + lines, w.y.output);
+                   const Index row = image * w.outputs();
+                   body(row + begin * w.x.output, row + end * w.x.output, [&](Sum* sums) {
+                     write_lines(x + image * w.inputs() * geometry_.channels, begin, end, sums);
+                   });
+                 }
+               });
 }
 
 template <class Code, class Sum>
-void DepthwiseSums<Code, Sum>::write_columns(const Code* image, Index oy, Index begin, Index end,
-                                             Sum* sums) const {
-  const WindowAxis& y = geometry_.window.y;
-  const WindowAxis& x = geometry_.window.x;
-  for (Index ox = begin; ox < end; ++ox, sums += geometry_.filters) {
-    std::copy(bias_.begin(), bias_.end(), sums);
-    for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
-      const Code* line = image + (y.first(oy) + ky * y.dilation) * x.input * geometry_.channels;
-      for (Index kx = x.begin(ox); kx < x.end(ox); ++kx) {
-        add_tap(line + (x.first(ox) + kx * x.dilation) * geometry_.channels,
-                weights_.data() + (ky * x.kernel + kx) * geometry_.filters, sums);
-      }
+void DepthwiseSums<Code, Sum>::write_lines(const Code* image, Index begin, Index end,
+                                           Sum* sums) const {
+  const Index width = geometry_.window.x.output * geometry_.filters;
+  const auto write = [&](const Sum* pixels) {
+    for (Index m = begin; m < end; ++m) correlation_.run(pixels, m, sums + (m - begin) * width);
+  };
+  if constexpr (std::is_same_v<Code, Sum>) {
+    if (reads_in_place()) return write(image);
+  }
+  const auto [first, last] = correlation_.lines_read(begin, end);
+  const Index pixels = geometry_.window.x.input;
+  const ScratchBuffer<Sum, DepthwiseSums> prepared(
+      static_cast<std::size_t>((last - first) * line_size()));
+  prepare(image + first * pixels * geometry_.channels, (last - first) * pixels, prepared.data());
+  write(prepared.data() - first * line_size());
+}
+
+template <class Code, class Sum>
+void DepthwiseSums<Code, Sum>::prepare(const Code* x, Index count, Sum* to) const {
+  const Index multiplier = geometry_.filters_per_group();
+  const Index size = count * geometry_.channels;
+  if constexpr (!std::is_same_v<Code, Sum>) {
+    if (multiplier == 1) {
+      return kernels().passes.shifted_codes(x, static_cast<std::size_t>(size), zero_point_, to);
     }
   }
-}
-
-template <class Code, class Sum>
-void DepthwiseSums<Code, Sum>::add_tap(const Code* pixel, const Code* weights, Sum* sums) const {
-  const Index channels = geometry_.channels;
-  const Index multiplier = geometry_.filters_per_group();
-  if (multiplier == 1) {
-    for (Index c = 0; c < channels; ++c) sums[c] += (pixel[c] - zero_point_) * weights[c];
-    return;
-  }
-  for (Index c = 0; c < channels; ++c, weights += multiplier, sums += multiplier) {
-    const Sum value = pixel[c] - zero_point_;
-    for (Index j = 0; j < multiplier; ++j) sums[j] += value * weights[j];
-  }
+  for (Index i = 0; i < size; ++i) to = std::fill_n(to, multiplier, x[i] - zero_point_);
 }
 
 template class DepthwiseSums<std::int8_t, std::int32_t>;

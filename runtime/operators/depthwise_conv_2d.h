@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/kernels/depthwise.h>
 #include <octet/runtime/operators/conv_2d.h>
 
 #include <cstddef>
@@ -21,16 +22,17 @@ template <class Code, class Sum>
 class DepthwiseSums {
  public:
   /// `geometry` is that of one sample; weights [taps, units], one bias per unit.
-  DepthwiseSums(const Conv2DGeometry& geometry, std::vector<Code> weights, std::vector<Sum> bias,
-                Sum zero_point);
+  DepthwiseSums(const Conv2DGeometry& geometry, std::span<const Code> weights,
+                std::span<const Sum> bias, Sum zero_point);
 
   const Conv2DGeometry& geometry() const { return geometry_; }
   Index units() const { return geometry_.filters; }
-  std::size_t bytes() const { return weights_.size() * sizeof(Code) + bias_.size() * sizeof(Sum); }
+  std::size_t bytes() const { return bytes_of(geometry_); }
+  static std::size_t bytes_of(const Conv2DGeometry& geometry);
   /// Bytes that each thread keeps beside a block of sums.
-  static std::size_t thread_bytes() { return 0; }
+  std::size_t thread_bytes() const;
   /// The most rows of a block.
-  Index block_rows() const;
+  Index block_rows() const { return block_lines() * geometry_.window.x.output; }
 
   /// Calls body(begin, end, write_sums) once for every block of rows [begin, end), on several
   /// threads; write_sums(to) writes its sums [end - begin, units]. Rows are outputs of the images
@@ -40,14 +42,20 @@ class DepthwiseSums {
       FunctionRef<void(Index begin, Index end, FunctionRef<void(Sum*)> write_sums)> body) const;
 
  private:
-  /// Columns [begin, end) of row `oy` of the outputs of an image.
-  void write_columns(const Code* image, Index oy, Index begin, Index end, Sum* sums) const;
-  void add_tap(const Code* pixel, const Code* weights, Sum* sums) const;
+  /// Lines of the outputs of an image that are a block.
+  Index block_lines() const;
+  /// Numbers of a line of an image, every channel as often as it has units.
+  Index line_size() const { return geometry_.window.x.input * units(); }
+  /// Whether the images are read as they are.
+  bool reads_in_place() const;
+  /// Lines [begin, end) of the outputs of an image.
+  void write_lines(const Code* image, Index begin, Index end, Sum* sums) const;
+  /// `count` pixels, less the zero point.
+  void prepare(const Code* x, Index count, Sum* to) const;
 
   Conv2DGeometry geometry_;
-  std::vector<Code> weights_;
-  std::vector<Sum> bias_;
   Sum zero_point_;
+  DepthwiseCorrelation<Sum> correlation_;
 };
 
 /// Step two: rescales the sums. LiteRT's built-in kernels, whose contract is single, round twice

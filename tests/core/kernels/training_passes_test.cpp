@@ -50,11 +50,13 @@ TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnRange) {
 
 TEST_P(TrainingPassesTest, TotalsOfColumnsAreDoubles) {
   for (const std::size_t size : kSizes) {
-    const std::vector<float> x = values(size, 3);
+    const std::size_t stride = size + 3;
+    const std::vector<float> x = values(2 * stride + size, 3);
     std::vector<double> totals(size, 1e-12);
-    passes().add_to_totals(x.data(), size, totals.data());
+    passes().add_to_totals(x.data(), static_cast<Index>(stride), 3, size, totals.data());
     for (std::size_t i = 0; i < size; ++i) {
-      EXPECT_EQ(totals[i], 1e-12 + static_cast<double>(x[i]));
+      EXPECT_EQ(totals[i],
+                1e-12 + double{x[i]} + double{x[stride + i]} + double{x[2 * stride + i]});
     }
   }
 }

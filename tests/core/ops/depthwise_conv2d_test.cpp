@@ -1,4 +1,6 @@
+#include <octet/core/ops/depthwise_conv2d_internal.h>
 #include <octet/core/ops/ops.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/conv_testing.h>
 
 namespace octet::testing {
@@ -61,6 +63,69 @@ TEST(DepthwiseConv2D, IsConv2DWithAsManyGroupsAsChannels) {
   const Tensor kernel = random_tensor({3, 3, 3, 2}, 2);
   const Tensor y = depthwise_conv2d(x, kernel);
   expect_tensor(conv2d(x, kernel.reshape({3, 3, 1, 6}), {.groups = 3}), y.shape(), values_of(y));
+}
+
+class DepthwiseConv2DPaths : public KernelTest {};
+
+TEST_P(DepthwiseConv2DPaths, MatchesALoopForVectorsOfEveryWidthAndThePortablePathToTheBit) {
+  for (const Index channels : {1, 2, 3, 5, 7, 8, 16, 17, 33, 65}) {
+    for (const auto stride : {std::array<Index, 2>{1, 1}, {2, 2}, {3, 1}, {1, 4}}) {
+      for (const Index filters : {1, 3}) {
+        const ConvCase c{.n = 3,
+                         .h = 5,
+                         .w = 9,
+                         .kh = 3,
+                         .kw = channels % 3 + 2,
+                         .groups = channels,
+                         .filters = filters,
+                         .stride = stride,
+                         .dilation = {1, channels % 2 + 1},
+                         .padding = channels == 5 ? Padding::valid : Padding::same};
+        const auto compute_on = [&](const KernelTable* table) {
+          const Forced forced(table);
+          const Gradients r = gradients_of_case(c);
+          return std::vector{values_of(r.y), values_of(r.x), values_of(r.kernel)};
+        };
+        {
+          const Forced forced(GetParam());
+          expect_naive(c);
+        }
+        ASSERT_EQ(compute_on(GetParam()), compute_on(available_kernels().front())) << c.to_string();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, DepthwiseConv2DPaths, ::testing::ValuesIn(available_kernels()),
+                         isa_name);
+
+TEST(DepthwiseConv2D, StridesAndPaddingBeyondTheImage) {
+  for (const Index size : {1, 2, 3}) {
+    for (const Index kernel : {1, 2, 5, 7}) {
+      for (const Index stride : {1, 2, 5}) {
+        expect_naive({.n = 2,
+                      .h = size,
+                      .w = 4 - size,
+                      .kh = kernel,
+                      .kw = 8 - kernel,
+                      .groups = 9,
+                      .stride = {stride, 6 - stride},
+                      .padding = Padding::same});
+      }
+    }
+  }
+}
+
+TEST(DepthwiseConv2D, ABiasIsWhereSumsStart) {
+  const Tensor x = random_tensor({2, 6, 5, 3}, 1);
+  const Tensor kernel = random_tensor({3, 3, 3, 2}, 2);
+  const Tensor bias = random_tensor({6}, 3);
+  expect_close(depthwise_conv2d(x, kernel, bias, {}), depthwise_conv2d(x, kernel) + bias);
+  expect_gradient(
+      [&](const std::vector<Tensor>& in) { return depthwise_conv2d(in[0], in[1], in[2], {}); },
+      {x, kernel, bias});
+  expect_error([&] { depthwise_conv2d(x, kernel, Tensor::zeros({3}), {}); },
+               "depthwise_conv2d: expected a bias of shape [6], one per filter, found [3]");
 }
 
 TEST(DepthwiseConv2D, Gradients) {

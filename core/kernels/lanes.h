@@ -1,0 +1,75 @@
+#pragma once
+
+#include <octet/core/shape.h>
+
+#include <cstdint>
+
+// Vectors of the compiler's, for loops of Passes that it does not vectorise itself. Everything here
+// is always inlined: see passes_loops.h.
+
+namespace octet::passes {
+
+template <class T, int width>
+struct Lanes;
+template <int width>
+struct Lanes<float, width> {
+  using Vector [[gnu::vector_size(width * 4)]] = float;
+};
+template <int width>
+struct Lanes<std::int32_t, width> {
+  using Vector [[gnu::vector_size(width * 4)]] = std::int32_t;
+};
+template <int width>
+struct Lanes<double, width> {
+  using Vector [[gnu::vector_size(width * 8)]] = double;
+};
+template <class T, int width>
+using LanesOf = typename Lanes<T, width>::Vector;
+
+template <class Vector, class T>
+[[gnu::always_inline]] static inline void load(const T* from, Vector& to) {
+  __builtin_memcpy(&to, from, sizeof(Vector));
+}
+template <class Vector, class T>
+[[gnu::always_inline]] static inline void store(const Vector& from, T* to) {
+  __builtin_memcpy(to, &from, sizeof(Vector));
+}
+
+/// Calls body.run<width>(c) so that channels [0, channels) are covered once, by as wide vectors as
+/// fit, at most `most` wide.
+template <int most, class Body>
+[[gnu::always_inline]] static inline void for_each_lanes(Index channels, const Body& body) {
+  Index c = 0;
+  for (; c + most <= channels; c += most) body.template run<most>(c);
+  if constexpr (most > 8) {
+    if (c + 8 <= channels) {
+      body.template run<8>(c);
+      c += 8;
+    }
+  }
+  if constexpr (most > 4) {
+    if (c + 4 <= channels) {
+      body.template run<4>(c);
+      c += 4;
+    }
+  }
+  for (; c < channels; ++c) body.template run<1>(c);
+}
+
+/// Calls body.run<width, vectors>(j) so that columns [0, columns) are covered once: several vectors
+/// at a time, because each sum waits for the one before it.
+template <int lanes, class Body>
+[[gnu::always_inline]] static inline void for_each_column(Index columns, const Body& body) {
+  constexpr int kVectors = 4;
+  Index j = 0;
+  for (; j + kVectors * lanes <= columns; j += kVectors * lanes) {
+    body.template run<lanes, kVectors>(j);
+  }
+  for (; j + lanes <= columns; j += lanes) body.template run<lanes, 1>(j);
+  if constexpr (lanes > 4) {
+    for (; j + 4 <= columns; j += 4) body.template run<4, 1>(j);
+  }
+  for (; j < columns; ++j) body.template run<1, 1>(j);
+}
+
+}  // namespace octet::passes
