@@ -56,21 +56,20 @@ void add_elements(const Tensor& gradient, Tensor& sum) {
 }
 
 /// The sum of the gradients that have arrived at one tensor. The first one is kept as it is and
-/// may be shared with another input, so adding makes a new tensor once and then adds in place.
+/// may be shared with another input: what is added is added to a tensor that nobody else holds.
 struct Sum {
   Tensor value;
-  bool owned = false;
 
-  void add(const Tensor& gradient) {
+  void add(Tensor gradient) {
     if (!value.defined()) {
-      value = gradient;
-      return;
+      value = std::move(gradient);
+    } else if (TensorAccess::is_only_handle(value)) {
+      add_elements(gradient, value);
+    } else {
+      if (!TensorAccess::is_only_handle(gradient)) gradient = gradient.clone();
+      add_elements(value, gradient);
+      value = std::move(gradient);
     }
-    if (!owned) {
-      value = value.clone();
-      owned = true;
-    }
-    add_elements(gradient, value);
   }
 };
 
@@ -218,7 +217,7 @@ class BackwardPass {
       if (!gradients[i].defined() || !input.requires_grad()) continue;
       check_gradient(node, input, gradients[i]);
       if (TensorAccess::node(input) != nullptr) {
-        sums_[TensorAccess::node(input).get()].add(gradients[i]);
+        sums_[TensorAccess::node(input).get()].add(std::move(gradients[i]));
       } else {
         add_to_leaf(input, std::move(gradients[i]));
       }

@@ -307,7 +307,8 @@ void TensorAccess::set_node(Tensor& x, std::shared_ptr<Node> node) {
 Tensor& TensorAccess::mutable_grad(Tensor& x) { return x.impl_->grad; }
 
 bool TensorAccess::is_only_handle(const Tensor& x) {
-  return x.impl_.use_count() == 1 && x.impl_->storage.use_count() == 1;
+  const auto& storage = x.impl_->storage;
+  return x.impl_.use_count() == 1 && storage.use_count() == 1 && storage->is_only_owner();
 }
 
 }  // namespace detail

@@ -46,6 +46,8 @@ class Tensor::Storage {
       : size_(static_cast<std::size_t>(shape.size())), lazy_(std::move(lazy)) {}
 
   std::size_t size() const { return size_; }
+  /// Whether nobody holds the memory beside it, as a program does that made it.
+  bool is_only_owner() const { return memory_.use_count() <= 1; }
   const detail::LazyData* pending() const { return lazy_ ? &*lazy_ : nullptr; }
 
   /// Threads may ask at once, as the pieces of a parallel loop do: the first computes, the others

@@ -1,4 +1,5 @@
 #include <octet/core/ops/elementwise.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/layers/add.h>
 #include <octet/layers/lowering.h>
 
@@ -8,7 +9,10 @@ Add::Add(Activation activation, std::string name) : Merge(kType, activation, std
 
 Tensor Add::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
   require_inputs(inputs);
-  return apply_activation(activation(), add(inputs[0], inputs[1]));
+  if (inputs[0].shape() != inputs[1].shape()) {
+    return apply_activation(activation(), add(inputs[0], inputs[1]));
+  }
+  return add(inputs[0], inputs[1], fused_activation(activation()));
 }
 
 std::int32_t Add::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {

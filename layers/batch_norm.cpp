@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/batch_norm.h>
-#include <octet/layers/batch_norm.h>
+#include <octet/core/ops/batch_norm_internal.h>
+#include <octet/layers/clamped_batch_norm.h>
 
 #include <cmath>
 #include <utility>
@@ -38,14 +38,21 @@ Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
   if (!context.training() || !trainable()) {
     return batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
   }
+  return clamped_batch_norm(*this, x, context, FusedActivation::none);
+}
+
+Tensor clamped_batch_norm(BatchNorm& layer, const Tensor& x, const ForwardContext& context,
+                          FusedActivation clamp) {
+  if (!context.training() || !layer.trainable()) return {};
   if (x.dim(0) == 0) {
     throw InvalidArgument(
         fmt::format("BatchNorm \"{}\": expected a batch of at least one example to train on, found "
                     "an empty one",
-                    name()));
+                    layer.name()));
   }
-  auto [y, batch] = batch_norm_training(x, gamma_, beta_, options_.epsilon);
-  move_statistics(batch, x.shape().without_dim(-1).size());
+  auto [y, batch] =
+      detail::batch_norm_training(x, layer.gamma(), layer.beta(), layer.epsilon(), clamp);
+  layer.move_statistics(batch, x.shape().without_dim(-1).size());
   return y;
 }
 

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/batch_norm.h>
 #include <octet/core/ops/batch_norm_internal.h>
+#include <octet/core/ops/channel_blocks.h>
+#include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/partial_sums.h>
 #include <octet/core/tensor_internal.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -14,11 +18,10 @@
 namespace octet {
 
 using detail::inverse_deviations;
-using detail::map_channels;
 using detail::require_channels;
 using detail::require_epsilon;
+using detail::row_grain;
 using detail::rows_of;
-using detail::sum_rows;
 
 namespace {
 
@@ -33,7 +36,7 @@ void check_operands(std::string_view operation, const Tensor& x, const Tensor& g
   require_epsilon(operation, epsilon);
 }
 
-/// The mean over the rows of what sum_rows() summed, [c].
+/// The mean over the rows of sums over them, [c].
 Tensor mean_of(const Tensor& sums, Index rows) {
   const auto count = static_cast<double>(rows);
   const auto divide = [count](float sum) { return static_cast<float>(double{sum} / count); };
@@ -42,73 +45,111 @@ Tensor mean_of(const Tensor& sums, Index rows) {
 
 /// What the backward pass reads again.
 struct Normalization {
-  Tensor x, gamma, mean, inverse;
+  Tensor x, gamma, beta, mean, inverse;
+  FusedActivation activation;
+
+  bool clamps() const { return activation != FusedActivation::none; }
 };
 
-Normalization normalization_of(const Tensor& x, const Tensor& gamma,
-                               const ChannelStatistics& statistics, float epsilon) {
+Normalization normalization_of(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                               const ChannelStatistics& statistics, float epsilon,
+                               FusedActivation activation) {
   // The caller may go on to change the statistics before backward() reads them.
-  return {x.detach(), gamma.detach(), statistics.mean.detach().clone(),
-          inverse_deviations(statistics.variance, epsilon)};
+  return {x.detach(),
+          gamma.detach(),
+          beta.detach(),
+          statistics.mean.detach().clone(),
+          inverse_deviations(statistics.variance, epsilon),
+          activation};
 }
 
-/// Its elements.
-struct NormalizationView {
-  const float *x, *gamma, *mean, *inverse;
+/// Passes over all rows.
+class NormPasses {
+ public:
+  explicit NormPasses(const Normalization& n)
+      : x_(n.x.data()),
+        rows_(rows_of(n.x)),
+        blocks_(n.x.dim(-1)),
+        mean_(blocks_.repeated(n.mean.data())),
+        inverse_(blocks_.repeated(n.inverse.data())),
+        gamma_(blocks_.repeated(n.gamma.data())),
+        beta_(blocks_.repeated(n.beta.data())) {
+    const RealLimits limits = real_limits(n.activation);
+    norm_ = {mean_.data(), inverse_.data(), gamma_.data(), beta_.data(),
+             limits.lo,    limits.hi,       n.clamps()};
+  }
 
-  explicit NormalizationView(const Normalization& n)
-      : x(n.x.data()), gamma(n.gamma.data()), mean(n.mean.data()), inverse(n.inverse.data()) {}
-  float normalized(std::size_t i, std::size_t c) const { return (x[i] - mean[c]) * inverse[c]; }
-  float scale(std::size_t c) const { return gamma[c] * inverse[c]; }
+  Tensor normalized(const Shape& shape) const {
+    Tensor y(shape);
+    for_pieces([&, to = y.data()](Index at, std::size_t rows, std::size_t columns) {
+      kernels().passes.normalize_columns(x_ + at, rows, columns, norm_, to + at);
+    });
+    return y;
+  }
+
+  /// The gradients of gamma and of beta: row 0 and 1 of [2, c].
+  Tensor parameter_gradients(const Tensor& g) const {
+    const Index channels = blocks_.channels();
+    const auto add = [&, from = g.data()](Index begin, Index end, float* sums) {
+      std::vector<double> totals(static_cast<std::size_t>(2 * channels));
+      for (Index row = begin; row < end; row += blocks_.block_rows()) {
+        blocks_.add_block(row, std::min(end, row + blocks_.block_rows()), 2, totals.data(),
+                          [&](Index at, std::size_t rows, std::size_t columns, float* to) {
+                            kernels().passes.norm_sums(x_ + at, from + at, rows, columns, norm_,
+                                                       to);
+                          });
+      }
+      for (const double total : totals) *sums++ = static_cast<float>(total);
+    };
+    return sum_of_parts({2, channels}, rows_, add);
+  }
+
+  /// The gradient of x: gamma * inverse * (g - shift - normalized * scale).
+  Tensor input_gradient(const Tensor& g, const float* scales, const float* shifts) const {
+    const std::vector<float> scale = blocks_.repeated(scales);
+    const std::vector<float> shift = blocks_.repeated(shifts);
+    Tensor dx(g.shape());
+    for_pieces(
+        [&, from = g.data(), to = dx.data()](Index at, std::size_t rows, std::size_t columns) {
+          kernels().passes.norm_gradient(x_ + at, from + at, rows, columns, norm_, scale.data(),
+                                         shift.data(), to + at);
+        });
+    return dx;
+  }
+
+ private:
+  template <class Body>
+  void for_pieces(Body&& body) const {
+    const auto rows = static_cast<std::size_t>(rows_);
+    const std::size_t least = row_grain(Work::map_floats, blocks_.channels());
+    parallel_for(rows, thread_share(rows, least), [&](std::size_t begin, std::size_t end) {
+      blocks_.for_each_piece(static_cast<Index>(begin), static_cast<Index>(end), body);
+    });
+  }
+
+  const float* x_;
+  Index rows_;
+  detail::ChannelBlocks blocks_;
+  std::vector<float> mean_, inverse_, gamma_, beta_;
+  ColumnNorm norm_{};
 };
-
-Tensor normalize(const Normalization& n, const Tensor& beta) {
-  const NormalizationView v(n);
-  return map_channels(n.x.shape(), [v, shift = beta.data()](std::size_t i, std::size_t c) {
-    return v.normalized(i, c) * v.gamma[c] + shift[c];
-  });
-}
-
-/// The gradients of gamma and of beta: row 0 and 1 of [2, c].
-Tensor parameter_gradients(const Normalization& n, const Tensor& g) {
-  return sum_rows<2>(n.x,
-                     [v = NormalizationView(n), upstream = g.data()](std::size_t i, std::size_t c) {
-                       const auto gradient = double{upstream[i]};
-                       return std::array{gradient * double{v.normalized(i, c)}, gradient};
-                     });
-}
-
-/// The gradient of x where its statistics are constants.
-Tensor scaled_gradient(const Normalization& n, const Tensor& g) {
-  return map_channels(
-      g.shape(), [v = NormalizationView(n), upstream = g.data()](std::size_t i, std::size_t c) {
-        return v.scale(c) * upstream[i];
-      });
-}
-
-/// The gradient of x through its statistics too: what x shares with all rows of its channel, a
-/// shift and a scale, changes nothing in y, so that the means of both are taken from g.
-Tensor centered_gradient(const Normalization& n, const Tensor& g, const Tensor& sums) {
-  const Tensor means = mean_of(sums, rows_of(n.x));
-  const float* scales = means.data();
-  const float* shifts = scales + n.x.dim(-1);
-  return map_channels(g.shape(), [v = NormalizationView(n), upstream = g.data(), scales, shifts](
-                                     std::size_t i, std::size_t c) {
-    return v.scale(c) * (upstream[i] - shifts[c] - v.normalized(i, c) * scales[c]);
-  });
-}
 
 enum class Statistics { constant, of_batch };
 
 Tensor record_normalized(std::string_view operation, const Normalization& n, const Tensor& x,
                          const Tensor& gamma, const Tensor& beta, Statistics statistics) {
   const auto backward = [n, x, gamma, beta, statistics](const Tensor& g) {
+    const NormPasses passes(n);
     const bool sums_wanted = gamma.requires_grad() || beta.requires_grad();
     const bool through_sums = x.requires_grad() && statistics == Statistics::of_batch;
-    const Tensor sums = sums_wanted || through_sums ? parameter_gradients(n, g) : Tensor();
+    const Tensor sums = sums_wanted || through_sums ? passes.parameter_gradients(g) : Tensor();
     std::vector<Tensor> gradients(3);
     if (x.requires_grad()) {
-      gradients[0] = through_sums ? centered_gradient(n, g, sums) : scaled_gradient(n, g);
+      // What x shares with all rows of its channel, a shift and a scale, changes nothing in y where
+      // the statistics are its own: the means of both are taken from g.
+      const Tensor means =
+          through_sums ? mean_of(sums, rows_of(n.x)) : Tensor::zeros({2 * gamma.size()});
+      gradients[0] = passes.input_gradient(g, means.data(), means.data() + gamma.size());
     }
     if (gamma.requires_grad()) gradients[1] = detail::TensorAccess::view(sums, gamma.shape());
     if (beta.requires_grad()) {
@@ -116,7 +157,85 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
     }
     return gradients;
   };
-  return record(operation, normalize(n, beta), {x, gamma, beta}, backward);
+  return record(operation, NormPasses(n).normalized(x.shape()), {x, gamma, beta}, backward);
+}
+
+/// The number of rows, their mean and the sum of the squares of their distances from it, per
+/// channel.
+struct Moments {
+  double count = 0.0;
+  std::vector<double> mean;
+  std::vector<double> squares;
+
+  explicit Moments(Index channels)
+      : mean(static_cast<std::size_t>(channels)), squares(static_cast<std::size_t>(channels)) {}
+
+  /// Adds those of other rows. (Chan, Golub and LeVeque, Updating Formulae, 1979.)
+  void add(const Moments& other) {
+    const double all = count + other.count;
+    const double share = other.count / all;
+    const double weight = count * share;
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+      const double distance = other.mean[c] - mean[c];
+      mean[c] += distance * share;
+      squares[c] += other.squares[c] + distance * distance * weight;
+    }
+    count = all;
+  }
+};
+
+/// Measures blocks of rows by sums of distances from their first row.
+class BlockMoments {
+ public:
+  BlockMoments(const detail::ChannelBlocks& blocks, const float* x)
+      : blocks_(blocks),
+        x_(x),
+        sums_(static_cast<std::size_t>(2 * blocks.channels())),
+        moments_(blocks.channels()) {}
+
+  /// Those of the rows [begin, end), at most a block; valid until the next call.
+  const Moments& of(Index begin, Index end) {
+    const float* first = x_ + begin * blocks_.channels();
+    blocks_.repeat(first, centers_);
+    std::ranges::fill(sums_, 0.0);
+    blocks_.add_block(begin, end, 2, sums_.data(),
+                      [&](Index at, std::size_t rows, std::size_t columns, float* to) {
+                        kernels().passes.column_moments(x_ + at, rows, columns, centers_.data(),
+                                                        to);
+                      });
+    moments_.count = static_cast<double>(end - begin);
+    const double share = 1.0 / moments_.count;
+    const std::size_t channels = moments_.mean.size();
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double distance = sums_[c] * share;
+      moments_.mean[c] = double{first[c]} + distance;
+      moments_.squares[c] = std::max(0.0, sums_[channels + c] - sums_[c] * distance);
+    }
+    return moments_;
+  }
+
+ private:
+  const detail::ChannelBlocks& blocks_;
+  const float* x_;
+  std::vector<float> centers_;
+  std::vector<double> sums_;
+  Moments moments_;
+};
+
+Moments moments_of(const Tensor& x) {
+  const Index rows = rows_of(x);
+  const detail::ChannelBlocks blocks(x.dim(-1));
+  const Index parts = count_parts(rows, 2 * blocks.channels());
+  std::vector<Moments> all(static_cast<std::size_t>(parts), Moments(blocks.channels()));
+  for_each_part(rows, parts, [&, from = x.data()](Index part, Index begin, Index end) {
+    BlockMoments block(blocks, from);
+    for (Index row = begin; row < end; row += blocks.block_rows()) {
+      all[static_cast<std::size_t>(part)].add(
+          block.of(row, std::min(end, row + blocks.block_rows())));
+    }
+  });
+  for (std::size_t part = 1; part < all.size(); ++part) all.front().add(all[part]);
+  return all.front();
 }
 
 }  // namespace
@@ -135,6 +254,12 @@ void detail::require_epsilon(std::string_view operation, float epsilon) {
       fmt::format("{}: expected a finite epsilon above 0, found {}", operation, epsilon));
 }
 
+Tensor detail::product_sums(const Tensor& x, const Tensor& g) {
+  const Tensor zeros = Tensor::zeros({x.dim(-1)});
+  const Tensor ones = Tensor::ones({x.dim(-1)});
+  return NormPasses({x, ones, zeros, zeros, ones, FusedActivation::none}).parameter_gradients(g);
+}
+
 Tensor detail::inverse_deviations(const Tensor& variance, float epsilon) {
   const auto inverse = [epsilon](float v) {
     return static_cast<float>(1.0 / std::sqrt(double{v} + double{epsilon}));
@@ -149,26 +274,25 @@ ChannelStatistics channel_statistics(const Tensor& x) {
                     "found {}",
                     x.shape().to_string()));
   }
-  const Index rows = rows_of(x);
-  const float* from = x.data();
-  ChannelStatistics result;
-  result.mean = mean_of(
-      sum_rows<1>(x, [from](std::size_t i,
-                            std::size_t /*channel*/) { return std::array{double{from[i]}}; }),
-      rows);
-  const float* mean = result.mean.data();
-  result.variance = mean_of(sum_rows<1>(x,
-                                        [from, mean](std::size_t i, std::size_t c) {
-                                          const double deviation =
-                                              double{from[i]} - double{mean[c]};
-                                          return std::array{deviation * deviation};
-                                        }),
-                            rows);
+  const Moments moments = moments_of(x);
+  ChannelStatistics result{Tensor({x.dim(-1)}), Tensor({x.dim(-1)})};
+  float* mean = result.mean.data();
+  float* variance = result.variance.data();
+  for (std::size_t c = 0; c < moments.mean.size(); ++c) {
+    mean[c] = static_cast<float>(moments.mean[c]);
+    variance[c] = static_cast<float>(moments.squares[c] / moments.count);
+  }
   return result;
 }
 
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                                     float epsilon) {
+  return detail::batch_norm_training(x, gamma, beta, epsilon, FusedActivation::none);
+}
+
+BatchNormResult detail::batch_norm_training(const Tensor& x, const Tensor& gamma,
+                                            const Tensor& beta, float epsilon,
+                                            FusedActivation activation) {
   constexpr std::string_view kName = "batch_norm_training";
   check_operands(kName, x, gamma, beta, epsilon);
   if (rows_of(x) == 0) {
@@ -176,7 +300,7 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const 
                                       kName, x.shape().to_string()));
   }
   ChannelStatistics statistics = channel_statistics(x);
-  const Normalization n = normalization_of(x, gamma, statistics, epsilon);
+  const Normalization n = normalization_of(x, gamma, beta, statistics, epsilon, activation);
   return {record_normalized(kName, n, x, gamma, beta, Statistics::of_batch), std::move(statistics)};
 }
 
@@ -186,7 +310,8 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& 
   check_operands(kName, x, gamma, beta, epsilon);
   require_channels(kName, "a mean", statistics.mean, x.dim(-1));
   require_channels(kName, "a variance", statistics.variance, x.dim(-1));
-  const Normalization n = normalization_of(x, gamma, statistics, epsilon);
+  const Normalization n =
+      normalization_of(x, gamma, beta, statistics, epsilon, FusedActivation::none);
   return record_normalized(kName, n, x, gamma, beta, Statistics::constant);
 }
 

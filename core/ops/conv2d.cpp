@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/correlate_f32.h>
 #include <octet/core/kernels/gemm.h>
@@ -12,6 +13,8 @@
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/core/tensor_internal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -190,23 +193,38 @@ Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kerne
 }
 
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g) {
-  const float* pixels = x.data();
+  // Of codes that have not become floats, a part becomes floats in the cache where it reads its own
+  // pixels alone.
+  const bool reads_codes =
+      geometry.window.is_pointwise() && detail::TensorAccess::pending(x) != nullptr;
+  const auto codes = reads_codes ? detail::TensorAccess::codes(x) : nullptr;
+  const float* pixels = codes == nullptr ? x.data() : nullptr;
   const float* upstream = g.data();
+  const auto add_rows = [&](const float* images, Index begin, Index end, float* sums) {
+    for (Index group = 0; group < geometry.groups; ++group) {
+      correlate(geometry, images, upstream, group, begin, end, sums);
+    }
+  };
   return sum_of_parts(geometry.kernel_shape(), geometry.rows(),
                       [&](Index begin, Index end, float* sums) {
-                        for (Index group = 0; group < geometry.groups; ++group) {
-                          correlate(geometry, pixels, upstream, group, begin, end, sums);
-                        }
+                        if (codes == nullptr) return add_rows(pixels, begin, end, sums);
+                        const Index first = begin * geometry.channels;
+                        const auto size = static_cast<std::size_t>(end * geometry.channels - first);
+                        const ScratchBuffer<float, struct PixelsOfCodes> part(size);
+                        dequantize({codes.get() + first, size}, *detail::TensorAccess::grid(x),
+                                   {part.data(), size});
+                        add_rows(part.data() - first, begin, end, sums);
                       });
 }
 
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
-                                      const GradientWindow& window) {
+                                      const GradientWindow& window, const Tensor& to) {
   constexpr Index kEnoughColumns = 32;
   const Index units = y.dim(1);
-  if (pixels == 1 || units >= kEnoughColumns) return window_gradient(y, g, window);
+  if (pixels == 1 || units >= kEnoughColumns) return window_gradient(y, g, window, to);
   const Shape lines{y.dim(0) / pixels, pixels * units};
-  SumsGradient wide = window_gradient(y.reshape(lines), g.reshape(lines), window);
+  SumsGradient wide =
+      window_gradient(y.reshape(lines), g.reshape(lines), window, to.reshape(lines));
   Tensor bias({units});
   for (Index j = 0; j < units; ++j) {
     double total = 0.0;
@@ -300,8 +318,9 @@ Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedAc
     const GradientWindow window{-kInfinity, kInfinity, limits.lo, limits.hi};
     SumsGradient passed{g, Tensor()};
     if (clamps) {
+      const Tensor to = writable_gradient(g).reshape(rows);
       passed = window_gradient_of_lines(result.reshape(rows), g.reshape(rows),
-                                        geometry.window.x.output, window);
+                                        geometry.window.x.output, window, to);
     } else if (bias.requires_grad()) {
       passed.bias = sum(g, {0, 1, 2});
     }

@@ -19,6 +19,6 @@ Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, c
 /// window_gradient() for rows that are pixels of lines of `pixels` each. Bias gradients of few
 /// units are summed line by line.
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
-                                      const GradientWindow& window);
+                                      const GradientWindow& window, const Tensor& to);
 
 }  // namespace octet

@@ -8,6 +8,8 @@
 #include <octet/core/ops/reduction.h>
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -62,6 +64,24 @@ Tensor add(const Tensor& a, const Tensor& b) {
     return grads;
   };
   return record("add", y, {a, b}, backward, BackwardReads::nothing);
+}
+
+Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation) {
+  if (activation == FusedActivation::none) return add(a, b);
+  const auto [lo, hi] = real_limits(activation);
+  const auto clamped_sum = [lo = lo, hi = hi](float p, float q) {
+    const float sum = p + q;
+    const float above = sum <= lo ? lo : sum;
+    return above >= hi ? hi : above;
+  };
+  const Tensor y = map(Work::map_floats, clamped_sum, a, b);
+  const GradientWindow window{-std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::infinity(), lo, hi};
+  const auto backward = [y = y.detach(), window](const Tensor& g) {
+    const Tensor passed = inside_window(y, g, window);
+    return std::vector<Tensor>{passed, passed};
+  };
+  return record("add", y, {a, b}, backward, BackwardReads::result);
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {

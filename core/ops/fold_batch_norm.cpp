@@ -14,9 +14,9 @@ namespace octet {
 
 using detail::inverse_deviations;
 using detail::map_channels;
+using detail::product_sums;
 using detail::require_channels;
 using detail::require_epsilon;
-using detail::sum_rows;
 using detail::TensorAccess;
 
 namespace {
@@ -51,11 +51,7 @@ Tensor fold_kernel(const Tensor& kernel, const Tensor& gamma, const Tensor& inve
     std::vector<Tensor> gradients(2);
     if (kernel.requires_grad()) gradients[0] = scaled(g);
     if (gamma.requires_grad()) {
-      const Tensor sums = sum_rows<1>(
-          TensorAccess::view(g, rows),
-          [upstream = g.data(), w = kernel.data()](std::size_t i, std::size_t /*channel*/) {
-            return std::array{double{upstream[i]} * double{w[i]}};
-          });
+      const Tensor sums = product_sums(TensorAccess::view(kernel, rows), g);
       gradients[1] = multipliers(TensorAccess::view(sums, gamma.shape()), inverse);
     }
     return gradients;
@@ -129,11 +125,7 @@ StatisticsGradients through_statistics(const Correction& n, const Tensor& y, con
 
 std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, const Tensor& y,
                                          const Tensor& g) {
-  const Tensor sums = sum_rows<2>(
-      g, [upstream = g.data(), from = z.data()](std::size_t i, std::size_t /*channel*/) {
-        const auto gradient = double{upstream[i]};
-        return std::array{gradient * double{from[i]}, gradient};
-      });
+  const Tensor sums = product_sums(z, g);
   StatisticsGradients through = through_statistics(n, y, sums);
   Tensor of_z =
       map_channels(g.shape(), [upstream = g.data(), ratio = n.ratio.data()](

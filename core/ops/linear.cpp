@@ -71,7 +71,7 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
                          result = clamps ? y.detach() : Tensor()](const Tensor& g) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const GradientWindow window{-kInfinity, kInfinity, limits.lo, limits.hi};
-    const SumsGradient passed = clamps ? window_gradient(result, g, window)
+    const SumsGradient passed = clamps ? window_gradient(result, g, window, writable_gradient(g))
                                        : SumsGradient{g, bias.defined() ? sum(g, {0}) : Tensor()};
     std::vector<Tensor> gradients(3);
     if (x.requires_grad()) {
@@ -85,10 +85,15 @@ Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
                 clamps ? BackwardReads::inputs_and_result : BackwardReads::inputs);
 }
 
-SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window) {
+Tensor writable_gradient(const Tensor& g) {
+  return TensorAccess::is_only_handle(g) ? g : Tensor(g.shape());
+}
+
+SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
+                             const Tensor& to) {
   const Index rows = y.dim(0);
   const Index units = y.dim(1);
-  SumsGradient result{Tensor(y.shape()), Tensor({units})};
+  SumsGradient result{to, Tensor({units})};
   const float* from = y.data();
   const float* gradient = g.data();
   float* sums = result.sums.data();

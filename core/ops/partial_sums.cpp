@@ -13,12 +13,20 @@ constexpr Index kLeastRows = 256;
 /// Of all partial sums.
 constexpr Index kMostFloats = Index{1} << 20;
 
+}  // namespace
+
 Index count_parts(Index rows, Index size) {
   if (size > kMostFloats / kMostParts) return 1;
   return std::clamp<Index>(rows / kLeastRows, 1, kMostParts);
 }
 
-}  // namespace
+void for_each_part(Index rows, Index parts,
+                   FunctionRef<void(Index part, Index begin, Index end)> compute) {
+  parallel_tasks(static_cast<std::size_t>(parts), [&](std::size_t task) {
+    const auto part = static_cast<Index>(task);
+    compute(part, rows * part / parts, rows * (part + 1) / parts);
+  });
+}
 
 Tensor sum_of_parts(const Shape& shape, Index rows,
                     FunctionRef<void(Index begin, Index end, float* sums)> compute) {
@@ -30,10 +38,8 @@ Tensor sum_of_parts(const Shape& shape, Index rows,
   Tensor others({parts - 1, size});
   float* first = total.data();
   float* rest = others.data();
-  parallel_tasks(static_cast<std::size_t>(parts), [&](std::size_t task) {
-    const auto part = static_cast<Index>(task);
-    compute(rows * part / parts, rows * (part + 1) / parts,
-            part == 0 ? first : rest + (part - 1) * size);
+  for_each_part(rows, parts, [&](Index part, Index begin, Index end) {
+    compute(begin, end, part == 0 ? first : rest + (part - 1) * size);
   });
   for (Index part = 1; part < parts; ++part) {
     const float* more = rest + (part - 1) * size;

@@ -73,8 +73,11 @@ struct IntegerLinear::Operands {
     };
   }
 
-  SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window) const {
-    return window_gradient_of_lines(real, g.reshape(real.shape()), sums->rows_per_line(), window);
+  /// Written to `to`, of as many elements as g.
+  SumsGradient passed(const Tensor& real, const Tensor& g, const GradientWindow& window,
+                      const Tensor& to) const {
+    return window_gradient_of_lines(real, g.reshape(real.shape()), sums->rows_per_line(), window,
+                                    to.reshape(real.shape()));
   }
 
   /// Of x, the kernel, the bias and what the kernel's grid is learned from.
@@ -172,8 +175,8 @@ Tensor IntegerLinear::real() const {
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return operands->gradients(
-        operands->passed(real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}));
+    return operands->gradients(operands->passed(
+        real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}, writable_gradient(gradient)));
   };
   return record("integer_linear", result, inputs(), backward);
 }
@@ -204,10 +207,12 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const Tensor y = requantized(output, activation_);
   const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
                          activation = real_limits(activation_), learned](const Tensor& gradient) {
-    const Tensor g = gradient.reshape(real.shape());
+    // What a scale is learned from is read after that.
+    const Tensor to =
+        learned.parameters.empty() ? writable_gradient(gradient) : Tensor(gradient.shape());
     std::vector<Tensor> gradients = operands->gradients(
-        operands->passed(real, g, {codes.lo, codes.hi, activation.lo, activation.hi}));
-    learned.append_gradients(gradients, real, g);
+        operands->passed(real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi}, to));
+    learned.append_gradients(gradients, real, gradient.reshape(real.shape()));
     return gradients;
   };
   std::vector<Tensor> read = inputs();

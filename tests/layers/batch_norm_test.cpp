@@ -1,5 +1,7 @@
 #include <octet/core/archive.h>
 #include <octet/core/ops/ops.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/add.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/layer_registry.h>
@@ -116,6 +118,35 @@ TEST(BatchNormLayer, Gradients) {
           return layer->clone()->forward(in[0], context);
         },
         {random_tensor({4, 2, 3}, 1)});
+  }
+}
+
+TEST(BatchNormLayer, AReluBehindItMayBeComputedWithItAndChangesNoBit) {
+  // A layer that alone reads the BatchNorm, and one beside another reader.
+  for (const bool alone : {true, false}) {
+    const auto step = [alone](const Model::Visit& visit) {
+      Model m("m");
+      const Value x = m.input({5, 3});
+      const Value normalized = m.add(BatchNorm(), x);
+      const Value clamped = m.add(ReLU(), normalized);
+      m.output(alone ? m.add(BatchNorm(), clamped)
+                     : m.add(Add(Activation::none), {clamped, normalized}));
+      m.build(0);
+      const Tensor in = leaf(random_tensor({7, 5, 3}, 1));
+      Tensor y = m.forward_all({&in, 1}, training(), visit).front();
+      y.backward(random_tensor(y.shape(), 2));
+      std::vector<std::vector<float>> found = {testing::values_of(y),
+                                               testing::values_of(in.grad())};
+      for (const auto& [name, tensor] : m.parameters()) {
+        found.push_back(testing::values_of(tensor.grad()));
+      }
+      for (const auto& [name, tensor] : m.state()) found.push_back(testing::values_of(tensor));
+      return found;
+    };
+    // A model that shows every layer's result computes one after the other.
+    std::size_t seen = 0;
+    EXPECT_EQ(step({}), step([&](std::size_t, const auto&) { ++seen; }));
+    EXPECT_EQ(seen, 4U);
   }
 }
 

@@ -1,5 +1,10 @@
+#include <octet/core/autograd.h>
+#include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/ops/ops.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/op_testing.h>
+
+#include <algorithm>
 
 namespace octet::testing {
 namespace {
@@ -93,6 +98,143 @@ TEST(BatchNorm, GradientsOfOneInputAlone) {
                   {gamma});
   expect_gradient([&](const auto& in) { return batch_norm_training(x, gamma, in[0], 0.1F).y; },
                   {beta});
+}
+
+/// A training step of batch normalization in doubles, one plain loop after the other.
+struct NaiveNorm {
+  std::vector<double> y, dx, dgamma, dbeta;
+
+  NaiveNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& g,
+            const RealLimits& limits)
+      : y(x.span().size()), dx(y.size()), dgamma(gamma.span().size()), dbeta(dgamma.size()) {
+    const std::size_t channels = dgamma.size();
+    const double rows = static_cast<double>(y.size() / channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      double mean = 0.0;
+      double variance = 0.0;
+      for (std::size_t i = c; i < y.size(); i += channels) mean += double{x.span()[i]} / rows;
+      for (std::size_t i = c; i < y.size(); i += channels) {
+        variance += std::pow(double{x.span()[i]} - mean, 2.0) / rows;
+      }
+      const double inverse = 1.0 / std::sqrt(variance + double{kEpsilon});
+      const auto passed = [&](std::size_t i) {
+        return y[i] > double{limits.lo} && y[i] < double{limits.hi} ? double{g.span()[i]} : 0.0;
+      };
+      const auto normalized = [&](std::size_t i) { return (double{x.span()[i]} - mean) * inverse; };
+      for (std::size_t i = c; i < y.size(); i += channels) {
+        y[i] = std::clamp(normalized(i) * double{gamma.span()[c]} + double{beta.span()[c]},
+                          double{limits.lo}, double{limits.hi});
+        dgamma[c] += passed(i) * normalized(i);
+        dbeta[c] += passed(i);
+      }
+      for (std::size_t i = c; i < y.size(); i += channels) {
+        dx[i] = double{gamma.span()[c]} * inverse *
+                (passed(i) - dbeta[c] / rows - normalized(i) * dgamma[c] / rows);
+      }
+    }
+  }
+};
+
+void expect_near(const Tensor& found, const std::vector<double>& expected) {
+  double largest = 1.0;
+  for (const double value : expected) largest = std::max(largest, std::fabs(value));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(found.span()[i], expected[i], 3e-6 * largest) << "element " << i;
+  }
+}
+
+class BatchNormPaths : public KernelTest {};
+
+TEST_P(BatchNormPaths, MatchesALoopForAnyNumberOfChannelsAndThePortablePathToTheBit) {
+  for (const Index channels : {1, 3, 7, 8, 17, 33, 64, 70, 150}) {
+    for (const Index rows : {1, 2, 63, 65, 700}) {
+      for (const auto activation :
+           {FusedActivation::none, FusedActivation::relu, FusedActivation::relu6}) {
+        const Tensor x = random_tensor({rows, channels}, 1, -1.0F, 3.0F);
+        const Tensor gamma = random_tensor({channels}, 2, -4.0F, 5.0F);
+        const Tensor beta = random_tensor({channels}, 3);
+        const Tensor g = random_tensor(x.shape(), 4);
+        const auto compute_on = [&](const KernelTable* table) {
+          const Forced forced(table);
+          const std::vector<Tensor> in = {leaf(x.clone()), leaf(gamma.clone()), leaf(beta.clone())};
+          Tensor y = detail::batch_norm_training(in[0], in[1], in[2], kEpsilon, activation).y;
+          y.backward(g);
+          return std::vector{y.detach(), in[0].grad(), in[1].grad(), in[2].grad()};
+        };
+        const std::vector<Tensor> found = compute_on(GetParam());
+        const NaiveNorm expected(x, gamma, beta, g, real_limits(activation));
+        expect_near(found[0], expected.y);
+        expect_near(found[1], expected.dx);
+        expect_near(found[2], expected.dgamma);
+        expect_near(found[3], expected.dbeta);
+        const std::vector<Tensor> plain = compute_on(available_kernels().front());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          ASSERT_EQ(values_of(found[i]), values_of(plain[i])) << rows << " * " << channels;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, BatchNormPaths, ::testing::ValuesIn(available_kernels()), isa_name);
+
+TEST(BatchNorm, AClampIsWhatTheOpGives) {
+  const Tensor x = random_tensor({300, 5}, 1);
+  const Tensor gamma = random_tensor({5}, 2, -9.0F, 9.0F);
+  const Tensor beta = random_tensor({5}, 3);
+  const Tensor g = random_tensor(x.shape(), 4);
+  const auto gradients = [&](const std::function<Tensor(const std::vector<Tensor>&)>& f) {
+    const std::vector<Tensor> in = {leaf(x.clone()), leaf(gamma.clone()), leaf(beta.clone())};
+    Tensor y = f(in);
+    y.backward(g);
+    return std::vector{values_of(y), values_of(in[0].grad()), values_of(in[1].grad()),
+                       values_of(in[2].grad())};
+  };
+  const auto of = [&](FusedActivation activation) {
+    return gradients([&](const std::vector<Tensor>& in) {
+      return detail::batch_norm_training(in[0], in[1], in[2], kEpsilon, activation).y;
+    });
+  };
+  const auto plain = [](const std::vector<Tensor>& in) {
+    return batch_norm_training(in[0], in[1], in[2], kEpsilon).y;
+  };
+  EXPECT_EQ(of(FusedActivation::relu), gradients([&](const auto& in) { return relu(plain(in)); }));
+  EXPECT_EQ(of(FusedActivation::relu6),
+            gradients([&](const auto& in) { return relu6(plain(in)); }));
+}
+
+TEST(BatchNorm, WritesToNoGradientThatSomebodyHolds) {
+  const Tensor g = random_tensor({6, 3}, 1);
+  const auto gradient = [&](Tensor* held) {
+    Tensor x = leaf(random_tensor({6, 3}, 2));
+    const Tensor y = batch_norm_training(x, positive(3, 3), zeros(3), 0.1F).y;
+    Tensor z = record("double", no_grad([&] { return 2.0F * y; }), {y}, [held](const Tensor& of_z) {
+      const Tensor of_y = 2.0F * of_z;
+      if (held != nullptr) *held = of_y;
+      return std::vector<Tensor>{of_y};
+    });
+    z.backward(g);
+    return values_of(x.grad());
+  };
+  Tensor held;
+  EXPECT_EQ(gradient(&held), gradient(nullptr));
+  EXPECT_EQ(values_of(held), values_of(2.0F * g));
+  auto memory = std::shared_ptr<float[]>(new float[18]);
+  std::ranges::copy(g.span(), memory.get());
+  Tensor x = leaf(random_tensor({6, 3}, 2));
+  const Tensor y = batch_norm_training(x, positive(3, 3), zeros(3), 0.1F).y;
+  record("same", y.clone(), {y}, [&](const Tensor&) {
+    return std::vector<Tensor>{Tensor::from_memory({6, 3}, memory)};
+  }).backward(g);
+  EXPECT_TRUE(std::equal(g.span().begin(), g.span().end(), memory.get()));
+}
+
+TEST(BatchNorm, ANanStaysNanThroughAClamp) {
+  const Tensor x = Tensor::from({2, 2}, {1, kNan, 2, 3});
+  const Tensor y =
+      detail::batch_norm_training(x, ones(2), zeros(2), kEpsilon, FusedActivation::relu).y;
+  EXPECT_FALSE(std::isnan(y.at({1, 0})));
+  EXPECT_TRUE(std::isnan(y.at({0, 1})) && std::isnan(y.at({1, 1})));
 }
 
 TEST(BatchNorm, SameBytesOnAnyNumberOfThreads) {

@@ -1,9 +1,13 @@
 #include <octet/core/kernels/passes.h>
+#include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -159,6 +163,28 @@ TEST(Elementwise, SameBytesOnAnyNumberOfThreads) {
     y.backward(Tensor::ones(y.shape()));
     return std::vector<Tensor>{y, x.grad(), r.grad()};
   });
+}
+
+TEST(Elementwise, AClampedSumIsTheSumAndItsClamp) {
+  using Clamp = std::function<Tensor(const Tensor&)>;
+  const std::vector<std::pair<FusedActivation, Clamp>> clamps = {
+      {FusedActivation::none, [](const Tensor& v) { return v; }},
+      {FusedActivation::relu, [](const Tensor& v) { return relu(v); }},
+      {FusedActivation::relu6, [](const Tensor& v) { return relu6(v); }}};
+  const Tensor g = random_tensor({5, 9}, 3);
+  for (const auto& [activation, clamp] : clamps) {
+    const auto step = [&](const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
+      const Tensor a = leaf(random_tensor({5, 9}, 1, -5.0F, 5.0F));
+      const Tensor b = leaf(random_tensor({5, 9}, 2, -5.0F, 5.0F));
+      Tensor y = f(a, b);
+      y.backward(g);
+      return std::vector{values_of(y), values_of(a.grad()), values_of(b.grad())};
+    };
+    const FusedActivation fused = activation;
+    const Clamp& alone = clamp;
+    EXPECT_EQ(step([&](const Tensor& a, const Tensor& b) { return add(a, b, fused); }),
+              step([&](const Tensor& a, const Tensor& b) { return alone(add(a, b)); }));
+  }
 }
 
 }  // namespace
