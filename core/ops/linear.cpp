@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm.h>
 #include <octet/core/kernels/isa.h>
@@ -94,7 +95,11 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   const Index rows = y.dim(0);
   const Index units = y.dim(1);
   SumsGradient result{to, Tensor({units})};
-  const float* from = y.data();
+  // What is computed on demand is computed row by row, and read in the cache.
+  const detail::LazyData* lazy = TensorAccess::pending(y);
+  const auto part_size = static_cast<std::size_t>(kRowsPerSum * units);
+  if (lazy != nullptr && (lazy->grain == 0 || part_size % lazy->grain != 0)) lazy = nullptr;
+  const float* from = lazy == nullptr ? y.data() : nullptr;
   const float* gradient = g.data();
   float* sums = result.sums.data();
   // Whole rows: two threads that halve each row take as long as one.
@@ -107,9 +112,15 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
     for (auto part = static_cast<Index>(begin); part < static_cast<Index>(end); ++part) {
       const Index row = part * kRowsPerSum;
       const Index at = row * units;
-      kernels().passes.window_gradient_sums(
-          from + at, gradient + at, static_cast<std::size_t>(std::min(kRowsPerSum, rows - row)),
-          width, window, sums + at, totals.data() + part * units);
+      const auto some = static_cast<std::size_t>(std::min(kRowsPerSum, rows - row));
+      const ScratchBuffer<float, SumsGradient> values(lazy == nullptr ? 0 : part_size);
+      if (lazy != nullptr) {
+        const auto first = static_cast<std::size_t>(at);
+        lazy->compute(first, first + some * width, values.data(), {});
+      }
+      kernels().passes.window_gradient_sums(lazy == nullptr ? from + at : values.data(),
+                                            gradient + at, some, width, window, sums + at,
+                                            totals.data() + part * units);
     }
   });
   for (Index part = 1; part < parts; ++part) {

@@ -22,7 +22,77 @@ namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
 
+/// The reals of sums, clamp(sum * scale), a scale for each unit.
+class RealForm {
+ public:
+  RealForm(std::vector<float> scales, RealLimits clamp)
+      : scales_(std::move(scales)), repeated_(scales_, kMostRepeated), clamp_(clamp) {}
+
+  Index width() const { return static_cast<Index>(scales_.size()); }
+
+  /// Writes those of `rows` rows of units [unit, unit + units); rows lie `stride` apart in `sums`
+  /// and `out_stride` in `out`.
+  void write(const std::int32_t* sums, Index stride, Index rows, Index unit, Index units,
+             float* out, Index out_stride) const {
+    const bool whole = units == width() && stride == units && out_stride == units;
+    const Index step = whole ? static_cast<Index>(repeated_.rows()) : 1;
+    const float* scales = whole ? repeated_.data() : scales_.data() + unit;
+    for (Index i = 0; i < rows; i += step, sums += step * stride, out += step * out_stride) {
+      kernels().passes.real_sums(sums, static_cast<std::size_t>(std::min(step, rows - i) * units),
+                                 scales, clamp_.lo, clamp_.hi, out);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostRepeated = 512;
+
+  std::vector<float> scales_;
+  RepeatedRow repeated_;
+  RealLimits clamp_;
+};
+
 }  // namespace
+
+/// A matrix of sums and its reals: made where they are read, as they would take as much memory
+/// again as the sums.
+class IntegerLinear::RealSums {
+ public:
+  RealSums(std::shared_ptr<const std::int32_t[]> sums, std::vector<float> scales, RealLimits clamp)
+      : sums_(std::move(sums)), form_(std::move(scales), clamp) {}
+
+  /// Of parts of the matrix that write() takes: those that backward passes read at once.
+  std::size_t grain() const { return static_cast<std::size_t>(form_.width()) * kRowsPerChunk; }
+
+  /// Writes the elements [begin, end), whole rows.
+  void write(std::size_t begin, std::size_t end, float* out) const {
+    const Index width = form_.width();
+    form_.write(sums_.get() + begin, width, static_cast<Index>(end - begin) / width, 0, width, out,
+                width);
+  }
+
+  /// Of rows [begin, end) and units [unit, unit + units).
+  MinMax limits(Index begin, Index end, Index unit, Index units) const {
+    const Index width = form_.width();
+    const Index rows = std::max<Index>(1, kReals / units);
+    std::optional<MinMax> found;
+    for (Index i = begin; i < end; i += rows) {
+      const Index count = std::min(rows, end - i);
+      const ScratchBuffer<float, RealSums> reals(static_cast<std::size_t>(count * units));
+      form_.write(sums_.get() + i * width + unit, width, count, unit, units, reals.data(), units);
+      const MinMax part = min_max({reals.data(), static_cast<std::size_t>(count * units)});
+      if (!found) found = part;
+      found->include(part);
+    }
+    return found.value_or(MinMax{});
+  }
+
+ private:
+  /// Reals that are made at once to be measured.
+  static constexpr Index kReals = 8192;
+
+  std::shared_ptr<const std::int32_t[]> sums_;
+  RealForm form_;
+};
 
 /// What the backward pass needs beyond the sums.
 struct IntegerLinear::Operands {
@@ -109,50 +179,40 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const WeightedSums& form = *operands->sums;
   const auto width = static_cast<Index>(operands->units());
 
-  std::vector<float> sum_scales(operands->units());
-  for (std::size_t j = 0; j < sum_scales.size(); ++j) {
-    sum_scales[j] = grid.scale() * operands->weight_scale(j);
+  std::vector<float> scales(operands->units());
+  for (std::size_t j = 0; j < scales.size(); ++j) {
+    scales[j] = grid.scale() * operands->weight_scale(j);
   }
-  const RepeatedRow repeated(sum_scales, static_cast<std::size_t>(std::max<Index>(form.rows(), 1)));
   const RealLimits clamp = real_limits(activation_);
-  real_ = Tensor({form.rows(), width});
-  float* real = real_.data();
-  // Rows [begin, end) of units [unit, unit + units), whose sums lie `stride` apart.
-  const auto convert = [&](Index begin, Index end, Index unit, Index units,
-                           const std::int32_t* sums, Index stride) {
-    const Index step = units == width ? static_cast<Index>(repeated.rows()) : 1;
-    const float* scales = units == width ? repeated.data() : sum_scales.data() + unit;
-    for (Index i = begin; i < end; i += step, sums += step * stride) {
-      kernels().passes.real_sums(sums, static_cast<std::size_t>(std::min(step, end - i) * units),
-                                 scales, clamp.lo, clamp.hi, real + i * width + unit);
-    }
-  };
   const TensorCodes x_codes = codes_on_grid(x, grid);
   operands_ = std::move(operands);
   if (use == Sums::dropped) {
+    const RealForm reals_of(std::move(scales), clamp);
+    real_ = Tensor({form.rows(), width});
     form.compute(x_codes.get(),
                  [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
-                   convert(begin, end, unit, units, sums, units);
+                   reals_of.write(sums, units, end - begin, unit, units,
+                                  real_.data() + begin * width + unit, width);
                  });
     return;
   }
-  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(real_.size()));
-  // Measured while they are in the cache: the range of the output is to be observed.
+  sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(form.rows() * width));
+  const auto reals = std::make_shared<const RealSums>(sums_, std::move(scales), clamp);
+  real_ = detail::TensorAccess::lazy(
+      {form.rows(), width},
+      {reals->grain(), [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+         reals->write(begin, end, out);
+       }});
+  // Measured while the sums are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
-  const auto done = [&](Index begin, Index end, Index unit, Index units) {
-    convert(begin, end, unit, units, sums_.get() + begin * width + unit, width);
-    MinMax found = min_max({real + begin * width + unit,
-                            real + (units == width ? end * width : begin * width + unit + units)});
-    for (Index i = begin + 1; units < width && i < end; ++i) {
-      const float* row = real + i * width + unit;
-      found.include(min_max({row, row + units}));
-    }
+  const auto measure = [&](Index begin, Index end, Index unit, Index units) {
+    const MinMax found = reals->limits(begin, end, unit, units);
     const std::lock_guard guard(mutex);
     if (!limits) limits = found;
     limits->include(found);
   };
-  form.compute(x_codes.get(), sums_.get(), done);
+  form.compute(x_codes.get(), sums_.get(), measure);
   if (limits) detail::TensorAccess::set_limits(real_, *limits);
 }
 

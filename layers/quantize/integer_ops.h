@@ -55,6 +55,7 @@ class IntegerLinear {
   }
 
  private:
+  class RealSums;
   struct Operands;
   std::vector<Tensor> inputs() const;
   Tensor requantized(const QuantParams& output, FusedActivation activation) const;
@@ -63,6 +64,7 @@ class IntegerLinear {
   Rounding rounding_;
   FusedActivation activation_;
   std::shared_ptr<std::int32_t[]> sums_;
+  /// Lazy: see RealSums.
   Tensor real_;
 };
 
