@@ -108,6 +108,11 @@ void add_options(const Adder& add, Options& o) {
   add.number("--lr", o.lr, kRate,
              "Learning rate in float; a convolutional network has its own unless told");
   add.number("--qat-lr", o.qat_lr, kRate, "Learning rate with quantization in the loop, likewise");
+  add.choice(
+      "--schedule", {"cosine", "constant"}, "constant",
+      "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "
+      "told; constant: it stays",
+      [&o](const std::string& text) { o.rate_falls = text == "cosine"; });
   add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
              "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that are "
              "exported; constant: it stays",
@@ -172,6 +177,13 @@ void reconcile(const CLI::App& app, Options& o) {
     const networks::Classifier& network = networks::classifier(o.network);
     if (app.count("--lr") == 0) o.lr = network.learning_rate;
     if (app.count("--qat-lr") == 0) o.qat_lr = network.qat_learning_rate;
+    if (app.count("--schedule") == 0) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
+  }
+  if (o.rate_falls && o.lr < o.qat_lr) {
+    throw CLI::ValidationError(
+        "--schedule", fmt::format("cosine falls from --lr to --qat-lr, found {} and {}; give a "
+                                  "larger --lr or a smaller --qat-lr",
+                                  o.lr, o.qat_lr));
   }
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;
@@ -231,6 +243,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
       {"--rounding", std::string(to_string(options.rounding))},
       {"--simulation", std::string(to_string(options.simulation))}};
   if (options.control) result["--control"] = "yes";
+  if (options.rate_falls) result["--schedule"] = "cosine";
   return result;
 }
 

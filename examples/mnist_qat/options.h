@@ -26,6 +26,8 @@ struct Options {
   std::size_t batch = 128;
   float lr = 1e-3F;
   float qat_lr = 1e-4F;
+  /// Whether the rate falls to `qat_lr` over the epochs in float, along half a cosine, or stays.
+  bool rate_falls = false;
   /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
   bool qat_rate_falls = true;
   /// "mlp", or the name of one of networks::classifiers().

@@ -96,10 +96,20 @@ QuantizeOptions quantize_options(const Options& options) {
   return result;
 }
 
-Schedule qat_schedule(const Options& options, const Dataset& data) {
-  if (!options.qat_rate_falls || options.qat_epochs == 0) return constant_rate(options.qat_lr);
+/// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
+Schedule schedule(const Options& options, const Dataset& data, bool falls, int epochs, float rate,
+                  float last) {
+  if (!falls || epochs == 0) return constant_rate(rate);
   const std::size_t steps = (data.size() + options.batch - 1) / options.batch;
-  return cosine_decay(options.qat_lr, steps * static_cast<std::size_t>(options.qat_epochs));
+  return cosine_decay(rate, steps * static_cast<std::size_t>(epochs), last);
+}
+
+Schedule float_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.rate_falls, options.epochs, options.lr, options.qat_lr);
+}
+
+Schedule qat_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
 }
 
 std::vector<std::string> phases_of(const Options& options) {
@@ -180,8 +190,8 @@ class Run {
   bool train_in_float(Model& model) {
     // The checkpoints of the control hold its own weights alone.
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
-    Trainer trainer =
-        make_trainer(model, constant_rate(options_.lr), options_.seed, results_.float_profile);
+    Trainer trainer = make_trainer(model, float_schedule(options_, data_.train), options_.seed,
+                                   results_.float_profile);
     if (run_.needs("float")) {
       if (!run_.fit("float", trainer, options_.epochs)) return false;
       run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);

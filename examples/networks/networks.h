@@ -45,6 +45,8 @@ struct Classifier {
   /// which it falls to 0.
   float learning_rate = 1e-3F;
   float qat_learning_rate = 1e-4F;
+  /// Whether the rate falls from the first to the second over the steps in float, or stays.
+  bool rate_falls = false;
 };
 
 /// The classifiers above that take nothing but images and classes, by name.

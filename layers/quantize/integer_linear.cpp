@@ -189,11 +189,11 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   if (use == Sums::dropped) {
     const RealForm reals_of(std::move(scales), clamp);
     real_ = Tensor({form.rows(), width});
-    form.compute(x_codes.get(),
-                 [&](Index begin, Index end, Index unit, Index units, const std::int32_t* sums) {
-                   reals_of.write(sums, units, end - begin, unit, units,
-                                  real_.data() + begin * width + unit, width);
-                 });
+    float* const real = real_.data();
+    form.compute(x_codes.get(), [&](Index begin, Index end, Index unit, Index units,
+                                    const std::int32_t* sums) {
+      reals_of.write(sums, units, end - begin, unit, units, real + begin * width + unit, width);
+    });
     return;
   }
   sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(form.rows() * width));

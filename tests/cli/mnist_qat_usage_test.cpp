@@ -130,7 +130,14 @@ TEST(MnistQatUsage, ANetworkChoosesTheRate) {
   EXPECT_EQ(options_of({"--network", "resnet8"}).qat_lr, 1e-3F);
   EXPECT_EQ(options_of({"--qat-lr", "0.5", "--network", "resnet8"}).qat_lr, 0.5F);
   // From scratch, quantized steps are those of training in float.
-  EXPECT_EQ(options_of({"--network", "resnet8", "--epochs", "0"}).qat_lr, 2e-3F);
+  EXPECT_EQ(options_of({"--network", "resnet8", "--epochs", "0"}).qat_lr, 4e-3F);
+  EXPECT_FALSE(options_of({}).rate_falls);
+  EXPECT_TRUE(options_of({"--schedule", "cosine"}).rate_falls);
+  EXPECT_TRUE(options_of({"--network", "resnet8"}).rate_falls);
+  EXPECT_FALSE(options_of({"--network", "resnet8", "--schedule", "constant"}).rate_falls);
+  EXPECT_FALSE(options_of({"--network", "resnet8", "--lr", "1e-4"}).rate_falls);
+  expect_failure(parse({"--schedule", "cosine", "--lr", "1e-5"}), 2,
+                 "--schedule: cosine falls from --lr to --qat-lr, found 1e-05 and 0.0001");
 }
 
 TEST(MnistQatUsage, ATargetChoosesTheContract) {
@@ -164,7 +171,8 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
       "constant",   "--hidden",  "1,65536",      "--seed",    "18446744073709551615",
       "--threads",  "1024",      "--rounding",   "single",    "--simulation",
       "fake_quant", "--resume",  "--log-level",  "off",       "--checkpoint-dir",
-      "c",          "--profile", "--json",       "--network", "mlp"};
+      "c",          "--profile", "--json",       "--network", "mlp",
+      "--schedule", "constant",  "--control"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges"}).exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);
