@@ -19,7 +19,8 @@ Index padded_filters(const KernelTable& table, const Conv2DGeometry& geometry) {
   return divided_up(geometry.filters_per_group(), table.s8_cols) * table.s8_cols;
 }
 
-/// How many tiles of at most `most` rows, as even as can be, `rows` rows take each.
+/// The rows that each tile takes where as few tiles of at most `most` rows as can be share `rows`
+/// rows evenly.
 Index even_rows(Index rows, Index most) { return divided_up(rows, divided_up(rows, most)); }
 
 }  // namespace

@@ -11,7 +11,7 @@ const std::vector<Classifier>& classifiers() {
       {"lenet5", [](const Shape& image, Index classes) -> Model { return lenet5(image, classes); },
        2e-3F},
       {"dscnn", dscnn, 1e-3F, 1e-3F},
-      {"resnet8", resnet8, 4e-3F, 1e-3F, true},
+      {"resnet8", resnet8, 4e-3F, 2e-3F, true},
       {"mobilenet", [](const Shape& image, Index classes) { return mobilenet_v1(image, classes); }},
   };
   return all;

@@ -127,7 +127,7 @@ TEST(MnistQatUsage, ANetworkChoosesTheRate) {
   EXPECT_EQ(options_of({"--network", "dscnn"}).lr, 1e-3F);
   EXPECT_EQ(options_of({"--lr", "0.5", "--network", "lenet5"}).lr, 0.5F);
   EXPECT_EQ(options_of({}).qat_lr, 1e-4F);
-  EXPECT_EQ(options_of({"--network", "resnet8"}).qat_lr, 1e-3F);
+  EXPECT_EQ(options_of({"--network", "resnet8"}).qat_lr, 2e-3F);
   EXPECT_EQ(options_of({"--qat-lr", "0.5", "--network", "resnet8"}).qat_lr, 0.5F);
   // From scratch, quantized steps are those of training in float.
   EXPECT_EQ(options_of({"--network", "resnet8", "--epochs", "0"}).qat_lr, 4e-3F);
