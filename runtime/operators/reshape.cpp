@@ -111,9 +111,9 @@ OperatorDefinition definitions::reshape() {
                   .least_inputs = 1,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
+                  .only_reshapes = true,
                   .check = check_reshape,
-                  .make_kernel = make_reshape,
-                  .only_reshapes = true});
+                  .make_kernel = make_reshape});
 }
 
 OperatorDefinition definitions::squeeze() {
@@ -122,9 +122,9 @@ OperatorDefinition definitions::squeeze() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,
+                  .only_reshapes = true,
                   .check = check_squeeze,
-                  .make_kernel = make_reshape,
-                  .only_reshapes = true});
+                  .make_kernel = make_reshape});
 }
 
 }  // namespace octet::detail
