@@ -23,7 +23,6 @@ struct DepthwiseTile {
     using Vector = LanesOf<T, width>;
     const Index step = row.x_step;
     const T* x = row.x + first * step + c;
-    const T* weights = row.weights + c;
     Vector sums[outputs];
 #pragma GCC unroll 4
     for (int o = 0; o < outputs; ++o) {
@@ -37,7 +36,7 @@ struct DepthwiseTile {
     for (const DepthwiseTap* tap = row.taps; tap < end; ++tap) {
       const T* from = x + tap->x;
       Vector weight;
-      load(weights + tap->w, weight);
+      load(row.weights + (tap->w + c), weight);
 #pragma GCC unroll 4
       for (int o = 0; o < outputs; ++o) {
         Vector value;
