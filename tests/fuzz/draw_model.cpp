@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::array kTypes = {DType::int8, DType::uint8, DType::int16, DType::float32};
 
+/// Puts the values of a constant into a tensor of as many.
+template <class Values>
+void store(const Values& values, ModelTensor& to) {
+  if (!to.data.empty()) std::memcpy(to.data.data(), values.data(), to.data.size());
+}
+
 class ModelDrawer {
  public:
   explicit ModelDrawer(DrawBytes& bytes) : bytes_(bytes) {}
@@ -124,7 +130,7 @@ class ModelDrawer {
     op.inputs.push_back(add_constant(DType::int32, {2}));
     ModelTensor& made = model_.tensors.back();
     made.quantization = {};
-    std::memcpy(made.data.data(), size.data(), made.data.size());
+    store(size, made);
     op.attributes = ResizeNearestNeighborAttributes{.align_corners = bytes_.flag(),
                                                     .half_pixel_centers = bytes_.flag()};
     for (std::size_t i = 0; i < 2 && shape.size() == 4; ++i) shape[i + 1] = size[i];
@@ -228,7 +234,7 @@ class ModelDrawer {
     op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(shape.size())}));
     ModelTensor& made = model_.tensors.back();
     made.quantization = {};
-    std::memcpy(made.data.data(), shape.data(), made.data.size());
+    store(shape, made);
     return shape;
   }
 
@@ -245,7 +251,7 @@ class ModelDrawer {
     op.inputs.push_back(add_constant(DType::int32, {rank, 2}));
     ModelTensor& made = model_.tensors.back();
     made.quantization = {};
-    std::memcpy(made.data.data(), paddings.data(), made.data.size());
+    store(paddings, made);
     return shape;
   }
 
@@ -264,7 +270,7 @@ class ModelDrawer {
     op.inputs.push_back(add_constant(DType::int32, {2}));
     ModelTensor& made = model_.tensors.back();
     made.quantization = {};
-    std::memcpy(made.data.data(), axes.data(), made.data.size());
+    store(axes, made);
     const bool keeps = bytes_.flag();
     op.attributes = MeanAttributes{.keep_dims = keeps};
     if (shape.size() != 4) return shape;
