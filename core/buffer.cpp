@@ -7,12 +7,12 @@
 #endif
 
 #include <algorithm>
-#include <iterator>
-#include <map>
+#include <list>
 #include <mutex>
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // See docs/performance.md, "Buffers".
@@ -54,123 +54,147 @@ std::byte* memory_from_system(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
-/// Cuts blocks off memory from the system; small blocks share a slab. Not thread-safe.
-class Slabs {
+/// Memory from the system that blocks are cut off, from its beginning on.
+class Slab {
  public:
-  std::byte* take(std::size_t bytes) {
-    if (bytes > kMaxShared) return cut(*add(bytes), bytes);
-    const auto roomy = std::ranges::find_if(
-        slabs_, [&](const auto& slab) { return slab.second.size - slab.second.used >= bytes; });
-    if (roomy != slabs_.end()) return cut(*roomy, bytes);
-    const std::size_t size = next_;
-    next_ = std::min(2 * size, kMaxSlab);
-    return cut(*add(size), bytes);
-  }
+  explicit Slab(std::size_t size) : memory_(memory_from_system(size)), size_(size) {}
+  ~Slab() { ::operator delete[](memory_, alignment_of(size_)); }
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
 
-  /// Frees a block. A slab without blocks goes back to the system.
-  void give_back(std::byte* block) noexcept {
-    const auto slab = std::prev(slabs_.upper_bound(block));
-    if (--slab->second.blocks > 0) return;
-    ::operator delete[](slab->first, alignment_of(slab->second.size));
-    slabs_.erase(slab);
+  std::size_t size() const { return size_; }
+  bool has_room_for(std::size_t bytes) const { return size_ - cut_ >= bytes; }
+  std::byte* cut(std::size_t bytes) {
+    ++blocks_;
+    return memory_ + std::exchange(cut_, cut_ + bytes);
   }
+  /// Blocks that were cut off.
+  std::size_t blocks() const { return blocks_; }
+
+  /// Blocks that are in use.
+  std::size_t in_use = 0;
 
  private:
-  struct Slab {
-    std::size_t size;
-    std::size_t used = 0;
-    std::size_t blocks = 0;
-  };
-  using Map = std::map<std::byte*, Slab>;
+  std::byte* memory_;
+  std::size_t size_;
+  std::size_t cut_ = 0;
+  std::size_t blocks_ = 0;
+};
 
-  Map::iterator add(std::size_t size) {
-    std::byte* memory = memory_from_system(size);
-    try {
-      return slabs_.emplace(memory, Slab{size}).first;
-    } catch (...) {
-      ::operator delete[](memory, alignment_of(size));
-      throw;
-    }
-  }
-
-  static std::byte* cut(Map::value_type& place, std::size_t bytes) {
-    auto& [memory, slab] = place;
-    std::byte* block = memory + slab.used;
-    slab.used += bytes;
-    ++slab.blocks;
-    return block;
-  }
-
-  Map slabs_;
-  /// Starts small, for programs that need little; larger slabs leave less unused.
-  std::size_t next_ = kHugePage;
+struct Block {
+  std::byte* memory;
+  std::list<Slab>::iterator slab;
 };
 
 class Pool {
  public:
-  std::byte* take(std::size_t bytes) {
+  Block take(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
-    auto& free = free_[bytes];
-    std::byte* memory = nullptr;
-    if (free.empty()) {
-      memory = slabs_.take(bytes);
-    } else {
-      memory = free.back();
+    std::vector<Block>& free = free_[bytes];
+    const bool kept = !free.empty();
+    Block block = kept ? free.back() : Block{};
+    if (kept) {
       free.pop_back();
       kept_ -= bytes;
+      use(block);
     }
     used_ += bytes;
     most_used_ = std::max(most_used_, used_);
-    if (++requests_ % kSpan == 0) begin_span();
-    while (kept_ > most_kept()) release_one();
-    return memory;
+    if (++requests_ % kSpan == 0) most_before_ = std::exchange(most_used_, used_);
+    // What is too much goes back to the system before more is asked for.
+    trim();
+    return kept ? block : cut(bytes);
   }
 
-  void give_back(std::byte* memory, std::size_t bytes) noexcept {
+  void give_back(const Block& block, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     used_ -= bytes;
-    // Allocates only where the free list grows; if that fails, the block goes back to its slab.
-    if (kept_ + bytes > most_kept() || !keep(memory, bytes)) slabs_.give_back(memory);
+    if (--block.slab->in_use == 0) {
+      // The only block of a slab need not be looked for.
+      if (block.slab->blocks() == 1 && kept_ + bytes > most_kept()) {
+        slabs_.erase(block.slab);
+        return;
+      }
+      ++idle_slabs_;
+    }
+    try {
+      // Allocates only where the list grows. If that fails, the block rests until its slab is free.
+      free_[bytes].push_back(block);
+      kept_ += bytes;
+    } catch (const std::bad_alloc&) {
+    }
+    trim();
+  }
+
+  std::size_t bytes_from_system() {
+    const std::lock_guard guard(mutex_);
+    std::size_t sum = 0;
+    for (const Slab& slab : slabs_) sum += slab.size();
+    return sum;
   }
 
  private:
-  /// What a program has used at once not long ago, it may use again.
+  /// What a program has used at once not long ago, it may use again, and a quarter more: free
+  /// blocks of one size are no use where another is asked for.
   std::size_t most_kept() const {
-    return kMaxKept == 0 ? 0 : std::max(kMaxKept, std::max(most_used_, most_before_) - used_);
+    const std::size_t most = std::max(most_used_, most_before_);
+    return kMaxKept == 0 ? 0 : std::max(kMaxKept, most + most / 4 - used_);
   }
 
-  void begin_span() noexcept {
-    most_before_ = most_used_;
-    most_used_ = used_;
-    if (kept_ <= most_kept()) return;
-    // All of them: some from each slab would keep every slab.
-    while (kept_ > 0) release_one();
-  }
-
-  bool keep(std::byte* memory, std::size_t bytes) noexcept {
-    try {
-      free_[bytes].push_back(memory);
-    } catch (const std::bad_alloc&) {
-      return false;
+  /// Gives slabs without a block in use back to the system while too much is kept. Free blocks of
+  /// other slabs stay: without them their slab would have room that nobody can use.
+  void trim() noexcept {
+    while (kept_ > most_kept() && idle_slabs_ > 0) {
+      const auto idle = std::ranges::find(slabs_, std::size_t{0}, &Slab::in_use);
+      for (auto& [bytes, free] : free_) {
+        kept_ -=
+            bytes * std::erase_if(free, [&](const Block& block) { return block.slab == idle; });
+      }
+      slabs_.erase(idle);
+      --idle_slabs_;
     }
-    kept_ += bytes;
-    return true;
   }
 
-  /// Returns one free block to its slab.
-  void release_one() noexcept {
-    const auto found =
-        std::ranges::find_if(free_, [](const auto& free) { return !free.second.empty(); });
-    slabs_.give_back(found->second.back());
-    found->second.pop_back();
-    kept_ -= found->first;
+  Block cut(std::size_t bytes) {
+    try {
+      const Block block = cut_block(bytes);
+      use(block);
+      return block;
+    } catch (...) {
+      used_ -= bytes;
+      throw;
+    }
+  }
+
+  /// Small blocks share a slab.
+  Block cut_block(std::size_t bytes) {
+    auto slab = slabs_.end();
+    if (bytes <= kMaxShared) {
+      slab = std::ranges::find_if(slabs_, [&](const Slab& s) { return s.has_room_for(bytes); });
+    }
+    if (slab == slabs_.end()) {
+      const bool shared = bytes <= kMaxShared;
+      slab = slabs_.emplace(slabs_.end(), shared ? next_ : bytes);
+      if (shared) next_ = std::min(2 * next_, kMaxSlab);
+      ++idle_slabs_;
+    }
+    return {slab->cut(bytes), slab};
+  }
+
+  void use(const Block& block) {
+    if (block.slab->in_use++ == 0) --idle_slabs_;
   }
 
   std::mutex mutex_;
-  Slabs slabs_;
-  std::unordered_map<std::size_t, std::vector<std::byte*>> free_;
+  std::list<Slab> slabs_;
+  /// Starts small, for programs that need little; larger slabs leave less unused.
+  std::size_t next_ = kHugePage;
+  /// Slabs without a block in use.
+  std::size_t idle_slabs_ = 0;
+  std::unordered_map<std::size_t, std::vector<Block>> free_;
+  /// Bytes of the blocks that are free.
   std::size_t kept_ = 0;
-  /// Bytes of the blocks that are not free, and the most that they were at once: in this span of
+  /// Bytes of the blocks that are in use, and the most that they were at once: in this span of
   /// requests, and in the one before.
   std::size_t used_ = 0;
   std::size_t most_used_ = 0;
@@ -206,13 +230,16 @@ void detail::throw_out_of_memory(std::size_t count, std::size_t element_size) {
       fmt::format("out of memory: expected {} bytes, found that the system has less", bytes));
 }
 
+std::size_t detail::bytes_from_system() { return pool().bytes_from_system(); }
+
 std::shared_ptr<std::byte[]> allocate_bytes(std::size_t size) {
   if (size > static_cast<std::size_t>(-1) / 2) detail::throw_out_of_memory(size, 1);
   // Whole cache lines, so that no two blocks share one; at least one, so that addresses differ.
   const std::size_t bytes =
       std::max<std::size_t>(size + kCacheLine - 1, kCacheLine) / kCacheLine * kCacheLine;
   try {
-    return {pool().take(bytes), [bytes](std::byte* memory) { pool().give_back(memory, bytes); }};
+    const Block block = pool().take(bytes);
+    return {block.memory, [block, bytes](std::byte*) { pool().give_back(block, bytes); }};
   } catch (const std::bad_alloc&) {
     detail::throw_out_of_memory(size, 1);
   }

@@ -61,6 +61,27 @@ TEST(Buffer, BlocksOfAllSizesDoNotOverlap) {
   }
 }
 
+/// Phases that ask for other sizes, as training and evaluation do, while some blocks of each slab
+/// live on.
+TEST(Buffer, TakesNoMoreFromTheSystemPhaseByPhase) {
+  constexpr int kBlocks = 100;
+  std::vector<std::shared_ptr<std::byte[]>> lasting;
+  std::size_t early = 0;
+  for (int phase = 0; phase < 24; ++phase) {
+    const std::size_t size = (std::size_t{1} << 20) + (phase % 2 == 0 ? 0U : 100'000U);
+    std::vector<std::shared_ptr<std::byte[]>> alive;
+    for (int i = 0; i < kBlocks; ++i) {
+      auto& list = phase < 2 && i % 7 == 0 ? lasting : alive;
+      list.push_back(allocate_bytes(size));
+    }
+    if (phase == 5) early = detail::bytes_from_system();
+    if (phase > 5) {
+      EXPECT_LE(detail::bytes_from_system(), early) << "phase " << phase;
+    }
+  }
+  EXPECT_GT(early, std::size_t{kBlocks} << 20);
+}
+
 TEST(Buffer, RefusesImpossibleSizes) {
   EXPECT_THROW(allocate_array<float>(static_cast<std::size_t>(-1) / 2), OutOfMemory);
   EXPECT_THROW(allocate_bytes(static_cast<std::size_t>(-1)), OutOfMemory);
