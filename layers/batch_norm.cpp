@@ -2,7 +2,7 @@
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/batch_norm_internal.h>
-#include <octet/layers/clamped_batch_norm.h>
+#include <octet/layers/batch_norm.h>
 
 #include <cmath>
 #include <utility>
@@ -34,25 +34,22 @@ BatchNorm::BatchNorm(BatchNormOptions options) : Layer(options.name), options_(s
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
-  require_inputs({&x, 1});
-  if (!context.training() || !trainable()) {
-    return batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
-  }
-  return clamped_batch_norm(*this, x, context, FusedActivation::none);
+  if (Tensor y = forward_clamped(x, context, FusedActivation::none); y.defined()) return y;
+  return batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
 }
 
-Tensor clamped_batch_norm(BatchNorm& layer, const Tensor& x, const ForwardContext& context,
-                          FusedActivation clamp) {
-  if (!context.training() || !layer.trainable()) return {};
+Tensor BatchNorm::forward_clamped(const Tensor& x, const ForwardContext& context,
+                                  FusedActivation clamp) {
+  require_inputs({&x, 1});
+  if (!context.training() || !trainable()) return {};
   if (x.dim(0) == 0) {
     throw InvalidArgument(
         fmt::format("BatchNorm \"{}\": expected a batch of at least one example to train on, found "
                     "an empty one",
-                    layer.name()));
+                    name()));
   }
-  auto [y, batch] =
-      detail::batch_norm_training(x, layer.gamma(), layer.beta(), layer.epsilon(), clamp);
-  layer.move_statistics(batch, x.shape().without_dim(-1).size());
+  auto [y, batch] = detail::batch_norm_training(x, gamma_, beta_, options_.epsilon, clamp);
+  move_statistics(batch, x.shape().without_dim(-1).size());
   return y;
 }
 

@@ -29,7 +29,7 @@ struct BatchNormOptions {
 /// one. Of a single value it is 0. Inference and calibration normalize by the moving statistics. So
 /// does training where the layer is frozen by set_trainable(false), which keeps them still, as in
 /// Keras. (Ioffe and Szegedy, Batch Normalization, 2015; defaults as in Keras.)
-class BatchNorm : public Layer {
+class BatchNorm final : public Layer {
  public:
   static constexpr std::string_view kType = "BatchNorm";
   static std::unique_ptr<BatchNorm> make(const Description& description);
@@ -52,6 +52,9 @@ class BatchNorm : public Layer {
 
   /// Throws InvalidArgument where a batch to train on has no examples.
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  /// Undefined where the layer does not train on the batch. Throws as forward().
+  Tensor forward_clamped(const Tensor& x, const ForwardContext& context,
+                         FusedActivation clamp) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
   /// Throws InvalidArgument: a `.tflite` file has no operator for it. quantize_model() and

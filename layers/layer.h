@@ -21,6 +21,7 @@ class Lowering;
 class QuantizeConfig;
 class Quantizer;
 enum class Activation;
+enum class FusedActivation;
 
 /// A tensor under the name that it has in its layer, e.g. "kernel" or "kernel_min".
 struct NamedTensor {
@@ -132,6 +133,13 @@ class Layer {
   virtual std::vector<Tensor> forward_steps(std::span<const Tensor> inputs,
                                             const ForwardContext& context) {
     return {forward_all(inputs, context)};
+  }
+
+  /// forward() with `clamp` behind it, in one pass and with the same bits: a model asks where a
+  /// clamp alone reads the layer. Undefined where the layer has no such pass.
+  virtual Tensor forward_clamped(const Tensor& /*x*/, const ForwardContext& /*context*/,
+                                 FusedActivation /*clamp*/) {
+    return {};
   }
 
   /// The function that ends the layer; Activation::none (0) where there is none.

@@ -2,13 +2,11 @@
 #include <octet/core/error.h>
 #include <octet/core/profile.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/clamped_batch_norm.h>
 #include <octet/layers/model.h>
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
-#include <typeinfo>
 
 namespace octet {
 namespace {
@@ -26,17 +24,6 @@ std::string snake_case(std::string_view type) {
     result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return result;
-}
-
-/// The result of a BatchNorm and a clamp behind it; undefined for other layers, and where the
-/// BatchNorm does not train.
-Tensor both(Layer& layer, const Layer& behind, std::span<const Tensor> inputs,
-            const ForwardContext& context) {
-  const bool clamps = behind.is_activation() && !quantizes_before(behind.activation());
-  auto* norm = dynamic_cast<BatchNorm*>(&layer);
-  if (!clamps || norm == nullptr || typeid(layer) != typeid(BatchNorm)) return {};
-  if (inputs.size() != 1) return {};
-  return clamped_batch_norm(*norm, inputs[0], context, fused_activation(behind.activation()));
 }
 
 }  // namespace
@@ -193,6 +180,13 @@ void Model::check_graph() const {
   }
 }
 
+/// Whether layer i is nothing but a clamp of the one layer before it, which is no input.
+bool Model::clamps_alone(std::size_t i) const {
+  const Layer& layer = *layers_[i];
+  return edges_[i] == std::vector{i - 1} && edges_[i - 1].size() == 1 && layer.is_activation() &&
+         !quantizes_before(layer.activation());
+}
+
 /// By layer: the last layer that reads it; itself where none does.
 std::vector<std::size_t> Model::last_readers() const {
   std::vector<std::size_t> last(layers_.size());
@@ -292,11 +286,11 @@ std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardCont
     const ProfileScope scope("forward", layers_[i]->name());
     const ForwardContext own{context.mode, context.random.fork(i),
                              context.logits && is_output(i) && last[i] == i};
-    // Nobody sees the result between a BatchNorm and a clamp that alone reads it.
-    const bool alone = !visit && i + 1 < layers_.size() && edges_[i + 1] == std::vector{i} &&
-                       last[i] == i + 1 && !is_output(i);
     Tensor clamped;
-    if (alone) clamped = both(*layers_[i], *layers_[i + 1], operands, own);
+    if (!visit && last[i] == i + 1 && !is_output(i) && clamps_alone(i + 1)) {
+      const FusedActivation clamp = fused_activation(layers_[i + 1]->activation());
+      clamped = layers_[i]->forward_clamped(operands.front(), own, clamp);
+    }
     if (clamped.defined()) {
       values[++i] = clamped;
     } else if (visit) {

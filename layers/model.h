@@ -191,6 +191,7 @@ class Model {
   void require_one_end(std::string_view operation) const;
   void require_one_batch(std::span<const Tensor> inputs) const;
   std::vector<std::size_t> last_readers() const;
+  bool clamps_alone(std::size_t i) const;
   std::string layer_rows(std::size_t i, Detail detail) const;
 
   std::string name_;
