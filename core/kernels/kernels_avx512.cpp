@@ -359,28 +359,25 @@ constexpr KernelTable kTable = {.isa = kIsa,
 static_assert(fits_tile_buffers(kTable));
 
 #if defined(OCTET_VNNI)
-constexpr KernelTable kAmxTable = {.isa = Isa::amx,
-                                   .f32_rows = kRows,
-                                   .f32_cols = kSizes.f32_cols,
-                                   .f32_packed_rows = kSizes.f32_packed_rows,
-                                   .f32_tile = tiles::dispatch_rows<FloatRows, kRows>,
-                                   .f32_pieces = kPieces,
-                                   .s8_rows = amx::kRows,
-                                   .s8_cols = kSizes.s8_cols,
-                                   .s8_group = kSizes.s8_group,
-                                   .s8_depth_step = amx::kDepthStep,
-                                   .s8_x_bytes = sizeof(Input),
-                                   .s8_w_bytes = sizeof(Weight),
-                                   .s8 = {.whole = amx::whole,
-                                          .part = amx::part,
-                                          .begin = amx::begin,
-                                          .end = amx::end,
-                                          .prefetch_lines = amx::kPrefetchLines},
-                                   .passes = kPasses,
-                                   .s8_few_rows = kFewRows,
-                                   .s8_few = {.offset = kS8Offset,
-                                              .whole = tiles::dispatch_s8_rows<S8Whole, kFewRows>,
-                                              .part = tiles::dispatch_s8_rows<S8Part, kFewRows>}};
+/// The same with int8 tiles of AMX, which leaves products of few rows and convolutions as they are.
+constexpr KernelTable amx_table() {
+  KernelTable table = kTable;
+  table.isa = Isa::amx;
+  table.s8_rows = amx::kRows;
+  table.s8_depth_step = amx::kDepthStep;
+  table.s8 = {.whole = amx::whole,
+              .part = amx::part,
+              .begin = amx::begin,
+              .end = amx::end,
+              .prefetch_lines = amx::kPrefetchLines};
+  table.s8_window = nullptr;
+  table.s8_few_rows = kFewRows;
+  table.s8_few = {.offset = kS8Offset,
+                  .whole = tiles::dispatch_s8_rows<S8Whole, kFewRows>,
+                  .part = tiles::dispatch_s8_rows<S8Part, kFewRows>};
+  return table;
+}
+constexpr KernelTable kAmxTable = amx_table();
 static_assert(fits_tile_buffers(kAmxTable));
 #endif
 

@@ -59,34 +59,42 @@ class RandomNet {
  private:
   bool one_in(int count) { return random_.integer(1, count) == 1; }
 
+  // Every draw is a statement or an element of braces, which have an order: the arguments of a call
+  // have none, and each compiler would train other networks.
   void add_conv_1d() {
+    const Index filters = random_.integer(1, 7);
+    const Index kernel = random_.integer(1, 3);
     model_.add(
-        Conv1D(random_.integer(1, 7), random_.integer(1, 3), Activation::none,
+        Conv1D(filters, kernel, Activation::none,
                {.stride = random_.integer(1, 2), .padding = Padding::same, .use_bias = one_in(2)}));
     add_norm();
   }
   void add_conv() {
     if (one_in(3)) {
-      model_.add(DepthwiseConv2D({random_.integer(1, 3), random_.integer(1, 3)}, Activation::none,
+      const std::array<Index, 2> kernel{random_.integer(1, 3), random_.integer(1, 3)};
+      model_.add(DepthwiseConv2D(kernel, Activation::none,
                                  {.padding = Padding::same,
                                   .depth_multiplier = random_.integer(1, 2),
                                   .use_bias = one_in(2)}));
       return add_norm();
     }
     if (one_in(4)) {
-      model_.add(TransposedConv2D(random_.integer(1, 5), {random_.integer(1, 3), 2},
-                                  Activation::none,
+      const Index filters = random_.integer(1, 5);
+      const Index kernel = random_.integer(1, 3);
+      model_.add(TransposedConv2D(filters, {kernel, 2}, Activation::none,
                                   {.strides = {random_.integer(1, 2), 1}, .use_bias = one_in(2)}));
       return add_norm();
     }
-    const Index kernel = random_.integer(1, 3);
+    const std::array<Index, 2> kernel{random_.integer(1, 3), random_.integer(1, 3)};
+    const Index filters = random_.integer(1, 7);
     model_.add(Conv2D(
-        random_.integer(1, 7), {kernel, random_.integer(1, 3)}, Activation::none,
+        filters, kernel, Activation::none,
         {.strides = {1, random_.integer(1, 2)}, .padding = Padding::same, .use_bias = one_in(2)}));
     add_norm();
   }
   void add_dense() {
-    model_.add(Dense(random_.integer(1, 9), Activation::none, DenseOptions{.use_bias = one_in(2)}));
+    const Index units = random_.integer(1, 9);
+    model_.add(Dense(units, Activation::none, DenseOptions{.use_bias = one_in(2)}));
     add_norm();
   }
   void add_norm() {
@@ -126,23 +134,14 @@ void expect_trained_is_shipped(Model& model, const Tensor& x) {
 class BatchNormEquality : public ::testing::TestWithParam<Rounding> {};
 
 TEST_P(BatchNormEquality, FoldedTrainingEvaluationInterpreterAndFileOf60RandomNetworks) {
-  int shipped = 0;
-  for (std::uint32_t seed = 0; shipped < 60; ++seed) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    ASSERT_LT(seed, 66U);
     RandomNet net(seed);
     Model model = quantize_model(net.model(), net.options(GetParam(), BatchNormMode::folded));
     calibrate(model, net.batch(20));
-    try {
-      train_a_little(model, 3, [&net] { return net.batch(7); });
-    } catch (const NumericError&) {
-      // Channels without variance, one behind the other, multiply gradients beyond what floats
-      // hold.
-      continue;
-    }
+    train_a_little(model, 3, [&net] { return net.batch(7); });
     expect_trained_is_shipped(model, net.batch(9));
     if (HasFatalFailure()) return;
-    ++shipped;
   }
 }
 
