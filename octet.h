@@ -22,11 +22,14 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
+#include <octet/layers/quantize/learned_quantizers.h>
+#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/sequential.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/runtime/packed_weights.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/cifar10.h>

@@ -86,7 +86,8 @@ Model graph_from(const std::shared_ptr<const detail::ParsedJson>& parsed) {
 /// options of a QuantizeLayer, `of`, and says how kernels are, of which it has none.
 bool is_mark(std::string_view of, std::string_view key) {
   if (of.empty()) return std::ranges::count(kLayerMarks, key) != 0 || key == "inputs";
-  return of == "options" && (key == "weight_bits" || key == "per_channel");
+  return of == "options" &&
+         (key == "weight_bits" || key == "per_channel" || key == "weight_calibration");
 }
 
 /// Where two descriptions of layers differ first, in words; empty where they are the same but for

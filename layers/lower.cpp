@@ -3,6 +3,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/runtime/packed_weights.h>
 
 #include <algorithm>
 
@@ -78,6 +79,7 @@ LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   if (options.per_channel_dense == DenseForm::conv_2d) {
     result = per_channel_as_conv_2d(std::move(result));
   }
+  if (options.pack_weights) result = pack_weights(std::move(result));
   result.validate();
   return lowered;
 }

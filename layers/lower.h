@@ -20,6 +20,8 @@ struct LowerOptions {
   IoType input = IoType::int8;
   IoType output = IoType::int8;
   DenseForm per_channel_dense = DenseForm::fully_connected;
+  /// Stores weights of 2 to 4 bits packed, where that changes no result: see pack_weights().
+  bool pack_weights = false;
 };
 
 /// Converts a trained, quantized model to the integers that Simulation::integer trains with. Layers

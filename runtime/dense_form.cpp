@@ -55,6 +55,8 @@ class Convolver {
     const std::int32_t depth = tensor(weights).shape.back();
     const std::int32_t input = image_of(op.inputs[0], depth);
     tensor(weights).shape = {units, 1, 1, depth};
+    // Runtimes rescale CONV_2D of packed weights otherwise.
+    tensor(weights).stored_bits = 8;
     const bool has_bias = op.inputs.size() > 2 && op.inputs[2] != -1;
     const std::int32_t bias = has_bias ? op.inputs[2] : zero_bias(input, weights);
     const std::int32_t flat = op.outputs[0];

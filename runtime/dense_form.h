@@ -14,7 +14,7 @@ enum class DenseForm {
 /// 1 x 1: [n, inputs] becomes an image [n, 1, 1, inputs] by RESHAPE, and stays one up to the first
 /// reader of another kind. For runtimes that know a scale per channel in convolutions only.
 /// A layer without bias gets one of zeros, without which XNNPACK takes no CONV_2D. Weights that
-/// several operators read stay as they are.
+/// several operators read stay as they are; those of CONV_2D are stored in 8 bits.
 IntegerModel per_channel_as_conv_2d(IntegerModel model);
 
 }  // namespace octet

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/packed_codes.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/operators/definitions.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -81,6 +83,30 @@ void check_quantization(const IntegerModel& model, std::size_t index) {
       fail_tensor(model, index,
                   fmt::format("zero point {} outside {}", zero_point, to_string(tensor.dtype)));
     }
+  }
+}
+
+void check_stored_bits(const IntegerModel& model, std::size_t index) {
+  const ModelTensor& tensor = model.tensors[index];
+  if (tensor.stored_bits == 8) return;
+  if (!is_packed_width(tensor.stored_bits)) {
+    fail_tensor(model, index,
+                fmt::format("expected 2, 4 or 8 stored bits, found {}", tensor.stored_bits));
+  }
+  const bool has_zero_points =
+      std::ranges::any_of(tensor.quantization.zero_points, [](std::int32_t z) { return z != 0; });
+  if (tensor.dtype != DType::int8 || !tensor.is_constant() || has_zero_points) {
+    fail_tensor(model, index,
+                fmt::format("stored in {} bits, expected constant codes of int8 with zero points 0",
+                            tensor.stored_bits));
+  }
+  const int half = 1 << (tensor.stored_bits - 1);
+  for (const std::uint8_t byte : tensor.data) {
+    const int code = static_cast<std::int8_t>(byte);
+    if (code >= -half && code < half) continue;
+    fail_tensor(
+        model, index,
+        fmt::format("stored in {} bits, which do not hold its code {}", tensor.stored_bits, code));
   }
 }
 
@@ -194,6 +220,10 @@ std::string_view to_string(DType dtype) {
   return "unknown";
 }
 
+std::size_t ModelTensor::stored_bytes() const {
+  return stored_bits == 8 ? data.size() : packed_bytes(data.size(), stored_bits);
+}
+
 std::int64_t ModelTensor::size() const {
   // Every extent is below 2^31, so one product of two checked factors cannot overflow 64 bits.
   std::int64_t count = 1;
@@ -211,6 +241,7 @@ void IntegerModel::validate() const {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     check_shape(*this, i);
     check_quantization(*this, i);
+    check_stored_bits(*this, i);
   }
   if (inputs.empty() || outputs.empty()) {
     throw FormatError(fmt::format("model: expected inputs and outputs, found {} and {}",

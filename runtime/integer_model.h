@@ -43,7 +43,13 @@ struct ModelTensor {
   QuantParams quantization;
   /// Row-major, little-endian.
   std::vector<std::uint8_t> data;
+  /// Bits of a code in files: 8, or 4 or 2 where the codes of constant weights fit. `data` has a
+  /// byte per code all the same. FULLY_CONNECTED takes weights of 4 and 2 bits, CONV_2D and
+  /// DEPTHWISE_CONV_2D of 4; how runtimes rescale their sums: see contract_of_weights().
+  int stored_bits = 8;
 
+  /// Bytes of the data in a file.
+  std::size_t stored_bytes() const;
   bool is_constant() const { return !data.empty(); }
   bool is_quantized() const { return !quantization.scales.empty(); }
   /// The number of elements of `shape`. Throws FormatError for a negative extent or from 2^31 on.

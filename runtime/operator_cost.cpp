@@ -21,7 +21,7 @@ std::set<std::int32_t> constants_of(const IntegerModel& model, const Operator& o
 std::size_t bytes_of(const IntegerModel& model, const std::set<std::int32_t>& constants) {
   std::size_t bytes = 0;
   for (const std::int32_t i : constants) {
-    bytes += model.tensors[static_cast<std::size_t>(i)].data.size();
+    bytes += model.tensors[static_cast<std::size_t>(i)].stored_bytes();
   }
   return bytes;
 }

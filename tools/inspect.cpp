@@ -29,6 +29,12 @@ std::string scales_text(const ModelTensor& tensor) {
   return fmt::format("{:.4g} to {:.4g} ({})", *least, *most, scales.size());
 }
 
+/// "int8", or "int4" of packed codes.
+std::string stored_type(const ModelTensor& tensor) {
+  return tensor.stored_bits == 8 ? std::string(to_string(tensor.dtype))
+                                 : fmt::format("int{}", tensor.stored_bits);
+}
+
 /// The scales of an operator's weights, its constants of codes.
 std::string weight_scales_text(const IntegerModel& model, const Operator& op) {
   for (const std::int32_t i : op.inputs) {
@@ -140,7 +146,7 @@ void print_json(const IntegerModel& model, const std::string& file, std::size_t 
   }
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     ordered_json tensor = to_json(tensor_details(model, static_cast<std::int32_t>(i)));
-    tensor["data_bytes"] = model.tensors[i].data.size();
+    tensor["data_bytes"] = model.tensors[i].stored_bytes();
     json["tensors"].push_back(std::move(tensor));
   }
   // A name that is not UTF-8 still prints.
@@ -209,9 +215,10 @@ void print_text(const IntegerModel& model, const std::string& file, std::size_t 
              "quantization");
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     const auto details = tensor_details(model, static_cast<std::int32_t>(i));
-    const std::size_t constant = model.tensors[i].data.size();
+    const ModelTensor& tensor = model.tensors[i];
+    const std::size_t constant = tensor.stored_bytes();
     fmt::print("{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", i, printable(details.name),
-               to_string(details.dtype), shape_text(details.shape),
+               stored_type(tensor), shape_text(details.shape),
                constant == 0 ? "-" : fmt::format("{}", constant), quantization_text(details));
   }
   print_details(model, "inputs", model.inputs);

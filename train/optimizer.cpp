@@ -152,7 +152,7 @@ void Optimizer::add_group(ParameterGroup group) {
   if (group.weight_decay) {
     require(*group.weight_decay >= 0.0F && std::isfinite(*group.weight_decay),
             "optimizer: expected a finite weight decay of 0 or more", *group.weight_decay);
-    if (weight_decay() == nullptr) {
+    if (weight_decay() == nullptr && *group.weight_decay != 0.0F) {
       throw InvalidArgument(
           fmt::format("{}: a group has a weight decay, the optimizer knows none", type()));
     }

@@ -75,8 +75,8 @@ class Optimizer {
   ///     adam.add_group({.contains = in_layers({"head"}), .rate_factor = 10.0F});
   ///
   /// Throws InvalidArgument for a factor or a weight decay that is negative or not finite, a weight
-  /// decay where the optimizer has none, and once the moments are made; step() and build() throw
-  /// for a group that contains no parameter.
+  /// decay above 0 where the optimizer has none, and once the moments are made; step() and build()
+  /// throw for a group that contains no parameter.
   void add_group(ParameterGroup group);
 
   /// The rate of step `step`, counted from 0.

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/layers/model.h>
+#include <octet/layers/quantize/quantizer.h>
 #include <octet/train/parameter_group.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 namespace octet {
@@ -14,6 +18,21 @@ std::function<bool(std::string_view)> in_layers(std::vector<std::string> layers)
       return name.size() > layer.size() && name.starts_with(layer) && name[layer.size()] == '/';
     });
   };
+}
+
+ParameterGroup learned_scales(const Model& model, float rate_factor) {
+  std::set<std::string, std::less<>> names;
+  for (const auto& layer : model.layers()) {
+    for (const Quantizer* quantizer : layer->quantizers()) {
+      for (const auto& [name, tensor] : quantizer->parameters()) {
+        names.insert(layer->name() + "/" + name);
+      }
+    }
+  }
+  const auto contains = [names = std::move(names)](std::string_view name) {
+    return names.contains(name);
+  };
+  return {.contains = contains, .rate_factor = rate_factor, .weight_decay = 0.0F};
 }
 
 std::vector<std::size_t> detail::group_of_each(std::span<const ParameterGroup> groups,
@@ -27,7 +46,7 @@ std::vector<std::size_t> detail::group_of_each(std::span<const ParameterGroup> g
     ++sizes[result.back()];
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    if (sizes[g] > 0) continue;
+    if (sizes[g] > 0 || groups[g].may_be_empty) continue;
     throw InvalidArgument(
         fmt::format("optimizer: group {} contains no parameter (an earlier group may have them); "
                     "the parameters are {}",

@@ -10,6 +10,8 @@
 
 namespace octet {
 
+class Model;
+
 /// Parameters that an optimizer treats in another way than the rest.
 struct ParameterGroup {
   /// Whether a parameter belongs to the group, by its name, e.g. "dense/kernel". See in_layers().
@@ -18,10 +20,17 @@ struct ParameterGroup {
   float rate_factor = 1.0F;
   /// Replaces the optimizer's own weight decay.
   std::optional<float> weight_decay{};
+  /// Whether the group may be left without parameters, as earlier groups have them all.
+  bool may_be_empty = false;
 };
 
 /// Contains the parameters of these layers, e.g. "dense/kernel" and "dense/bias" of "dense".
 std::function<bool(std::string_view name)> in_layers(std::vector<std::string> layers);
+
+/// What the quantizers of a model learn, e.g. "quant_dense/kernel_step" of an LsqQuantizer: without
+/// weight decay, and at a rate that is `rate_factor` times the optimizer's. Trainer adds this group
+/// by itself, see TrainerOptions::learned_scale_rate.
+ParameterGroup learned_scales(const Model& model, float rate_factor = 0.1F);
 
 namespace detail {
 

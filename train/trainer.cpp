@@ -79,6 +79,12 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         "metric \"{0}\": TrainerOptions::{0} measures a number of that name", kTestLoss));
   }
   if (!model_->built()) model_->build(options_.seed);
+  ParameterGroup scales = learned_scales(*model_, options_.learned_scale_rate);
+  if (std::ranges::any_of(model_->parameters(),
+                          [&](const NamedTensor& each) { return scales.contains(each.name); })) {
+    scales.may_be_empty = true;
+    optimizer_->add_group(std::move(scales));
+  }
   optimizer_->build(model_->parameters());
   phase_ = is_quantized(*model_) ? "qat" : "float";
 }

@@ -44,6 +44,9 @@ struct TrainerOptions {
   double clip_norm = 0.0;
   /// Runs inside the parallel region: see Callback.
   Augment augment{};
+  /// Times the learning rate: that of what quantizers learn, see learned_scales(). Parameters that
+  /// a group of the optimizer contains have the group's rate.
+  float learned_scale_rate = 0.1F;
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;
   /// Epochs of the run after which freeze_batch_norm() keeps the statistics of a model that

@@ -36,6 +36,16 @@ struct GradientWindow {
   float below;
 };
 
+/// Columns on grids whose steps are learned: a value x passes its gradient where lowest <= x <=
+/// highest of its column, and is clamped below and above. `reciprocals` are 1 / step, NaN where
+/// that is no normal number.
+struct StepColumns {
+  const float* steps;
+  const float* reciprocals;
+  const float* lowest;
+  const float* highest;
+};
+
 /// The largest number of columns of a kernel that one call packs.
 inline constexpr Index kMaxKernelColumns = 256;
 
@@ -207,6 +217,13 @@ struct Passes {
   /// elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,
                        const float* hi, float* g);
+  /// Adds what the gradient of each column's step is made of, with v = x / step: to sums[j] g *
+  /// (round(v) - v) where x passes, ties away from zero; to sums[columns + j] g where x is clamped
+  /// below; to sums[2 * columns + j] g where it is clamped above. Values that pass are at most 2^22
+  /// steps. NaN counts as none. `passed`, which may be g itself, gets g where x passes, else 0;
+  /// null where nobody asks for it. Sums of 32 rows are floats, their total is double.
+  void (*step_sums)(const float* x, const float* g, std::size_t rows, std::size_t columns,
+                    const StepColumns& grid, float* passed, double* sums);
   /// y = the largest value of each window and channel, a NaN counting as the largest.
   void (*max_pool)(const float* x, const PoolWindows& windows, float* y);
   void (*max_pool_codes)(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y);

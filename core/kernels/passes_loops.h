@@ -293,6 +293,7 @@ static constexpr Passes all() {
           .window_gradient = window_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
           .mask_columns = mask_columns,
+          .step_sums = step_sums<sizes.lanes>,
           .max_pool = max_pool,
           .max_pool_codes = max_pool_codes,
           .max_pool_gradient = max_pool_gradient,

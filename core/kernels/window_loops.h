@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/small_round.h>
 #include <octet/core/kernels/lanes.h>
 #include <octet/core/kernels/passes.h>
 
@@ -92,6 +93,122 @@ static void window_gradient_sums(const float* x, const float* g, std::size_t row
                                  double* sums) {
   for_each_column<lanes>(static_cast<Index>(columns),
                          WindowSums{x, g, rows, static_cast<Index>(columns), window, out, sums});
+}
+
+/// Rows whose terms are summed as floats.
+inline constexpr std::size_t kStepRows = 32;
+
+/// Terms of some columns over kStepRows rows or fewer.
+template <class Vector>
+struct StepTerms {
+  Vector inside = {};
+  Vector below = {};
+  Vector above = {};
+};
+
+/// What step_sums() adds. Quotients are products with the reciprocal: they round to the same
+/// integer as v = x / step unless v is close to a tie; the three roundings of 1 / step, of the
+/// product and of the quotient change v by at most 3 * 2^-24 of it. Where one is close, the rows
+/// are done anew by dividing.
+template <bool writes>
+struct StepSums {
+  const float* x;
+  const float* g;
+  std::size_t rows;
+  Index columns;
+  const StepColumns& grid;
+  float* passed;
+  double* sums;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index j) const {
+    for (int v = 0; v < vectors; ++v) run_vector<width>(j + v * width);
+  }
+
+ private:
+  template <int width>
+  [[gnu::always_inline]] void run_vector(Index j) const {
+    using Vector = LanesOf<float, width>;
+    for (std::size_t row = 0; row < rows; row += kStepRows) {
+      const std::size_t count = rows - row < kStepRows ? rows - row : kStepRows;
+      StepTerms<Vector> terms;
+      if (!add_rows<width, false>(j, row, count, terms)) {
+        // By now g may be what has been passed: nothing where x is clamped.
+        StepTerms<Vector> divided;
+        add_rows<width, true>(j, row, count, divided);
+        terms.inside = divided.inside;
+      }
+      add_to(terms.inside, sums + j);
+      add_to(terms.below, sums + columns + j);
+      add_to(terms.above, sums + 2 * columns + j);
+    }
+  }
+
+  template <class Vector>
+  [[gnu::always_inline]] static void add_to(const Vector& terms, double* to) {
+    constexpr std::size_t kWidth = sizeof(Vector) / sizeof(float);
+    float values[kWidth];
+    store(terms, values);
+    for (std::size_t i = 0; i < kWidth; ++i) to[i] += static_cast<double>(values[i]);
+  }
+
+  /// Returns whether no quotient is close to a tie.
+  template <int width, bool divides>
+  [[gnu::always_inline]] bool add_rows(Index j, std::size_t row, std::size_t count,
+                                       StepTerms<LanesOf<float, width>>& terms) const {
+    using Vector = LanesOf<float, width>;
+    using Mask = LanesOf<std::int32_t, width>;
+    constexpr std::int32_t kAllButSign = 0x7FFFFFFF;
+    const auto magnitude = [](const Vector& v) __attribute__((always_inline)) {
+      return __builtin_bit_cast(Vector, __builtin_bit_cast(Mask, v) & kAllButSign);
+    };
+    Vector factor, lowest, highest;
+    load((divides ? grid.steps : grid.reciprocals) + j, factor);
+    load(grid.lowest + j, lowest);
+    load(grid.highest + j, highest);
+    const Vector none = {};
+    const Vector one = none + 1.0F;
+    Vector close = {};
+    Index at = static_cast<Index>(row) * columns + j;
+    for (std::size_t i = 0; i < count; ++i, at += columns) {
+      Vector value, gradient;
+      load(x + at, value);
+      load(g + at, gradient);
+      const Mask passes = (value >= lowest) & (value <= highest);
+      const Vector v = divides ? value / factor : value * factor;
+      const Vector nearest = (v + small::kNoFraction) - small::kNoFraction;
+      Vector distance = nearest - v;
+      if constexpr (divides) {
+        const Mask away = (__builtin_bit_cast(Mask, distance) & kAllButSign) |
+                          (__builtin_bit_cast(Mask, v) & ~kAllButSign);
+        distance = magnitude(distance) == 0.5F ? __builtin_bit_cast(Vector, away) : distance;
+      } else {
+        // A NaN is close to a tie as well.
+        const Mask is_clear = magnitude(distance) + magnitude(v) * 0x1p-21F < 0.5F;
+        close += (passes & ~is_clear) ? one : none;
+      }
+      terms.inside += passes ? gradient * distance : none;
+      terms.below += value < lowest ? gradient : none;
+      terms.above += value > highest ? gradient : none;
+      if constexpr (writes && !divides) store(passes ? gradient : none, passed + at);
+    }
+    float counts[width];
+    store(close, counts);
+    float count_of_all = 0.0F;
+    for (int i = 0; i < width; ++i) count_of_all += counts[i];
+    return count_of_all == 0.0F;
+  }
+};
+
+template <int lanes>
+static void step_sums(const float* x, const float* g, std::size_t rows, std::size_t columns,
+                      const StepColumns& grid, float* passed, double* sums) {
+  const auto width = static_cast<Index>(columns);
+  if (passed != nullptr) {
+    for_each_column<lanes>(width, StepSums<true>{x, g, rows, width, grid, passed, sums});
+  } else {
+    for_each_column<lanes>(width, StepSums<false>{x, g, rows, width, grid, passed, sums});
+  }
 }
 
 }  // namespace octet::passes

@@ -12,6 +12,7 @@ target_sources(octet_runtime PRIVATE
   quant/fixed_point.cpp
   quant/fixed_point_math.cpp
   quant/lut.cpp
+  quant/packed_codes.cpp
   quant/quant_params.cpp
   quant/quantize.cpp
   quant/tensorflow/quantize_and_dequantize.cpp

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
+#include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/reader.h>
 
@@ -103,7 +104,14 @@ class Reader {
     return buffer.data();
   }
 
+  /// Bits of a code of the type; 8 for types that are not packed.
+  static int bits_of(tflite::TensorType type) {
+    if (type == tflite::TensorType::INT4) return 4;
+    return type == tflite::TensorType::INT2 ? 2 : 8;
+  }
+
   static std::optional<DType> known_type(tflite::TensorType type) {
+    if (bits_of(type) != 8) return DType::int8;
     constexpr std::array kKnown{DType::float32, DType::int32, DType::uint8,
                                 DType::int64,   DType::int16, DType::int8};
     const auto dtype = static_cast<DType>(type);
@@ -122,6 +130,7 @@ class Reader {
     if (source.sparsity() != nullptr)
       detail::fail_tflite("{}: sparse tensors are not supported", who);
     tensor.dtype = *dtype;
+    tensor.stored_bits = bits_of(source.type());
     tensor.shape = read_values(source.shape(), kMaxRank, who);
     tensor.shape_signature = read_values(source.shape_signature(), kMaxRank, who);
     if (source.quantization() != nullptr) read_quantization(*source.quantization(), who, tensor);
@@ -132,13 +141,23 @@ class Reader {
   void read_data(const Vector<std::uint8_t>* data, std::string_view who, ModelTensor& tensor) {
     const std::size_t found = size_or_zero(data);
     if (found == 0) return;
-    const auto expected = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
+    const auto count = static_cast<std::size_t>(tensor.size());
+    const bool packed = tensor.stored_bits != 8;
+    const std::size_t expected =
+        packed ? packed_bytes(count, tensor.stored_bits) : count * size_of(tensor.dtype);
     if (found != expected) {
-      detail::fail_tflite("{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
-                          fmt::join(tensor.shape, ", "), to_string(tensor.dtype), expected);
+      detail::fail_tflite(
+          "{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
+          fmt::join(tensor.shape, ", "),
+          packed ? fmt::format("int{}", tensor.stored_bits) : std::string(to_string(tensor.dtype)),
+          expected);
     }
-    budget_.take(found);
+    budget_.take(packed ? count : found);
     tensor.data.assign(data->begin(), data->end());
+    if (!packed) return;
+    const std::vector<std::int8_t> codes = unpack_codes(tensor.data, tensor.stored_bits, count);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes.data());
+    tensor.data.assign(bytes, bytes + codes.size());
   }
 
   void read_quantization(const tflite::QuantizationParameters& source, std::string_view who,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/writer.h>
 
@@ -60,13 +61,25 @@ class Writer {
         static_cast<std::int32_t>(q.quantized_dimension));
   }
 
+  std::uint32_t add_data(const ModelTensor& tensor) {
+    if (!tensor.is_constant()) return 0;
+    if (tensor.stored_bits == 8) return add_buffer(tensor.data.data(), tensor.data.size());
+    const std::span codes(reinterpret_cast<const std::int8_t*>(tensor.data.data()),
+                          tensor.data.size());
+    const std::vector<std::uint8_t> packed = pack_codes(codes, tensor.stored_bits);
+    return add_buffer(packed.data(), packed.size());
+  }
+
+  static tflite::TensorType type_of(const ModelTensor& tensor) {
+    if (tensor.stored_bits == 8) return static_cast<tflite::TensorType>(tensor.dtype);
+    return tensor.stored_bits == 4 ? tflite::TensorType::INT4 : tflite::TensorType::INT2;
+  }
+
   Offset<tflite::Tensor> write_tensor(const ModelTensor& tensor) {
-    const std::uint32_t buffer =
-        tensor.is_constant() ? add_buffer(tensor.data.data(), tensor.data.size()) : 0;
+    const std::uint32_t buffer = add_data(tensor);
     const auto quantization = write_quantization(tensor);
     const auto* signature = tensor.shape_signature.empty() ? nullptr : &tensor.shape_signature;
-    return tflite::CreateTensorDirect(builder_, &tensor.shape,
-                                      static_cast<tflite::TensorType>(tensor.dtype), buffer,
+    return tflite::CreateTensorDirect(builder_, &tensor.shape, type_of(tensor), buffer,
                                       tensor.name.c_str(), quantization, false, 0, signature, true);
   }
 

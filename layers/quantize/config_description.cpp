@@ -8,6 +8,10 @@
 namespace octet {
 namespace {
 
+constexpr const char* kWeightCalibration = "weight_calibration";
+constexpr const char* kActivationCalibration = "activation_calibration";
+constexpr const char* kPercentile = "percentile";
+
 class GivenQuantizers : public QuantizeConfig {
  public:
   GivenQuantizers(QuantizeOptions options, std::unique_ptr<Quantizer> kernel,
@@ -45,12 +49,33 @@ Description describe_config(const QuantizeConfig& config) {
 
 Description describe_options(const QuantizeOptions& options) {
   Description description;
-  return description.set("simulation", to_string(options.simulation))
+  // Left out, so that files of models without are as they were.
+  if (options.weight_scales != Scales::measured) {
+    description.set("weight_scales", to_string(options.weight_scales));
+  }
+  if (options.activation_scales != Scales::measured) {
+    description.set("activation_scales", to_string(options.activation_scales));
+  }
+  if (options.count_oscillations) description.set("count_oscillations", true);
+  if (options.freeze_oscillations_above != 0.0F) {
+    description.set("freeze_oscillations_above", double{options.freeze_oscillations_above});
+  }
+  description.set("simulation", to_string(options.simulation))
       .set("rounding", to_string(options.rounding))
       .set("weight_bits", options.weight_bits)
       .set("per_channel", options.per_channel)
       .set("range_start", to_string(options.range_start))
       .set("ema_decay", options.ema_decay);
+  // Absent where they are as always, which is what files from before they were options say too.
+  const QuantizeOptions usual;
+  if (options.weight_calibration) {
+    description.set(kWeightCalibration, to_string(*options.weight_calibration));
+  }
+  if (options.activation_calibration != usual.activation_calibration) {
+    description.set(kActivationCalibration, to_string(options.activation_calibration));
+  }
+  if (options.percentile != usual.percentile) description.set(kPercentile, options.percentile);
+  return description;
 }
 
 QuantizeOptions options_from(const Description& description) {
@@ -63,8 +88,25 @@ QuantizeOptions options_from(const Description& description) {
   }
   options.weight_bits = static_cast<int>(bits);
   options.per_channel = description.flag("per_channel");
+  const auto scales = [&](std::string_view key) {
+    return description.has(key) ? parse_scales(description.text(key)) : Scales::measured;
+  };
+  options.weight_scales = scales("weight_scales");
+  options.activation_scales = scales("activation_scales");
+  options.count_oscillations =
+      description.has("count_oscillations") && description.flag("count_oscillations");
+  if (description.has("freeze_oscillations_above")) {
+    options.freeze_oscillations_above = description.float_number("freeze_oscillations_above");
+  }
   options.range_start = parse_range_start(description.text("range_start"));
   options.ema_decay = description.number("ema_decay");
+  if (description.has(kWeightCalibration)) {
+    options.weight_calibration = parse_calibration(description.text(kWeightCalibration));
+  }
+  if (description.has(kActivationCalibration)) {
+    options.activation_calibration = parse_calibration(description.text(kActivationCalibration));
+  }
+  if (description.has(kPercentile)) options.percentile = description.number(kPercentile);
   return options;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,13 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kRowsPerChunk = 32;
+
+void append(std::vector<Tensor>& list, std::vector<Tensor> more) {
+  std::ranges::move(more, std::back_inserter(list));
+}
+
+/// Changes the rows [begin, end) of a kernel's gradient.
+using KernelMask = std::function<void(Index begin, Index end, float* rows)>;
 
 /// The reals of sums, clamp(sum * scale), a scale for each unit.
 class RealForm {
@@ -113,25 +121,29 @@ struct IntegerLinear::Operands {
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
 
-  /// Gradients that reach the kernel where its code is not clamped: half a step beyond the reals of
-  /// qmin and qmax. At those reals themselves the weight that made the range would get a gradient
-  /// or none as its scale happened to be rounded.
-  /// Empty where it is known that no weight lies outside.
-  std::function<void(Index begin, Index end, float* rows)> kernel_mask() const {
-    const float below = static_cast<float>(weight_params.qmin) - 0.5F;
-    const float above = static_cast<float>(weight_params.qmax) + 0.5F;
+  /// Where the weights of a unit pass their gradient. With an observed range that is where their
+  /// code is not clamped: half a step beyond the reals of qmin and qmax. At those reals themselves
+  /// the weight that made the range would get a gradient or none as its scale happened to be
+  /// rounded.
+  RealLimits passes(std::size_t unit) const {
+    if (!learned.passes.empty()) return learned.passes[learned.passes.size() > 1 ? unit : 0];
+    return {(static_cast<float>(weight_params.qmin) - 0.5F) * weight_scale(unit),
+            (static_cast<float>(weight_params.qmax) + 0.5F) * weight_scale(unit)};
+  }
+
+  /// Sets the gradients of weights that pass none to 0. Empty where it is known that there are none
+  /// such.
+  KernelMask kernel_mask() const {
     if (!weight_params.per_channel()) {
       const MinMax limits = detail::TensorAccess::limits(kernel);
-      if (limits.finite && limits.min >= below * weight_scale(0) &&
-          limits.max <= above * weight_scale(0)) {
-        return {};
-      }
+      const auto [lo, hi] = passes(0);
+      if (limits.finite && limits.min >= lo && limits.max <= hi) return {};
     }
     std::vector<float> lowest(units());
     std::vector<float> highest(lowest.size());
     for (std::size_t j = 0; j < lowest.size(); ++j) {
-      lowest[j] = below * weight_scale(j);
-      highest[j] = above * weight_scale(j);
+      lowest[j] = passes(j).lo;
+      highest[j] = passes(j).hi;
     }
     // Detached: the gradient of a kernel must not hold the kernel, which holds it.
     return [kernel = kernel.detach(), lowest = std::move(lowest), highest = std::move(highest)](
@@ -141,6 +153,19 @@ struct IntegerLinear::Operands {
                                     static_cast<std::size_t>(end - begin), columns, lowest.data(),
                                     highest.data(), rows);
     };
+  }
+
+  /// kernel_mask() on a whole gradient.
+  void mask(Tensor& gradient) const {
+    const KernelMask mask_rows = kernel_mask();
+    if (!mask_rows) return;
+    const std::size_t rows = static_cast<std::size_t>(kernel.size()) / units();
+    float* const to = gradient.data();
+    parallel_for(rows, thread_share(rows, parallel_grain(Work::map_floats, units())),
+                 [&](std::size_t begin, std::size_t end) {
+                   mask_rows(static_cast<Index>(begin), static_cast<Index>(end),
+                             to + begin * units());
+                 });
   }
 
   /// Written to `to`, of as many elements as g.
@@ -154,11 +179,21 @@ struct IntegerLinear::Operands {
   std::vector<Tensor> gradients(const SumsGradient& passed) const {
     std::vector<Tensor> result(3);
     if (to_input) result[0] = sums->input_gradient(passed.sums);
-    result[1] = sums->kernel_gradient(x, passed.sums, kernel_mask());
     if (bias.defined()) result[2] = passed.bias;
-    if (!learned.parameters.empty()) {
-      learned.append_gradients(result, kernel, sums->kernel_gradient(x, passed.sums));
+    if (!learned.wants_gradient()) {
+      result[1] = sums->kernel_gradient(x, passed.sums, kernel_mask());
+      learned.append_gradients(result, kernel, {});
+      return result;
     }
+    // Both read the same products.
+    Tensor gradient = sums->kernel_gradient(x, passed.sums);
+    if (learned.gradients_and_mask) {
+      append(result, learned.gradients_and_mask(kernel, gradient));
+    } else {
+      append(result, learned.gradients(kernel, gradient));
+      mask(gradient);
+    }
+    result[1] = gradient;
     return result;
   }
 };
@@ -265,14 +300,16 @@ Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation act
 
 Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
   const Tensor y = requantized(output, activation_);
-  const auto backward = [operands = operands_, real = real_, codes = real_limits(output),
+  const auto backward = [operands = operands_, real = real_,
+                         codes = learned.passes_or(real_limits(output)),
                          activation = real_limits(activation_), learned](const Tensor& gradient) {
-    // What a scale is learned from is read after that.
-    const Tensor to =
-        learned.parameters.empty() ? writable_gradient(gradient) : Tensor(gradient.shape());
+    // Before the gradient may be written over.
+    std::vector<Tensor> of_scale;
+    learned.append_gradients(of_scale, real, gradient.reshape(real.shape()));
     std::vector<Tensor> gradients = operands->gradients(
-        operands->passed(real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi}, to));
-    learned.append_gradients(gradients, real, gradient.reshape(real.shape()));
+        operands->passed(real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi},
+                         writable_gradient(gradient)));
+    append(gradients, std::move(of_scale));
     return gradients;
   };
   std::vector<Tensor> read = inputs();

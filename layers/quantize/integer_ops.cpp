@@ -110,7 +110,7 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
   const auto backward = [real, grid, clips, learned](const Tensor& g) {
     std::vector<Tensor> gradients = {g};
     if (clips) {
-      const auto [lo, hi] = real_limits(*grid);
+      const auto [lo, hi] = learned.passes_or(real_limits(*grid));
       gradients[0] = inside_window(real, g, {lo, hi, -kInfinity, kInfinity});
     }
     learned.append_gradients(gradients, real, g);

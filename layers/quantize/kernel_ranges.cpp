@@ -1,6 +1,6 @@
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
 
 #include <algorithm>
 
@@ -11,6 +11,8 @@ namespace {
 bool is_current(const Layer& layer) {
   const Quantizer* kernel = layer.kernel_quantizer();
   if (kernel == nullptr) return true;
+  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  if (wrapper != nullptr && !wrapper->holds_frozen_weights()) return false;
   const std::unique_ptr<Quantizer> refreshed = kernel->clone();
   refreshed->observe(layer.weights()->kernel);
   return std::ranges::equal(refreshed->min().span(), kernel->min().span()) &&

@@ -87,13 +87,20 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
                         : min_max_runs(x.span(), inner, mins, maxs);
     for (std::size_t c = 0; c < channels; ++c) limits[c] = {mins[c], maxs[c]};
   }
-  if (!finite) {
-    throw NumericError(
-        fmt::format("{}: expected finite values, found NaN or infinity; are they in the data? If "
-                    "not, training has diverged: try a smaller learning rate",
-                    owner_));
-  }
+  require_finite(finite);
   return limits;
+}
+
+void Observer::require_finite(bool finite) const {
+  if (finite) return;
+  throw NumericError(
+      fmt::format("{}: expected finite values, found NaN or infinity; are they in the data? If "
+                  "not, training has diverged: try a smaller learning rate",
+                  owner_));
+}
+
+void Observer::require_finite(const Tensor& x) const {
+  require_finite(detail::TensorAccess::limits(x).finite);
 }
 
 Observer::Range Observer::widened(const Range& range) const {

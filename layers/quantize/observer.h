@@ -39,6 +39,12 @@ class Observer {
   /// `counters()` back.
   virtual void observe(const Tensor& x) = 0;
 
+  /// The same for a batch that calibrate() shows: an observer that settles its range by calibration
+  /// overrides it.
+  virtual void calibrate(const Tensor& x) { observe(x); }
+  /// Throws NumericError that names the tensor for NaN and infinity, as observe() does.
+  void require_finite(const Tensor& x) const;
+
   const ObservedRange& range() const { return *range_; }
   /// The same to share: it is this observer's for as long as the observer lives.
   std::shared_ptr<const ObservedRange> shared_range() const { return range_; }
@@ -87,6 +93,8 @@ class Observer {
  private:
   QuantSpec spec_;
   std::string owner_;
+  void require_finite(bool finite) const;
+
   float initial_min_;
   float initial_max_;
   std::shared_ptr<ObservedRange> range_;

@@ -1,17 +1,117 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/range_search.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/quantize_config.h>
+
+#include <utility>
 
 namespace octet {
 namespace {
 
 constexpr double kTfmotDecay = 0.999;
-std::unique_ptr<Quantizer> moving_average(const QuantizeOptions& options) {
-  return std::make_unique<MovingAverageQuantizer>(QuantSpec{}, options.range_start,
-                                                  options.ema_decay);
+/// Steps of so few bits are too wide to reach for outliers.
+constexpr int kMostBitsByMse = 4;
+
+Calibration weight_calibration(const QuantizeOptions& options) {
+  const bool few_bits = options.weight_bits <= kMostBitsByMse;
+  const Calibration chosen =
+      options.weight_calibration.value_or(few_bits ? Calibration::mse : Calibration::min_max);
+  if (chosen == Calibration::moving_average || chosen == Calibration::entropy) {
+    throw InvalidArgument(fmt::format(
+        "default_8bit: expected weights calibrated by min_max, percentile or mse, found {}, which "
+        "is for activations",
+        to_string(chosen)));
+  }
+  return chosen;
+}
+
+std::unique_ptr<Quantizer> measured_kernel(const QuantSpec& spec, const QuantizeOptions& options) {
+  switch (weight_calibration(options)) {
+    case Calibration::min_max:
+      return std::make_unique<LastValueQuantizer>(spec, options.range_start);
+    case Calibration::percentile:
+      return std::make_unique<PercentileQuantizer>(spec, options.percentile);
+    case Calibration::mse:
+      return std::make_unique<MseQuantizer>(spec);
+    case Calibration::moving_average:
+    case Calibration::entropy:
+      break;
+  }
+  throw InvalidArgument("default_8bit: a Calibration outside the enumeration");
+}
+
+/// For the result of a layer, its activation included.
+std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions& options) {
+  const bool from_zero =
+      layer.activation() == Activation::relu || layer.activation() == Activation::relu6;
+  switch (options.activation_scales) {
+    case Scales::measured:
+      return default_activation_quantizer(options);
+    case Scales::lsq:
+      return std::make_unique<LsqQuantizer>(
+          default_activation_quantizer(options, {.symmetric = !from_zero}));
+    case Scales::lsq_plus:
+      return std::make_unique<LsqPlusQuantizer>(default_activation_quantizer(options));
+    case Scales::pact:
+      return from_zero ? std::make_unique<PactQuantizer>(default_activation_quantizer(options))
+                       : default_activation_quantizer(options);
+  }
+  throw InvalidArgument("default_8bit: Scales outside the enumeration");
 }
 
 }  // namespace
+
+std::string_view to_string(Calibration calibration) {
+  switch (calibration) {
+    case Calibration::min_max:
+      return "min_max";
+    case Calibration::moving_average:
+      return "moving_average";
+    case Calibration::percentile:
+      return "percentile";
+    case Calibration::mse:
+      return "mse";
+    case Calibration::entropy:
+      return "entropy";
+  }
+  throw InvalidArgument("to_string: a Calibration outside the enumeration");
+}
+
+Calibration parse_calibration(std::string_view name) {
+  for (const Calibration calibration :
+       {Calibration::min_max, Calibration::moving_average, Calibration::percentile,
+        Calibration::mse, Calibration::entropy}) {
+    if (name == to_string(calibration)) return calibration;
+  }
+  throw FormatError(fmt::format(
+      "calibration: expected \"min_max\", \"moving_average\", \"percentile\", \"mse\" or "
+      "\"entropy\", found \"{}\"",
+      name));
+}
+
+std::string_view to_string(Scales scales) {
+  switch (scales) {
+    case Scales::measured:
+      return "measured";
+    case Scales::lsq:
+      return "lsq";
+    case Scales::lsq_plus:
+      return "lsq_plus";
+    case Scales::pact:
+      return "pact";
+  }
+  throw InvalidArgument("to_string: Scales outside the enumeration");
+}
+
+Scales parse_scales(std::string_view name) {
+  for (const Scales each : {Scales::measured, Scales::lsq, Scales::lsq_plus, Scales::pact}) {
+    if (name == to_string(each)) return each;
+  }
+  throw FormatError(fmt::format(
+      "scales: expected \"measured\", \"lsq\", \"lsq_plus\" or \"pact\", found \"{}\"", name));
+}
 
 QuantizeOptions QuantizeOptions::tfmot_ranges() {
   return {.range_start = RangeStart::tfmot, .ema_decay = kTfmotDecay};
@@ -22,23 +122,51 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Lay
                        .narrow_range = true,
                        .symmetric = true,
                        .axis = options().per_channel ? layer.weights().value().unit_axis : -1};
-  return std::make_unique<LastValueQuantizer>(spec, options().range_start);
+  auto measured = measured_kernel(spec, options());
+  if (options().weight_scales == Scales::measured) return measured;
+  return std::make_unique<LsqQuantizer>(std::move(measured));
+}
+
+std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
+                                                        const QuantSpec& spec) {
+  switch (options.activation_calibration) {
+    case Calibration::min_max:
+      return std::make_unique<AllValuesQuantizer>(spec, options.range_start);
+    case Calibration::moving_average:
+      return std::make_unique<MovingAverageQuantizer>(spec, options.range_start, options.ema_decay);
+    case Calibration::percentile:
+      return std::make_unique<HistogramPercentileQuantizer>(spec, options.percentile);
+    case Calibration::mse:
+      return std::make_unique<HistogramMseQuantizer>(spec);
+    case Calibration::entropy:
+      return std::make_unique<HistogramEntropyQuantizer>(spec);
+  }
+  throw InvalidArgument("default_8bit: a Calibration outside the enumeration");
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
-    const Layer& /*layer*/) const {
-  return moving_average(options());
+    const Layer& layer) const {
+  return for_result(layer, options());
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Layer& layer) const {
-  return layer.result_grid(options().rounding) == ResultGrid::measured ? moving_average(options())
-                                                                       : nullptr;
+  return layer.result_grid(options().rounding) == ResultGrid::measured
+             ? for_result(layer, options())
+             : nullptr;
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {
   if (options.weight_bits < 2 || options.weight_bits > 8) {
     throw InvalidArgument(
         fmt::format("default_8bit: expected 2 to 8 weight bits, found {}", options.weight_bits));
+  }
+  static_cast<void>(weight_calibration(options));
+  require_percentile(options.percentile, "default_8bit");
+  if (options.weight_scales != Scales::measured && options.weight_scales != Scales::lsq) {
+    throw InvalidArgument(
+        fmt::format("default_8bit: expected weight_scales measured or lsq, found {}, which is for "
+                    "activation_scales",
+                    to_string(options.weight_scales)));
   }
   return std::make_shared<Default8BitQuantizeConfig>(options);
 }

@@ -2,26 +2,73 @@
 
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/quantize/calibrated_quantizers.h>
 #include <octet/layers/quantize/quantizers.h>
 
 #include <memory>
+#include <optional>
+#include <string_view>
 
 namespace octet {
+
+/// How the range of a tensor is found. Weights take min_max, percentile and mse.
+enum class Calibration {
+  min_max,         ///< the smallest and the largest value: LastValue (weights), AllValues
+  moving_average,  ///< an average of the batches' limits: MovingAverage
+  percentile,      ///< up to the k-th smallest magnitude: Percentile, HistogramPercentile
+  mse,             ///< the least squared error on the grid: Mse, HistogramMse
+  entropy          ///< the least divergence: HistogramEntropy
+};
+
+/// "min_max", "moving_average", "percentile", "mse" or "entropy".
+std::string_view to_string(Calibration calibration);
+/// The calibration of that name. Throws FormatError for another.
+Calibration parse_calibration(std::string_view name);
+
+/// How the scales of grids come about.
+enum class Scales {
+  measured,  ///< from the range that an observer found
+  lsq,       ///< learned, see LsqQuantizer
+  lsq_plus,  ///< of results: learned with an offset, see LsqPlusQuantizer
+  pact       ///< of results behind a ReLU or ReLU6: see PactQuantizer; of others measured
+};
+
+/// "measured", "lsq", "lsq_plus" or "pact".
+std::string_view to_string(Scales scales);
+/// The scales of that name. Throws FormatError for another.
+Scales parse_scales(std::string_view name);
 
 /// What the default 8-bit scheme can vary.
 struct QuantizeOptions {
   Simulation simulation = Simulation::integer;
   /// The rounding contract of the runtime that will run the model.
   Rounding rounding = Rounding::fp32;
-  /// Bits of the weights, 2 to 8. Stored as int8 whatever they are.
+  /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights asks for less.
   int weight_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
   /// one.
   bool per_channel = false;
+  /// Whether the scales of kernels are learned, by `lsq`, and how those of results are. Learned
+  /// ones start from what is measured. Inputs of models keep measured ones.
+  Scales weight_scales = Scales::measured;
+  Scales activation_scales = Scales::measured;
+  /// Whether it is counted how often the codes of weights swing back and forth in training: see
+  /// oscillating_weights(). Costs a pass over the weights in each training pass, and memory.
+  bool count_oscillations = false;
+  /// The frequency above which a weight is frozen on its mean code, see WeightOscillation; 0: none
+  /// is. For learned weight_scales, without batch normalization behind the kernel.
+  float freeze_oscillations_above = 0.0F;
   /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
   RangeStart range_start = RangeStart::first_batch;
   double ema_decay = 0.99;
+  /// How the ranges of weights are found. Not given: mse for weights of 4 bits and fewer, whose
+  /// steps are too few to reach for outliers, else min_max.
+  std::optional<Calibration> weight_calibration{};
+  /// How the ranges of results are found; that of an input is always AllValues.
+  Calibration activation_calibration = Calibration::moving_average;
+  /// Of Calibration::percentile: the share of values, in percent, that are not clipped.
+  double percentile = 99.99;
   /// How a BatchNorm goes on, which becomes part of the layer in front or a layer of its own:
   /// `folded` for a model that was trained in float, `statistics` for one that is trained quantized
   /// from the start. See freeze_batch_norm().
@@ -55,7 +102,8 @@ class QuantizeConfig {
 };
 
 /// TFMOT's default 8-bit scheme: kernels LastValue, symmetric, narrow; activations and outputs
-/// MovingAverage, asymmetric, per tensor.
+/// MovingAverage, asymmetric, per tensor. Kernels of 4 bits and fewer are Mse; QuantizeOptions asks
+/// for other ranges.
 class Default8BitQuantizeConfig : public QuantizeConfig {
  public:
   using QuantizeConfig::QuantizeConfig;
@@ -64,7 +112,13 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
 };
 
-/// The default scheme. Throws InvalidArgument for weight bits outside 2 to 8.
+/// The quantizer that measures the range of a result, as the options say.
+std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
+                                                        const QuantSpec& spec = {});
+
+/// The default scheme. Throws InvalidArgument for weight bits outside 2 to 8, for weights
+/// calibrated by moving_average or entropy, for a percentile outside (0, 100], and for
+/// weight_scales that are for results only.
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options = {});
 
 }  // namespace octet

@@ -19,7 +19,7 @@ QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
 
 Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
   require_built();
-  if (context.observes()) quantizer_->observe(x);
+  quantizer_->watch(x, context);
   return quantizer_->simulate(x, options_.simulation, quantize_mode(options_.rounding));
 }
 

@@ -167,10 +167,9 @@ class Quantization {
   /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
   Value on_grid(std::size_t i) {
     if (!put_on_grid_[i]) {
-      auto quantizer = std::make_unique<MovingAverageQuantizer>(QuantSpec{}, options_.range_start,
-                                                                options_.ema_decay);
       put_on_grid_[i] =
-          add(std::make_unique<QuantizeLayer>(std::move(quantizer), options_), {values_[i]});
+          add(std::make_unique<QuantizeLayer>(default_activation_quantizer(options_), options_),
+              {values_[i]});
     }
     return *put_on_grid_[i];
   }

@@ -54,6 +54,10 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
     result_ = config_->activation_quantizer(*layer_);
+    const QuantizeOptions& options = config_->options();
+    if (kernel_ && (options.count_oscillations || options.freeze_oscillations_above != 0.0F)) {
+      oscillation_ = std::make_unique<WeightOscillation>(options.freeze_oscillations_above);
+    }
     return;
   }
   result_ = config_->output_quantizer(*layer_);
@@ -71,6 +75,8 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
       has_kernel_(other.has_kernel_),
       config_(other.config_),
       kernel_(clone_of(other.kernel_)),
+      oscillation_(other.oscillation_ ? std::make_unique<WeightOscillation>(*other.oscillation_)
+                                      : nullptr),
       result_(clone_of(other.result_)) {}
 
 Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
@@ -80,6 +86,8 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
     require_sound_kernel();
     kernel_->build(name() + "/kernel", "kernel_", layer_->weights()->kernel.shape(),
                    Quantizer::ZeroPoint::hidden);
+    require_freezable();
+    if (oscillation_) oscillation_->build(layer_->weights()->kernel.shape());
   }
   if (result_) {
     const std::string prefix = !has_kernel()                    ? "output_"
@@ -198,7 +206,7 @@ std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inpu
   if (!by_operator || context.observes() || wants_gradient(inputs)) {
     real = layer_->forward_all(inputs, context);
   }
-  if (context.observes()) result_->observe(real);
+  result_->watch(real, context);
   if (!by_operator) return {simulated(*result_, real)};
   return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
                            name(), result_->learned_range());
@@ -292,6 +300,11 @@ std::vector<NamedTensor> QuantizeWrapper::state() const {
 std::vector<NamedTensor> QuantizeWrapper::counters() const {
   std::vector<NamedTensor> all = layer_->counters();
   for (const Quantizer* quantizer : quantizers()) append(all, quantizer->counters());
+  if (oscillation_) {
+    for (const auto& [name, tensor] : oscillation_->counters()) {
+      all.push_back({"kernel_" + name, tensor});
+    }
+  }
   return all;
 }
 

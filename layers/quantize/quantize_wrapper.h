@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
 
 namespace octet {
@@ -32,6 +33,11 @@ class QuantizeWrapper : public Layer {
   const QuantizeConfig& config() const { return *config_; }
   /// Null where the config leaves the result alone.
   const Quantizer* activation_quantizer() const { return result_.get(); }
+  /// Null where the options do not ask for it.
+  const WeightOscillation* oscillation() const { return oscillation_.get(); }
+  /// Puts frozen weights back on their codes, and whether they are there: an optimizer moves them.
+  void hold_frozen_weights();
+  bool holds_frozen_weights() const;
 
   Tensor forward(const Tensor& x, const ForwardContext& context) override {
     return forward_all({&x, 1}, context);
@@ -73,6 +79,8 @@ class QuantizeWrapper : public Layer {
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
   void require_sound_kernel() const;
+  void require_freezable() const;
+  void count_oscillation(const Tensor& kernel, const ForwardContext& context) const;
   void tie_inputs() const;
   bool wants_gradient(std::span<const Tensor> inputs) const;
   std::vector<Tensor> with_kernel(const Tensor& x, const ForwardContext& context);
@@ -95,6 +103,7 @@ class QuantizeWrapper : public Layer {
   bool has_kernel_;
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
+  std::unique_ptr<WeightOscillation> oscillation_;
   /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.
   std::unique_ptr<Quantizer> result_;
   /// The layers that this one reads.

@@ -24,6 +24,40 @@ void QuantizeWrapper::require_sound_kernel() const {
   if (in_integers() && result_) require_weights(*layer_, fmt::format("layer \"{}\"", name()));
 }
 
+/// Throws InvalidArgument where weights are to be frozen that would not stay so.
+void QuantizeWrapper::require_freezable() const {
+  const float above = config_->options().freeze_oscillations_above;
+  if (above == 0.0F) return;
+  if (kernel_->parameters().empty()) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": expected a kernel of learned scale to freeze weights above a "
+                    "frequency of {}, found {}, whose scale moves with the weights; set "
+                    "weight_scales to lsq",
+                    name(), above, kernel_->type()));
+  }
+  if (layer_->folded_batch_norm() != nullptr) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\": expected a kernel of its own to freeze weights above a frequency "
+        "of {}, found one that a batch normalization multiplies; leave "
+        "freeze_oscillations_above at 0 for it",
+        name(), above));
+  }
+}
+
+void QuantizeWrapper::count_oscillation(const Tensor& kernel, const ForwardContext& context) const {
+  if (!oscillation_ || context.mode != ForwardContext::Mode::training) return;
+  oscillation_->count(kernel, kernel_->params());
+}
+
+void QuantizeWrapper::hold_frozen_weights() {
+  if (!holds_frozen_weights()) oscillation_->hold(layer_->weights()->kernel, kernel_->params());
+}
+
+bool QuantizeWrapper::holds_frozen_weights() const {
+  return !oscillation_ || !kernel_->has_range() ||
+         oscillation_->is_held(layer_->weights()->kernel, kernel_->params());
+}
+
 /// Integers need both ends on a grid; a config that leaves one alone computes in float.
 bool QuantizeWrapper::multiplies_codes() const {
   return in_integers() && kernel_ && kernel_->enabled() && result_ && result_->enabled();
@@ -34,7 +68,7 @@ Tensor QuantizeWrapper::finished(const Tensor& linear, const ForwardContext& con
   const bool before = quantizes_before(activation());
   Tensor result = before ? linear : apply_activation(activation(), linear);
   if (!result_) return result;
-  if (context.observes()) result_->observe(result);
+  result_->watch(result, context);
   return simulated(*result_, result);
 }
 
@@ -51,7 +85,7 @@ std::vector<Tensor> QuantizeWrapper::integer_linear(const LayerWeights& weights,
   const IntegerLinear dense(
       weights, ends_in_function ? FusedActivation::none : fused_activation(activation()), x,
       kernel_->params(), config_->options().rounding, name(), kernel_->learned_range());
-  if (context.observes()) result_->observe(dense.real_output());
+  if (context.observes()) result_->watch(dense.real_output(), context);
   std::vector<Tensor> steps;
   if (has_separate_clamp(weights, activation(), config_->options().rounding)) {
     steps.push_back(dense.before_activation(result_->params()));
@@ -67,7 +101,8 @@ Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const 
   const FoldedBatchNorm::Batch batch = folded.run_batch(x);
   LayerWeights weights = *layer_->weights();
   weights.bias = {};
-  if (kernel_) kernel_->observe(weights.kernel);
+  if (kernel_) kernel_->watch(weights.kernel, context);
+  count_oscillation(weights.kernel, context);
   const Tensor z = multiplies_codes()
                        ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
                                        config_->options().rounding, name(),
@@ -83,7 +118,8 @@ std::vector<Tensor> QuantizeWrapper::with_kernel(const Tensor& x, const ForwardC
     return {with_statistics_of_batch(*folded, x, context)};
   }
   const LayerWeights weights = *layer_->weights();
-  if (context.observes() && kernel_) kernel_->observe(weights.kernel);
+  if (kernel_) kernel_->watch(weights.kernel, context);
+  count_oscillation(weights.kernel, context);
   if (multiplies_codes()) return integer_linear(weights, x, context);
   return {finished(fake_quant_linear(weights, x), context)};
 }

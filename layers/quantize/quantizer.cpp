@@ -133,12 +133,29 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
   if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(grid_range(), spec_, owner_));
 }
 
-void Quantizer::observe(const Tensor& x) {
+void Quantizer::observe(const Tensor& x) { show(x, &Observer::observe); }
+
+void Quantizer::watch(const Tensor& x, const ForwardContext& context) {
+  switch (context.mode) {
+    case ForwardContext::Mode::inference:
+      return;
+    case ForwardContext::Mode::training:
+      observe(x);
+      return;
+    case ForwardContext::Mode::calibration:
+      calibrate(x);
+      return;
+  }
+  throw InvalidArgument("Quantizer: a mode outside the enumeration");
+}
+
+void Quantizer::show(const Tensor& x, void (Observer::*how)(const Tensor&)) {
   if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
   if (frozen() || x.size() == 0) return;
   Snapshot before(*observer_);
   try {
-    observer_->observe(x);
+    (observer_.get()->*how)(x);
+    range_changed();
     if (has_range()) keep_zero_point(params());
   } catch (...) {
     before.restore();
@@ -239,7 +256,6 @@ ObservedRange Quantizer::grid_range() const {
   return observer_->range();
 }
 
-/// Makes the zero point kept beside the range, and those of the tied, that of `params`.
 void Quantizer::keep_zero_point(const QuantParams& params) const {
   const auto keep = [&params](Member& member) {
     if (member.zero_point.defined()) {
@@ -284,14 +300,19 @@ Tensor Quantizer::fake_quant(const Tensor& x) const {
     return fake_quant_with_min_max_vars_per_channel(t, low, high, spec_.num_bits,
                                                     spec_.narrow_range, owner_);
   };
+  return with_channels_last(x, per_channel);
+}
+
+Tensor Quantizer::with_channels_last(const Tensor& x,
+                                     FunctionRef<Tensor(const Tensor&)> run) const {
   const Index rank = x.shape().rank();
-  if (spec_.axis == rank - 1) return per_channel(x);
+  if (spec_.axis < 0 || spec_.axis == rank - 1) return run(x);
   if (spec_.axis >= rank) {
     throw InvalidArgument(fmt::format("{}: expected channels on axis {}, found {}", owner_,
                                       spec_.axis, x.shape().to_string()));
   }
   const auto axes = exchanged_with_last(spec_.axis, rank);
-  return permute(per_channel(permute(x, axes)), axes);
+  return permute(run(permute(x, axes)), axes);
 }
 
 Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {

@@ -2,6 +2,7 @@
 
 #include <octet/core/arithmetic/round_mode.h>
 #include <octet/core/description.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
@@ -61,6 +62,11 @@ class Quantizer {
   /// that names the tensor where x holds NaN or infinity or its range is too wide for float32; the
   /// state is then unchanged. Throws InvalidArgument before build().
   virtual void observe(const Tensor& x);
+  /// The same for a batch that calibrate() shows: what a CalibratedQuantizer settles its range by.
+  virtual void calibrate(const Tensor& x) { observe(x); }
+  /// What a layer does with its tensor in a forward pass: observe() while training, calibrate()
+  /// while calibrating, nothing at inference.
+  void watch(const Tensor& x, const ForwardContext& context);
 
   /// While frozen, observe() changes nothing. Saved with the model.
   void freeze(bool frozen) { frozen_.data()[0] = frozen ? 1.0F : 0.0F; }
@@ -115,7 +121,7 @@ class Quantizer {
   void require_learnable() const;
   std::vector<NamedTensor> state() const;
   /// "<prefix>updates", "<prefix>frozen" and what the observer keeps besides.
-  std::vector<NamedTensor> counters() const;
+  virtual std::vector<NamedTensor> counters() const;
   /// A copy that shares nothing with this quantizer, and is tied to none.
   virtual std::unique_ptr<Quantizer> clone() const = 0;
 
@@ -128,6 +134,18 @@ class Quantizer {
 
   /// Makes the parameters for tensors of `shape`.
   virtual void do_build(const Shape& /*shape*/) {}
+  /// Takes over what was just observed. Where it throws, it must not have changed anything: the
+  /// observer is then put back.
+  virtual void range_changed() {}
+  /// Makes the zero point kept beside the range, and those of the tied, that of `params`.
+  void keep_zero_point(const QuantParams& params) const;
+
+  /// What `run` makes of x with its channels, if it has a range for each, on the last axis. Throws
+  /// InvalidArgument for an axis that x does not have.
+  Tensor with_channels_last(const Tensor& x, FunctionRef<Tensor(const Tensor&)> run) const;
+
+  /// Shows the observer `x` by its observe() or calibrate(), as observe() says.
+  void show(const Tensor& x, void (Observer::*how)(const Tensor&));
 
   /// The range that the grid spans: this quantizer's, or that of all tied to it.
   ObservedRange grid_range() const;
@@ -142,7 +160,6 @@ class Quantizer {
   static void require_tieable(const Quantizer* quantizer, const Quantizer& first);
   static std::shared_ptr<Group> union_of(std::span<Quantizer* const> quantizers);
   Group* group() const;
-  void keep_zero_point(const QuantParams& params) const;
 
   QuantSpec spec_;
   std::unique_ptr<Observer> observer_;

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/layers/quantize/calibrated_quantizers.h>
+#include <octet/layers/quantize/learned_quantizers.h>
+#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/quantizers.h>
 
@@ -37,6 +40,34 @@ struct Quantizers : Registry<Quantizer> {
     add<FixedQuantizer>("Fixed", [](const Description& d) {
       return std::make_unique<FixedQuantizer>(d.float_number("min"), d.float_number("max"),
                                               quant_spec_from(d));
+    });
+    add<MseQuantizer>("Mse", [](const Description& d) {
+      return std::make_unique<MseQuantizer>(quant_spec_from(d));
+    });
+    add<PercentileQuantizer>("Percentile", [](const Description& d) {
+      return std::make_unique<PercentileQuantizer>(quant_spec_from(d), d.number("percentile"));
+    });
+    add<HistogramMseQuantizer>("HistogramMse", [](const Description& d) {
+      return std::make_unique<HistogramMseQuantizer>(quant_spec_from(d));
+    });
+    add<HistogramPercentileQuantizer>("HistogramPercentile", [](const Description& d) {
+      return std::make_unique<HistogramPercentileQuantizer>(quant_spec_from(d),
+                                                            d.number("percentile"));
+    });
+    add<HistogramEntropyQuantizer>("HistogramEntropy", [](const Description& d) {
+      return std::make_unique<HistogramEntropyQuantizer>(quant_spec_from(d));
+    });
+    add<MeanMagnitudeQuantizer>("MeanMagnitude", [](const Description& d) {
+      return std::make_unique<MeanMagnitudeQuantizer>(quant_spec_from(d));
+    });
+    add<LsqQuantizer>("Lsq", [](const Description& d) {
+      return std::make_unique<LsqQuantizer>(make_quantizer(d.part("start")));
+    });
+    add<LsqPlusQuantizer>("LsqPlus", [](const Description& d) {
+      return std::make_unique<LsqPlusQuantizer>(make_quantizer(d.part("start")));
+    });
+    add<PactQuantizer>("Pact", [](const Description& d) {
+      return std::make_unique<PactQuantizer>(make_quantizer(d.part("start")));
     });
   }
 };

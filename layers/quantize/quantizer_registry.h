@@ -19,8 +19,8 @@ Registry<Quantizer>& quantizer_registry();
 /// Lets models with quantizers of class T be saved and loaded; T::type() gives `type`. `make` gets
 /// what T::describe() wrote:
 ///
-///     register_quantizer<Percentile>("Percentile", [](const Description& d) {
-///       return std::make_unique<Percentile>(quant_spec_from(d), d.number("keep"));
+///     register_quantizer<Permille>("Permille", [](const Description& d) {
+///       return std::make_unique<Permille>(quant_spec_from(d), d.number("keep"));
 ///     });
 ///
 /// Throws InvalidArgument for a name that stands for another class.

@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
 
 #include <algorithm>
 #include <functional>
@@ -49,6 +50,7 @@ Model quantize_post_training(const Model& model, const Tensor& samples,
 void refresh_kernel_ranges(Model& model) {
   for (const auto& layer : model.layers()) {
     if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
+    if (auto* wrapper = dynamic_cast<QuantizeWrapper*>(layer.get())) wrapper->hold_frozen_weights();
   }
 }
 

@@ -50,7 +50,7 @@ TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
 
 Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode,
                    const LearnedRange& learned) {
-  const RealLimits limits = real_limits(*grid);
+  const RealLimits limits = learned.passes_or(real_limits(*grid));
   TensorCodes codes = quantize_tensor(x, *grid, mode);
   const Tensor y = tensor_of_codes(x.shape(), std::move(grid), std::move(codes));
   std::vector<Tensor> inputs = {x};

@@ -171,6 +171,10 @@ void check_conv_2d(const OperatorView& view) {
   require_window(view, view.op.as<Conv2DAttributes>(), filter.shape[1], filter.shape[2],
                  filter.shape[0]);
   check_groups(view);
+  if (filter.stored_bits != 8 && filter.shape[3] != view.input().shape[3]) {
+    view.fail(fmt::format("expected a filter of several groups stored in 8 bits, found {}",
+                          filter.stored_bits));
+  }
   const auto& zero_points = filter.quantization.zero_points;
   if (std::ranges::any_of(zero_points, [](std::int32_t z) { return z != 0; })) {
     view.fail("its filter has a zero point other than 0");
@@ -358,7 +362,7 @@ FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
   return dense_numbers(
       source,
       conv_2d_requantizer(source.input().quantization.scale(), source.input(1).quantization.scales,
-                          source.output().quantization.scale(), source.rounding,
+                          source.output().quantization.scale(), contract_of_weights(source),
                           conv_2d_geometry(source).groups));
 }
 
@@ -368,6 +372,7 @@ OperatorDefinition definitions::conv_2d() {
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
+                  .least_weight_bits = 4,
                   .check = check_conv_2d,
                   .make_kernel = make_conv_2d,
                   .kernel_bytes = conv_2d_bytes,

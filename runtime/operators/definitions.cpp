@@ -60,6 +60,12 @@ void check_operator(const IntegerModel& model, std::size_t index) {
   for (std::size_t i = 0; i < rules.least_inputs; ++i) {
     if (op.inputs[i] == -1) view.fail(fmt::format("input {} is absent", i));
   }
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const int least = i == 1 ? rules.least_weight_bits : 8;
+    if (!view.has_input(i) || view.input(i).stored_bits >= least) continue;
+    view.fail(fmt::format("input {} '{}' is stored in {} bits, expected {} or more", i,
+                          view.input(i).name, view.input(i).stored_bits, least));
+  }
   rules.check(view);
 }
 

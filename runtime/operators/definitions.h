@@ -34,6 +34,8 @@ struct OperatorDefinition {
   std::size_t least_inputs;
   std::size_t most_inputs;
   OutputGrid output_grid;
+  /// The fewest bits in which files may store its weights, input 1: ModelTensor::stored_bits.
+  int least_weight_bits = 8;
   /// Whether the output is the first input, under another shape.
   bool only_reshapes = false;
   /// OutputGrid::fixed only: the grid.

@@ -210,8 +210,8 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
       .weights = weights,
       .bias = bias_of<std::int32_t>(source, 3),
       .epilogue = {depthwise_requantizer(input.scale(), source.input(1).quantization.scales,
-                                         source.output().quantization.scale(), source.rounding,
-                                         source.has_input(2)),
+                                         source.output().quantization.scale(),
+                                         contract_of_weights(source), source.has_input(2)),
                    stored_params(source.output()), source.op.activation()},
       .largest_sum = 0};
   n.largest_sum =
@@ -225,6 +225,7 @@ OperatorDefinition definitions::depthwise_conv_2d() {
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
+                  .least_weight_bits = 4,
                   .check = check_depthwise,
                   .make_kernel = make_depthwise,
                   .kernel_bytes = depthwise_bytes,

@@ -246,11 +246,36 @@ FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requ
   return n;
 }
 
+Rounding contract_of_weights(OpCode code, Rounding rounding, int bits, Index depth,
+                             bool per_channel) {
+  if (bits == 8 || rounding != Rounding::fp32) return rounding;
+  switch (code) {
+    case OpCode::fully_connected: {
+      const bool of_xnnpack = bits == 4 ? depth % 2 == 0 : depth % 4 == 0 && per_channel;
+      return of_xnnpack ? Rounding::fp32 : Rounding::single_rounding;
+    }
+    case OpCode::conv_2d:
+      return Rounding::single_rounding;
+    case OpCode::depthwise_conv_2d:
+      return Rounding::double_rounding;
+    default:
+      throw InvalidArgument(
+          fmt::format("{}: expected weights stored in 8 bits, found {}", to_string(code), bits));
+  }
+}
+
+Rounding contract_of_weights(const KernelSource& source) {
+  const ModelTensor& weights = source.input(1);
+  return contract_of_weights(source.op.code, source.rounding, weights.stored_bits,
+                             weights.size() / weights.shape[0],
+                             weights.quantization.scales.size() > 1);
+}
+
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
-  return dense_numbers(
-      source, Requantizer::fully_connected(source.input().quantization.scale(),
-                                           source.input(1).quantization.scales,
-                                           source.output().quantization.scale(), source.rounding));
+  return dense_numbers(source, Requantizer::fully_connected(source.input().quantization.scale(),
+                                                            source.input(1).quantization.scales,
+                                                            source.output().quantization.scale(),
+                                                            contract_of_weights(source)));
 }
 
 // ---- The operator
@@ -331,6 +356,7 @@ OperatorDefinition definitions::fully_connected() {
                   .least_inputs = 2,
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
+                  .least_weight_bits = 2,
                   .check = check_fully_connected,
                   .make_kernel = make_fully_connected,
                   .kernel_bytes = dense_bytes,

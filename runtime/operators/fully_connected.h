@@ -95,6 +95,16 @@ struct FullyConnectedNumbers {
   std::int64_t largest_sum;
 };
 
+/// How runtimes of contract `rounding` rescale the sums of FULLY_CONNECTED, CONV_2D (of one group)
+/// or DEPTHWISE_CONV_2D with weights stored in `bits` bits, `depth` products per sum. XNNPACK,
+/// whose contract is fp32, takes FULLY_CONNECTED of 4 bits where depth is even, and of 2 bits where
+/// it is a multiple of 4 and there is a scale per unit; LiteRT's built-in kernels compute the rest:
+/// DEPTHWISE_CONV_2D as under contract double, the others as under single.
+Rounding contract_of_weights(OpCode code, Rounding rounding, int bits, Index depth,
+                             bool per_channel);
+/// The same for an operator of a model.
+Rounding contract_of_weights(const KernelSource& source);
+
 /// Those of an operator whose sums `requantizer` rescales. Throws InvalidArgument where an input
 /// could bring a sum past int32.
 FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer);

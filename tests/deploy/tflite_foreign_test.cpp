@@ -37,12 +37,12 @@ struct File {
   }
 };
 
-TEST(ForeignTflite, FullyConnectedUpToVersion12) {
+TEST(ForeignTflite, FullyConnectedUpToVersion14) {
   File file;
-  file.put<std::int32_t>(file.code(1).place(code_field::version), 12);
-  EXPECT_EQ(file.read().operators[1].version, 12);
-  file.put<std::int32_t>(file.code(1).place(code_field::version), 13);
-  file.expect_error("operator 1 (FULLY_CONNECTED): version 13 is not supported");
+  file.put<std::int32_t>(file.code(1).place(code_field::version), 14);
+  EXPECT_EQ(file.read().operators[1].version, 14);
+  file.put<std::int32_t>(file.code(1).place(code_field::version), 15);
+  file.expect_error("operator 1 (FULLY_CONNECTED): version 15 is not supported");
   file.put<std::int32_t>(file.code(1).place(code_field::version), 0);
   file.expect_error("version 0");
 }

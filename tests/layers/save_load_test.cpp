@@ -134,8 +134,8 @@ TEST_F(SaveLoad, RefusesAnotherArchitectureOfTheSameShapes) {
     return quantize_model(model(2), options);
   };
   other({}).save(path_);
-  expect_refused<FormatError>(other({.weight_bits = 4}), "layer \"quant_dense\"");
-  expect_refused<FormatError>(other({.weight_bits = 4}), "weight_bits of config 4, found 8");
+  expect_refused<FormatError>(other({.weight_bits = 5}), "layer \"quant_dense\"");
+  expect_refused<FormatError>(other({.weight_bits = 5}), "weight_bits of config 5, found 8");
   expect_refused<FormatError>(other({.rounding = Rounding::double_rounding}),
                               "rounding of options \"double\", found \"fp32\"");
   expect_refused<FormatError>(other({.simulation = Simulation::fake_quant}),

@@ -81,11 +81,11 @@ TEST(LoadModel, ACheckpointOfAnotherArchitectureIsRefused) {
   const ScratchDirectory scratch;
   Sequential model = quantize_model(small_mlp());
   Trainer(model, Adam()).save_checkpoint(scratch.path() / "c");
-  Sequential other = quantize_model(small_mlp(), {.weight_bits = 4});
+  Sequential other = quantize_model(small_mlp(), {.weight_bits = 5});
   Trainer trainer(other, Adam());
   const Bytes before = bytes_of(other);
   expect_mentions(message_of<FormatError>([&] { trainer.load_checkpoint(scratch.path() / "c"); }),
-                  "layer \"quant_dense\": expected weight_bits of config 4, found 8");
+                  "layer \"quant_dense\": expected weight_bits of config 5, found 8");
   EXPECT_EQ(bytes_of(other), before);
 }
 

@@ -11,6 +11,7 @@ set(OCTET_TRAIN_TESTS
   train/layer_differences_nets_test.cpp
   train/layer_differences_test.cpp
   train/load_model_test.cpp
+  train/learned_scales_test.cpp
   train/loss_test.cpp
   train/metric_test.cpp
   train/mixed_model_test.cpp

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/deploy/c/operators/dense.h>
 
 #include <utility>
@@ -106,6 +108,14 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const FullyConnecte
   layer.largest_sum = n.largest_sum;
   // An operator may round twice whatever the contract of the others.
   const bool twice = n.epilogue.requantizer.rounding() != plan.rounding;
+  if (twice && n.epilogue.requantizer.rounding() != Rounding::double_rounding) {
+    throw InvalidArgument(fmt::format(
+        "to_c_source: {}: expected weights whose sums are rescaled under contract {}, found "
+        "weights "
+        "stored in {} bits, whose runtimes rescale by {}; store them in 8",
+        to_string(step.source.op.code), to_string(plan.rounding), step.source.input(1).stored_bits,
+        to_string(n.epilogue.requantizer.rounding())));
+  }
   layer.calls = {twice ? CFunction::rescale_twice : CFunction::rescale, CFunction::to_code};
   f["rescale"] = twice ? c_rescale_twice(plan) : "rescale";
   layer.constants =

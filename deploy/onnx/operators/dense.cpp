@@ -19,6 +19,12 @@ using Extents = OnnxNodes::Extents;
 
 /// The factors of contract fp32: one, or one per unit.
 std::vector<float> rescaling_factors(const Operands& o) {
+  if (contract_of_weights({o.model, o.op, Rounding::fp32}) != Rounding::fp32) {
+    throw InvalidArgument(fmt::format(
+        "expected weights whose sums runtimes rescale under contract fp32, found weights stored in "
+        "{} bits, which they rescale otherwise; store them in 8",
+        o.input(1).stored_bits));
+  }
   const auto requantizer =
       Requantizer::fully_connected(o.input().quantization.scale(), o.input(1).quantization.scales,
                                    o.output().quantization.scale(), Rounding::fp32);

@@ -23,11 +23,15 @@ WrittenOptions write_conv_2d(flatbuffers::FlatBufferBuilder& builder, const Oper
 }
 
 int conv_2d_version(const Operands& o) {
+  if (o.input(1).stored_bits != 8) return 7;
   if (o.input().shape[3] != o.input(1).shape[3]) return 6;  // groups
   return o.input().dtype == DType::int8 ? 3 : 1;
 }
 
-int conv_2d_release(int version) { return version >= 6 ? 20900 : release_of_types(version); }
+int conv_2d_release(int version) {
+  if (version >= 7) return 21100;
+  return version == 6 ? 20900 : release_of_types(version);
+}
 
 }  // namespace
 

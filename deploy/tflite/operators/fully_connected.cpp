@@ -22,6 +22,7 @@ WrittenOptions write_fully_connected(flatbuffers::FlatBufferBuilder& builder, co
 }
 
 int fully_connected_version(const Operands& o) {
+  if (o.input(1).stored_bits != 8) return o.input(1).stored_bits == 4 ? 10 : 14;
   if (!o.has_input(2)) return 6;
   if (o.op.as<FullyConnectedAttributes>().keep_num_dims) return 5;
   return o.input().dtype == DType::int8 ? 4 : 1;
@@ -29,13 +30,15 @@ int fully_connected_version(const Operands& o) {
 
 int fully_connected_release(int version) {
   if (version <= 4) return version <= 2 ? 11000 : 11400;
-  return version == 5 ? 20000 : 20100;
+  if (version <= 6) return version == 5 ? 20000 : 20100;
+  // Weights of 4 bits, and of 2, which 2.20 did not know.
+  return version <= 10 ? 21100 : 22100;
 }
 
 }  // namespace
 
 TfliteOperator tflite_forms::fully_connected() {
-  return {.highest_version = 12,
+  return {.highest_version = 14,
           .required_version = fully_connected_version,
           .first_release = fully_connected_release,
           .read = read_fully_connected,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace octet::testing {
@@ -292,6 +293,58 @@ TEST_P(TrainingPassesTest, MaskedGradientsAreSummedByColumn) {
       }
       EXPECT_EQ(sums[j], sum);
     }
+  }
+}
+
+TEST_P(TrainingPassesTest, WhatStepsLearnFromIsSummedByColumn) {
+  for (const std::size_t columns : {1U, 3U, 7U, 64U, 77U}) {
+    const std::size_t rows = 70;
+    std::vector<float> x = awkward(rows * columns, 1.0F);
+    const std::vector<float> g = values(rows * columns, 8);
+    std::vector<float> steps(columns), reciprocals(columns), lowest(columns), highest(columns);
+    for (std::size_t j = 0; j < columns; ++j) {
+      steps[j] = j % 2 == 0 ? 0.25F : 0.3F;
+      reciprocals[j] = 1.0F / steps[j];
+      lowest[j] = -4.0F * steps[j];
+      highest[j] = 3.0F * steps[j];
+      // Ties on both sides of 0.
+      x[j] = 0.5F * steps[j];
+      x[columns + j] = -1.5F * steps[j];
+      x[2 * columns + j] = j % 2 == 0 ? highest[j] : lowest[j];
+    }
+    std::vector<double> sums(3 * columns, 0.125);
+    std::vector<float> passed(x.size(), 7.0F);
+    const StepColumns grid{steps.data(), reciprocals.data(), lowest.data(), highest.data()};
+    passes().step_sums(x.data(), g.data(), rows, columns, grid, passed.data(), sums.data());
+    for (std::size_t j = 0; j < columns; ++j) {
+      double inside = 0.125;
+      double below = 0.125;
+      double above = 0.125;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const float at = x[i * columns + j];
+        const float gradient = g[i * columns + j];
+        if (at < lowest[j]) below += double{gradient};
+        if (at > highest[j]) above += double{gradient};
+        const bool is_inside = at >= lowest[j] && at <= highest[j];
+        EXPECT_EQ(passed[i * columns + j], is_inside ? gradient : 0.0F);
+        if (!is_inside) continue;
+        const float v = at / steps[j];
+        inside += double{gradient * (std::round(v) - v)};
+      }
+      EXPECT_NEAR(sums[j], inside, 2e-5) << columns << " columns, " << j;
+      EXPECT_NEAR(sums[columns + j], below, 2e-5);
+      EXPECT_NEAR(sums[2 * columns + j], above, 2e-5);
+    }
+    // The same in place, and where nobody asks for what passes.
+    std::vector<float> in_place = g;
+    std::vector<double> again(3 * columns, 0.125);
+    passes().step_sums(x.data(), in_place.data(), rows, columns, grid, in_place.data(),
+                       again.data());
+    EXPECT_EQ(in_place, passed);
+    EXPECT_EQ(again, sums);
+    std::ranges::fill(again, 0.125);
+    passes().step_sums(x.data(), g.data(), rows, columns, grid, nullptr, again.data());
+    EXPECT_EQ(again, sums);
   }
 }
 

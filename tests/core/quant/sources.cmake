@@ -3,10 +3,13 @@ set(OCTET_QUANT_TESTS
   core/quant/fake_quant_grad_test.cpp
   core/quant/fake_quant_test.cpp
   core/quant/fixed_point_test.cpp
+  core/quant/histogram_test.cpp
   core/quant/lut_test.cpp
+  core/quant/packed_codes_test.cpp
   core/quant/quant_params_test.cpp
   core/quant/quantize_and_dequantize_test.cpp
   core/quant/quantize_test.cpp
+  core/quant/range_search_test.cpp
   core/quant/requantize_test.cpp
   core/quant/round_test.cpp
   core/quant/softmax_test.cpp

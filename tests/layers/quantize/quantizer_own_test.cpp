@@ -55,12 +55,12 @@ class Percentile : public Quantizer {
  public:
   Percentile(QuantSpec spec, double cut)
       : Quantizer(spec, std::make_unique<PercentileObserver>(cut)) {}
-  std::string_view type() const override { return "Percentile"; }
+  std::string_view type() const override { return "OwnTest.Percentile"; }
   std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Percentile>(*this); }
 };
 
 void register_percentile() {
-  register_quantizer<Percentile>("Percentile", [](const Description& d) {
+  register_quantizer<Percentile>("OwnTest.Percentile", [](const Description& d) {
     return std::make_unique<Percentile>(quant_spec_from(d), d.number("cut"));
   });
 }
@@ -126,7 +126,7 @@ TEST(OwnQuantizer, TrainsIsSavedAndGoesOnAsTheOriginal) {
   const Quantizer& quantizer = percentile_of(model);
   EXPECT_GT(tensor_named(quantizer.counters(), quantizer.prefix() + "clipped").item(), 0.0F);
   Sequential loaded = model_from_archive(archive_of(model));
-  EXPECT_EQ(percentile_of(loaded).type(), "Percentile");
+  EXPECT_EQ(percentile_of(loaded).type(), "OwnTest.Percentile");
   EXPECT_EQ(architecture_json(loaded), architecture_json(model));
   EXPECT_EQ(archive_of(loaded).to_bytes(), archive_of(model).to_bytes());
   const Tensor x = random_tensor({40, 6}, 1);
@@ -152,7 +152,7 @@ TEST(OwnQuantizer, WhatItRefusesInAFileIsTheFilesFault) {
   Description description = describe(ready(Percentile(QuantSpec{}, 0.25)).get());
   description.set("cut", 0.75);
   expect_throws_naming<FormatError>([&] { make_quantizer(description); },
-                                    {"\"Percentile\"", "[0, 0.5)"});
+                                    {"\"OwnTest.Percentile\"", "[0, 0.5)"});
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 #include <octet/core/description_json.h>
+#include <octet/layers/quantize/calibrated_quantizers.h>
+#include <octet/layers/quantize/learned_quantizers.h>
+#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
@@ -26,7 +29,20 @@ std::vector<std::unique_ptr<Quantizer>> of_every_class() {
       all.push_back(std::make_unique<AllValuesQuantizer>(spec, start));
     }
     all.push_back(std::make_unique<FixedQuantizer>(-0.1F, 3.3F, spec));
+    all.push_back(std::make_unique<MseQuantizer>(spec));
+    all.push_back(std::make_unique<PercentileQuantizer>(spec, 87.5));
+    all.push_back(std::make_unique<MeanMagnitudeQuantizer>(spec));
+    all.push_back(std::make_unique<LsqQuantizer>(std::make_unique<MeanMagnitudeQuantizer>(spec)));
   }
+  QuantSpec one_range = odd;
+  one_range.axis = -1;
+  all.push_back(std::make_unique<HistogramMseQuantizer>(one_range));
+  all.push_back(std::make_unique<HistogramPercentileQuantizer>(one_range, 87.5));
+  all.push_back(std::make_unique<HistogramEntropyQuantizer>());
+  all.push_back(std::make_unique<LsqPlusQuantizer>(
+      std::make_unique<MovingAverageQuantizer>(QuantSpec{}, RangeStart::tfmot, 0.5)));
+  all.push_back(
+      std::make_unique<PactQuantizer>(std::make_unique<FixedQuantizer>(0.0F, 2.0F, QuantSpec{})));
   return all;
 }
 
@@ -61,11 +77,26 @@ TEST(QuantizerRegistry, NullHasNoType) {
   EXPECT_EQ(make_quantizer(description), nullptr);
 }
 
+TEST(QuantizerRegistry, RefusesALearnedQuantizerWithoutASoundStart) {
+  const LsqQuantizer lsq(std::make_unique<LastValueQuantizer>(QuantSpec{}));
+  const json whole = json::parse(describe(&lsq).to_json());
+  json without = whole;
+  without["start"] = json::object();
+  expect_throws_naming<FormatError>([&] { make_quantizer(parsed(without)); }, {"found null"});
+  json nested = whole;
+  nested["start"] = whole;
+  expect_throws_naming<FormatError>([&] { make_quantizer(parsed(nested)); }, {"observed range"});
+}
+
 TEST(QuantizerRegistry, RefusesABrokenDescription) {
   const MovingAverageQuantizer average{QuantSpec{}};
   const FixedQuantizer fixed(-1.0F, 1.0F);
   const json whole_average = json::parse(describe(&average).to_json());
   const json whole_fixed = json::parse(describe(&fixed).to_json());
+  const HistogramPercentileQuantizer percentile;
+  const json whole_percentile = json::parse(describe(&percentile).to_json());
+  const HistogramEntropyQuantizer entropy;
+  const json whole_entropy = json::parse(describe(&entropy).to_json());
   const auto refused = [](json whole, const char* key, const json& value, const std::string& part) {
     whole[key] = value;
     expect_throws_naming<FormatError>([&] { make_quantizer(parsed(whole)); }, {part});
@@ -85,7 +116,9 @@ TEST(QuantizerRegistry, RefusesABrokenDescription) {
   refused(whole_fixed, "min", 1.0, "min < max");
   refused(whole_fixed, "min", 2.0, "min < max");
   refused(whole_fixed, "max", 1e300, "float32");
-  for (const json& whole : {whole_average, whole_fixed}) {
+  refused(whole_percentile, "percentile", 0.0, "percentile");
+  refused(whole_entropy, "bits", 4, "8 bits");
+  for (const json& whole : {whole_average, whole_fixed, whole_percentile, whole_entropy}) {
     for (const auto& [key, value] : whole.items()) {
       if (key == "type") continue;
       json without = whole;

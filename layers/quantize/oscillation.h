@@ -1,0 +1,67 @@
+#pragma once
+
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/tensor.h>
+#include <octet/layers/layer.h>
+
+#include <string>
+#include <vector>
+
+namespace octet {
+
+class Model;
+
+/// How often the codes of a kernel's weights swing back and forth in training (Nagel et al., ICML
+/// 2022). In training pass t, o = 1 for a weight whose code changed, and in the direction opposite
+/// to its last change, else 0; f = m o + (1 - m) f is the frequency, with m = 0.01.
+///
+/// A weight with f above a threshold may be frozen: it is given the code rint(mean), where mean is
+/// the moving average of its codes, also by m, and keeps it for good.
+class WeightOscillation {
+ public:
+  static constexpr float kMomentum = 0.01F;
+
+  /// Weights above the frequency `freeze_above` are frozen; 0: none is. Throws InvalidArgument
+  /// unless that is 0 or above 0 and below 1.
+  explicit WeightOscillation(float freeze_above = 0.0F);
+  WeightOscillation(const WeightOscillation& other);
+  WeightOscillation& operator=(const WeightOscillation&) = delete;
+
+  /// Makes the counters for a kernel of `shape`, whose units are on the last axis.
+  void build(const Shape& shape);
+  /// Counts a training pass of the kernel on `grid`, and holds frozen weights.
+  void count(Tensor kernel, const QuantParams& grid);
+  /// Puts frozen weights back on their codes, where an optimizer has moved them.
+  void hold(Tensor kernel, const QuantParams& grid) const;
+  /// Whether hold() would change nothing.
+  bool is_held(const Tensor& kernel, const QuantParams& grid) const;
+
+  /// The share of weights of a frequency above `threshold`, and that of the frozen.
+  double share(float threshold) const;
+  double frozen_share() const;
+
+  /// "oscillation_passes", "_code", "_direction" and "_frequency"; with freezing also "_mean" and
+  /// "_frozen".
+  std::vector<NamedTensor> counters() const;
+
+ private:
+  bool freezes() const { return freeze_above_ > 0.0F; }
+
+  float freeze_above_;
+  Tensor passes_;
+  /// Per weight: its code, the sign of its last change, f, the mean code, and 1 where it is frozen.
+  Tensor code_, direction_, frequency_, mean_, frozen_;
+};
+
+/// How much of a layer's kernel swings between codes.
+struct OscillatingWeights {
+  std::string layer;
+  double share = 0.0;   ///< of the weights, those that swing more often than the threshold
+  double frozen = 0.0;  ///< of the weights, those that were frozen
+};
+
+/// That of every layer of a model for which QuantizeOptions::count_oscillations or
+/// freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the paper.
+std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold = 0.005F);
+
+}  // namespace octet

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <octet/runtime/integer_model.h>
+
+namespace octet {
+
+/// The same model with the codes of its weights stored in as few bits as they fit (2 or 4: see
+/// ModelTensor::stored_bits) where the runtimes of its contract then compute the same bytes:
+///
+/// - fp32: FULLY_CONNECTED that XNNPACK takes: in 4 bits with an even number of inputs, in 2 bits
+///   with a multiple of 4 and a scale per unit;
+/// - single: FULLY_CONNECTED in 4 and 2 bits, CONV_2D and DEPTHWISE_CONV_2D in 4;
+/// - double: CONV_2D and DEPTHWISE_CONV_2D in 4 bits, and FULLY_CONNECTED with one scale, as TFLite
+///   Micro takes it.
+///
+/// Other weights, those of several groups and those that several operators read among them, stay as
+/// they are. TensorFlow Lite before 2.11 knows no weights of 4 bits, and tfjs-tflite none at all.
+IntegerModel pack_weights(IntegerModel model);
+
+}  // namespace octet
