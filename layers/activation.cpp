@@ -56,6 +56,10 @@ bool quantizes_before(Activation activation) {
   fail_unknown();
 }
 
+bool clamps_at_zero(Activation activation) {
+  return !quantizes_before(activation) && activation != Activation::none;
+}
+
 FusedActivation fused_activation(Activation activation) {
   switch (activation) {
     case Activation::relu:

@@ -18,6 +18,9 @@ Activation parse_activation(std::string_view name);
 /// Whether a result is quantized before this activation (softmax, sigmoid, tanh) or after it.
 bool quantizes_before(Activation activation);
 
+/// Whether no result is below 0, by a clamp: relu, relu6.
+bool clamps_at_zero(Activation activation);
+
 /// The clamp that computes none, relu or relu6. Throws InvalidArgument for softmax, sigmoid and
 /// tanh.
 FusedActivation fused_activation(Activation activation);

@@ -14,17 +14,20 @@ QuantParams as_uint8(const QuantParams& params) {
   return QuantParams::per_tensor(params.scale(), params.zero_point() + 128, 0, 255);
 }
 
-/// Operators clamp to all codes of int8, to nothing narrower and nothing wider.
-void require_shippable(const QuantParams& grid, const std::string& layer) {
-  if (grid.qmin == -128 && grid.qmax == 127) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected a result on the int8 codes -128 to 127, found {} to {}; a model with other "
-      "codes can be trained and evaluated, not exported. Give the quantizer of the result 8 bits, "
-      "signed, not narrow, or leave the layer in_float()",
-      Lowering::owner_text(layer), grid.qmin, grid.qmax));
-}
-
 }  // namespace
+
+void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
+                                const std::string& owner) {
+  if (grid.qmax == 127 && (grid.qmin == -128 || (clamps_at_zero && grid.qmin > -128))) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected a result on the int8 codes -128 to 127, found {} to {}, which no operator "
+      "clamps "
+      "to. Give the quantizer of the result 8 bits, signed, not narrow, or, behind a ReLU or "
+      "ReLU6, "
+      "fewer bits with QuantSpec::top_of_int8; or leave the layer in_float(). Trained with "
+      "Simulation::fake_quant and not exported, a model may have any codes",
+      owner, grid.qmin, grid.qmax));
+}
 
 std::string Lowering::owner_text(const std::string& layer) {
   return fmt::format("lower: layer \"{}\"", layer);
@@ -48,7 +51,7 @@ std::int32_t Lowering::input_codes(const Shape& example_shape, const QuantParams
 
 std::int32_t Lowering::quantize_input(const Layer& layer, std::int32_t input,
                                       const QuantParams& grid) {
-  require_shippable(grid, layer.name());
+  require_codes_of_operators(grid, false, owner_text(layer.name()));
   const bool is_input = std::ranges::count(builder_.model().inputs, input) > 0;
   if (!is_input || !is_real(input) || options_.input == IoType::float32) {
     return op_on_grid(layer, OpCode::quantize, reals_of(input), grid);
@@ -113,7 +116,7 @@ std::int32_t Lowering::reals_of(std::int32_t tensor) {
 
 std::int32_t Lowering::quantize_result(std::int32_t result) {
   if (!scheme_ || !scheme_->in_reals || !scheme_->result || result_used_) return result;
-  require_shippable(*scheme_->result, scheme_->owner);
+  require_codes_of_operators(*scheme_->result, scheme_->clamps_at_zero, owner_text(scheme_->owner));
   result_used_ = true;
   return on_grid(reals_of(result), *scheme_->result);
 }
@@ -161,7 +164,7 @@ QuantParams Lowering::measured_grid(const Layer& layer) {
     throw InvalidArgument(fmt::format("{} of type {} leaves its result unquantized",
                                       owner_text(scheme_->owner), layer.type()));
   }
-  require_shippable(*scheme_->result, scheme_->owner);
+  require_codes_of_operators(*scheme_->result, scheme_->clamps_at_zero, owner_text(scheme_->owner));
   result_used_ = true;
   return *scheme_->result;
 }

@@ -18,6 +18,11 @@ namespace octet {
 
 struct OperatorDefinition;
 
+/// Throws InvalidArgument, naming `owner`, unless the codes of `grid` are what operators clamp to:
+/// all of int8, or, where a ReLU or ReLU6 clamps at the zero point (`clamps_at_zero`), the highest.
+void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
+                                const std::string& owner);
+
 /// Collects the operators that layers append in Layer::lower(), in floats or in codes.
 ///
 ///     std::int32_t ReLU::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
@@ -85,6 +90,9 @@ class Lowering {
     bool in_reals = false;
     /// Whether `result` is that of the layer before the softmax, sigmoid or tanh that ends it.
     bool before_function = false;
+    /// Whether the layer ends with a ReLU or ReLU6, so that no code of `result` is below its zero
+    /// point.
+    bool clamps_at_zero = false;
     /// In reals: the kernel to compute with; undefined for the layer's own.
     Tensor real_kernel{};
   };

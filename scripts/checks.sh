@@ -6,7 +6,8 @@
 #   threads   ThreadSanitizer over what runs on several threads
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
-# Each prints one line. One that fails fails the script, and the end of its log is shown.
+# Each prints one line. One that fails fails the script; the lines of its log that say what failed are
+# shown, with those around them, and its end.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
@@ -187,6 +188,8 @@ job_aarch64() {
   scripts/aarch64.sh && summary="kernels and interpreter on portable, neon, neon_dotprod"
 }
 
+# What compilers, tests, sanitizers and run_tests write where they fail.
+failures='(: error:|^\[  FAILED  \]|: Failure$|: FAILED with|^==[0-9]+==ERROR|: runtime error: |WARNING: ThreadSanitizer)'
 status=0
 for job in "${jobs[@]}"; do
   begin=$SECONDS
@@ -195,7 +198,10 @@ for job in "${jobs[@]}"; do
     echo "checks: $job: passed in $((SECONDS - begin)) s: $summary"
   else
     echo "checks: $job: FAILED after $((SECONDS - begin)) s, see $logs/$job.log ${summary}"
-    tail -60 "$logs/$job.log"
+    # A failed test may stand far above the end: other binaries run after it.
+    grep -nE -B 12 -A 6 "$failures" "$logs/$job.log" | head -200
+    echo "checks: $job: the end of its log:"
+    tail -20 "$logs/$job.log"
     octet_explain "$logs/$job.log"
     status=1
   fi

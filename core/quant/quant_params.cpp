@@ -16,6 +16,7 @@ namespace {
 // Ranges up to this width are widened, to contain at least [-kHalfNarrowest, kHalfNarrowest].
 constexpr double kNarrowest = 1e-6;
 constexpr double kHalfNarrowest = 5e-7;
+constexpr std::int32_t kHighestInt8 = 127;
 
 struct Range {
   double min;
@@ -80,7 +81,9 @@ ScaleZeroPoint choose_on_grid(Range range, const QuantSpec& spec, const RangeNam
   if (spec.symmetric) {
     result.zero_point = middle;  // what the rule gives too, but for rounding
   }
-  if (spec.is_signed) {
+  if (spec.top_of_int8) {
+    result.zero_point += spec.qmin();
+  } else if (spec.is_signed) {
     result.zero_point -= middle;
   }
   // `full` steps count code 0, which a narrow range does not have.
@@ -105,11 +108,13 @@ void check_codes_are_finite(const QuantParams& params, std::size_t channel, cons
 }  // namespace
 
 std::int32_t QuantSpec::qmin() const noexcept {
+  if (top_of_int8) return kHighestInt8 + 1 - (std::int32_t{1} << num_bits);
   const std::int32_t lowest = is_signed ? -(std::int32_t{1} << (num_bits - 1)) : 0;
   return lowest + (narrow_range ? 1 : 0);
 }
 
 std::int32_t QuantSpec::qmax() const noexcept {
+  if (top_of_int8) return kHighestInt8;
   return (std::int32_t{1} << (is_signed ? num_bits - 1 : num_bits)) - 1;
 }
 
@@ -121,6 +126,13 @@ void QuantSpec::validate(std::string_view name) const {
   if (axis < -1) {
     throw InvalidArgument(
         fmt::format("{}: axis must be -1 (whole tensor) or more, found {}", name, axis));
+  }
+  if (top_of_int8 && (!is_signed || narrow_range || symmetric || axis >= 0 || num_bits > 8)) {
+    throw InvalidArgument(fmt::format(
+        "{}: codes at the top of int8 must be signed, asymmetric, not narrow, per tensor and of at "
+        "most 8 bits, found {}{}{}{}, {} bits",
+        name, is_signed ? "signed" : "unsigned", symmetric ? ", symmetric" : "",
+        narrow_range ? ", narrow" : "", axis >= 0 ? ", per channel" : "", num_bits));
   }
 }
 

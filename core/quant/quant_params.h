@@ -22,10 +22,14 @@ struct QuantSpec {
   bool symmetric = false;     ///< zero point in the middle: 0, or 2^(bits - 1) if unsigned
   int axis = -1;              ///< axis with a scale per channel; -1: one scale for the tensor
   NarrowSteps narrow_steps = NarrowSteps::reduced;
+  /// The highest codes of int8, [128 - 2^bits, 127]: what saturates in int8 then saturates on the
+  /// grid. Signed, asymmetric, not narrow, per tensor, 8 bits at most.
+  bool top_of_int8 = false;
 
   [[nodiscard]] std::int32_t qmin() const noexcept;
   [[nodiscard]] std::int32_t qmax() const noexcept;
-  /// Throws InvalidArgument, naming `name`, for bits outside 2..16 or an axis below -1.
+  /// Throws InvalidArgument, naming `name`, for bits outside 2..16, an axis below -1, and codes at
+  /// the top of int8 that are to be anything that top_of_int8 excludes.
   void validate(std::string_view name) const;
   bool operator==(const QuantSpec&) const = default;
 };
@@ -71,7 +75,8 @@ struct ScaleZeroPoint {
 /// Applies the rule of the TensorFlow Lite converter, in double, to the codes of `spec` (its axis
 /// does not matter). A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so that a
 /// range of zeros gets a valid scale; a range without 0 keeps its width and shifts; signed codes
-/// are the unsigned ones minus 2^(bits - 1). A symmetric spec first widens the range to
+/// are the unsigned ones minus 2^(bits - 1), those at the top of int8 plus 128 - 2^bits. A
+/// symmetric spec first widens the range to
 /// [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the largest magnitude that fits.
 /// Throws NumericError, naming `tensor_name`, if a bound is NaN or infinite or min > max.
 [[nodiscard]] ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,

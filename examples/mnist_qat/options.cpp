@@ -133,6 +133,13 @@ void add_options(const Adder& add, Options& o) {
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
+  const CLI::Range bits(2, 8);
+  add.number("--weight-bits", o.weight_bits, bits,
+             "Bits of the weights; files store 4 and fewer packed where no result changes");
+  add.number("--activation-bits", o.activation_bits, bits, "Bits of what comes out of a ReLU");
+  add.choice("--scales", {"measured", "lsq"}, "measured",
+             "measured: scales come from observed ranges; lsq: they are learned",
+             [&o](const std::string& text) { o.learned_scales = text == "lsq"; });
   add.flag("--tfmot-ranges", o.tfmot_ranges,
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
@@ -242,6 +249,11 @@ std::map<std::string, std::string> defining_options(const Options& options) {
       {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
       {"--rounding", std::string(to_string(options.rounding))},
       {"--simulation", std::string(to_string(options.simulation))}};
+  if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
+  if (options.activation_bits != 8) {
+    result["--activation-bits"] = fmt::format("{}", options.activation_bits);
+  }
+  if (options.learned_scales) result["--scales"] = "lsq";
   if (options.control) result["--control"] = "yes";
   if (options.rate_falls) result["--schedule"] = "cosine";
   return result;

@@ -38,6 +38,11 @@ struct Options {
   /// 0: as many as the machine has.
   int threads = 0;
   bool per_channel = false;
+  int weight_bits = 8;
+  /// Of the results behind a ReLU.
+  int activation_bits = 8;
+  /// Whether the scales of kernels and results are learned, by LSQ.
+  bool learned_scales = false;
   bool tfmot_ranges = false;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;

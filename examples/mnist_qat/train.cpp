@@ -89,6 +89,12 @@ QuantizeOptions quantize_options(const Options& options) {
   QuantizeOptions result =
       options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
   result.per_channel = options.per_channel;
+  result.weight_bits = options.weight_bits;
+  result.activation_bits = options.activation_bits;
+  if (options.learned_scales) {
+    result.weight_scales = Scales::lsq;
+    result.activation_scales = Scales::lsq;
+  }
   result.rounding = options.rounding;
   result.simulation = options.simulation;
   // Statistics of a network that was never trained say nothing.
@@ -226,7 +232,7 @@ class Run {
   void export_and_compare(const Trainer& trainer, const Model& quantized) {
     const std::filesystem::path stem = options_.out / "mnist_int8";
     const std::filesystem::path path = stem.string() + ".tflite";
-    trainer.export_int8(path);
+    trainer.export_int8(path, {.pack_weights = true});
     results_.int8_bytes = std::filesystem::file_size(path);
     const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
     const CSource source = trainer.export_c_source(

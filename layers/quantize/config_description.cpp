@@ -56,6 +56,9 @@ Description describe_options(const QuantizeOptions& options) {
   if (options.activation_scales != Scales::measured) {
     description.set("activation_scales", to_string(options.activation_scales));
   }
+  if (options.activation_bits != QuantizeOptions().activation_bits) {
+    description.set("activation_bits", options.activation_bits);
+  }
   if (options.count_oscillations) description.set("count_oscillations", true);
   if (options.freeze_oscillations_above != 0.0F) {
     description.set("freeze_oscillations_above", double{options.freeze_oscillations_above});
@@ -87,6 +90,14 @@ QuantizeOptions options_from(const Description& description) {
     throw FormatError(fmt::format("description: expected 2 to 16 weight bits, found {}", bits));
   }
   options.weight_bits = static_cast<int>(bits);
+  if (description.has("activation_bits")) {
+    const Index activation_bits = description.integer("activation_bits");
+    if (activation_bits < 2 || activation_bits > 8) {
+      throw FormatError(
+          fmt::format("description: expected 2 to 8 activation bits, found {}", activation_bits));
+    }
+    options.activation_bits = static_cast<int>(activation_bits);
+  }
   options.per_channel = description.flag("per_channel");
   const auto scales = [&](std::string_view key) {
     return description.has(key) ? parse_scales(description.text(key)) : Scales::measured;

@@ -5,6 +5,7 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
@@ -277,11 +278,15 @@ Tensor IntegerLinear::real() const {
 }
 
 Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation) const {
-  require_int8(output, operands_->owner);
+  const bool clamps_at_zero =
+      activation_ == FusedActivation::relu || activation_ == FusedActivation::relu6;
+  require_codes_of_operators(output, clamps_at_zero, operands_->owner);
+  // The operator clamps to all of int8, also where the grid ends above.
+  const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());
   const detail::DenseEpilogue epilogue(
       operands_->sums->requantizer(operands_->input_scale, operands_->weight_params.scales,
                                    output.scale(), rounding_),
-      output, activation);
+      stored, activation);
   const auto size = static_cast<std::size_t>(real_.size());
   const std::span<const std::int32_t> sums(sums_.get(), size);
   const auto codes = allocate_array<std::int8_t>(size);

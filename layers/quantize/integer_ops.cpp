@@ -6,6 +6,7 @@
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
@@ -27,7 +28,10 @@ IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
                       const std::optional<QuantParams>& result, Rounding rounding,
                       const std::string& owner) {
   Lowering lowering(owner, Lowering::Numbers::codes);
-  lowering.quantize({.owner = owner, .rounding = rounding, .result = result});
+  lowering.quantize({.owner = owner,
+                     .rounding = rounding,
+                     .result = result,
+                     .clamps_at_zero = clamps_at_zero(layer.activation())});
   std::vector<std::int32_t> tensors;
   for (const Tensor& x : inputs) {
     tensors.push_back(lowering.input_codes(x.shape().without_batch(), require_grid(x, owner)));
@@ -67,15 +71,6 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
         owner));
   }
   return *grid;
-}
-
-void require_int8(const QuantParams& grid, const std::string& owner) {
-  if (grid.qmin != -128 || grid.qmax != 127) {
-    throw InvalidArgument(fmt::format(
-        "{}: expected a result on the int8 codes -128 to 127, found {} to {}; only kernels can "
-        "have fewer bits, or use Simulation::fake_quant",
-        owner, grid.qmin, grid.qmax));
-  }
 }
 
 std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,

@@ -18,10 +18,6 @@ namespace octet {
 /// The grid that x lies on.
 const QuantParams& require_grid(const Tensor& x, const std::string& owner);
 
-/// Throws InvalidArgument, naming `owner`, unless the codes of `grid` are all of int8: operators
-/// clamp to nothing narrower.
-void require_int8(const QuantParams& grid, const std::string& owner);
-
 /// FULLY_CONNECTED or CONV_2D with a fused activation, in two steps, since the range of the result
 /// may be measured in between.
 class IntegerLinear {

@@ -44,19 +44,23 @@ std::unique_ptr<Quantizer> measured_kernel(const QuantSpec& spec, const Quantize
 
 /// For the result of a layer, its activation included.
 std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions& options) {
-  const bool from_zero =
-      layer.activation() == Activation::relu || layer.activation() == Activation::relu6;
+  const bool from_zero = clamps_at_zero(layer.activation());
+  QuantSpec spec;
+  if (from_zero && options.activation_bits != spec.num_bits) {
+    spec = {.num_bits = options.activation_bits, .top_of_int8 = true};
+  }
   switch (options.activation_scales) {
     case Scales::measured:
-      return default_activation_quantizer(options);
+      return default_activation_quantizer(options, spec);
     case Scales::lsq:
-      return std::make_unique<LsqQuantizer>(
-          default_activation_quantizer(options, {.symmetric = !from_zero}));
+      spec.symmetric = !from_zero;
+      return std::make_unique<LsqQuantizer>(default_activation_quantizer(options, spec));
     case Scales::lsq_plus:
-      return std::make_unique<LsqPlusQuantizer>(default_activation_quantizer(options));
+      return std::make_unique<LsqPlusQuantizer>(default_activation_quantizer(options, spec));
     case Scales::pact:
-      return from_zero ? std::make_unique<PactQuantizer>(default_activation_quantizer(options))
-                       : default_activation_quantizer(options);
+      return from_zero
+                 ? std::make_unique<PactQuantizer>(default_activation_quantizer(options, spec))
+                 : default_activation_quantizer(options, spec);
   }
   throw InvalidArgument("default_8bit: Scales outside the enumeration");
 }
@@ -159,6 +163,16 @@ std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {
   if (options.weight_bits < 2 || options.weight_bits > 8) {
     throw InvalidArgument(
         fmt::format("default_8bit: expected 2 to 8 weight bits, found {}", options.weight_bits));
+  }
+  if (options.activation_bits < 2 || options.activation_bits > 8) {
+    throw InvalidArgument(fmt::format("default_8bit: expected 2 to 8 activation bits, found {}",
+                                      options.activation_bits));
+  }
+  if (options.activation_bits < 8 && options.activation_calibration == Calibration::entropy) {
+    throw InvalidArgument(
+        fmt::format("default_8bit: expected results of 8 bits to calibrate by entropy, found {}; "
+                    "use mse or percentile",
+                    options.activation_bits));
   }
   static_cast<void>(weight_calibration(options));
   require_percentile(options.percentile, "default_8bit");

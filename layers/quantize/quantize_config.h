@@ -45,6 +45,11 @@ struct QuantizeOptions {
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights asks for less.
   int weight_bits = 8;
+  /// Bits of results behind a ReLU or ReLU6, 2 to 8. Fewer than 8 are the highest codes of int8,
+  /// [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below, saturation
+  /// from above, in every runtime. Inputs of models and other results keep 8 bits, which no
+  /// operator would clamp to fewer.
+  int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
   /// one.
@@ -116,9 +121,9 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
 std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
                                                         const QuantSpec& spec = {});
 
-/// The default scheme. Throws InvalidArgument for weight bits outside 2 to 8, for weights
-/// calibrated by moving_average or entropy, for a percentile outside (0, 100], and for
-/// weight_scales that are for results only.
+/// The default scheme. Throws InvalidArgument for bits outside 2 to 8, for results of fewer bits
+/// than 8 calibrated by entropy, for weights calibrated by moving_average or entropy, for a
+/// percentile outside (0, 100], and for weight_scales that are for results only.
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options = {});
 
 }  // namespace octet

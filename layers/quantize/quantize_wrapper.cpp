@@ -236,7 +236,9 @@ std::int32_t QuantizeWrapper::lower(Lowering& lowering,
   lowering.require_codes(*this);
   const bool reads_codes =
       std::ranges::none_of(inputs, [&](std::int32_t input) { return lowering.is_real(input); });
-  Lowering::Scheme scheme{.owner = name(), .rounding = config_->options().rounding};
+  Lowering::Scheme scheme{.owner = name(),
+                          .rounding = config_->options().rounding,
+                          .clamps_at_zero = clamps_at_zero(activation())};
   if (result_) scheme.result = result_->params();
   if (has_kernel()) {
     scheme.in_reals = !kernel_ || !result_;

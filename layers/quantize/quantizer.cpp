@@ -110,6 +110,8 @@ void Quantizer::describe(Description& description) const {
       .set("symmetric", spec_.symmetric)
       .set("axis", spec_.axis)
       .set("full_steps", spec_.narrow_steps == NarrowSteps::full);
+  // Left out, so that files of models without are as they were.
+  if (spec_.top_of_int8) description.set("top_of_int8", true);
   observer_->describe(description);
 }
 

@@ -86,7 +86,8 @@ QuantSpec quant_spec_from(const Description& description) {
       .narrow_range = description.flag("narrow"),
       .symmetric = description.flag("symmetric"),
       .axis = small_integer(description, "axis"),
-      .narrow_steps = description.flag("full_steps") ? NarrowSteps::full : NarrowSteps::reduced};
+      .narrow_steps = description.flag("full_steps") ? NarrowSteps::full : NarrowSteps::reduced,
+      .top_of_int8 = description.has("top_of_int8") && description.flag("top_of_int8")};
   try {
     spec.validate("quantizer");
   } catch (const InvalidArgument& error) {

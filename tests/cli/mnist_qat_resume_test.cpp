@@ -295,6 +295,9 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--seed", "1"},
                                                         {"--per-channel", ""},
                                                         {"--tfmot-ranges", ""},
+                                                        {"--weight-bits", "4"},
+                                                        {"--activation-bits", "4"},
+                                                        {"--scales", "lsq"},
                                                         {"--rounding", "double"}}) {
     expect_failure(resume_with(option, value), 1, "the checkpoint was made with " + option);
   }

@@ -195,7 +195,9 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
   int number = 0;
   for (const Arguments& options :
        {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
-        Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"}}) {
+        Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"},
+        Arguments{"--weight-bits", "4"}, Arguments{"--activation-bits", "3"},
+        Arguments{"--weight-bits", "2", "--activation-bits", "2", "--scales", "lsq"}}) {
     SCOPED_TRACE(options.front() + " " + options.back());
     const std::string out = "out" + std::to_string(number++);
     const ProcessResult result = mnist_qat(small_run(out) + options);
@@ -204,6 +206,12 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
     expect_metrics(m, 2, 1);
     EXPECT_EQ(m.at("per_channel"), options.front() == "--per-channel");
     EXPECT_EQ(m.at("tfmot_ranges"), options.front() == "--tfmot-ranges");
+    const bool few = options.front() == "--weight-bits";
+    EXPECT_EQ(m.at("weight_bits"), few ? std::stoi(options[1]) : 8);
+    EXPECT_EQ(m.at("activation_bits"), options.front() == "--activation-bits" ? 3
+                                       : options.back() == "lsq"              ? 2
+                                                                              : 8);
+    EXPECT_EQ(m.at("scales"), options.back() == "lsq" ? "lsq" : "measured");
     if (options.back() == "single" || options.back() == "double") {
       EXPECT_EQ(m.at("rounding"), options.back());
     }

@@ -34,12 +34,14 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.err, "");
   EXPECT_EQ(parse({"--help"}).out, help.out);
   for (const char* option :
-       {"--data",    "--out",         "--epochs",       "--qat-epochs", "--batch",
-        "--lr",      "--qat-lr",      "--qat-schedule", "--hidden",     "--seed",
-        "--threads", "--per-channel", "--tfmot-ranges", "--rounding",   "--checkpoint-dir",
-        "--resume",  "--log-level",   "--no-progress",  "--json",       "--simulation",
-        "--profile", "--help",        "--version",      "256,128",      "--network",
-        "lenet5",    "--target",      "cmsis-nn"}) {
+       {"--data",         "--out",         "--epochs",         "--qat-epochs",
+        "--batch",        "--lr",          "--qat-lr",         "--qat-schedule",
+        "--hidden",       "--seed",        "--threads",        "--per-channel",
+        "--tfmot-ranges", "--rounding",    "--checkpoint-dir", "--resume",
+        "--log-level",    "--no-progress", "--json",           "--simulation",
+        "--profile",      "--help",        "--version",        "256,128",
+        "--network",      "lenet5",        "--target",         "cmsis-nn",
+        "--scales",       "--weight-bits", "--activation-bits"}) {
     expect_mentions(help.out, option);
   }
 }
@@ -93,6 +95,11 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--network", "lenet"},
                                         {"--network", ""},
                                         {"--log-level", "loud"},
+                                        {"--weight-bits", "1"},
+                                        {"--weight-bits", "9"},
+                                        {"--activation-bits", "1"},
+                                        {"--activation-bits", "16"},
+                                        {"--scales", "pact"},
                                         {"--json=3"},
                                         {"--resume=maybe"},
                                         {"--per-channel=0"}};
@@ -164,15 +171,50 @@ TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {
 }
 
 TEST(MnistQatUsage, EveryOptionIsTaken) {
-  const Arguments all = {
-      "--data",     "set",       "--out",        "run",       "--epochs",
-      "0",          "--batch",   "1048576",      "--lr",      "0.5",
-      "--qat-lr",   "1e-30",     "--qat-epochs", "100000",    "--qat-schedule",
-      "constant",   "--hidden",  "1,65536",      "--seed",    "18446744073709551615",
-      "--threads",  "1024",      "--rounding",   "single",    "--simulation",
-      "fake_quant", "--resume",  "--log-level",  "off",       "--checkpoint-dir",
-      "c",          "--profile", "--json",       "--network", "mlp",
-      "--schedule", "constant",  "--control"};
+  const Arguments all = {"--data",
+                         "set",
+                         "--out",
+                         "run",
+                         "--epochs",
+                         "0",
+                         "--batch",
+                         "1048576",
+                         "--lr",
+                         "0.5",
+                         "--qat-lr",
+                         "1e-30",
+                         "--qat-epochs",
+                         "100000",
+                         "--qat-schedule",
+                         "constant",
+                         "--hidden",
+                         "1,65536",
+                         "--seed",
+                         "18446744073709551615",
+                         "--threads",
+                         "1024",
+                         "--rounding",
+                         "single",
+                         "--simulation",
+                         "fake_quant",
+                         "--resume",
+                         "--log-level",
+                         "off",
+                         "--checkpoint-dir",
+                         "c",
+                         "--profile",
+                         "--json",
+                         "--network",
+                         "mlp",
+                         "--schedule",
+                         "constant",
+                         "--control",
+                         "--weight-bits",
+                         "2",
+                         "--activation-bits",
+                         "7",
+                         "--scales",
+                         "lsq"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges"}).exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);

@@ -79,10 +79,9 @@ TEST(LowerRefusal, OfGridsThatNoOperatorHas) {
     expect_error([&] { lower_with(config, on_clamp); }, part);
   };
   const auto four_bits = fixed(-1.0F, 1.0F, {.num_bits = 4});
-  refused(
-      [&](CustomConfig& c) { c.activation = four_bits; }, false,
-      "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7; a model with "
-      "other codes can be trained and evaluated, not exported");
+  refused([&](CustomConfig& c) { c.activation = four_bits; }, false,
+          "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7, which no "
+          "operator clamps to");
   refused([&](CustomConfig& c) { c.output = four_bits; }, true, "\"quant_r\": expected a result");
   refused([&](CustomConfig& c) { c.kernel = fixed(-1.0F, 3.0F); }, false,
           "\"quant_a\": expected a kernel of int8 codes with zero point 0");

@@ -39,6 +39,11 @@ TEST(QuantSpec, Limits) {
   EXPECT_EQ(signed_spec(false, false, 2).qmax(), 1);
   EXPECT_EQ(signed_spec(true, false, 16).qmin(), -32767);
   EXPECT_EQ(unsigned_spec(false, 16).qmax(), 65535);
+  for (int bits = 2; bits <= 8; ++bits) {
+    const QuantSpec top{.num_bits = bits, .top_of_int8 = true};
+    EXPECT_EQ(top.qmin(), 128 - (1 << bits));
+    EXPECT_EQ(top.qmax(), 127);
+  }
 }
 
 TEST(QuantSpec, Validate) {
@@ -51,6 +56,29 @@ TEST(QuantSpec, Validate) {
   expect_throws<InvalidArgument>([&] { spec.validate("w"); }, {"w", "axis", "-2"});
   spec.axis = 3;
   EXPECT_NO_THROW(spec.validate("w"));
+  EXPECT_NO_THROW((QuantSpec{.num_bits = 4, .top_of_int8 = true}.validate("w")));
+  for (const QuantSpec& wrong :
+       {QuantSpec{.is_signed = false, .top_of_int8 = true},
+        QuantSpec{.narrow_range = true, .top_of_int8 = true},
+        QuantSpec{.symmetric = true, .top_of_int8 = true},
+        QuantSpec{.axis = 0, .top_of_int8 = true}, QuantSpec{.num_bits = 9, .top_of_int8 = true}}) {
+    expect_throws<InvalidArgument>([&] { wrong.validate("result"); }, {"result", "top of int8"});
+  }
+}
+
+TEST(ChooseQuantParams, TopOfInt8IsTheUnsignedGridMovedUp) {
+  for (int bits = 2; bits <= 8; ++bits) {
+    for (const auto& [min, max] : std::vector<std::pair<float, float>>{
+             {0.0F, 6.0F}, {-1.5F, 2.0F}, {0.0F, 0.0F}, {0.25F, 3.0F}, {-3.0F, 0.0F}}) {
+      const QuantParams plain = choose_quant_params(min, max, unsigned_spec(false, bits), "x");
+      const QuantParams top =
+          choose_quant_params(min, max, {.num_bits = bits, .top_of_int8 = true}, "x");
+      EXPECT_EQ(top.scales, plain.scales);
+      EXPECT_EQ(top.zero_point(), plain.zero_point() + 128 - (1 << bits));
+      EXPECT_EQ(top.qmin, 128 - (1 << bits));
+      EXPECT_EQ(top.qmax, 127);
+    }
+  }
 }
 
 TEST(QuantParams, Validate) {
