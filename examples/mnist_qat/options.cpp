@@ -129,6 +129,10 @@ void add_options(const Adder& add, Options& o) {
       ->check(kUnits)
       ->type_name("N,N,...")
       ->default_str(joined(o.hidden));
+  add.flag("--batch-norm", o.batch_norm,
+           "A BatchNorm in each hidden layer of --network mlp, folded when it is quantized");
+  add.number("--dropout", o.dropout, CLI::Range(0.0F, 0.9F),
+             "The share of hidden values of --network mlp that each training step drops");
   add.number("--seed", o.seed, kSeed, "Of weights, order and drawn digits");
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
@@ -136,6 +140,9 @@ void add_options(const Adder& add, Options& o) {
   const CLI::Range bits(2, 8);
   add.number("--weight-bits", o.weight_bits, bits,
              "Bits of the weights; files store 4 and fewer packed where no result changes");
+  add.flag("--full-grid", o.full_grid,
+           "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
+           "of -1, 0, 1");
   add.number("--activation-bits", o.activation_bits, bits, "Bits of what comes out of a ReLU");
   add.choice("--scales", {"measured", "lsq"}, "measured",
              "measured: scales come from observed ranges; lsq: they are learned",
@@ -176,9 +183,10 @@ void add_options(const Adder& add, Options& o) {
 /// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
 /// other.
 void reconcile(const CLI::App& app, Options& o) {
-  if (o.network != kMlp && app.count("--hidden") > 0) {
+  for (const char* name : {"--hidden", "--batch-norm", "--dropout"}) {
+    if (o.network == kMlp || app.count(name) == 0) continue;
     throw CLI::ValidationError(
-        "--hidden", fmt::format("describes --network mlp, found --network {}", o.network));
+        name, fmt::format("describes --network mlp, found --network {}", o.network));
   }
   if (o.network != kMlp) {
     const networks::Classifier& network = networks::classifier(o.network);
@@ -249,7 +257,10 @@ std::map<std::string, std::string> defining_options(const Options& options) {
       {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
       {"--rounding", std::string(to_string(options.rounding))},
       {"--simulation", std::string(to_string(options.simulation))}};
+  if (options.batch_norm) result["--batch-norm"] = "yes";
+  if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);
   if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
+  if (options.full_grid) result["--full-grid"] = "yes";
   if (options.activation_bits != 8) {
     result["--activation-bits"] = fmt::format("{}", options.activation_bits);
   }

@@ -34,11 +34,15 @@ struct Options {
   std::string network = std::string(kMlp);
   /// Of the MLP.
   std::vector<int> hidden = {256, 128};
+  bool batch_norm = false;
+  float dropout = 0.0F;
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.
   int threads = 0;
   bool per_channel = false;
   int weight_bits = 8;
+  /// Whether weights of fewer than 8 bits use their lowest code too.
+  bool full_grid = false;
   /// Of the results behind a ReLU.
   int activation_bits = 8;
   /// Whether the scales of kernels and results are learned, by LSQ.

@@ -37,6 +37,7 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"batch", options.batch},
       {"per_channel", options.per_channel},
       {"weight_bits", options.weight_bits},
+      {"full_grid", options.full_grid},
       {"activation_bits", options.activation_bits},
       {"scales", options.learned_scales ? "lsq" : "measured"},
       {"tfmot_ranges", options.tfmot_ranges},
@@ -53,7 +54,11 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"c_ram_bytes", r.c_ram_bytes},
       {"warnings", r.warnings},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
-  if (options.network == kMlp) metrics["hidden"] = options.hidden;
+  if (options.network == kMlp) {
+    metrics["hidden"] = options.hidden;
+    metrics["batch_norm"] = options.batch_norm;
+    metrics["dropout"] = options.dropout;
+  }
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }

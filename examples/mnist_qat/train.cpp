@@ -69,7 +69,9 @@ Model make_model(const Options& options, const Dataset& data) {
       inputs = units;
     }
     check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
-    Model model = networks::mlp(image, options.hidden, data.classes(), "mnist");
+    Model model = networks::mlp(
+        image, options.hidden, data.classes(),
+        {.batch_norm = options.batch_norm, .dropout = options.dropout, .name = "mnist"});
     model.build(options.seed);
     return model;
   }
@@ -90,6 +92,7 @@ QuantizeOptions quantize_options(const Options& options) {
       options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
   result.per_channel = options.per_channel;
   result.weight_bits = options.weight_bits;
+  result.full_weight_grid = options.full_grid;
   result.activation_bits = options.activation_bits;
   if (options.learned_scales) {
     result.weight_scales = Scales::lsq;

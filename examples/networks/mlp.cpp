@@ -3,10 +3,19 @@
 namespace octet::networks {
 
 Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index classes,
-               std::string name) {
-  Sequential model(std::move(name));
+               const MlpOptions& options) {
+  Sequential model(options.name);
   model.add(Input({example.size()}));
-  for (const int units : hidden) model.add(Dense(units, Activation::relu));
+  for (const int units : hidden) {
+    if (options.batch_norm) {
+      model.add(Dense(units));
+      model.add(BatchNorm());
+      model.add(ReLU());
+    } else {
+      model.add(Dense(units, Activation::relu));
+    }
+    if (options.dropout > 0.0F) model.add(Dropout(options.dropout));
+  }
   model.add(Dense(classes, Activation::softmax));
   return model;
 }

@@ -2,6 +2,7 @@
 
 #include <octet/octet.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,9 +12,17 @@
 
 namespace octet::networks {
 
+struct MlpOptions {
+  /// A BatchNorm between each hidden layer and its relu.
+  bool batch_norm = false;
+  /// The rate of a Dropout behind each hidden layer; 0: none.
+  float dropout = 0.0F;
+  std::string name = "mlp";
+};
+
 /// Dense layers of `hidden` units with relu, and one with softmax.
 Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index classes,
-               std::string name = "mlp");
+               const MlpOptions& options = {});
 
 /// LeNet-5 with relu and max pooling: 61,706 parameters for images of 28 x 28 x 1 and 10 classes.
 /// (LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, 1998.)

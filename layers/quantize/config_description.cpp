@@ -56,6 +56,7 @@ Description describe_options(const QuantizeOptions& options) {
   if (options.activation_scales != Scales::measured) {
     description.set("activation_scales", to_string(options.activation_scales));
   }
+  if (options.full_weight_grid) description.set("full_weight_grid", true);
   if (options.activation_bits != QuantizeOptions().activation_bits) {
     description.set("activation_bits", options.activation_bits);
   }
@@ -90,6 +91,8 @@ QuantizeOptions options_from(const Description& description) {
     throw FormatError(fmt::format("description: expected 2 to 16 weight bits, found {}", bits));
   }
   options.weight_bits = static_cast<int>(bits);
+  options.full_weight_grid =
+      description.has("full_weight_grid") && description.flag("full_weight_grid");
   if (description.has("activation_bits")) {
     const Index activation_bits = description.integer("activation_bits");
     if (activation_bits < 2 || activation_bits > 8) {

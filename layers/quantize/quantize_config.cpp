@@ -123,7 +123,7 @@ QuantizeOptions QuantizeOptions::tfmot_ranges() {
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Layer& layer) const {
   const QuantSpec spec{.num_bits = options().weight_bits,
-                       .narrow_range = true,
+                       .narrow_range = !options().full_weight_grid || options().weight_bits == 8,
                        .symmetric = true,
                        .axis = options().per_channel ? layer.weights().value().unit_axis : -1};
   auto measured = measured_kernel(spec, options());

@@ -45,6 +45,10 @@ struct QuantizeOptions {
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights asks for less.
   int weight_bits = 8;
+  /// Whether weights of 7 bits and fewer use all codes, [-2^(bits - 1), 2^(bits - 1) - 1], or leave
+  /// out the lowest, so that the grid is symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0, 1}
+  /// (ternary). Of 8 bits -128 is always left out, which runtimes count on.
+  bool full_weight_grid = false;
   /// Bits of results behind a ReLU or ReLU6, 2 to 8. Fewer than 8 are the highest codes of int8,
   /// [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below, saturation
   /// from above, in every runtime. Inputs of models and other results keep 8 bits, which no

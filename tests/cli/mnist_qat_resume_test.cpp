@@ -297,6 +297,9 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--tfmot-ranges", ""},
                                                         {"--weight-bits", "4"},
                                                         {"--activation-bits", "4"},
+                                                        {"--batch-norm", ""},
+                                                        {"--dropout", "0.1"},
+                                                        {"--full-grid", ""},
                                                         {"--scales", "lsq"},
                                                         {"--rounding", "double"}}) {
     expect_failure(resume_with(option, value), 1, "the checkpoint was made with " + option);

@@ -196,8 +196,10 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
   for (const Arguments& options :
        {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
         Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"},
-        Arguments{"--weight-bits", "4"}, Arguments{"--activation-bits", "3"},
-        Arguments{"--weight-bits", "2", "--activation-bits", "2", "--scales", "lsq"}}) {
+        Arguments{"--batch-norm", "--dropout", "0.1"}, Arguments{"--weight-bits", "4"},
+        Arguments{"--activation-bits", "3"},
+        Arguments{"--weight-bits", "2", "--activation-bits", "2", "--full-grid", "--scales",
+                  "lsq"}}) {
     SCOPED_TRACE(options.front() + " " + options.back());
     const std::string out = "out" + std::to_string(number++);
     const ProcessResult result = mnist_qat(small_run(out) + options);
@@ -211,6 +213,7 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
     EXPECT_EQ(m.at("activation_bits"), options.front() == "--activation-bits" ? 3
                                        : options.back() == "lsq"              ? 2
                                                                               : 8);
+    EXPECT_EQ(m.at("full_grid"), options.back() == "lsq");
     EXPECT_EQ(m.at("scales"), options.back() == "lsq" ? "lsq" : "measured");
     if (options.back() == "single" || options.back() == "double") {
       EXPECT_EQ(m.at("rounding"), options.back());

@@ -100,6 +100,8 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--activation-bits", "1"},
                                         {"--activation-bits", "16"},
                                         {"--scales", "pact"},
+                                        {"--dropout", "1"},
+                                        {"--network", "lenet5", "--batch-norm"},
                                         {"--json=3"},
                                         {"--resume=maybe"},
                                         {"--per-channel=0"}};
@@ -215,7 +217,9 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "7",
                          "--scales",
                          "lsq"};
-  EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges"}).exit_code,
+  EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
+                                  "--batch-norm", "--dropout", "0.1"})
+                .exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);
 }

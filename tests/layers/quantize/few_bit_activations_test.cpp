@@ -23,6 +23,7 @@ QuantizeOptions options_of(std::uint32_t seed) {
   const Scales scales = kScales[seed / 3 % 4];
   return {.rounding = kRoundings[seed % 3],
           .weight_bits = 2 + static_cast<int>(seed / 2 % 7),
+          .full_weight_grid = seed % 7 < 4,
           .activation_bits = 2 + static_cast<int>(seed % 6),
           .per_channel = seed % 2 == 0,
           .weight_scales = seed % 5 == 0 ? Scales::lsq : Scales::measured,

@@ -44,10 +44,29 @@ TEST(LearnedOptions, ChooseTheQuantizers) {
   }
 }
 
+TEST(LearnedOptions, FullGridsAreOfSevenBitsAndFewer) {
+  const auto dense = built(Dense(2), {3});
+  for (const Scales scales : {Scales::measured, Scales::lsq}) {
+    for (int bits = 2; bits <= 8; ++bits) {
+      const auto lowest = [&](bool full) {
+        return default_8bit(
+                   {.weight_bits = bits, .full_weight_grid = full, .weight_scales = scales})
+            ->kernel_quantizer(*dense)
+            ->spec()
+            .qmin();
+      };
+      EXPECT_EQ(lowest(false), 1 - (1 << (bits - 1)));
+      EXPECT_EQ(lowest(true), bits == 8 ? -127 : -(1 << (bits - 1)));
+    }
+  }
+}
+
 TEST(LearnedOptions, AreKeptInFilesAndLeftOutWhereTheyAreNotAsked) {
   const std::string plain = describe_options({}).to_json();
   EXPECT_EQ(plain.find("scales"), std::string::npos);
   EXPECT_EQ(plain.find("oscillations"), std::string::npos);
+  EXPECT_EQ(plain.find("grid"), std::string::npos);
+  EXPECT_TRUE(options_from(describe_options({.full_weight_grid = true})).full_weight_grid);
   const QuantizeOptions options{.weight_scales = Scales::lsq,
                                 .activation_scales = Scales::pact,
                                 .count_oscillations = true,
