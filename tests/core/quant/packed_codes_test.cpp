@@ -16,9 +16,61 @@ TEST(PackedCodes, LieAsInFiles) {
   EXPECT_EQ(unpack_codes(Bytes{0x2D, 0x01}, 2, 5), (Codes{1, -1, -2, 0, 1}));
 }
 
+TEST(PackedCodes, OfOddWidthsCrossBytes) {
+  const Codes codes{3, -1, -4, 2, 0};
+  EXPECT_EQ(pack_codes(codes, 3), (Bytes{0x3B, 0x05}));
+  EXPECT_EQ(unpack_codes(Bytes{0x3B, 0x05}, 3, 5), codes);
+  EXPECT_EQ(pack_bit_planes(codes, 3), (Bytes{0x03, 0x0B, 0x06}));
+}
+
+TEST(PackedCodes, RowsBeginAtBytes) {
+  const Codes codes{1, -1, -2, 0, 1, 0};
+  EXPECT_EQ(pack_rows(codes, 3, 2), (Bytes{0x2D, 0x04}));
+  EXPECT_EQ(pack_rows(codes, 6, 2), pack_codes(codes, 2));
+  EXPECT_EQ(pack_rows(codes, 2, 4), pack_codes(codes, 4)) << "as in .tflite where rows are even";
+  EXPECT_EQ(pack_rows(codes, 1, 7), (Bytes{1, 0x7F, 0x7E, 0, 1, 0}));
+  EXPECT_EQ(pack_rows(Codes{}, 3, 2), Bytes{});
+  EXPECT_THROW(static_cast<void>(pack_rows(codes, 4, 2)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(pack_rows(codes, 0, 2)), InvalidArgument);
+}
+
+TEST(PackedCodes, PlanesHoldOneBitOfEachCode) {
+  const Random random(3);
+  for (int bits = 2; bits <= 7; ++bits) {
+    for (std::size_t count = 0; count < 20; ++count) {
+      Codes codes(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        codes[i] = static_cast<std::int8_t>(
+            static_cast<int>(random.below(count * 100 + i, 1U << bits)) - (1 << (bits - 1)));
+      }
+      const Bytes planes = pack_bit_planes(codes, bits);
+      const std::size_t size = (count + 7) / 8;
+      ASSERT_EQ(planes.size(), static_cast<std::size_t>(bits) * size);
+      for (std::size_t i = 0; i < size * 8; ++i) {
+        int code = 0;
+        for (int bit = 0; bit < bits; ++bit) {
+          const int weight = bit == bits - 1 ? -(1 << bit) : 1 << bit;
+          code += weight * (planes[static_cast<std::size_t>(bit) * size + i / 8] >> i % 8 & 1);
+        }
+        EXPECT_EQ(code, i < count ? codes[i] : 0);
+      }
+    }
+  }
+}
+
+TEST(PackedCodes, FewestBitsThatHoldAll) {
+  EXPECT_EQ(bits_of_codes(Codes{}), 2);
+  EXPECT_EQ(bits_of_codes(Codes{0, 0}), 2);
+  for (int bits = 2; bits <= 8; ++bits) {
+    const int half = 1 << (bits - 1);
+    EXPECT_EQ(bits_of_codes(Codes{0, static_cast<std::int8_t>(-half)}), bits);
+    EXPECT_EQ(bits_of_codes(Codes{static_cast<std::int8_t>(half - 1), 1}), bits);
+  }
+}
+
 TEST(PackedCodes, ComeBackAtEverySize) {
   const Random random(7);
-  for (const int bits : {2, 4}) {
+  for (int bits = 2; bits <= 7; ++bits) {
     for (std::size_t count = 0; count < 70; ++count) {
       Codes codes(count);
       for (std::size_t i = 0; i < count; ++i) {
@@ -35,7 +87,9 @@ TEST(PackedCodes, ComeBackAtEverySize) {
 }
 
 TEST(PackedCodes, RefusesOtherWidthsCodesAndSizes) {
-  EXPECT_THROW(static_cast<void>(packed_bytes(8, 3)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(packed_bytes(8, 1)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(pack_bit_planes(Codes{1}, 8)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(pack_bit_planes(Codes{4}, 3)), InvalidArgument);
   EXPECT_THROW(static_cast<void>(pack_codes(Codes{1}, 8)), InvalidArgument);
   EXPECT_THROW(static_cast<void>(pack_codes(Codes{0, 8}, 4)), InvalidArgument);
   EXPECT_THROW(static_cast<void>(pack_codes(Codes{-9}, 4)), InvalidArgument);
