@@ -72,6 +72,18 @@ class ModelDrawer {
     return index;
   }
 
+  /// Half of them in 4 or 2 bits, which not every operator takes.
+  void draw_stored_bits(ModelTensor& weights) {
+    constexpr std::array kBits = {8, 8, 4, 2};
+    weights.stored_bits = kBits[static_cast<std::size_t>(bytes_.between(0, 3))];
+    if (weights.stored_bits == 8) return;
+    const unsigned half = 1U << static_cast<unsigned>(weights.stored_bits - 1);
+    for (std::uint8_t& code : weights.data) {
+      code = static_cast<std::uint8_t>(((code & (2 * half - 1)) ^ half) - half);
+    }
+    std::ranges::fill(weights.quantization.zero_points, 0);
+  }
+
   /// Weights of units along `axis`, and mostly a bias.
   void add_weights(Operator& op, const std::vector<std::int32_t>& shape, std::size_t axis) {
     const bool floats = tensor(op.inputs[0]).dtype == DType::float32;
@@ -84,6 +96,7 @@ class ModelDrawer {
       weights.scales.back() = bytes_.scale();
       weights.quantized_dimension = static_cast<int>(axis);
     }
+    if (!floats) draw_stored_bits(model_.tensors.back());
     if (bytes_.flag()) {
       op.inputs.push_back(add_constant(floats ? DType::float32 : DType::int32, {units}));
       model_.tensors.back().quantization = {};

@@ -1,6 +1,7 @@
 // make_fuzz_corpus FOLDER: writes the seeds of every target to FOLDER/<target>/seed_*. Equal bytes
 // on every run but for the times in checkpoints and histories; tests/fuzz/corpus was made by it.
 
+#include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/add.h>
@@ -14,15 +15,19 @@
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
+#include <octet/tests/runtime/packed_models.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/tests/train/data/npy_files.h>
 #include <octet/train/trainer.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
+
+#include "draw_model.h"
 
 namespace {
 
@@ -79,6 +84,34 @@ void write_models(const fs::path& root) {
   table("logistic", OpCode::logistic, 1.0F / 256, -128);
   table("tanh", OpCode::tanh, 1.0F / 128, 0);
   table("quantize", OpCode::quantize, 0.3F, -7);
+  // The last byte of the first two is not full.
+  const auto packed = [&](const char* name, const test::FewBits& of) {
+    seeds.add(name, to_tflite(test::stored_in(test::few_bits_model(of, 1), of.bits)));
+  };
+  packed("int4", {OpCode::fully_connected, 4, 3, false});
+  packed("int2", {OpCode::fully_connected, 2, 3, true});
+  packed("int4_depthwise", {OpCode::depthwise_conv_2d, 4, 1, true});
+  packed("int4_conv_2d", {OpCode::conv_2d, 4, 1, true});
+}
+
+/// The first of random bytes that draw a model with an odd number of weights in `bits` bits.
+Bytes bytes_of_packed_model(int bits) {
+  for (std::uint64_t seed = 0;; ++seed) {
+    test::Draw draw(seed);
+    Bytes bytes(96);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(draw.between(0, 255));
+    fuzz::DrawBytes drawn(bytes);
+    const IntegerModel model = fuzz::draw_model(drawn);
+    try {
+      model.validate();
+    } catch (const FormatError&) {
+      continue;
+    }
+    const auto is_odd = [&](const ModelTensor& tensor) {
+      return tensor.stored_bits == bits && tensor.data.size() % 2 == 1;
+    };
+    if (std::ranges::any_of(model.tensors, is_odd)) return bytes;
+  }
 }
 
 void write_drawn(const fs::path& root) {
@@ -92,6 +125,8 @@ void write_drawn(const fs::path& root) {
     models.add(std::to_string(seed), bytes);
     numbers.add(std::to_string(seed), bytes);
   }
+  models.add("int4", bytes_of_packed_model(4));
+  models.add("int2", bytes_of_packed_model(2));
 }
 
 void write_data(const fs::path& root) {
