@@ -12,7 +12,7 @@ constexpr std::string_view kHeader = R"(/*
  *   output    @output@
  *   flash     @flash@ bytes of constants; the code takes one to three kilobytes more
  *   ram       @ram@ bytes of static buffers
- *   work      @macs@ multiply-accumulates per sample
+@weights@ *   work      @macs@ multiply-accumulates per sample
  *   sums      |sum| <= @bound@
  *   rounding  contract @rounding@: @contract@
  *   model     CRC-32 0x@crc@ of its .tflite file
@@ -102,6 +102,21 @@ std::string tensor_text(const ModelTensor& tensor) {
                      tensor.quantization.zero_point());
 }
 
+/// What packed weights take; nothing where there is a byte for each.
+std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
+  if (plan.weights == CWeights::int8) return "";
+  std::int64_t bytes = 0;
+  std::int64_t count = 0;
+  for (const CLayer& layer : layers) {
+    bytes += layer.weight_bytes;
+    count += layer.weight_count;
+  }
+  return fmt::format(
+      " *   weights   {} bytes, {} at 8 bits: rows of two's complement, each from a byte's lowest\n"
+      " *             bits up and padded to bytes\n",
+      bytes, count);
+}
+
 }  // namespace
 
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures) {
@@ -123,6 +138,7 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["output_scale"] = float_literal(plan.output().quantization.scale());
   f["input_zero_point"] = operand_text(plan.input().quantization.zero_point());
   f["output_zero_point"] = operand_text(plan.output().quantization.zero_point());
+  f["weights"] = weights_text(plan, layers);
   std::string& list = f["layers"];
   for (std::size_t i = 0; i < layers.size(); ++i) {
     list += fmt::format(" *   layer {}   {}\n", i + 1, layers[i].summary);

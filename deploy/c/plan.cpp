@@ -250,6 +250,7 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.macro = capitals(name);
   model.validate();
   plan.rounding = options.rounding ? *options.rounding : rounding_of(model);
+  plan.weights = options.weights;
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
   Layout(plan).run();

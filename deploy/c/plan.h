@@ -29,6 +29,7 @@ struct CPlan {
   /// `name` in capitals, for macros.
   std::string macro;
   Rounding rounding = Rounding::fp32;
+  CWeights weights = CWeights::int8;
   std::uint32_t crc = 0;
   /// What lies between the float ends: a graph of operators on codes.
   std::shared_ptr<const IntegerModel> model;
@@ -66,6 +67,10 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
 /// Functions that the layers of a plan call.
 enum class CFunction { rescale, rescale_twice, shift_right, softmax, to_code };
 
+/// How a step reads packed weights: one where it needs it; or those of a unit, from its row or
+/// from a column, into memory that all steps share.
+enum class CUnpacking { none, code, row, column };
+
 /// One step as C.
 struct CLayer {
   /// `FULLY_CONNECTED "dense", 784 -> 256, relu`
@@ -76,6 +81,13 @@ struct CLayer {
   std::int64_t macs = 0;
   std::int64_t largest_sum = 0;
   std::set<CFunction> calls;
+  CUnpacking unpacking = CUnpacking::none;
+  /// Of packed weights, and how many of them a unit reads.
+  int weight_bits = 8;
+  std::int64_t unit_weights = 0;
+  /// Of its weights in the source, and at a byte each.
+  std::int64_t weight_bytes = 0;
+  std::int64_t weight_count = 0;
 };
 
 /// What the function that rounds twice is called, behind @name@_.
@@ -83,6 +95,11 @@ std::string_view c_rescale_twice(const CPlan& plan);
 
 /// The functions that are called, in the order that C needs.
 std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls);
+
+/// The memory that weights are unpacked to, in bytes.
+std::int64_t c_unpacked_bytes(const std::vector<CLayer>& layers);
+/// That memory, and the functions that read packed weights.
+std::string c_unpacking(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The text of NAME.h.
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures);

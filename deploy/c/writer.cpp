@@ -108,7 +108,7 @@ std::string invoke_text(const CPlan& plan) {
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   CSource figures;
   figures.name = plan.name;
-  figures.ram_bytes = plan.arena_bytes;
+  figures.ram_bytes = plan.arena_bytes + detail::c_unpacked_bytes(layers);
   figures.flash_bytes = plan.constant_bytes;
   for (const CLayer& layer : layers) {
     figures.flash_bytes += layer.flash_bytes;
@@ -154,6 +154,7 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   result.source += plan.constants;
   for (const CLayer& layer : layers) result.source += layer.constants;
   result.source += detail::c_arithmetic(plan, calls);
+  result.source += detail::c_unpacking(plan, layers);
   for (const CLayer& layer : layers) result.source += layer.function;
   result.source += arena_text(plan);
   result.source += invoke_text(plan);

@@ -12,9 +12,22 @@
 
 namespace octet {
 
+/// How C source holds the weights of FULLY_CONNECTED and the convolutions.
+enum class CWeights {
+  /// A byte each.
+  int8,
+  /// The weights of an operator in as few bits as hold all of its codes, 2 to 7, where that takes
+  /// fewer bytes. Rows begin at bytes, and the first code of a row lies in the lowest bits: a row
+  /// is what one unit reads, in DEPTHWISE_CONV_2D one tap of all units, so that 4 and 2 bits in
+  /// whole bytes are the .tflite file's. Units that read their weights once decode them there;
+  /// others decode a unit's into memory that all operators share. Results are the same bytes.
+  packed
+};
+
 struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
+  CWeights weights = CWeights::int8;
   /// Reals that the self-test runs, samples end to end. Empty: four samples of made-up codes, or
   /// fewer large ones.
   std::vector<float> self_test_inputs{};

@@ -94,6 +94,7 @@ struct CCase {
   IntegerModel model;
   Rounding rounding = Rounding::fp32;
   Bytes inputs;
+  CWeights weights = CWeights::int8;
 };
 
 /// The bytes that the interpreter makes of a case's inputs.
@@ -119,7 +120,8 @@ class CDriver {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       const CCase& c = cases_[i];
       const std::string name = "net_" + std::to_string(i);
-      const CSource source = to_c_source(c.model, name, {.rounding = c.rounding});
+      const CSource source =
+          to_c_source(c.model, name, {.rounding = c.rounding, .weights = c.weights});
       project_.write(source);
       text += "#include \"" + name + ".c\"\n";
       calls += call(c.model, "NET_" + std::to_string(i), name, c.inputs.size());

@@ -93,13 +93,14 @@ class Learned {
     Trainer(model_, Adam()).fit(data.train.head(6000), 1);
   }
 
-  CCase integers(Rounding rounding) const {
-    Sequential quantized = quantize_model(model_, {.rounding = rounding});
+  CCase integers(Rounding rounding, int bits = 8) const {
+    Sequential quantized = quantize_model(
+        model_, {.rounding = rounding, .weight_bits = bits, .per_channel = bits % 2 == 0});
     Trainer trainer(quantized, Adam(1e-4F));
     trainer.fit(data_.train.head(1000), 1);
     const IntegerModel model = trainer.lower();
     const Tensor images = data_.test.features(0, data_.test.size());
-    return {model, rounding, quantized_codes(model, images.span(), rounding)};
+    return {model, rounding, quantized_codes(model, images.span(), rounding), CWeights::packed};
   }
 
  private:
@@ -111,8 +112,10 @@ void expect_equal_on_every_test_image(const DataSplit& data) {
   const Learned learned(data);
   std::vector<CCase> cases;
   for (const Rounding rounding : kContracts) cases.push_back(learned.integers(rounding));
+  for (int bits = 2; bits < 8; ++bits)
+    cases.push_back(learned.integers(kContracts[bits % 3], bits));
   const CDriver driver(std::move(cases));
-  EXPECT_EQ(driver.output_bytes(), 3 * 10 * data.test.size());
+  EXPECT_EQ(driver.output_bytes(), 9 * 10 * data.test.size());
   for (const std::string& compiler : c_compilers()) {
     EXPECT_EQ(driver.differing(compiler, joined(kStrict, {"-std=c99", "-O3"})), 0U);
   }

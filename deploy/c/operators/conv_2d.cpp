@@ -6,24 +6,37 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::string_view kLoops = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
-        const int8_t *image = input + row / @image_outputs@ * @image_size@;
+constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
 @place@        for (int32_t unit = 0; unit < @units@; ++unit) {
-            const int8_t *weights = @layer@_weights[unit];
-            int32_t sum = @bias@;
-            for (int32_t tap = 0; tap < @taps@; ++tap) {
-@tap@                    for (int32_t i = 0; i < @read@; ++i) {
-                        sum += (pixel[i] - input_zero_point) * weights[i];
-                    }
-                }
-                weights += @read@;
-            }
-            output[unit] = @name@_to_code(
-                @name@_@rescale@(sum, @multiplier@, @shift@),
-                output_zero_point, @lo@, @hi@);
-        }
+            @weights@
+@sum@        }
         output += @units@;
     }
+)";
+
+constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
+        @weights@
+        for (int32_t row = 0; row < @outputs@; ++row) {
+            const int8_t *codes = weights;
+@place@@sum@        }
+    }
+)";
+
+constexpr std::string_view kPlace =
+    R"(        const int8_t *image = input + row / @image_outputs@ * @image_size@;
+)";
+
+constexpr std::string_view kSum = R"(            int32_t sum = @bias@;
+            for (int32_t tap = 0; tap < @taps@; ++tap) {
+@tap@                    for (int32_t i = 0; i < @read@; ++i) {
+                        sum += (pixel[i] - input_zero_point) * @codes@[i];
+                    }
+                }
+                @codes@ += @read@;
+            }
+            output[@at@] = @name@_to_code(
+                @name@_@rescale@(sum, @multiplier@, @shift@),
+                output_zero_point, @lo@, @hi@);
 )";
 
 /// What differs between both kinds of convolution: the place of an output, and the pixel of a tap.
@@ -56,14 +69,18 @@ constexpr Taps kTransposed = {
                         image + (y / @stride_h@ * @width@ + x / @stride_w@) * @read@;
 )"};
 
-std::string loops_text(const Taps& taps, Fillings f) {
-  f["place"] = fill(taps.place, f);
+std::string loops_text(const Taps& taps, Fillings f, bool units_outside) {
+  f["place"] = fill(kPlace, f) + fill(taps.place, f);
   f["tap"] = fill(taps.tap, f);
-  return fill(kLoops, f);
+  f["codes"] = units_outside ? "codes" : "weights";
+  f["at"] = units_outside ? fmt::format("row * {} + unit", f["units"]) : "unit";
+  f["sum"] = fill(kSum, f);
+  if (units_outside) f["place"] = indented(f["place"]);
+  return fill(units_outside ? kUnits : kRows, f);
 }
 
 /// The window is that from the output back to the input.
-std::string transposed_text(Fillings f, const Conv2DGeometry& geometry) {
+std::string transposed_text(Fillings f, const Conv2DGeometry& geometry, bool units_outside) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
   const auto set = [&](const char* name, Index value) { f[name] = std::to_string(value); };
@@ -82,10 +99,10 @@ std::string transposed_text(Fillings f, const Conv2DGeometry& geometry) {
   set("beyond", x.output * x.stride);
   set("width", x.output);
   set("read", geometry.filters);
-  return loops_text(kTransposed, std::move(f));
+  return loops_text(kTransposed, std::move(f), units_outside);
 }
 
-std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
+std::string conv_text(Fillings f, const Conv2DGeometry& geometry, bool units_outside) {
   const WindowAxis& y = geometry.window.y;
   const WindowAxis& x = geometry.window.x;
   const auto set = [&](const char* name, Index value) { f[name] = std::to_string(value); };
@@ -109,7 +126,7 @@ std::string conv_text(Fillings f, const Conv2DGeometry& geometry) {
   f["first"] = geometry.groups == 1 ? ""
                                     : fmt::format(" + unit / {} * {}", geometry.filters_per_group(),
                                                   geometry.channels_per_group());
-  return loops_text(kImages, std::move(f));
+  return loops_text(kImages, std::move(f), units_outside);
 }
 
 std::string conv_detail(const Operands& o, const Conv2DGeometry& geometry) {
@@ -133,9 +150,11 @@ std::string conv_detail(const Operands& o, const Conv2DGeometry& geometry) {
 }
 
 CLayer make_conv_layer(const CPlan& plan, const CStep& step, const Conv2DGeometry& geometry,
-                       const FullyConnectedNumbers& n) {
-  return make_sums_layer(plan, step, n, conv_detail(step.source, geometry),
-                         [&](Fillings f) { return conv_text(std::move(f), geometry); });
+                       const FullyConnectedNumbers& n, std::span<const std::int8_t> by_tap = {}) {
+  const CSums sums{.numbers = n, .detail = conv_detail(step.source, geometry), .by_tap = by_tap};
+  return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
+    return conv_text(std::move(f), geometry, units_outside);
+  });
 }
 
 CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
@@ -148,14 +167,17 @@ CLayer make_conv_2d_layer(const CPlan& plan, const CStep& step) {
 CLayer make_depthwise_layer(const CPlan& plan, const CStep& step) {
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(step.source, weights);
-  return make_conv_layer(plan, step, depthwise_geometry(step.source), n);
+  const auto by_tap = values_of<std::int8_t>(step.source.input(1));
+  return make_conv_layer(plan, step, depthwise_geometry(step.source), n, by_tap);
 }
 
 CLayer make_transpose_conv_layer(const CPlan& plan, const CStep& step) {
   const Conv2DGeometry geometry = transpose_conv_geometry(step.source);
-  return make_sums_layer(plan, step, transpose_conv_numbers(step.source),
-                         conv_detail(step.source, geometry),
-                         [&](Fillings f) { return transposed_text(std::move(f), geometry); });
+  const FullyConnectedNumbers n = transpose_conv_numbers(step.source);
+  const CSums sums{.numbers = n, .detail = conv_detail(step.source, geometry)};
+  return make_sums_layer(plan, step, sums, [&](Fillings f, bool units_outside) {
+    return transposed_text(std::move(f), geometry, units_outside);
+  });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <octet/deploy/c/operators.h>
 #include <octet/runtime/operators/fully_connected.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace octet::detail {
@@ -12,10 +14,21 @@ namespace octet::detail {
 CLayer make_fully_connected_layer(const CPlan& plan, const CStep& step,
                                   const FullyConnectedNumbers& numbers);
 
-/// An operator that makes sums of products with constant weights and rescales them: its constants,
-/// and a function around `loop`, whose text has the fillings of the layer, @units@, @depth@, @lo@,
-/// @hi@, @bias@, @weight@, @multiplier@ and @shift@ of `unit`.
-CLayer make_sums_layer(const CPlan& plan, const CStep& step, const FullyConnectedNumbers& numbers,
-                       const std::string& detail, FunctionRef<std::string(Fillings fillings)> loop);
+/// An operator that makes sums of products with constant weights and rescales them.
+struct CSums {
+  const FullyConnectedNumbers& numbers;
+  std::string detail;
+  /// Whether a unit makes one sum, which reads each of its weights once, from the first on.
+  bool reads_once = false;
+  /// The weights [depth, units], where packed rows are to hold those of a tap; empty: of a unit.
+  std::span<const std::int8_t> by_tap{};
+};
+
+/// Its constants, and a function around `loop`, whose text has the fillings of the layer, @units@,
+/// @depth@, @lo@, @hi@, and of `unit` @bias@, @multiplier@ and @shift@; @weights@, which declares
+/// its `weights`, and @weight@, number i of them. Where `units_outside`, the loop over units is to
+/// be the outer one: a unit's weights are then unpacked once.
+CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
+                       FunctionRef<std::string(Fillings fillings, bool units_outside)> loop);
 
 }  // namespace octet::detail
