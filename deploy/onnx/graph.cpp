@@ -43,6 +43,10 @@ struct SetValue {
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const std::int64_t value : values) attribute.add_ints(value);
   }
+  void operator()(const std::string& text) const {
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(text);
+  }
 };
 
 void set(onnx::AttributeProto& attribute, const OnnxAttribute& from) {
@@ -52,13 +56,14 @@ void set(onnx::AttributeProto& attribute, const OnnxAttribute& from) {
 
 }  // namespace
 
-OnnxGraph::OnnxGraph(std::string_view name) : model_(std::make_unique<onnx::ModelProto>()) {
-  model_->set_ir_version(kIrVersion);
+OnnxGraph::OnnxGraph(std::string_view name, OnnxVersion version)
+    : opset_(version.opset), model_(std::make_unique<onnx::ModelProto>()) {
+  model_->set_ir_version(version.ir);
   model_->set_producer_name("octet");
   model_->set_producer_version(OCTET_VERSION);
   auto* opset = model_->add_opset_import();
   opset->set_domain("");
-  opset->set_version(kOpset);
+  opset->set_version(version.opset);
   graph().set_name(std::string(name));
 }
 

@@ -20,21 +20,31 @@ class ValueInfoProto;
 }  // namespace onnx
 
 /// Element types, numbered as in an ONNX file.
-enum class OnnxType : std::int32_t { float32 = 1, uint8 = 2, int8 = 3, int32 = 6, int64 = 7 };
+enum class OnnxType : std::int32_t {
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  int32 = 6,
+  int64 = 7,
+  int4 = 22
+};
+
+/// The version of ONNX's operators that a file is written for, and of the file format.
+struct OnnxVersion {
+  std::int64_t opset;
+  std::int64_t ir;
+};
 
 /// An attribute of a node.
 struct OnnxAttribute {
   std::string name;
-  std::variant<std::int64_t, float, std::vector<std::int64_t>> value;
+  std::variant<std::int64_t, float, std::vector<std::int64_t>, std::string> value;
 };
 
 /// An ONNX file in the making: values have names, and every name is given once.
 class OnnxGraph {
  public:
-  static constexpr std::int64_t kOpset = 13;
-  static constexpr std::int64_t kIrVersion = 7;
-
-  explicit OnnxGraph(std::string_view name);
+  OnnxGraph(std::string_view name, OnnxVersion version);
   ~OnnxGraph();
   OnnxGraph(const OnnxGraph&) = delete;
   OnnxGraph& operator=(const OnnxGraph&) = delete;
@@ -42,7 +52,10 @@ class OnnxGraph {
   /// `wanted`, or with a number behind it where that name is taken; taken from now on.
   std::string unique(std::string_view wanted);
 
-  /// A constant of `data`, row-major and little-endian. Returns its name.
+  std::int64_t opset() const { return opset_; }
+
+  /// A constant of `data`, row-major and little-endian; codes of int4 two in a byte, the first in
+  /// its low half. Returns its name.
   std::string constant(std::string_view name, OnnxType type, std::span<const std::int64_t> shape,
                        std::span<const std::byte> data);
 
@@ -64,6 +77,7 @@ class OnnxGraph {
  private:
   onnx::GraphProto& graph();
 
+  std::int64_t opset_;
   std::unique_ptr<onnx::ModelProto> model_;
   /// Names that are taken, and the number that was last put behind each.
   std::unordered_map<std::string, int> names_;

@@ -227,7 +227,7 @@ std::string OnnxValues::terms(std::int32_t i) {
 std::string OnnxValues::terms_of(std::int32_t i, const std::string& codes,
                                  const std::string& name) {
   if (!tensor(i).is_quantized()) return codes;
-  const std::string to = graph_.unique(name + "/terms");
+  std::string to = graph_.unique(name + "/terms");
   convert("DequantizeLinear", codes, i, term_scales(i), to);
   return to;
 }
@@ -238,9 +238,13 @@ std::string OnnxValues::weight_terms(std::int32_t i, std::string_view suffix, co
   if (!name.empty()) return name;
   const ModelTensor& t = tensor(i);
   const OnnxType type = stored_type(t);
-  name = graph_.constant(base_name(i), type, shape, std::as_bytes(data));
-  if (!t.is_quantized()) return name;
-  const std::string codes = name;
+  if (!t.is_quantized()) {
+    name = graph_.constant(base_name(i), type, shape, std::as_bytes(data));
+    return name;
+  }
+  const std::string codes = type == OnnxType::int8
+                                ? weight_codes(base_name(i), shape, data)
+                                : graph_.constant(base_name(i), type, shape, std::as_bytes(data));
   name = graph_.unique(base_name(i) + std::string(suffix));
   convert("DequantizeLinear", codes, i, type, term_scales(i), units_axis, name);
   return name;

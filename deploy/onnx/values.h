@@ -66,6 +66,9 @@ class OnnxValues {
   /// Declares the model's outputs, then the codes of the tensors in options.code_outputs.
   void add_outputs();
 
+  /// The version of ONNX's operators that the file is written for.
+  std::int64_t opset() const { return graph_.opset(); }
+
   /// Extents with -1 for an unknown batch.
   static const std::vector<std::int32_t>& signature(const ModelTensor& tensor) {
     return tensor.shape_signature.empty() ? tensor.shape : tensor.shape_signature;
@@ -98,6 +101,14 @@ class OnnxValues {
   std::string dequantized(std::int32_t i, const std::vector<float>& scales,
                           const std::string& suffix);
   std::string zero_points(std::int32_t i, OnnxType type, std::size_t count);
+  /// The int8 codes of weights, under a name that begins with `name`, made of fewer bits where the
+  /// options ask for that.
+  std::string weight_codes(const std::string& name, const Extents& shape,
+                           std::span<const std::uint8_t> data);
+  std::string int4_codes(const std::string& name, const Extents& shape,
+                         std::span<const std::int8_t> codes);
+  std::string plane_codes(const std::string& name, const Extents& shape,
+                          std::span<const std::int8_t> codes, int bits);
 
   const IntegerModel& model_;
   const OnnxOptions& options_;

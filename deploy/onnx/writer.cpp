@@ -6,9 +6,26 @@
 
 namespace octet {
 
+namespace {
+
+/// The first that has the operators and types of the weights.
+detail::OnnxVersion version_of(OnnxWeights weights) {
+  switch (weights) {
+    case OnnxWeights::planes:
+      return {.opset = 18, .ir = 8};
+    case OnnxWeights::int4:
+      return {.opset = 21, .ir = 10};
+    case OnnxWeights::int8:
+      break;
+  }
+  return {.opset = 13, .ir = 7};
+}
+
+}  // namespace
+
 std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options) {
   model.validate();
-  detail::OnnxGraph graph(model.name);
+  detail::OnnxGraph graph(model.name, version_of(options.weights));
   detail::OnnxValues values(model, options, graph);
   detail::OnnxNodes nodes(model, options.style == OnnxStyle::exact, graph, values);
   for (std::size_t i = 0; i < model.operators.size(); ++i) {

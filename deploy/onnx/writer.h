@@ -27,8 +27,22 @@ enum class OnnxStyle {
   standard
 };
 
+/// How a file holds the int8 weights of FULLY_CONNECTED and the convolutions whose codes fit fewer
+/// bits. In the packed forms a chain of nodes makes the int8 codes of them, which ONNX Runtime
+/// folds when it loads the file: it computes what it computes of the codes themselves.
+enum class OnnxWeights {
+  /// A byte each: opset 13.
+  int8,
+  /// A plane for each bit, eight weights in a byte, that BitShift and BitwiseAnd take apart: 2 to 7
+  /// bits, opset 18.
+  planes,
+  /// Weights of 4 bits as INT4 and a Cast, other widths as planes: opset 21.
+  int4
+};
+
 struct OnnxOptions {
   OnnxStyle style = OnnxStyle::exact;
+  OnnxWeights weights = OnnxWeights::int8;
   /// float32 in and out, by a QuantizeLinear in front and a DequantizeLinear behind; false: the
   /// types of the model, but uint8 for int8 in style standard.
   bool float_io = true;
@@ -37,14 +51,14 @@ struct OnnxOptions {
   std::vector<std::string> code_outputs{};
 };
 
-/// The model as an ONNX file (opset 13): QuantizeLinear, DequantizeLinear and float operators
-/// between them, int8 weights, int32 biases. Inputs and outputs have the model's names; an unknown
-/// batch is "batch". With code_outputs or without float_io, the codes of a tensor that float ends
-/// are named after are NAME/codes, and so are those of an input. ONNX knows one rounding: contracts
-/// single and double become fp32. Softmax is computed in floating point: its codes may differ by
-/// one. Equal models give equal bytes. Throws FormatError where the model is not valid,
-/// InvalidArgument for a name in code_outputs that is no computed, quantized tensor, and for int16
-/// tensors.
+/// The model as an ONNX file (opset 13, later with packed weights): QuantizeLinear,
+/// DequantizeLinear and float operators between them, int8 weights, int32 biases. Inputs and
+/// outputs have the model's names; an unknown batch is "batch". With code_outputs or without
+/// float_io, the codes of a tensor that float ends are named after are NAME/codes, and so are those
+/// of an input. ONNX knows one rounding: contracts single and double become fp32. Softmax is
+/// computed in floating point: its codes may differ by one. Equal models give equal bytes. Throws
+/// FormatError where the model is not valid, InvalidArgument for a name in code_outputs that is no
+/// computed, quantized tensor, and for int16 tensors.
 std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options = {});
 
 /// Writes to_onnx(model, options) to `path`, which is replaced as a whole or not at all (IoError).

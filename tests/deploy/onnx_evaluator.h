@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/deploy/onnx/writer.h>
+#include <octet/tests/deploy/onnx_bits.h>
 #include <octet/tests/deploy/onnx_images.h>
 #include <octet/tests/deploy/onnx_model.h>
 
@@ -253,6 +254,22 @@ class OnnxEvaluator {
     return y;
   }
 
+  OnnxTensor reduce_sum(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    if (x.type == OnnxElement::float32) throw std::runtime_error("ReduceSum: no integers");
+    if (in(node, 1).values == std::vector<double>{0.0}) return onnx::sum_of_planes(node, x);
+    return onnx::sum_of_pixels(node, x, in(node, 1).values, 1.0);
+  }
+
+  /// Its axes are an input from version 18 on.
+  OnnxTensor reduce_mean(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const auto pixels = static_cast<double>(x.shape.at(1) * x.shape.at(2));
+    if (file_.opset >= 18) return onnx::sum_of_pixels(node, x, in(node, 1).values, pixels);
+    const auto& axes = node.lists.at("axes");
+    return onnx::sum_of_pixels(node, x, {axes.begin(), axes.end()}, pixels);
+  }
+
   OnnxTensor compute(const OnnxNode& node) const {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
@@ -280,16 +297,12 @@ class OnnxEvaluator {
     if (node.op == "HardSigmoid") return hard_sigmoid(node);
     if (node.op == "Identity") return in(node, 0);
     if (node.op == "Round") return map(node, [](double a, double) { return std::nearbyint(a); });
-    if (node.op == "ReduceSum") {
-      if (in(node, 0).type != OnnxElement::int64)
-        throw std::runtime_error("ReduceSum: no integers");
-      return onnx::sum_of_pixels(node, in(node, 0), in(node, 1).values, 1.0);
-    }
-    if (node.op == "ReduceMean") {
-      const auto& axes = node.lists.at("axes");
-      const OnnxTensor& x = in(node, 0);
-      return onnx::sum_of_pixels(node, x, {axes.begin(), axes.end()},
-                                 static_cast<double>(x.shape.at(1) * x.shape.at(2)));
+    if (node.op == "ReduceSum") return reduce_sum(node);
+    if (node.op == "ReduceMean") return reduce_mean(node);
+    if (node.op == "BitShift") return onnx::shifted_right(node, in(node, 0), in(node, 1));
+    if (node.op == "BitwiseAnd") return onnx::common_bits(in(node, 0), in(node, 1));
+    if (node.op == "Slice") {
+      return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
     }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });

@@ -15,7 +15,14 @@
 
 namespace octet::test {
 
-enum class OnnxElement : std::int64_t { float32 = 1, uint8 = 2, int8 = 3, int32 = 6, int64 = 7 };
+enum class OnnxElement : std::int64_t {
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  int32 = 6,
+  int64 = 7,
+  int4 = 22
+};
 
 /// A tensor of any type; doubles hold the values of all that are used.
 struct OnnxTensor {
@@ -31,6 +38,7 @@ struct OnnxNode {
   std::map<std::string, std::int64_t> attributes;
   std::map<std::string, float> reals;
   std::map<std::string, std::vector<std::int64_t>> lists;
+  std::map<std::string, std::string> texts;
 };
 
 /// An input or output; a dimension is its number or its name.
@@ -45,6 +53,19 @@ std::vector<double> to_doubles(std::span<const std::uint8_t> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return {values.begin(), values.end()};
+}
+
+/// Two in a byte, the first in its low half; one more in the last where their number is odd.
+inline std::vector<double> int4_values(std::span<const std::uint8_t> bytes,
+                                       const std::vector<std::int64_t>& shape) {
+  std::vector<double> values;
+  for (const std::uint8_t byte : bytes) {
+    for (const int half : {byte % 16, byte / 16}) values.push_back(half < 8 ? half : half - 16);
+  }
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape) size *= extent;
+  if (size % 2 != 0 && !values.empty() && values.back() == 0.0) values.pop_back();
+  return values;
 }
 
 class OnnxFile {
@@ -92,13 +113,15 @@ class OnnxFile {
 
  private:
   static OnnxNode read_node(const RawMessage& message) {
-    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}, {}, {}};
+    OnnxNode node{message.text(4), message.texts(1), message.text(2), {}, {}, {}, {}};
     for (const RawMessage& attribute : message.messages(5)) {
       const std::int64_t type = attribute.integer(20);
       if (type == 1) {
         node.reals[attribute.text(1)] = attribute.real(2);
       } else if (type == 2) {
         node.attributes[attribute.text(1)] = attribute.integer(3);
+      } else if (type == 3) {
+        node.texts[attribute.text(1)] = attribute.text(4);
       } else if (type == 7) {
         node.lists[attribute.text(1)] = attribute.integers(8);
       } else {
@@ -126,6 +149,9 @@ class OnnxFile {
         break;
       case OnnxElement::int64:
         tensor.values = to_doubles<std::int64_t>(raw);
+        break;
+      case OnnxElement::int4:
+        tensor.values = int4_values(raw, tensor.shape);
         break;
     }
     const std::int64_t size = std::accumulate(tensor.shape.begin(), tensor.shape.end(),

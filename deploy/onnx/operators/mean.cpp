@@ -33,13 +33,21 @@ void write_mean_of_codes(OnnxNodes& nodes, const Operands& o) {
   nodes.node_to("Cast", {clamped}, out, {{"to", static_cast<std::int64_t>(values.type_of(out))}});
 }
 
+/// Version 18 of ReduceMean reads its axes.
 void write_mean(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized()) return write_mean_of_codes(nodes, o);
+  OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
-  const std::string mean = nodes.values().node(
-      "ReduceMean", {nodes.values().reals(o.op.inputs[0])}, nodes.base_name(out) + "/mean",
-      {{"axes", Extents{1, 2}}, {"keepdims", keeps_axes(o)}});
-  nodes.finish(mean, out);
+  const std::string name = nodes.base_name(out);
+  OnnxNodes::Names inputs{values.reals(o.op.inputs[0])};
+  std::vector<OnnxAttribute> attributes;
+  if (values.opset() < 18) {
+    attributes.push_back({"axes", Extents{1, 2}});
+  } else {
+    inputs.push_back(values.constant(name + "/axes", OnnxType::int64, Extents{2}, Extents{1, 2}));
+  }
+  attributes.push_back({"keepdims", keeps_axes(o)});
+  nodes.finish(values.node("ReduceMean", inputs, name + "/mean", attributes), out);
 }
 
 }  // namespace
