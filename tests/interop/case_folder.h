@@ -95,6 +95,25 @@ class CaseFolder {
                      {"codes", list}};
   }
 
+  /// The same, and the files with packed weights: they have to give what that with int8 gives.
+  void add_packed_onnx(ordered_json& entry, const IntegerModel& model, const Samples& input,
+                       const Interpreter& interpreter) {
+    add_onnx(entry, model, input, interpreter);
+    OnnxOptions options{.float_io = input.dtype == DType::float32};
+    for (const std::int32_t i : code_tensors(model)) {
+      options.code_outputs.push_back(tensor_of(model, i).name);
+    }
+    ordered_json forms = ordered_json::array();
+    for (const OnnxWeights weights : {OnnxWeights::planes, OnnxWeights::int4}) {
+      options.weights = weights;
+      options.style = OnnxStyle::exact;
+      const auto exact = store_file(to_onnx(model, options));
+      options.style = OnnxStyle::standard;
+      forms.push_back({{"exact", exact}, {"standard", store_file(to_onnx(model, options))}});
+    }
+    entry["onnx"]["packed"] = forms;
+  }
+
   static Interpreter run(const IntegerModel& model, const Samples& input,
                          Rounding rounding = Rounding::fp32) {
     Interpreter interpreter(model,

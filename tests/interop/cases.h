@@ -23,6 +23,9 @@ void add_images(CaseFolder& folder, const DataSplit& data);
 void add_networks(CaseFolder& folder, const DataSplit& data, const NetworkImages& count);
 /// Random nets, graphs and single operators, every layer.
 void add_random_cases(CaseFolder& folder);
+/// Weights of 2 to 7 bits, which ONNX files hold packed: every layer of random nets, and of
+/// multilayer perceptrons on every test image.
+void add_packed_cases(CaseFolder& folder, const DataSplit& data);
 /// The networks of a folder of .tflite files. Throws InvalidArgument where it holds none.
 void add_foreign_networks(CaseFolder& folder, const fs::path& files);
 

@@ -43,6 +43,10 @@ function readCases(folder) {
       standardAlone: part(c.onnx.standard_alone),
       input: numbers(c.onnx.input),
       codes: c.onnx.codes.map(numbers),
+      packed: c.onnx.packed?.map((form) => ({
+        exact: part(form.exact),
+        standard: part(form.standard),
+      })),
     },
   }));
   return { images: index.images, cases };

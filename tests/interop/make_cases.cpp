@@ -42,6 +42,7 @@ void make(const fs::path& path) {
   add_images(folder, data);
   add_networks(folder, data, {});
   add_random_cases(folder);
+  add_packed_cases(folder, data);
   const char* mlperf = std::getenv("OCTET_MLPERF_DIR");
   if (mlperf != nullptr && *mlperf != '\0') add_foreign_networks(folder, mlperf);
   folder.write(path, name);

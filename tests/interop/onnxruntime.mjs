@@ -1,7 +1,8 @@
 // ONNX Runtime. Style exact: every layer's codes equal ours at optimisation level "disabled"; the
 // classes are the same at "all", for style standard as well. In style standard at "all", the
-// operators of `integers` give our codes wherever they read our codes. All other counts are for
-// information.
+// operators of `integers` give our codes wherever they read our codes. Files with packed weights
+// give what those with int8 weights give, in either style at either level. All other counts are
+// for information.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { differingBytes, readArguments } from './cases.mjs';
@@ -96,6 +97,28 @@ async function compareLevels(list) {
   return sums;
 }
 
+/// How many codes of files with packed weights differ from those of the file with int8 weights.
+async function comparePacked(list) {
+  const sums = { models: 0, codes: 0, differing: 0 };
+  for (const c of list) {
+    for (const style of ['exact', 'standard']) {
+      for (const level of ['disabled', 'all']) {
+        const expected = (await run(c, style, level)).codes;
+        for (const form of c.onnx.packed) {
+          const packed = { ...c, onnx: { ...c.onnx, ...form } };
+          const found = (await run(packed, style, level)).codes;
+          found.forEach((codes, k) => {
+            sums.codes += codes.length;
+            sums.differing += differingBytes(codes, expected[k]);
+          });
+        }
+      }
+    }
+    sums.models += 1;
+  }
+  return sums;
+}
+
 let failed = false;
 const fail = (text) => {
   console.error(`ONNX Runtime: ${text}`);
@@ -113,6 +136,7 @@ const standardOptimised = await compare(images, 'standard', 'all');
 const operators = {};
 await compare(optimisable, 'standard', 'all', operators);
 const levels = await compareLevels(optimisable.filter((c) => !images.includes(c)));
+const packed = await comparePacked(optimisable.filter((c) => c.onnx.packed));
 
 console.log(`ONNX Runtime: ${exact.models} models, ${exact.samples} samples (${args.images}, ` +
   `random nets), ${exact.bytes} codes: ${exact.differing} differ at disabled, ` +
@@ -125,6 +149,10 @@ const text = Object.entries(operators).map(
   ([name, { codes, differing }]) => `${name} ${differing} of ${codes}`);
 console.log(`ONNX Runtime, style standard at all, codes of operators that read our codes: ` +
   text.sort().join(', '));
+console.log(`ONNX Runtime, packed weights as planes and INT4: ${packed.models} models, ` +
+  `${packed.codes} codes: ${packed.differing} differ from those of int8 weights`);
+if (packed.models < 100) fail('too few cases with packed weights');
+if (packed.differing > 0) fail('packed weights: expected no code to differ');
 if (exact.models < 200 || images.length === 0) fail('too few cases');
 if (exact.differing > 0) fail('style exact at disabled: expected no code to differ');
 if (classified.classes > 0) fail('style exact at all: expected no class to differ');
