@@ -1,0 +1,370 @@
+#include <octet/core/error.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
+#include <octet/layers/global_pool2d.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/reshape.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/bit_search.h>
+#include <octet/train/evaluate.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace octet::test {
+namespace {
+
+const std::vector<int> kWidths = {2, 3, 4, 5, 6, 8};
+
+/// Three layers with kernels that have learned `data`.
+Sequential trained_mlp(const Dataset& data) {
+  Sequential model("small", Input({6}), Dense(11, Activation::relu), Dense(7, Activation::relu),
+                   Dense(3, Activation::softmax));
+  model.build(3);
+  Trainer(model, Adam(0.02F), {.batch_size = 32, .seed = 3}).fit(data, 4);
+  return model;
+}
+
+Dataset hard_clouds(std::size_t count = 300) { return clouds(count, 1, 6, 3, 0.8F); }
+
+/// The lowered network with these bits, made by hand.
+IntegerModel integers_with(const Model& model, const Dataset& data, const BitSearchOptions& options,
+                           const std::map<std::string, int>& bits) {
+  Model copy = model;
+  for (const auto& [name, width] : bits) {
+    copy.layer(name).set_quantization({.weight_bits = width});
+  }
+  const std::size_t count = std::min(options.calibration_samples, data.size());
+  return lower(quantize_post_training(copy, data.features(0, count), options.quantize));
+}
+
+/// The loss of the logits, with the operator SOFTMAX taken off.
+double loss_of(IntegerModel model, const Dataset& data) {
+  EXPECT_EQ(model.operators.back().code, OpCode::softmax);
+  model.outputs = model.operators.back().inputs;
+  model.operators.pop_back();
+  return measure(model, data, {loss_metric("loss", sparse_categorical_cross_entropy())})[0].value;
+}
+
+TEST(ShippedBytes, AreRowsPaddedToBytesAndTheirBiasesAndScales) {
+  const Sequential mlp = small_mlp(0, 5, 3, 2);
+  const LayerWeights dense = *mlp.layer("dense").weights();
+  for (int bits = 2; bits <= 8; ++bits) {
+    // Row by row, as bits that are written one after the other.
+    std::int64_t packed = 0;
+    for (int unit = 0; unit < 3; ++unit) {
+      std::vector<bool> row;
+      for (int input = 0; input < 5; ++input) row.insert(row.end(), bits, true);
+      while (row.size() % 8 != 0) row.push_back(false);
+      packed += static_cast<std::int64_t>(row.size() / 8);
+    }
+    EXPECT_EQ(shipped_bytes(dense, bits, true), packed + 3 * 4 + 3 * 8) << bits;
+    EXPECT_EQ(shipped_bytes(dense, bits, false), packed + 3 * 4 + 8) << bits;
+  }
+  // [3, 3, 2, 5] weights: rows of 18, 5 bytes each at 2 bits.
+  Sequential conv("conv", Input({6, 6, 2}),
+                  Conv2D(5, {3, 3}, Activation::none, {.use_bias = false}),
+                  DepthwiseConv2D({3, 3}));
+  conv.build(0);
+  EXPECT_EQ(shipped_bytes(*conv.layer("conv2d").weights(), 2, true), 5 * 5 + 5 * 8);
+  // A row of 9 weights for each of 5 channels: 4 bytes at 3 bits.
+  EXPECT_EQ(shipped_bytes(*conv.layer("depthwise_conv2d").weights(), 3, true),
+            5 * 4 + 5 * 4 + 5 * 8);
+  expect_mentions(
+      message_of<InvalidArgument>([&] { static_cast<void>(shipped_bytes(dense, 9, true)); }),
+      "expected 2 to 8 bits, found 9");
+}
+
+TEST(BitSearch, SensitivityIsTheLossOfTheIntegersWithOneLayerChanged) {
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const BitSearchOptions options{.samples = 200, .calibration_samples = 60};
+  const Dataset samples = data.head(200);
+  const BitSearch search = search_bits(model, data, 1000, options);
+  const IntegerModel widest = integers_with(model, data, options, {});
+  EXPECT_EQ(search.widest.loss, loss_of(widest, samples));
+  EXPECT_EQ(search.widest.accuracy, evaluate(widest, samples).accuracy);
+  EXPECT_EQ(search.in_float.accuracy, evaluate(model, samples).accuracy);
+  ASSERT_EQ(search.layers.size(), 3U);
+  double largest = 0.0;
+  for (const SearchedLayer& layer : search.layers) {
+    ASSERT_EQ(layer.widths.size(), kWidths.size());
+    for (std::size_t i = 0; i < kWidths.size(); ++i) {
+      const WidthCost& width = layer.widths[i];
+      const IntegerModel one = integers_with(model, data, options, {{layer.name, kWidths[i]}});
+      EXPECT_EQ(width.bits, kWidths[i]);
+      EXPECT_EQ(width.bytes, shipped_bytes(*model.layer(layer.name).weights(), width.bits, true));
+      EXPECT_EQ(width.loss_rise, loss_of(one, samples) - search.widest.loss) << layer.name;
+      EXPECT_EQ(width.accuracy_drop, *search.widest.accuracy - evaluate(one, samples).accuracy);
+      largest = std::max(largest, width.loss_rise);
+    }
+  }
+  EXPECT_GT(largest, 0.01);
+}
+
+/// All ways to give bits to the layers of a search.
+std::vector<BitAssignment> all_assignments(const BitSearch& search) {
+  std::vector<BitAssignment> all(1);
+  all[0].bytes = search.fixed_bytes;
+  for (const SearchedLayer& layer : search.layers) {
+    std::vector<BitAssignment> longer;
+    for (const BitAssignment& one : all) {
+      for (const WidthCost& width : layer.widths) {
+        BitAssignment next = one;
+        next.bits.push_back(width.bits);
+        next.bytes += width.bytes;
+        next.predicted.loss += width.loss_rise;
+        longer.push_back(next);
+      }
+    }
+    all = longer;
+  }
+  std::ranges::stable_sort(all, [](const BitAssignment& a, const BitAssignment& b) {
+    return std::pair(a.predicted.loss, a.bytes) < std::pair(b.predicted.loss, b.bytes);
+  });
+  return all;
+}
+
+TEST(BitSearch, TheBestFiveAreRunAndTheBestOfThoseIsChosen) {
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const BitSearchOptions options{.calibration_samples = 60};
+  // 3 bits in the second layer pad to the bytes of 2 bits and more: budgets in between count too.
+  for (const std::int64_t budget : {330, 350, 375, 400, 500}) {
+    const BitSearch search = search_bits(model, data, budget, options);
+    std::vector<std::vector<int>> expected;
+    for (const BitAssignment& one : all_assignments(search)) {
+      if (one.bytes <= budget && expected.size() < 5) expected.push_back(one.bits);
+    }
+    ASSERT_EQ(search.measured.size(), expected.size()) << budget;
+    double least = search.measured.front().measured->loss;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const BitAssignment& one = search.measured[i];
+      EXPECT_EQ(one.bits, expected[i]) << budget;
+      EXPECT_LE(one.bytes, budget);
+      const IntegerModel integers = integers_with(
+          model, data, options,
+          {{"dense", one.bits[0]}, {"dense_1", one.bits[1]}, {"dense_2", one.bits[2]}});
+      EXPECT_EQ(one.measured->loss, loss_of(integers, data));
+      EXPECT_EQ(one.measured->accuracy, evaluate(integers, data).accuracy);
+      least = std::min(least, one.measured->loss);
+    }
+    EXPECT_EQ(search.chosen.measured->loss, least);
+    EXPECT_EQ(search.budget, budget);
+    Model told = model;
+    set_weight_bits(told, search.chosen_bits());
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(told.layer(search.layers[i].name).quantization().weight_bits,
+                search.chosen.bits[i]);
+    }
+  }
+}
+
+TEST(BitSearch, TheCurveIsWhatNoOtherBeats) {
+  const Dataset data = hard_clouds();
+  const BitSearch search = search_bits(trained_mlp(data), data, 400, {.calibration_samples = 60});
+  const std::vector<BitAssignment> all = all_assignments(search);
+  std::size_t at = 0;
+  std::size_t measured = 0;
+  std::vector<std::int64_t> sizes;
+  for (const BitAssignment& one : all) sizes.push_back(one.bytes);
+  std::ranges::sort(sizes);
+  double least = 1e300;
+  for (const std::int64_t size : sizes) {
+    const auto best =
+        std::ranges::find_if(all, [size](const BitAssignment& one) { return one.bytes <= size; });
+    if (best->predicted.loss >= least) continue;
+    least = best->predicted.loss;
+    ASSERT_LT(at, search.curve.size());
+    EXPECT_EQ(search.curve[at].bits, best->bits);
+    EXPECT_EQ(search.curve[at].bytes, best->bytes);
+    measured += search.curve[at].measured ? 1U : 0U;
+    ++at;
+  }
+  EXPECT_EQ(at, search.curve.size());
+  EXPECT_GE(measured, 1U);
+  EXPECT_EQ(search.curve.front().bytes, sizes.front());
+}
+
+TEST(BitSearch, IsTheSameOnAnyNumberOfThreadsAndChangesNothing) {
+  const KeepThreads keep;
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const Bytes before = bytes_of(model);
+  set_num_threads(1);
+  const BitSearch one = search_bits(model, data, 400);
+  const BitSearch one_drop = search_bits_for_drop(model, data, 2.0);
+  set_num_threads(2);
+  EXPECT_EQ(search_bits(model, data, 400), one);
+  EXPECT_EQ(search_bits_for_drop(model, data, 2.0), one_drop);
+  EXPECT_EQ(bytes_of(model), before);
+  EXPECT_EQ(model.layer("dense").quantization(), LayerQuantization{});
+}
+
+TEST(BitSearch, ABudgetBelowTheSmallestIsRefusedWithThatSize) {
+  const Dataset data = hard_clouds(60);
+  const Sequential model = small_mlp();
+  // Rows of 6 and of 8 weights of 2 bits: 2 bytes each, for 8 and 3 units.
+  const std::int64_t smallest = (8 + 3) * (2 + 4 + 8);
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits(model, data, smallest - 1); }),
+                  "expected a budget of at least 154 bytes, which model \"small\" takes with 2 "
+                  "bits in every layer that is searched, found 153");
+  EXPECT_EQ(least_flash(model), smallest);
+  EXPECT_EQ(least_flash(model, {.widths = {4, 8}}), 8 * (3 + 12) + 3 * (4 + 12));
+  const BitSearch search = search_bits(model, data, smallest);
+  EXPECT_EQ(search.chosen.bits, (std::vector<int>{2, 2}));
+  EXPECT_EQ(search.chosen.bytes, smallest);
+  EXPECT_EQ(search.measured.size(), 1U);
+}
+
+TEST(BitSearch, RefusesOptionsThatMakeNoSense) {
+  const Dataset data = hard_clouds(60);
+  const Sequential model = small_mlp();
+  const auto refusal = [&](const BitSearchOptions& options) {
+    return message_of<InvalidArgument>([&] { search_bits(model, data, 1000, options); });
+  };
+  expect_mentions(refusal({.widths = {}}), "expected ascending widths from 2 to 8 bits, found {}");
+  expect_mentions(refusal({.widths = {4, 4}}), "found {4, 4}");
+  expect_mentions(refusal({.widths = {1, 8}}), "found {1, 8}");
+  expect_mentions(refusal({.widths = {2, 9}}), "found {2, 9}");
+  expect_mentions(refusal({.samples = 0}), "found 0 and 500");
+  expect_mentions(refusal({.loss = nullptr}), "expected a loss, found none");
+  expect_mentions(refusal({.loss = mean_squared_error()}), "softmax");
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits(model, data.head(0), 1000); }),
+                  "found an empty data set, 'clouds'");
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits_for_drop(model, data, -1.0); }),
+                  "expected 0 to 100 percentage points, found -1");
+  expect_mentions(
+      message_of<InvalidArgument>([&] { search_bits(quantize_model(model), data, 1000); }),
+      "is quantized already");
+  Model all_given = model;
+  set_weight_bits(all_given, {{"dense", 4}, {"dense_1", 8}});
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits(all_given, data, 1000); }),
+                  "whose bits are not given, found none in \"small\"");
+}
+
+TEST(BitSearch, ADropIsKeptToWithTheFewestBytesOfTheCurve) {
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const BitSearchOptions options{.calibration_samples = 60};
+  std::int64_t more_bytes = 1 << 30;
+  for (const double points : {1.0, 3.0, 10.0, 100.0}) {
+    const BitSearch search = search_bits_for_drop(model, data, points, options);
+    const auto drop = [&](const BitAssignment& one) {
+      return 100.0 * (*search.in_float.accuracy - *one.measured->accuracy);
+    };
+    EXPECT_LE(drop(search.chosen), points + 1e-9);
+    for (const BitAssignment& one : search.measured) {
+      if (one.bytes < search.chosen.bytes) {
+        EXPECT_GT(drop(one), points);
+      }
+    }
+    EXPECT_LE(search.chosen.bytes, more_bytes) << points;
+    more_bytes = search.chosen.bytes;
+    EXPECT_EQ(search.most_drop, points);
+    // The point of the curve in front of the chosen one was run and did not hold, or is none.
+    std::int64_t in_front = 0;
+    for (const BitAssignment& one : search.curve) {
+      if (one.bytes < search.chosen.bytes) in_front = one.bytes;
+    }
+    EXPECT_TRUE(in_front == 0 || std::ranges::any_of(search.measured,
+                                                     [&](const BitAssignment& one) {
+                                                       return one.bytes <= search.chosen.bytes &&
+                                                              one.bits != search.chosen.bits;
+                                                     }))
+        << points;
+  }
+  EXPECT_EQ(search_bits_for_drop(model, data, 100.0, options).chosen.bits,
+            (std::vector<int>{2, 2, 2}));
+}
+
+TEST(BitSearch, ADropThatEvenTheWidestExceedsIsRefused) {
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const std::string message = message_of<InvalidArgument>(
+      [&] { search_bits_for_drop(model, data, 0.0, {.calibration_samples = 60, .widths = {2}}); });
+  expect_mentions(message, "expected a drop that 2 bits in every layer keep to, found 0 points");
+  const Dataset numbers =
+      Dataset::from_tensors("numbers", Tensor::ones({4, 6}), Tensor::ones({4, 3}));
+  expect_mentions(message_of<InvalidArgument>([&] { search_bits_for_drop(model, numbers, 1.0); }),
+                  "expected class labels, found targets of shape [3] in 'numbers'");
+}
+
+TEST(BitSearch, LayersThatSayTheirBitsKeepThem) {
+  const Dataset data = hard_clouds(120);
+  Sequential model("mixed", Input({6}), quantized(Dense(8, Activation::relu), {.weight_bits = 3}),
+                   quantized(Dense(5, Activation::relu), {.per_channel = false}), Dense(3),
+                   in_float(Dense(3)));
+  model.build(1);
+  const BitSearch search = search_bits(model, data, 1000, {.samples = 100});
+  ASSERT_EQ(search.layers.size(), 2U);
+  EXPECT_EQ(search.layers[0].name, "dense_1");
+  EXPECT_EQ(search.layers[1].name, "dense_2");
+  // 6 weights of 3 bits in 3 bytes; a layer of floats.
+  EXPECT_EQ(search.fixed_bytes, 8 * (3 + 4 + 8) + 4 * (3 * 3 + 3));
+  // One scale, as the layer asks for: rows of 8 weights.
+  EXPECT_EQ(search.layers[0].widths.front().bytes, 5 * (2 + 4) + 8);
+  Model told = model;
+  set_weight_bits(told, search.chosen_bits());
+  EXPECT_EQ(told.layer("dense_1").quantization().per_channel, false);
+}
+
+TEST(BitSearch, FlashIsToldLayerByLayer) {
+  Sequential model("mixed", Input({6}), quantized(Dense(8, Activation::relu), {.weight_bits = 3}),
+                   Dense(3, Activation::relu), in_float(Dense(2)));
+  model.build(1);
+  const std::vector<LayerFlash> expected = {{"dense", 3, 8 * (3 + 4) + 8},
+                                            {"dense_1", 8, 3 * (8 + 4) + 8},
+                                            {"dense_2", 32, 4 * (3 * 2 + 2)}};
+  EXPECT_EQ(flash_by_layer(quantize_model(model)), expected);
+  // Steps of grids that are learned are the scales of the integers.
+  EXPECT_EQ(flash_by_layer(quantize_model(
+                model, {.weight_scales = Scales::lsq, .activation_scales = Scales::lsq})),
+            expected);
+}
+
+TEST(BitSearch, ConvolutionsWithBatchNormAreSearchedAsOneLayer) {
+  std::vector<float> pixels(80 * 36);
+  Labels labels(80);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = Random(5).uniform(i) * (static_cast<float>(i / 36 % 2) + 0.5F);
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 2);
+  const Dataset data = Dataset::from_floats("images", {6, 6, 1}, pixels, labels, 2);
+  Sequential model("conv", Input({6, 6, 1}),
+                   Conv2D(4, {3, 3}, Activation::none, {.use_bias = false}), BatchNorm(),
+                   DepthwiseConv2D({3, 3}, Activation::relu), GlobalAveragePool2D(), BatchNorm(),
+                   Dense(2, Activation::softmax));
+  model.build(2);
+  const BitSearch search = search_bits(model, data, 400);
+  ASSERT_EQ(search.layers.size(), 3U);
+  EXPECT_EQ(search.layers[0].name, "conv2d");
+  // The fold brings a bias along.
+  EXPECT_EQ(search.layers[0].widths.front().bytes, 4 * (3 + 4 + 8));
+  EXPECT_EQ(search.layers[1].widths.front().bytes, 4 * (3 + 4 + 8));
+  // The BatchNorm that is a layer of its own has a weight of 8 bits for each of 4 channels.
+  EXPECT_EQ(search.fixed_bytes, 4 * (1 + 4 + 8));
+  Model told = model;
+  set_weight_bits(told, search.chosen_bits());
+  const IntegerModel integers =
+      lower(quantize_post_training(told, data.features(0, 80), {.per_channel = true}));
+  EXPECT_EQ(search.chosen.measured->accuracy, evaluate(integers, data).accuracy);
+}
+
+TEST(BitSearch, TargetsMayBeNumbers) {
+  const Dataset data = Dataset::from_tensors("numbers", clouds(90).features(0, 90),
+                                             Tensor::arange(90).reshape({90, 1}));
+  Sequential model("regression", Input({6}), Dense(8, Activation::relu), Dense(1));
+  model.build(2);
+  const BitSearch search = search_bits(model, data, 200, {.loss = mean_squared_error()});
+  EXPECT_FALSE(search.in_float.accuracy.has_value());
+  EXPECT_FALSE(search.chosen.measured->accuracy.has_value());
+  EXPECT_LE(search.chosen.bytes, 200);
+  expect_mentions(bit_curve_svg(search, "numbers"), ">loss</text>");
+}
+
+}  // namespace
+}  // namespace octet::test
