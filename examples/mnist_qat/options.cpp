@@ -65,6 +65,16 @@ const CLI::Validator kRate = expecting("a number above 0", [](const std::string&
 const CLI::Validator kSeed = expecting(
     "a whole number from 0 to 2^64 - 1",
     [](const std::string& text) { return whole_number<std::uint64_t>(text).has_value(); });
+const CLI::Validator kBytes =
+    expecting("a whole number of bytes, 1 or more", [](const std::string& text) {
+      const auto bytes = whole_number<std::int64_t>(text);
+      return bytes && *bytes > 0;
+    });
+const CLI::Validator kPoints =
+    expecting("percentage points from 0 to 100", [](const std::string& text) {
+      double points = -1.0;
+      return CLI::detail::lexical_cast(text, points) && points >= 0.0 && points <= 100.0;
+    });
 const CLI::Validator kUnits =
     expecting(fmt::format("numbers from 1 to {} with commas between", kMostUnits),
               [](const std::string& text) { return parse_units(text).has_value(); });
@@ -170,6 +180,21 @@ void add_options(const Adder& add, Options& o) {
              [&o](const std::string& text) {
                o.simulation = text == "integer" ? Simulation::integer : Simulation::fake_quant;
              });
+  auto* flash =
+      add.app
+          .add_option("--flash", o.flash,
+                      "Searches the bits of every layer's weights, 2 to 8, for so many bytes of "
+                      "flash. Scales are then per unit and learned, and the QAT epochs take the "
+                      "rate of --lr unless told")
+          ->check(kBytes)
+          ->type_name("BYTES");
+  add.app
+      .add_option("--max-drop", o.max_drop,
+                  "The same for the fewest bytes that lose at most so many percentage points of "
+                  "accuracy before the QAT epochs, on training images")
+      ->check(kPoints)
+      ->type_name("POINTS")
+      ->excludes(flash);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
   add.flag("--resume", o.resume, "Go on from the last checkpoint");
   add.choice("--log-level", {"trace", "debug", "info", "warn", "error", "off"}, "warn",
@@ -178,6 +203,21 @@ void add_options(const Adder& add, Options& o) {
   add.flag("--no-progress", o.no_progress, "Plain lines instead of a progress bar");
   add.flag("--profile", o.profile, "Show where the time of a training step goes");
   add.flag("--json", o.json, "Metrics as one line of JSON on stdout, the rest on stderr");
+}
+
+/// What --flash and --max-drop bring along. Throws CLI::ValidationError for what contradicts them.
+void reconcile_search(const CLI::App& app, Options& o) {
+  const std::string name = o.flash ? "--flash" : "--max-drop";
+  if (app.count("--weight-bits") > 0) {
+    throw CLI::ValidationError(name, "chooses the bits of every layer, found --weight-bits too");
+  }
+  if (o.epochs == 0) {
+    throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
+  }
+  o.per_channel = true;
+  if (app.count("--scales") == 0) o.learned_scales = true;
+  // Weights of few bits have a long way to go.
+  if (app.count("--qat-lr") == 0 && !o.rate_falls) o.qat_lr = o.lr;
 }
 
 /// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
@@ -202,6 +242,7 @@ void reconcile(const CLI::App& app, Options& o) {
   }
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;
+  if (searches_bits(o)) reconcile_search(app, o);
   if (o.target.empty()) return;
   const Target target = parse_target(o.target);
   try {
@@ -267,6 +308,8 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.learned_scales) result["--scales"] = "lsq";
   if (options.control) result["--control"] = "yes";
   if (options.rate_falls) result["--schedule"] = "cosine";
+  if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);
+  if (options.max_drop) result["--max-drop"] = fmt::format("{}", *options.max_drop);
   return result;
 }
 

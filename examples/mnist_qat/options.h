@@ -54,6 +54,10 @@ struct Options {
   /// A runtime's name where one is asked for; `rounding` is then its contract.
   std::string target;
   Simulation simulation = Simulation::integer;
+  /// With one of them the bits of every layer are searched for after the epochs in float: for so
+  /// many bytes, or for a drop in accuracy of at most so many percentage points.
+  std::optional<std::int64_t> flash;
+  std::optional<double> max_drop;
   std::filesystem::path checkpoint_dir;
   bool resume = false;
   std::string log_level = "warn";
@@ -61,6 +65,11 @@ struct Options {
   bool profile = false;
   bool json = false;
 };
+
+/// Whether the bits of every layer are searched for.
+inline bool searches_bits(const Options& options) {
+  return options.flash.has_value() || options.max_drop.has_value();
+}
 
 /// The options of a command line, or the exit code to end with: 0 after --help or --version, 2
 /// after an error, which has been printed as one line on stderr.

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "flash.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -63,6 +65,10 @@ std::string metrics_json(const Options& options, const Results& r) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }
   if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
+  if (options.flash) metrics["flash"] = *options.flash;
+  if (options.max_drop) metrics["max_drop"] = *options.max_drop;
+  if (searches_bits(options)) metrics["shipped_bytes"] = bytes_of(r.flash);
+  for (const LayerFlash& layer : r.flash) metrics["bits"][layer.layer] = layer.bits;
   for (const LayerDifference& layer : r.layer_differences.layers) {
     metrics["layer_differences"].push_back({{"name", layer.name},
                                             {"compared", layer.compared},
@@ -98,6 +104,7 @@ std::string final_report(const Options& options, const Results& r, const History
   }
   text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                       stem, r.c_flash_bytes, r.c_ram_bytes);
+  if (searches_bits(options)) text += flash_table(options, r.flash);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",
                       report.hashes.model, report.hashes.history);

@@ -22,6 +22,8 @@ struct Results {
   std::size_t differing_predictions = 0;
   /// Of the simulation and the exported file, over the test images.
   NetworkDifference layer_differences;
+  /// With --flash or --max-drop: the layers with the bits that were found.
+  std::vector<LayerFlash> flash;
   /// With --profile: where the time of the steps of each phase went.
   Profile float_profile;
   Profile qat_profile;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "flash.h"
 #include "report.h"
 
 namespace octet::mnist {
@@ -144,11 +145,14 @@ class Run {
   /// False where a signal stopped it.
   bool train() {
     Model model = make_model(options_, data_.train);
+    check_flash(options_, model, quantize_options(options_));
     begin();
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
+    set_searched_bits(model);
     Model quantized = quantize_model(model, quantize_options(options_));
     show(screen_, quantized.summary());
+    if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
     if (trainer.calibrated()) {
@@ -208,6 +212,7 @@ class Run {
       write_tflite(lower_float(model), path);
       run_.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
       if (options_.control) trainer.save_checkpoint(checkpoint);
+      if (searches_bits(options_)) search(model);
     } else if (needs_control()) {
       trainer.load_checkpoint(checkpoint);
     }
@@ -215,6 +220,25 @@ class Run {
     results_.float_bytes = static_cast<std::uintmax_t>(run_.kept("float", "bytes"));
     return true;
   }
+
+  /// A run that is resumed later has the bits again.
+  void search(const Model& model) {
+    const BitSearch found = search_bits(options_, model, data_.train, quantize_options(options_));
+    for (const auto& [layer, bits] : found.chosen_bits()) {
+      run_.keep(kept_bits(layer), static_cast<double>(bits));
+    }
+    show(screen_, search_report(options_, found));
+  }
+
+  void set_searched_bits(Model& model) const {
+    if (!searches_bits(options_)) return;
+    for (const auto& layer : model.layers()) {
+      if (!layer->weights()) continue;
+      const auto bits = static_cast<int>(run_.kept("float", kept_bits(layer->name())));
+      set_weight_bits(model, {{layer->name(), bits}});
+    }
+  }
+  static std::string kept_bits(const std::string& layer) { return "bits of " + layer; }
 
   /// Takes a copy of the float model through the steps of quantized training, where asked to.
   bool train_control(const Model& model) {

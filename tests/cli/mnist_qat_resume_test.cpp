@@ -97,6 +97,25 @@ TEST_F(MnistQatResume, TheControlToo) {
   }
 }
 
+TEST_F(MnistQatResume, TheBitsThatWereFoundToo) {
+  const auto run = [&](const std::string& out) {
+    return long_run(out) + Arguments{"--flash", "7000"};
+  };
+  ASSERT_EQ(mnist_qat(run("whole")).exit_code, 0);
+  // Before and after the bits are searched.
+  for (const char* text : {"float 1/5", "qat   1/4"}) {
+    SCOPED_TRACE(text);
+    ASSERT_EQ(stop_at(text, SIGINT, run("out"), "out").exit_code, 130);
+    expect_failure(mnist_qat(long_run("out") + Arguments{"--resume"}), 1, "now it is not given");
+    expect_failure(mnist_qat(long_run("out") + Arguments{"--resume", "--flash", "7001"}), 1,
+                   "the checkpoint was made with --flash 7000, now it is 7001");
+    const ProcessResult resumed = mnist_qat(run("out") + Arguments{"--resume"});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    expect_same_result("out", "whole");
+    EXPECT_EQ(text_of(path("out/bits.csv")), text_of(path("whole/bits.csv")));
+  }
+}
+
 TEST_F(MnistQatResume, ManyTimesAndByOtherThreads) {
   ASSERT_EQ(mnist_qat(long_run("whole") + Arguments{"--threads", "2"}).exit_code, 0);
   const auto run = [&](const char* threads) {

@@ -37,6 +37,7 @@ set(OCTET_TRAIN_TESTS
   train/trainer_test.cpp
   train/training_run_test.cpp)
 set(OCTET_CLI_TESTS
+  cli/mnist_qat_flash_test.cpp
   cli/mnist_qat_nothing_lost_test.cpp
   cli/mnist_qat_resume_test.cpp
   cli/mnist_qat_same_bytes_test.cpp

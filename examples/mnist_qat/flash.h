@@ -1,0 +1,27 @@
+#pragma once
+
+#include <octet/octet.h>
+
+#include <string>
+#include <vector>
+
+#include "options.h"
+
+namespace octet::mnist {
+
+/// Before anything is trained: throws InvalidArgument that names --flash and the smallest size
+/// where the network cannot be made as small as that.
+void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);
+
+/// Searches on the training images, and writes the curve as bits.csv and bits.svg in --out.
+BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
+                      const QuantizeOptions& quantize);
+
+/// What the search has found, for the screen.
+std::string search_report(const Options& options, const BitSearch& search);
+
+/// The layers of the quantized network, and their sum.
+std::int64_t bytes_of(const std::vector<LayerFlash>& layers);
+std::string flash_table(const Options& options, const std::vector<LayerFlash>& layers);
+
+}  // namespace octet::mnist

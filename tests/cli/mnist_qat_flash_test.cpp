@@ -1,0 +1,161 @@
+// mnist_qat that searches the bits of every layer.
+
+#include <octet/deploy/tflite/reader.h>
+#include <octet/examples/mnist_qat/options.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/tests/cli/mnist_qat.h>
+#include <octet_test_paths.h>
+
+#include <cstdlib>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MnistQatFlash : public MnistQat {
+ protected:
+  /// 63-24-16-4: 24 (16 + 12) + 16 (6 + 12) + 4 (4 + 12) bytes with 2 bits everywhere.
+  static constexpr std::int64_t kLeast = 24 * 28 + 16 * 18 + 4 * 16;
+
+  Arguments run(const std::string& out) const {
+    return {"--data", path("set"), "--out", path(out),      "--hidden", "24,16",   "--lr",
+            "0.01",   "--epochs",  "3",     "--qat-epochs", "2",        "--batch", "32"};
+  }
+};
+
+/// Whether every weight of the model's layers is a code of the bits that the metrics name.
+void expect_codes_of_bits(const IntegerModel& model, const nlohmann::json& bits) {
+  std::size_t layers = 0;
+  for (const Operator& op : model.operators) {
+    if (op.code != OpCode::fully_connected) continue;
+    const ModelTensor& weights = model.tensors.at(static_cast<std::size_t>(op.inputs[1]));
+    const std::string layer = layers == 0 ? "dense" : "dense_" + std::to_string(layers);
+    const int most = (1 << (bits.at(layer).get<int>() - 1)) - 1;
+    int largest = 0;
+    for (const std::uint8_t byte : weights.data) {
+      largest = std::max(largest, std::abs(static_cast<std::int8_t>(byte)));
+    }
+    EXPECT_LE(largest, most + 1) << layer;
+    // A network that is trained uses what it is given.
+    EXPECT_GE(largest, most) << layer;
+    ++layers;
+  }
+  EXPECT_EQ(layers, bits.size());
+}
+
+TEST_F(MnistQatFlash, TrainsTheBitsThatFitAndShowsThem) {
+  const ProcessResult result = mnist_qat(run("out") + Arguments{"--flash", "1300"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto m = metrics("out");
+  EXPECT_EQ(m.at("flash"), 1300);
+  EXPECT_FALSE(m.contains("max_drop"));
+  EXPECT_LE(m.at("shipped_bytes"), 1300);
+  EXPECT_GE(m.at("shipped_bytes"), kLeast);
+  EXPECT_EQ(m.at("per_channel"), true);
+  EXPECT_EQ(m.at("scales"), "lsq");
+  EXPECT_GT(m.at("integer_accuracy"), 0.9);
+  EXPECT_EQ(m.at("differing_predictions"), 0);
+  EXPECT_EQ(m.at("epochs")[3].at("learning_rate").get<float>(), 0.01F);
+  ASSERT_EQ(m.at("bits").size(), 3U);
+  expect_codes_of_bits(read_tflite(path("out/mnist_int8.tflite")), m.at("bits"));
+
+  const std::string csv = text_of(path("out/bits.csv"));
+  EXPECT_TRUE(csv.starts_with("bytes,predicted_loss,"));
+  expect_mentions(csv, ",chosen,dense,dense_1,dense_2\n");
+  const std::string chosen = ",1," + m.at("bits").at("dense").dump() + "," +
+                             m.at("bits").at("dense_1").dump() + "," +
+                             m.at("bits").at("dense_2").dump() + "\n";
+  expect_mentions(csv, chosen);
+  expect_mentions(csv, "\n" + m.at("shipped_bytes").dump() + ",");
+  EXPECT_TRUE(text_of(path("out/bits.svg")).starts_with("<svg "));
+  expect_mentions(result.out, "\nbits: dense " + m.at("bits").at("dense").dump());
+  expect_mentions(result.out, "layer                    bits        bytes\n");
+  expect_mentions(result.out, m.at("shipped_bytes").dump() + " of 1300\n");
+}
+
+TEST_F(MnistQatFlash, TheBytesDoNotDependOnThreads) {
+  for (const char* threads : {"1", "2"}) {
+    ASSERT_EQ(
+        mnist_qat(run(threads) + Arguments{"--flash", "1500", "--threads", threads}).exit_code, 0);
+  }
+  EXPECT_EQ(model("1"), model("2"));
+  for (const char* file : {"/bits.csv", "/bits.svg"}) {
+    EXPECT_EQ(text_of(path("1") + file), text_of(path("2") + file));
+  }
+}
+
+TEST_F(MnistQatFlash, ADropOfAccuracyFindsTheBytes) {
+  const auto bytes_for = [&](const std::string& out, const char* points) {
+    const ProcessResult result = mnist_qat(run(out) + Arguments{"--max-drop", points});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_FALSE(metrics(out).contains("flash"));
+    EXPECT_EQ(metrics(out).at("max_drop"), std::stod(points));
+    return metrics(out).at("shipped_bytes").get<std::int64_t>();
+  };
+  EXPECT_EQ(bytes_for("all", "100"), kLeast);
+  EXPECT_GT(bytes_for("some", "0.5"), kLeast);
+}
+
+TEST_F(MnistQatFlash, ABudgetThatNothingFitsIsRefusedBeforeTraining) {
+  const ProcessResult result =
+      mnist_qat(run("out") + Arguments{"--flash", std::to_string(kLeast - 1)});
+  expect_failure(result, 1,
+                 "--flash: the network takes 1024 bytes at least, with 2 bits in every "
+                 "layer, found 1023");
+  EXPECT_FALSE(fs::exists(path("out/checkpoints/last.ckpt")));
+  EXPECT_FALSE(fs::exists(path("out/bits.csv")));
+}
+
+TEST_F(MnistQatFlash, ConvolutionalNetworksToo) {
+  write_set(path("images"), 200, 60, 16, 16);
+  const ProcessResult result =
+      mnist_qat({"--data", path("images"), "--out", path("out"), "--network", "lenet5", "--batch",
+                 "16", "--epochs", "2", "--qat-epochs", "1", "--flash", "16000"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto m = metrics("out");
+  EXPECT_EQ(m.at("bits").size(), 5U);
+  EXPECT_LE(m.at("shipped_bytes"), 16000);
+  EXPECT_GT(m.at("integer_accuracy"), 0.9);
+}
+
+TEST_F(MnistQatFlash, OptionsThatContradictItAreNamed) {
+  const auto refused = [](const Arguments& arguments, std::string_view part) {
+    expect_failure(mnist_qat(arguments), 2, part);
+  };
+  for (const char* bytes : {"0", "-1", "64k", "1.5", "99999999999999999999"}) {
+    refused({"--flash", bytes}, "--flash: expected a whole number of bytes, 1 or more");
+  }
+  for (const char* points : {"-0.5", "101", "nan", "few"}) {
+    refused({"--max-drop", points}, "--max-drop: expected percentage points from 0 to 100");
+  }
+  refused({"--flash", "1", "--max-drop", "1"}, "--flash excludes --max-drop");
+  refused({"--flash", "9999", "--weight-bits", "4"}, "--flash: chooses the bits of every layer");
+  refused({"--max-drop", "1", "--epochs", "0"}, "--max-drop: needs a network that is trained");
+}
+
+mnist::Options options_of(const Arguments& arguments) {
+  Arguments words = Arguments{"mnist_qat"} + arguments;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return *mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options;
+}
+
+TEST(MnistQatFlashOptions, BringScalesAndARateAlong) {
+  const mnist::Options flash = options_of({"--flash", "65536", "--lr", "0.5"});
+  EXPECT_EQ(flash.flash, 65536);
+  EXPECT_TRUE(flash.per_channel);
+  EXPECT_TRUE(flash.learned_scales);
+  EXPECT_EQ(flash.qat_lr, 0.5F);
+  const mnist::Options own =
+      options_of({"--max-drop", "0.5", "--scales", "measured", "--qat-lr", "0.25"});
+  EXPECT_EQ(own.max_drop, 0.5);
+  EXPECT_FALSE(own.learned_scales);
+  EXPECT_EQ(own.qat_lr, 0.25F);
+  EXPECT_FALSE(options_of({}).per_channel);
+  // A rate that falls from one to the other stays as it was told.
+  EXPECT_EQ(options_of({"--flash", "65536", "--schedule", "cosine"}).qat_lr, 1e-4F);
+}
+
+}  // namespace
+}  // namespace octet::test
