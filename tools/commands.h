@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,8 @@ class UsageError : public std::runtime_error {
 
 /// Bytes of a warning that are printed; names in it may be long.
 inline constexpr std::size_t kMostOfWarning = 600;
+/// The same of a layer's name in a table.
+inline constexpr std::size_t kMostOfName = 60;
 
 /// The contract that a command line asks for, by its own name or by that of a runtime.
 struct ContractOptions {
@@ -85,6 +88,23 @@ struct ExportOptions {
 
 /// Writes a model in another format.
 void export_model(const ExportOptions& options);
+
+struct SearchOptions {
+  std::string file;
+  std::string data;
+  ContractOptions contract;
+  /// One of the two is given.
+  std::optional<std::int64_t> flash;
+  std::optional<double> max_drop;
+  std::size_t samples = 2000;
+  int threads = 0;
+  std::string csv;
+  std::string svg;
+  bool json = false;
+};
+
+/// Finds the bits of every layer of a float model for a budget of flash.
+void search(const SearchOptions& options);
 
 /// Samples that `verify` compares on where it is given none.
 inline constexpr std::size_t kDefaultSamples = 1000;

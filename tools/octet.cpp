@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -116,6 +117,40 @@ void add_export(CLI::App& app) {
   command->callback([options] { export_model(*options); });
 }
 
+void add_search(CLI::App& app) {
+  const auto options = std::make_shared<SearchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "search",
+      "Finds the bits of every layer's weights, 2 to 8, for a budget of flash. Accuracy and loss "
+      "are those of the integers before any training with quantization.");
+  command
+      ->add_option("FILE", options->file,
+                   "A float model: a file of Model::save(), or a checkpoint of its training")
+      ->required()
+      ->check(named());
+  command->add_option("--data", options->data, "A folder with IDX files: training images are used")
+      ->required()
+      ->check(named());
+  CLI::Option_group* goals = command->add_option_group("goal");
+  goals->require_option(1);
+  goals->add_option("--flash", options->flash, "The most bytes of weights, biases and multipliers")
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
+  goals
+      ->add_option("--max-drop", options->max_drop,
+                   "The fewest bytes that lose at most so many percentage points of accuracy")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--samples", options->samples, "The first N training images; default: 2000")
+      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
+  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--csv", options->csv, "Where bytes against accuracy go, as CSV")
+      ->check(named());
+  command->add_option("--svg", options->svg, "The same as a picture")->check(named());
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options] { search(*options); });
+}
+
 /// Sets `exit_code` to 1 where the models differ.
 void add_verify(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<VerifyOptions>();
@@ -168,6 +203,7 @@ int run_tool(int argc, char** argv) {
   add_run(app);
   add_eval(app);
   add_export(app);
+  add_search(app);
   int exit_code = 0;
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);

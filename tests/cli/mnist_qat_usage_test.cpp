@@ -33,15 +33,39 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_EQ(parse({"--help"}).out, help.out);
-  for (const char* option :
-       {"--data",         "--out",         "--epochs",         "--qat-epochs",
-        "--batch",        "--lr",          "--qat-lr",         "--qat-schedule",
-        "--hidden",       "--seed",        "--threads",        "--per-channel",
-        "--tfmot-ranges", "--rounding",    "--checkpoint-dir", "--resume",
-        "--log-level",    "--no-progress", "--json",           "--simulation",
-        "--profile",      "--help",        "--version",        "256,128",
-        "--network",      "lenet5",        "--target",         "cmsis-nn",
-        "--scales",       "--weight-bits", "--activation-bits"}) {
+  for (const char* option : {"--data",
+                             "--out",
+                             "--epochs",
+                             "--qat-epochs",
+                             "--batch",
+                             "--lr",
+                             "--qat-lr",
+                             "--qat-schedule",
+                             "--hidden",
+                             "--seed",
+                             "--threads",
+                             "--per-channel",
+                             "--tfmot-ranges",
+                             "--rounding",
+                             "--checkpoint-dir",
+                             "--resume",
+                             "--log-level",
+                             "--no-progress",
+                             "--json",
+                             "--simulation",
+                             "--profile",
+                             "--help",
+                             "--version",
+                             "256,128",
+                             "--network",
+                             "lenet5",
+                             "--target",
+                             "cmsis-nn",
+                             "--scales",
+                             "--weight-bits",
+                             "--activation-bits",
+                             "--flash",
+                             "--max-drop"}) {
     expect_mentions(help.out, option);
   }
 }

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+#include <octet/core/archive.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/core/parallel.h>
+#include <octet/train/bit_search.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/load_model.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+
+namespace octet::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Model load_float_model(const std::string& file) {
+  // A damaged file is an error: load_model() would go on with the checkpoint before it.
+  Archive::read(file);
+  return load_model(file);
+}
+
+BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {
+  BitSearchOptions how;
+  how.samples = options.samples;
+  how.quantize.rounding = options.contract.chosen().value_or(Rounding::fp32);
+  if (options.flash) return search_bits(model, train, *options.flash, how);
+  return search_bits_for_drop(model, train, options.max_drop.value(), how);
+}
+
+double percent(const ModelScore& score) { return 100.0 * score.accuracy.value(); }
+
+Json json_of(const BitSearch& search, const BitAssignment& one) {
+  Json bits;
+  for (std::size_t i = 0; i < one.bits.size(); ++i) bits[search.layers[i].name] = one.bits[i];
+  return {{"bits", bits},
+          {"bytes", one.bytes},
+          {"predicted_loss", one.predicted.loss},
+          {"predicted_accuracy", one.predicted.accuracy.value()},
+          {"loss", one.measured->loss},
+          {"accuracy", one.measured->accuracy.value()}};
+}
+
+void print_json(const SearchOptions& options, const BitSearch& search) {
+  Json json = {{"file", options.file},
+               {"float_accuracy", search.in_float.accuracy.value()},
+               {"chosen", json_of(search, search.chosen)}};
+  for (const BitAssignment& one : search.measured) {
+    json["measured"].push_back(json_of(search, one));
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_table(const BitSearch& search) {
+  fmt::print("{:<22} {:>6} {:>12}\n", "layer", "bits", "bytes");
+  std::size_t i = 0;
+  for (const SearchedLayer& layer : search.layers) {
+    const int bits = search.chosen.bits[i++];
+    for (const WidthCost& width : layer.widths) {
+      if (width.bits != bits) continue;
+      fmt::print("{:<22} {:>6} {:>12}\n", printable(layer.name, kMostOfName), bits, width.bytes);
+    }
+  }
+  fmt::print("{:<22} {:>6} {:>12}\n", "all others", "", search.fixed_bytes);
+  fmt::print("{:<22} {:>6} {:>12}\n", "in all", "", search.chosen.bytes);
+  fmt::print("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
+             percent(search.in_float), percent(*search.chosen.measured));
+}
+
+}  // namespace
+
+void search(const SearchOptions& options) {
+  if (options.threads > 0) set_num_threads(options.threads);
+  const Model model = load_float_model(options.file);
+  const DataSplit data = load_idx(options.data);
+  const BitSearch found = find(options, model, data.train);
+  const std::string name = std::filesystem::path(options.file).filename().string();
+  if (!options.csv.empty()) write_file_atomic(options.csv, bit_curve_csv(found));
+  if (!options.svg.empty()) write_file_atomic(options.svg, bit_curve_svg(found, name));
+  if (options.json) {
+    print_json(options, found);
+  } else {
+    print_table(found);
+  }
+}
+
+}  // namespace octet::tools
