@@ -49,28 +49,59 @@ static void column_moments(const float* x, std::size_t rows, std::size_t columns
                          ColumnMoments{x, rows, static_cast<Index>(columns), center, sums});
 }
 
-template <bool clamps>
-static void normalize_rows(const float* __restrict x, std::size_t rows, std::size_t columns,
-                           const ColumnNorm& norm, float* __restrict y) {
-  const float* __restrict mean = norm.mean;
-  const float* __restrict inverse = norm.inverse;
-  const float* __restrict gamma = norm.gamma;
-  const float* __restrict beta = norm.beta;
-  const float lo = norm.lo;
-  const float hi = norm.hi;
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) {
-      const float value = (x[i * columns + j] - mean[j]) * inverse[j] * gamma[j] + beta[j];
-      const float above = clamps && value <= lo ? lo : value;
-      y[i * columns + j] = clamps && above >= hi ? hi : above;
+/// Rows at a time for which what belongs to a column is loaded once.
+inline constexpr int kNormRows = 4;
+
+template <bool clamps, int rows>
+struct NormalizedRows {
+  const float* x;
+  Index columns;
+  const ColumnNorm& norm;
+  float* y;
+
+  template <int width>
+  [[gnu::always_inline]] void run(Index j) const {
+    using Vector = LanesOf<float, width>;
+    Vector mean, inverse, gamma, beta;
+    load(norm.mean + j, mean);
+    load(norm.inverse + j, inverse);
+    load(norm.gamma + j, gamma);
+    load(norm.beta + j, beta);
+    const Vector lo = Vector{} + norm.lo;
+    const Vector hi = Vector{} + norm.hi;
+#pragma GCC unroll 4
+    for (int row = 0; row < rows; ++row) {
+      Vector value;
+      load(x + row * columns + j, value);
+      value = (value - mean) * inverse * gamma + beta;
+      if constexpr (clamps) {
+        value = value <= lo ? lo : value;
+        value = value >= hi ? hi : value;
+      }
+      store(value, y + row * columns + j);
     }
+  }
+};
+
+template <int lanes, bool clamps>
+static void normalize_rows(const float* x, std::size_t rows, std::size_t columns,
+                           const ColumnNorm& norm, float* y) {
+  const ColumnNorm of = norm;
+  const auto width = static_cast<Index>(columns);
+  std::size_t at = 0;
+  for (; rows >= kNormRows; rows -= kNormRows, at += kNormRows * columns) {
+    for_each_lanes<lanes>(width, NormalizedRows<clamps, kNormRows>{x + at, width, of, y + at});
+  }
+  for (; rows > 0; --rows, at += columns) {
+    for_each_lanes<lanes>(width, NormalizedRows<clamps, 1>{x + at, width, of, y + at});
   }
 }
 
+template <int lanes>
 static void normalize_columns(const float* x, std::size_t rows, std::size_t columns,
                               const ColumnNorm& norm, float* y) {
-  if (norm.clamps) return normalize_rows<true>(x, rows, columns, norm, y);
-  normalize_rows<false>(x, rows, columns, norm, y);
+  if (norm.clamps) return normalize_rows<lanes, true>(x, rows, columns, norm, y);
+  normalize_rows<lanes, false>(x, rows, columns, norm, y);
 }
 
 /// g where a value passes its gradient: one that was not clamped. A NaN does.
@@ -150,12 +181,13 @@ static void norm_sums(const float* x, const float* g, std::size_t rows, std::siz
   for_each_column<lanes>(width, NormSums<false>{x, g, rows, width, norm, sums});
 }
 
-/// Of one row, whose gradients may be overwritten: in vectors of our own, because compilers take
-/// memory that is read and written for a reason not to vectorise.
-template <bool clamps>
+/// The gradients may be overwritten: in vectors of our own, because compilers take memory that is
+/// read and written for a reason not to vectorise.
+template <bool clamps, int rows>
 struct NormGradient {
   const float* x;
   const float* g;
+  Index columns;
   const ColumnNorm& norm;
   const float* scales;
   const float* shifts;
@@ -164,39 +196,55 @@ struct NormGradient {
   template <int width>
   [[gnu::always_inline]] void run(Index j) const {
     using Vector = LanesOf<float, width>;
-    Vector value, gradient, mean, inverse, gamma, scale, shift;
-    load(x + j, value);
-    load(g + j, gradient);
+    Vector mean, inverse, gamma, beta, scale, shift;
     load(norm.mean + j, mean);
     load(norm.inverse + j, inverse);
     load(norm.gamma + j, gamma);
+    load(norm.beta + j, beta);
     load(scales + j, scale);
     load(shifts + j, shift);
-    value = (value - mean) * inverse;
-    if constexpr (clamps) {
-      Vector beta;
-      load(norm.beta + j, beta);
-      passed_gradient<Vector, LanesOf<std::int32_t, width>>(value * gamma + beta, norm.lo, norm.hi,
-                                                            gradient);
+    const Vector slope = gamma * inverse;
+#pragma GCC unroll 4
+    for (int row = 0; row < rows; ++row) {
+      const Index at = row * columns + j;
+      Vector value, gradient;
+      load(x + at, value);
+      load(g + at, gradient);
+      value = (value - mean) * inverse;
+      if constexpr (clamps) {
+        passed_gradient<Vector, LanesOf<std::int32_t, width>>(value * gamma + beta, norm.lo,
+                                                              norm.hi, gradient);
+      }
+      store(slope * (gradient - shift - value * scale), dx + at);
     }
-    store(gamma * inverse * (gradient - shift - value * scale), dx + j);
   }
 };
+
+template <int lanes, bool clamps>
+static void norm_gradient_rows(const float* x, const float* g, std::size_t rows,
+                               std::size_t columns, const ColumnNorm& norm, const float* scales,
+                               const float* shifts, float* dx) {
+  const ColumnNorm of = norm;
+  const auto width = static_cast<Index>(columns);
+  std::size_t at = 0;
+  for (; rows >= kNormRows; rows -= kNormRows, at += kNormRows * columns) {
+    for_each_lanes<lanes>(
+        width, NormGradient<clamps, kNormRows>{x + at, g + at, width, of, scales, shifts, dx + at});
+  }
+  for (; rows > 0; --rows, at += columns) {
+    for_each_lanes<lanes>(
+        width, NormGradient<clamps, 1>{x + at, g + at, width, of, scales, shifts, dx + at});
+  }
+}
 
 template <int lanes>
 static void norm_gradient(const float* x, const float* g, std::size_t rows, std::size_t columns,
                           const ColumnNorm& norm, const float* scales, const float* shifts,
                           float* dx) {
-  const ColumnNorm of = norm;
-  const auto width = static_cast<Index>(columns);
-  for (std::size_t at = 0; at < rows * columns; at += columns) {
-    if (of.clamps) {
-      for_each_lanes<lanes>(width, NormGradient<true>{x + at, g + at, of, scales, shifts, dx + at});
-    } else {
-      for_each_lanes<lanes>(width,
-                            NormGradient<false>{x + at, g + at, of, scales, shifts, dx + at});
-    }
+  if (norm.clamps) {
+    return norm_gradient_rows<lanes, true>(x, g, rows, columns, norm, scales, shifts, dx);
   }
+  norm_gradient_rows<lanes, false>(x, g, rows, columns, norm, scales, shifts, dx);
 }
 
 }  // namespace octet::passes

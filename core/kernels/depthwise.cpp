@@ -43,8 +43,20 @@ void prefetch(const float* from, Index count) {
   for (Index i = 0; i < count; i += kLine) __builtin_prefetch(from + i, 0, 2);
 }
 
-void run_row(const DepthwiseRow<float>& row) { kernels().passes.depthwise(row); }
-void run_row(const DepthwiseRow<std::int32_t>& row) { kernels().passes.depthwise_codes(row); }
+void run_part(const DepthwiseLines<float>& part) { kernels().passes.depthwise(part); }
+void run_part(const DepthwiseLines<std::int32_t>& part) { kernels().passes.depthwise_codes(part); }
+
+/// Calls body(begin, end, taps) for the lines [first, last) that read the same taps in y.
+template <class Body>
+void for_each_run(const CorrelationAxis& y, Index first, Index last, Body&& body) {
+  while (first < last) {
+    const std::pair<Index, Index> taps = detail::taps_inside(y, first);
+    Index end = first + 1;
+    while (end < last && detail::taps_inside(y, end) == taps) ++end;
+    body(first, end, taps);
+    first = end;
+  }
+}
 
 }  // namespace
 
@@ -100,27 +112,32 @@ std::array<Index, 2> DepthwiseCorrelation<T>::lines_read(Index begin, Index end)
 }
 
 template <class T>
-void DepthwiseCorrelation<T>::run(const T* x, Index m, T* y) const {
-  const auto [first, last] = detail::taps_inside(y_, m);
-  const T* const line = x + m * y_.step * x_.input * channels_;
-  for (const DepthwiseSegment& segment : segments_) {
-    DepthwiseRow<T> row{.x = line + segment.begin * x_.step * channels_,
-                        .x_step = x_.step * channels_ * repeats_,
-                        .weights = weights_.data(),
-                        .start = start_.empty() ? nullptr : start_.data(),
-                        .y = y + (x_.out_first + segment.begin * x_.out_step) * channels_,
-                        .y_step = x_.out_step * channels_ * repeats_,
-                        .outputs = (segment.end - segment.begin) / repeats_,
-                        .channels = channels_ * repeats_,
-                        .taps = segment.taps.data() + first * segment.taps_per_line,
-                        .count = (last - first) * segment.taps_per_line};
-    if (row.outputs > 0) run_row(row);
-    row.x += row.outputs * row.x_step;
-    row.y += row.outputs * row.y_step;
-    row.channels = (segment.end - segment.begin) % repeats_ * channels_;
-    row.outputs = 1;
-    if (row.channels > 0) run_row(row);
-  }
+void DepthwiseCorrelation<T>::run(const T* x, Index begin, Index end, T* y, Index y_line) const {
+  const Index x_line = y_.step * x_.input * channels_;
+  for_each_run(y_, begin, end, [&](Index top, Index bottom, const std::pair<Index, Index>& taps) {
+    for (const DepthwiseSegment& segment : segments_) {
+      DepthwiseLines<T> part{.x = x + top * x_line + segment.begin * x_.step * channels_,
+                             .x_line = x_line,
+                             .x_step = x_.step * channels_ * repeats_,
+                             .weights = weights_.data(),
+                             .start = start_.empty() ? nullptr : start_.data(),
+                             .y = y + (top - begin) * y_line +
+                                  (x_.out_first + segment.begin * x_.out_step) * channels_,
+                             .y_line = y_line,
+                             .y_step = x_.out_step * channels_ * repeats_,
+                             .lines = bottom - top,
+                             .outputs = (segment.end - segment.begin) / repeats_,
+                             .channels = channels_ * repeats_,
+                             .taps = segment.taps.data() + taps.first * segment.taps_per_line,
+                             .count = (taps.second - taps.first) * segment.taps_per_line};
+      if (part.outputs > 0) run_part(part);
+      part.x += part.outputs * part.x_step;
+      part.y += part.outputs * part.y_step;
+      part.channels = (segment.end - segment.begin) % repeats_ * channels_;
+      part.outputs = 1;
+      if (part.channels > 0) run_part(part);
+    }
+  });
 }
 
 template class DepthwiseCorrelation<float>;
@@ -156,19 +173,15 @@ class ProductSums {
     const Index out_line = x_.count * channels_;
     prefetch(image + first * in_line, (last - first) * in_line);
     prefetch(gradients_ + (r.image * y_.count + r.top) * out_line, (r.bottom - r.top) * out_line);
-    // Lines that read the same taps are added together.
-    for (Index begin = r.top; begin < r.bottom;) {
-      const auto taps = detail::taps_inside(y_, begin);
-      Index end = begin + 1;
-      while (end < r.bottom && detail::taps_inside(y_, end) == taps) ++end;
-      for (const DepthwiseSegment& segment : segments_) {
-        const Index left = std::max(r.left, segment.begin);
-        const Index right = std::min(r.right, segment.end);
-        if (left >= right) continue;
-        add(image, {r.image, begin, end, left, right}, segment, taps.first, taps.second);
-      }
-      begin = end;
-    }
+    for_each_run(
+        y_, r.top, r.bottom, [&](Index top, Index bottom, const std::pair<Index, Index>& taps) {
+          for (const DepthwiseSegment& segment : segments_) {
+            const Index left = std::max(r.left, segment.begin);
+            const Index right = std::min(r.right, segment.end);
+            if (left >= right) continue;
+            add(image, {r.image, top, bottom, left, right}, segment, taps.first, taps.second);
+          }
+        });
   }
 
   /// Adds up what outputs side by side have summed.

@@ -45,9 +45,10 @@ class DepthwiseCorrelation {
   /// The lines [first, last) of an image that the results [begin, end) read.
   std::array<Index, 2> lines_read(Index begin, Index end) const;
 
-  /// Computes line m of an image, of which `x` is the first pixel, and writes it to its place in
-  /// the line `y` of results. Any number of threads may call it at once.
-  void run(const T* x, Index m, T* y) const;
+  /// Computes the lines [begin, end) of an image, of which `x` is the first pixel, and writes them
+  /// to their places in lines of results: the first in that at `y`, each next one `y_line` numbers
+  /// behind. Any number of threads may call it at once.
+  void run(const T* x, Index begin, Index end, T* y, Index y_line) const;
 
  private:
   CorrelationAxis y_;

@@ -3,64 +3,101 @@
 #include <octet/core/kernels/lanes.h>
 #include <octet/core/kernels/passes.h>
 
-// Depthwise convolutions: vectors run over channels, and the sums of a few outputs side by side
+// Depthwise convolutions: vectors run over channels, and the sums of a few outputs of a few lines
 // stay in registers over all taps. Products and sums are rounded one by one, in the same order
 // whatever the width of a vector. As simple as the loops of passes_loops.h.
 
 namespace octet::passes {
 
-/// Outputs of a line that are computed at once: each weight is then loaded once for all of them.
+/// Outputs that are computed at once, side by side: each weight is then loaded once for all of them
+/// in all lines of a tile.
 inline constexpr int kDepthwiseOutputs = 4;
+/// The lines of a tile, so that it has up to 12 outputs: with a weight and a pixel their sums fit
+/// 16 registers, and hide the latency of an addition.
+constexpr int depthwise_lines(int outputs) { return outputs == 1 ? 8 : 12 / outputs; }
 
-template <class T, int outputs>
+template <class T, int lines, int outputs>
 struct DepthwiseTile {
-  const DepthwiseRow<T>& row;
-  /// The first of the outputs.
+  const DepthwiseLines<T>& part;
+  /// The first of the lines and of the outputs.
+  Index line;
   Index first;
 
   template <int width>
   [[gnu::always_inline]] void run(Index c) const {
     using Vector = LanesOf<T, width>;
-    const Index step = row.x_step;
-    const T* x = row.x + first * step + c;
-    Vector sums[outputs];
+    const Index x_line = part.x_line;
+    const Index step = part.x_step;
+    const T* x = part.x + line * x_line + first * step + c;
+    Vector start = {};
+    if (part.start != nullptr) load(part.start + c, start);
+    Vector sums[lines][outputs];
+#pragma GCC unroll 8
+    for (int l = 0; l < lines; ++l) {
 #pragma GCC unroll 4
-    for (int o = 0; o < outputs; ++o) {
-      if (row.start != nullptr) {
-        load(row.start + c, sums[o]);
-      } else {
-        sums[o] = Vector{};
-      }
+      for (int o = 0; o < outputs; ++o) sums[l][o] = start;
     }
-    const DepthwiseTap* const end = row.taps + row.count;
-    for (const DepthwiseTap* tap = row.taps; tap < end; ++tap) {
+    const DepthwiseTap* const end = part.taps + part.count;
+    for (const DepthwiseTap* tap = part.taps; tap < end; ++tap) {
       const T* from = x + tap->x;
       Vector weight;
-      load(row.weights + (tap->w + c), weight);
+      load(part.weights + (tap->w + c), weight);
+#pragma GCC unroll 8
+      for (int l = 0; l < lines; ++l) {
 #pragma GCC unroll 4
-      for (int o = 0; o < outputs; ++o) {
-        Vector value;
-        load(from + o * step, value);
-        sums[o] += value * weight;
+        for (int o = 0; o < outputs; ++o) {
+          Vector value;
+          load(from + l * x_line + o * step, value);
+          sums[l][o] += value * weight;
+        }
       }
     }
-    T* y = row.y + first * row.y_step + c;
+    T* y = part.y + line * part.y_line + first * part.y_step + c;
+#pragma GCC unroll 8
+    for (int l = 0; l < lines; ++l) {
 #pragma GCC unroll 4
-    for (int o = 0; o < outputs; ++o) store(sums[o], y + o * row.y_step);
+      for (int o = 0; o < outputs; ++o) {
+        store(sums[l][o], y + l * part.y_line + o * part.y_step);
+      }
+    }
   }
 };
 
-/// Pixel by pixel, so that memory is read in order.
-template <int lanes, class T>
-static void depthwise(const DepthwiseRow<T>& row) {
-  Index o = 0;
-  for (; o + kDepthwiseOutputs <= row.outputs; o += kDepthwiseOutputs) {
-    for_each_lanes<lanes>(row.channels, DepthwiseTile<T, kDepthwiseOutputs>{row, o});
+/// Outputs [first, last) of the lines [line, line + lines), pixel by pixel, so that memory is read
+/// in order.
+template <int lanes, int lines, int outputs, class T>
+[[gnu::always_inline]] static inline void depthwise_tiles(const DepthwiseLines<T>& part, Index line,
+                                                          Index first, Index last) {
+  for (Index o = first; o < last; o += outputs) {
+    for_each_lanes<lanes>(part.channels, DepthwiseTile<T, lines, outputs>{part, line, o});
   }
-  const Index left = row.outputs - o;
-  if (left == 3) for_each_lanes<lanes>(row.channels, DepthwiseTile<T, 3>{row, o});
-  if (left == 2) for_each_lanes<lanes>(row.channels, DepthwiseTile<T, 2>{row, o});
-  if (left == 1) for_each_lanes<lanes>(row.channels, DepthwiseTile<T, 1>{row, o});
+}
+
+/// Outputs [first, last), a multiple of `outputs`, of all lines. Where fewer lines are left than a
+/// tile has, it begins above them: what is computed once more gets the same bits.
+template <int lanes, int outputs, class T>
+static void depthwise_outputs(const DepthwiseLines<T>& part, Index first, Index last) {
+  constexpr int kLines = depthwise_lines(outputs);
+  const Index lowest = part.lines - kLines;
+  if (lowest < 0) {
+    for (Index line = 0; line < part.lines; ++line) {
+      depthwise_tiles<lanes, 1, outputs>(part, line, first, last);
+    }
+    return;
+  }
+  for (Index line = 0; line < part.lines; line += kLines) {
+    depthwise_tiles<lanes, kLines, outputs>(part, line < lowest ? line : lowest, first, last);
+  }
+}
+
+template <int lanes, class T>
+static void depthwise(const DepthwiseLines<T>& part) {
+  const Index all = part.outputs;
+  const Index left = all % kDepthwiseOutputs;
+  depthwise_outputs<lanes, kDepthwiseOutputs>(part, 0, all - left);
+  if (left == 3) depthwise_outputs<lanes, 3>(part, all - left, all);
+  if (left == 2) depthwise_outputs<lanes, 2>(part, all - left, all);
+  if (left == 1) depthwise_outputs<lanes, 1>(part, all - left, all);
 }
 
 /// Taps whose sums stay in registers over all outputs.
@@ -74,7 +111,9 @@ struct DepthwiseSumsOfTaps {
     Index tap = 0;
     for (; tap + kDepthwiseTaps <= p.count; tap += kDepthwiseTaps)
       add<width, kDepthwiseTaps>(tap, c);
-    for (; tap + 3 <= p.count; tap += 3) add<width, 3>(tap, c);
+    // What a kernel of 3 x 3 reads at an edge and in a corner.
+    for (; tap + 6 <= p.count; tap += 6) add<width, 6>(tap, c);
+    for (; tap + 4 <= p.count; tap += 4) add<width, 4>(tap, c);
     for (; tap < p.count; ++tap) add<width, 1>(tap, c);
   }
 

@@ -116,16 +116,21 @@ struct DepthwiseTap {
   Index w;
 };
 
-/// Outputs side by side of a depthwise convolution: y[o, c] = start[c] + the sum over the taps, in
-/// order, of x[o * x_step + tap.x + c] * weights[tap.w + c]; without `start`, from 0 on.
+/// Outputs of a depthwise convolution, some side by side of each of some lines that read the same
+/// taps: y[l * y_line + o * y_step + c] = start[c] + the sum over the taps, in order, of x[l *
+/// x_line
+/// + o * x_step + tap.x + c] * weights[tap.w + c]; without `start`, from 0 on.
 template <class T>
-struct DepthwiseRow {
+struct DepthwiseLines {
   const T* x;
+  Index x_line;
   Index x_step;
   const T* weights;
   const T* start;
   T* y;
+  Index y_line;
   Index y_step;
+  Index lines;
   Index outputs;
   Index channels;
   const DepthwiseTap* taps;
@@ -231,8 +236,8 @@ struct Passes {
   void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
   /// Depthwise convolutions of floats and of codes from which the zero point was taken, and the
   /// gradient of a kernel.
-  void (*depthwise)(const DepthwiseRow<float>& row);
-  void (*depthwise_codes)(const DepthwiseRow<std::int32_t>& row);
+  void (*depthwise)(const DepthwiseLines<float>& lines);
+  void (*depthwise_codes)(const DepthwiseLines<std::int32_t>& lines);
   void (*depthwise_products)(const DepthwiseProducts& products);
   /// out = in - zero_point.
   void (*shifted_codes)(const std::int8_t* in, std::size_t size, std::int32_t zero_point,

@@ -302,7 +302,7 @@ static constexpr Passes all() {
           .depthwise_products = depthwise_products<sizes.lanes>,
           .shifted_codes = shifted_codes,
           .column_moments = column_moments<sizes.lanes>,
-          .normalize_columns = normalize_columns,
+          .normalize_columns = normalize_columns<sizes.lanes>,
           .norm_sums = norm_sums<sizes.lanes>,
           .norm_gradient = norm_gradient<sizes.lanes>,
           .add_to_totals = add_to_totals<sizes.lanes / 2>,

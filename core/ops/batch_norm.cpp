@@ -104,11 +104,12 @@ class NormPasses {
     return sum_of_parts({2, channels}, rows_, add);
   }
 
-  /// The gradient of x: gamma * inverse * (g - shift - normalized * scale).
+  /// The gradient of x: gamma * inverse * (g - shift - normalized * scale); where nobody else has a
+  /// handle on g, in its memory.
   Tensor input_gradient(const Tensor& g, const float* scales, const float* shifts) const {
     const std::vector<float> scale = blocks_.repeated(scales);
     const std::vector<float> shift = blocks_.repeated(shifts);
-    Tensor dx(g.shape());
+    Tensor dx = writable_gradient(g);
     for_pieces(
         [&, from = g.data(), to = dx.data()](Index at, std::size_t rows, std::size_t columns) {
           kernels().passes.norm_gradient(x_ + at, from + at, rows, columns, norm_, scale.data(),

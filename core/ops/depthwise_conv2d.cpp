@@ -88,11 +88,14 @@ void run_lines(const DepthwiseCorrelation<float>& correlation, const LinesOf& l,
                const float* x, float* y) {
   const auto count = static_cast<std::size_t>(l.images * correlation.lines());
   parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
-    for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+    for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end);) {
       const Index image = i / correlation.lines();
       const Index m = i % correlation.lines();
-      correlation.run(x + image * l.in_lines * l.in_line, m,
-                      y + (image * l.out_lines + l.first + m * l.step) * l.out_line);
+      const Index lines = std::min(correlation.lines() - m, static_cast<Index>(end) - i);
+      correlation.run(x + image * l.in_lines * l.in_line, m, m + lines,
+                      y + (image * l.out_lines + l.first + m * l.step) * l.out_line,
+                      l.step * l.out_line);
+      i += lines;
     }
   });
 }

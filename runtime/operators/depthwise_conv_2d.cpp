@@ -147,9 +147,7 @@ template <class Code, class Sum>
 void DepthwiseSums<Code, Sum>::write_lines(const Code* image, Index begin, Index end,
                                            Sum* sums) const {
   const Index width = geometry_.window.x.output * geometry_.filters;
-  const auto write = [&](const Sum* pixels) {
-    for (Index m = begin; m < end; ++m) correlation_.run(pixels, m, sums + (m - begin) * width);
-  };
+  const auto write = [&](const Sum* pixels) { correlation_.run(pixels, begin, end, sums, width); };
   if constexpr (std::is_same_v<Code, Sum>) {
     if (reads_in_place()) return write(image);
   }

@@ -96,6 +96,30 @@ TEST_P(DepthwiseConv2DPaths, MatchesALoopForVectorsOfEveryWidthAndThePortablePat
   }
 }
 
+TEST_P(DepthwiseConv2DPaths, MatchesALoopWhereLinesFillTilesAndWhereTheyDoNot) {
+  for (const Index lines : {3, 8, 13, 23}) {
+    for (const Index width : {1, 3, 5, 6, 7}) {
+      for (const Index channels : {3, 20}) {
+        const ConvCase c{.n = 2,
+                         .h = lines,
+                         .w = width,
+                         .kh = 3,
+                         .kw = 3,
+                         .groups = channels,
+                         .padding = Padding::same};
+        const Forced forced(GetParam());
+        expect_naive(c);
+        const Gradients found = gradients_of_case(c);
+        const Forced portable(available_kernels().front());
+        const Gradients expected = gradients_of_case(c);
+        ASSERT_EQ(values_of(found.y), values_of(expected.y)) << c.to_string();
+        ASSERT_EQ(values_of(found.x), values_of(expected.x)) << c.to_string();
+        ASSERT_EQ(values_of(found.kernel), values_of(expected.kernel)) << c.to_string();
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, DepthwiseConv2DPaths, ::testing::ValuesIn(available_kernels()),
                          isa_name);
 
