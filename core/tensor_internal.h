@@ -22,6 +22,9 @@ struct Node;
 struct LazyData {
   std::size_t grain;
   std::function<void(std::size_t begin, std::size_t end, float* out, MemoryParts prefetch)> compute;
+  /// Not 0 where compute() also takes multiples of this, a divisor of `grain`: those who read other
+  /// parts than whole grains ask for it.
+  std::size_t unit = 0;
 };
 
 /// The part of Tensor that Octet's own ops, layers and optimizers use and users do not. Bytes,

@@ -37,12 +37,6 @@ std::array<Index, 2> lines_read(const CorrelationAxis& y, Index begin, Index end
   return {first, std::clamp<Index>(last, first, y.input)};
 }
 
-/// Asks for memory in order, from where it may take long: loops over channels read it in steps.
-void prefetch(const float* from, Index count) {
-  constexpr Index kLine = 16;
-  for (Index i = 0; i < count; i += kLine) __builtin_prefetch(from + i, 0, 2);
-}
-
 void run_part(const DepthwiseLines<float>& part) { kernels().passes.depthwise(part); }
 void run_part(const DepthwiseLines<std::int32_t>& part) { kernels().passes.depthwise_codes(part); }
 
@@ -156,7 +150,7 @@ struct Rectangle {
 
 class ProductSums {
  public:
-  ProductSums(const Window& window, Index channels, LinesOfImage x, const float* g)
+  ProductSums(const Window& window, Index channels, LinesOfImage x, LinesOfImage g)
       : y_(CorrelationAxis::forward(window.y)),
         x_(CorrelationAxis::forward(window.x)),
         channels_(channels),
@@ -170,18 +164,19 @@ class ProductSums {
     const auto [first, last] = lines_read(y_, r.top, r.bottom);
     const float* const image = images_(r.image, first, last);
     const Index in_line = x_.input * channels_;
-    const Index out_line = x_.count * channels_;
-    prefetch(image + first * in_line, (last - first) * in_line);
-    prefetch(gradients_ + (r.image * y_.count + r.top) * out_line, (r.bottom - r.top) * out_line);
-    for_each_run(
-        y_, r.top, r.bottom, [&](Index top, Index bottom, const std::pair<Index, Index>& taps) {
-          for (const DepthwiseSegment& segment : segments_) {
-            const Index left = std::max(r.left, segment.begin);
-            const Index right = std::min(r.right, segment.end);
-            if (left >= right) continue;
-            add(image, {r.image, top, bottom, left, right}, segment, taps.first, taps.second);
-          }
-        });
+    // Before the gradients, which may have to be computed.
+    prefetch_floats(image + first * in_line, (last - first) * in_line);
+    const float* const gradients = gradients_(r.image, r.top, r.bottom);
+    for_each_run(y_, r.top, r.bottom,
+                 [&](Index top, Index bottom, const std::pair<Index, Index>& taps) {
+                   for (const DepthwiseSegment& segment : segments_) {
+                     const Index left = std::max(r.left, segment.begin);
+                     const Index right = std::min(r.right, segment.end);
+                     if (left >= right) continue;
+                     add(image, gradients, {r.image, top, bottom, left, right}, segment, taps.first,
+                         taps.second);
+                   }
+                 });
   }
 
   /// Adds up what outputs side by side have summed.
@@ -197,23 +192,22 @@ class ProductSums {
   }
 
  private:
-  void add(const float* image, const Rectangle& r, const DepthwiseSegment& segment, Index first,
-           Index last) {
+  void add(const float* image, const float* gradients, const Rectangle& r,
+           const DepthwiseSegment& segment, Index first, Index last) {
     const Index in_line = x_.input * channels_;
     const Index out_line = x_.count * channels_;
-    DepthwiseProducts p{
-        .x = image + r.top * y_.step * in_line + r.left * x_.step * channels_,
-        .x_line = y_.step * in_line,
-        .x_step = x_.step * channels_ * repeats_,
-        .g = gradients_ + (r.image * y_.count + r.top) * out_line + r.left * channels_,
-        .g_line = out_line,
-        .g_step = channels_ * repeats_,
-        .lines = r.bottom - r.top,
-        .outputs = (r.right - r.left) / repeats_,
-        .channels = channels_ * repeats_,
-        .taps = segment.taps.data() + first * segment.taps_per_line,
-        .count = (last - first) * segment.taps_per_line,
-        .sums = sums_.data()};
+    DepthwiseProducts p{.x = image + r.top * y_.step * in_line + r.left * x_.step * channels_,
+                        .x_line = y_.step * in_line,
+                        .x_step = x_.step * channels_ * repeats_,
+                        .g = gradients + r.top * out_line + r.left * channels_,
+                        .g_line = out_line,
+                        .g_step = channels_ * repeats_,
+                        .lines = r.bottom - r.top,
+                        .outputs = (r.right - r.left) / repeats_,
+                        .channels = channels_ * repeats_,
+                        .taps = segment.taps.data() + first * segment.taps_per_line,
+                        .count = (last - first) * segment.taps_per_line,
+                        .sums = sums_.data()};
     if (p.outputs > 0) kernels().passes.depthwise_products(p);
     p.x += p.outputs * p.x_step;
     p.g += p.outputs * p.g_step;
@@ -228,13 +222,18 @@ class ProductSums {
   Index repeats_;
   std::vector<DepthwiseSegment> segments_;
   LinesOfImage images_;
-  const float* gradients_;
+  LinesOfImage gradients_;
   std::vector<float> sums_;
 };
 
 }  // namespace
 
-void depthwise_products_f32(const Window& window, Index channels, LinesOfImage x, const float* g,
+void prefetch_floats(const float* from, Index count) {
+  constexpr Index kLine = 16;
+  for (Index i = 0; i < count; i += kLine) __builtin_prefetch(from + i, 0, 2);
+}
+
+void depthwise_products_f32(const Window& window, Index channels, LinesOfImage x, LinesOfImage g,
                             Index begin, Index end, float* sums) {
   ProductSums products(window, channels, x, g);
   const Index width = window.x.output;

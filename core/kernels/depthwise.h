@@ -73,9 +73,12 @@ using LinesOfImage = FunctionRef<const float*(Index image, Index first, Index la
 inline constexpr Index kDepthwiseBlock = Index{1} << 15;
 
 /// The gradient of a depthwise convolution's kernel: writes to sums[tap, c] the sum over the
-/// outputs [begin, end) of all images of x[pixel, c] * g[output, c]. In which order they are added
-/// depends on the shapes, `begin` and `end` alone. Runs on the calling thread.
-void depthwise_products_f32(const Window& window, Index channels, LinesOfImage x, const float* g,
+/// outputs [begin, end) of all images of x[pixel, c] * g[output, c], images in order. In which
+/// order they are added depends on the shapes, `begin` and `end` alone. Runs on the calling thread.
+void depthwise_products_f32(const Window& window, Index channels, LinesOfImage x, LinesOfImage g,
                             Index begin, Index end, float* sums);
+
+/// Asks for memory in order, from where it may take long: loops over channels read it in steps.
+void prefetch_floats(const float* from, Index count);
 
 }  // namespace octet

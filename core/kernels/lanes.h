@@ -35,6 +35,21 @@ template <class Vector, class T>
   __builtin_memcpy(to, &from, sizeof(Vector));
 }
 
+/// The same numbers as doubles.
+template <int width>
+[[gnu::always_inline]] static inline LanesOf<double, width> as_doubles(
+    const LanesOf<float, width>& x) {
+#if defined(__AVX512F__)
+  if constexpr (width == 8) {
+    // Assembly, because GCC 12 converts halves and puts them together.
+    LanesOf<double, 8> result;
+    asm("vcvtps2pd %1, %0" : "=v"(result) : "v"(x));
+    return result;
+  }
+#endif
+  return __builtin_convertvector(x, LanesOf<double, width>);
+}
+
 /// Calls body.run<width>(c) so that channels [0, channels) are covered once, by as wide vectors as
 /// fit, at most `most` wide.
 template <int most, class Body>

@@ -210,6 +210,10 @@ struct Passes {
   /// real[j] = clamp(sums[j] * scales[j], lo, hi).
   void (*real_sums)(const std::int32_t* sums, std::size_t size, const float* scales, float lo,
                     float hi, float* real);
+  /// Writes the smallest and the largest number of each column of rows that lie `stride` apart;
+  /// `rows` is at least 1.
+  void (*column_limits)(const std::int32_t* x, Index stride, std::size_t rows, std::size_t columns,
+                        std::int32_t* lowest, std::int32_t* highest);
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);

@@ -290,6 +290,7 @@ static constexpr Passes all() {
           .softmax_codes = softmax_codes,
           .add_bias = add_bias,
           .real_sums = real_sums,
+          .column_limits = column_limits<sizes.lanes>,
           .window_gradient = window_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
           .mask_columns = mask_columns,

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <octet/core/kernels/lanes.h>
 #include <octet/core/kernels/passes.h>
 
 #include <cstddef>
 
-// The loop that dequantizes packed codes to a float panel, as simple as those of passes_loops.h.
+// The loops that dequantize packed codes to a float panel and that measure sums, as simple as those
+// of passes_loops.h.
 
 namespace octet::passes {
 
@@ -45,6 +47,47 @@ static void pack_reals(const PanelPart& part, float* __restrict panel) {
       panel[r * FloatColumns + i] = static_cast<float>(codes[r * FloatColumns + i]) * scale;
     }
   }
+}
+
+struct ColumnLimits {
+  const std::int32_t* x;
+  Index stride;
+  std::size_t rows;
+  std::int32_t* lowest;
+  std::int32_t* highest;
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run(Index j) const {
+    LanesOf<std::int32_t, width> low[vectors], high[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      load(x + j + v * width, low[v]);
+      high[v] = low[v];
+    }
+    const std::int32_t* row = x + j;
+    for (std::size_t i = 1; i < rows; ++i) {
+      row += stride;
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        LanesOf<std::int32_t, width> value;
+        load(row + v * width, value);
+        low[v] = value < low[v] ? value : low[v];
+        high[v] = value > high[v] ? value : high[v];
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      store(low[v], lowest + j + v * width);
+      store(high[v], highest + j + v * width);
+    }
+  }
+};
+
+template <int lanes>
+static void column_limits(const std::int32_t* x, Index stride, std::size_t rows,
+                          std::size_t columns, std::int32_t* lowest, std::int32_t* highest) {
+  for_each_column<lanes>(static_cast<Index>(columns),
+                         ColumnLimits{x, stride, rows, lowest, highest});
 }
 
 }  // namespace octet::passes

@@ -35,7 +35,7 @@ struct Totals {
       for (int v = 0; v < vectors; ++v) {
         LanesOf<float, width> value;
         load(row + v * width, value);
-        sums[v] += __builtin_convertvector(value, LanesOf<double, width>);
+        sums[v] += as_doubles<width>(value);
       }
     }
 #pragma GCC unroll 4
@@ -79,7 +79,7 @@ struct WindowSums {
         gradient = __builtin_bit_cast(
             Vector, passes & __builtin_bit_cast(LanesOf<std::int32_t, width>, gradient));
         store(gradient, out + at + v * width);
-        totals[v] += __builtin_convertvector(gradient, LanesOf<double, width>);
+        totals[v] += as_doubles<width>(gradient);
       }
     }
 #pragma GCC unroll 4

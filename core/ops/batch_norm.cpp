@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -87,6 +88,17 @@ class NormPasses {
     return y;
   }
 
+  /// The elements [begin, end), whole rows, of normalized(), written to `to`.
+  void normalize(std::size_t begin, std::size_t end, float* to) const {
+    const auto channels = static_cast<std::size_t>(blocks_.channels());
+    float* const first = to - begin;
+    blocks_.for_each_piece(static_cast<Index>(begin / channels), static_cast<Index>(end / channels),
+                           [&](Index at, std::size_t rows, std::size_t columns) {
+                             kernels().passes.normalize_columns(x_ + at, rows, columns, norm_,
+                                                                first + at);
+                           });
+  }
+
   /// The gradients of gamma and of beta: row 0 and 1 of [2, c].
   Tensor parameter_gradients(const Tensor& g) const {
     const Index channels = blocks_.channels();
@@ -104,7 +116,7 @@ class NormPasses {
     return sum_of_parts({2, channels}, rows_, add);
   }
 
-  /// The gradient of x: gamma * inverse * (g - shift - normalized * scale); where nobody else has a
+  /// The gradient of x, gamma * inverse * (g - shift - normalized * scale): where nobody else has a
   /// handle on g, in its memory.
   Tensor input_gradient(const Tensor& g, const float* scales, const float* shifts) const {
     const std::vector<float> scale = blocks_.repeated(scales);
@@ -117,6 +129,21 @@ class NormPasses {
         });
     return dx;
   }
+
+  /// The same of the elements [begin, end), whole rows, written to `to`; scales and shifts are one
+  /// per column.
+  void input_gradient(const float* g, const float* scales, const float* shifts, std::size_t begin,
+                      std::size_t end, float* to) const {
+    const auto channels = static_cast<std::size_t>(blocks_.channels());
+    float* const first = to - begin;
+    blocks_.for_each_piece(static_cast<Index>(begin / channels), static_cast<Index>(end / channels),
+                           [&](Index at, std::size_t rows, std::size_t columns) {
+                             kernels().passes.norm_gradient(x_ + at, g + at, rows, columns, norm_,
+                                                            scales, shifts, first + at);
+                           });
+  }
+
+  const detail::ChannelBlocks& blocks() const { return blocks_; }
 
  private:
   template <class Body>
@@ -135,6 +162,59 @@ class NormPasses {
   ColumnNorm norm_{};
 };
 
+/// Whether what is made of x is computed as it is read: convolutions read a part of images [n, h,
+/// w, c] at a time. Not of a leaf, to whose memory its owner may write.
+bool is_lazy(const Tensor& x) {
+  constexpr Index kImages = 4;
+  return x.rank() == kImages && detail::TensorAccess::node(x) != nullptr;
+}
+
+/// A tensor of the shape of n.x whose rows are computed as they are read.
+template <class Compute>
+Tensor lazy_rows(const Normalization& n, Compute compute) {
+  constexpr std::size_t kLeastGrain = 4096;
+  const auto channels = static_cast<std::size_t>(n.x.dim(-1));
+  const std::size_t grain = divided_up(kLeastGrain, channels) * channels;
+  const auto run = [compute = std::move(compute)](std::size_t begin, std::size_t end, float* out,
+                                                  MemoryParts) { compute(begin, end, out); };
+  return detail::TensorAccess::lazy(n.x.shape(), {grain, run, channels}, n.x);
+}
+
+/// NormPasses::normalized() as it is read.
+Tensor lazy_normalized(const Normalization& n) {
+  struct Source {
+    Tensor x;
+    NormPasses passes;
+
+    explicit Source(const Normalization& n) : x(n.x), passes(n) {}
+  };
+  const auto source = std::make_shared<const Source>(n);
+  return lazy_rows(n, [source](std::size_t begin, std::size_t end, float* out) {
+    source->passes.normalize(begin, end, out);
+  });
+}
+
+/// NormPasses::input_gradient() as it is read.
+Tensor lazy_input_gradient(const Normalization& n, const Tensor& g, const Tensor& means) {
+  struct Source {
+    Tensor x, g;
+    NormPasses passes;
+    std::vector<float> scales, shifts;
+
+    Source(const Normalization& n, const Tensor& gradient, const Tensor& means)
+        : x(n.x),
+          g(gradient),
+          passes(n),
+          scales(passes.blocks().repeated(means.data())),
+          shifts(passes.blocks().repeated(means.data() + n.gamma.size())) {}
+  };
+  const auto source = std::make_shared<const Source>(n, g, means);
+  return lazy_rows(n, [source, from = g.data()](std::size_t begin, std::size_t end, float* out) {
+    source->passes.input_gradient(from, source->scales.data(), source->shifts.data(), begin, end,
+                                  out);
+  });
+}
+
 enum class Statistics { constant, of_batch };
 
 Tensor record_normalized(std::string_view operation, const Normalization& n, const Tensor& x,
@@ -150,7 +230,9 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
       // the statistics are its own: the means of both are taken from g.
       const Tensor means =
           through_sums ? mean_of(sums, rows_of(n.x)) : Tensor::zeros({2 * gamma.size()});
-      gradients[0] = passes.input_gradient(g, means.data(), means.data() + gamma.size());
+      gradients[0] = is_lazy(x)
+                         ? lazy_input_gradient(n, g, means)
+                         : passes.input_gradient(g, means.data(), means.data() + gamma.size());
     }
     if (gamma.requires_grad()) gradients[1] = detail::TensorAccess::view(sums, gamma.shape());
     if (beta.requires_grad()) {
@@ -158,7 +240,8 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
     }
     return gradients;
   };
-  return record(operation, NormPasses(n).normalized(x.shape()), {x, gamma, beta}, backward);
+  const Tensor y = is_lazy(x) ? lazy_normalized(n) : NormPasses(n).normalized(x.shape());
+  return record(operation, y, {x, gamma, beta}, backward);
 }
 
 /// The number of rows, their mean and the sum of the squares of their distances from it, per

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace octet {
@@ -62,6 +63,39 @@ void run_lines(const Conv2DGeometry& s, const CorrelationF32& correlation,
   parallel_for(lines, thread_share(lines, least), [&](std::size_t begin, std::size_t end) {
     correlation.run(in, static_cast<Index>(begin), static_cast<Index>(end), out, line_done);
   });
+}
+
+/// The rows of a block that stays in the second-level cache, with the sums of a kernel's gradient,
+/// which are added to block by block; none where kernels are large or outputs read several pixels.
+std::optional<Index> block_rows(const Conv2DGeometry& s) {
+  constexpr Index kLeastRows = 64;
+  constexpr Index kFloats = Index{1} << 14;
+  if (!s.window.is_pointwise() || s.kernel_shape().size() > kFloats) return std::nullopt;
+  return std::max(kLeastRows, kFloats / std::max(s.channels, s.filters));
+}
+
+/// convolve() of all groups for rows x that are computed where they are read.
+void convolve_rows(const Conv2DGeometry& s, const TensorRows& x, const float* kernel, Index block,
+                   float* y, FunctionRef<void(Index begin, Index end)> done) {
+  const auto count = static_cast<std::size_t>(s.rows());
+  const Index filters = s.filters_per_group();
+  const auto run_block = [&](Index begin, Index end) {
+    const ScratchBuffer<float, TensorRows> memory(x.scratch(end - begin));
+    const float* const rows = x.read(begin, end, memory.data());
+    for (Index group = 0; group < s.groups; ++group) {
+      gemm_f32(end - begin, filters, s.patch(), {channels_of(s, rows, group), s.channels},
+               {filters_of(s, kernel, group), s.filters}, filters_of(s, y, group, begin),
+               s.filters);
+    }
+    if (done) done(begin, end);
+  };
+  parallel_for(count, thread_share(count, static_cast<std::size_t>(row_grain(s))),
+               [&](std::size_t first, std::size_t last) {
+                 for (auto row = static_cast<Index>(first); row < static_cast<Index>(last);
+                      row += block) {
+                   run_block(row, std::min(static_cast<Index>(last), row + block));
+                 }
+               });
 }
 
 void convolve(const Conv2DGeometry& s, const float* x, const float* kernel, Index group, float* y,
@@ -122,14 +156,16 @@ void propagate(const Conv2DGeometry& s, const float* kernel, const float* g, Ind
 }
 
 /// Writes the products of rows [begin, end) to the group's columns of a kernel's gradient.
+/// A pointwise one adds them to what has `begun`.
 void correlate(const Conv2DGeometry& s, const float* x, const float* g, Index group, Index begin,
-               Index end, float* kernel) {
+               Index end, bool begun, float* kernel) {
   if (!s.window.is_pointwise()) {
     return correlate_gradients_f32(s, group, x, g, begin, end, kernel);
   }
   gemm_f32(s.patch(), s.filters_per_group(), end - begin,
            {channels_of(s, x, group, begin), s.channels, Transpose::yes},
-           {filters_of(s, g, group, begin), s.filters}, filters_of(s, kernel, group), s.filters);
+           {filters_of(s, g, group, begin), s.filters}, filters_of(s, kernel, group), s.filters,
+           begun);
 }
 
 void check_kernel(const Tensor& x, const Tensor& kernel, Index groups) {
@@ -192,29 +228,93 @@ Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kerne
   return dx;
 }
 
+namespace {
+
+/// The images that a kernel's gradient reads. Where outputs read one pixel each, pixels become
+/// floats in the cache, a part at a time: those of codes, and those that are computed on demand.
+class PixelRows {
+ public:
+  PixelRows(const Conv2DGeometry& s, const Tensor& x) : x_(x), channels_(s.channels) {
+    if (s.window.is_pointwise() && detail::TensorAccess::pending(x) != nullptr) {
+      codes_ = detail::TensorAccess::codes(x);
+      if (codes_ == nullptr && computes_rows(x, channels_)) rows_.emplace(x, channels_);
+    }
+    if (codes_ == nullptr && !rows_) pixels_ = std::as_const(x_).data();
+  }
+
+  std::size_t scratch(Index rows) const {
+    return pixels_ != nullptr ? 0 : static_cast<std::size_t>(rows * channels_);
+  }
+  /// Where the first image lies or would lie, if the rows [begin, end) are in `memory`.
+  const float* read(Index begin, Index end, float* memory) const {
+    if (rows_) return rows_->read(begin, end, memory) - begin * channels_;
+    if (codes_ == nullptr) return pixels_;
+    const std::size_t size = scratch(end - begin);
+    dequantize({codes_.get() + begin * channels_, size}, *detail::TensorAccess::grid(x_),
+               {memory, size});
+    return memory - begin * channels_;
+  }
+
+ private:
+  Tensor x_;
+  Index channels_;
+  std::shared_ptr<const std::int8_t[]> codes_;
+  std::optional<TensorRows> rows_;
+  const float* pixels_ = nullptr;
+};
+
+}  // namespace
+
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g) {
-  // Of codes that have not become floats, a part becomes floats in the cache where it reads its own
-  // pixels alone.
-  const bool reads_codes =
-      geometry.window.is_pointwise() && detail::TensorAccess::pending(x) != nullptr;
-  const auto codes = reads_codes ? detail::TensorAccess::codes(x) : nullptr;
-  const float* pixels = codes == nullptr ? x.data() : nullptr;
-  const float* upstream = g.data();
-  const auto add_rows = [&](const float* images, Index begin, Index end, float* sums) {
+  return conv2d_gradients(geometry, x, Tensor(), g, {false, true, false}).kernel;
+}
+
+ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
+                               const Tensor& kernel, const Tensor& g,
+                               const WantedGradients& wanted) {
+  ConvGradients result;
+  const bool parts_of_x = wanted.x && wanted.kernel && geometry.window.is_pointwise();
+  if (wanted.x && !parts_of_x) result.x = conv2d_input_gradient(geometry, kernel, g);
+  if (parts_of_x) result.x = Tensor(geometry.input_shape());
+  if (!wanted.kernel) {
+    if (wanted.bias) result.bias = sum(g, {0, 1, 2});
+    return result;
+  }
+  float* const dx = parts_of_x ? result.x.data() : nullptr;
+  const PixelRows pixels(geometry, x);
+  const TensorRows gradients(g, geometry.filters);
+  const Index filters = geometry.filters_per_group();
+  std::vector<Shape> shapes = {geometry.kernel_shape()};
+  if (wanted.bias) shapes.push_back({geometry.filters});
+  const auto add_block = [&](Index begin, Index end, bool begun, float* sums, double* totals) {
+    const Index rows = end - begin;
+    const ScratchBuffer<float, PixelRows> of_x(pixels.scratch(rows));
+    const ScratchBuffer<float, TensorRows> of_g(gradients.scratch(rows));
+    const float* const images = pixels.read(begin, end, of_x.data());
+    const float* const part = gradients.read(begin, end, of_g.data());
+    if (wanted.bias) add_columns(part, rows, {totals, static_cast<std::size_t>(geometry.filters)});
     for (Index group = 0; group < geometry.groups; ++group) {
-      correlate(geometry, images, upstream, group, begin, end, sums);
+      correlate(geometry, images, part - begin * geometry.filters, group, begin, end, begun, sums);
+      if (dx == nullptr) continue;
+      gemm_f32(rows, geometry.patch(), filters,
+               {filters_of(geometry, part, group), geometry.filters},
+               {filters_of(geometry, kernel.data(), group), geometry.filters, Transpose::yes},
+               channels_of(geometry, dx, group, begin), geometry.channels);
     }
   };
-  return sum_of_parts(geometry.kernel_shape(), geometry.rows(),
-                      [&](Index begin, Index end, float* sums) {
-                        if (codes == nullptr) return add_rows(pixels, begin, end, sums);
-                        const Index first = begin * geometry.channels;
-                        const auto size = static_cast<std::size_t>(end * geometry.channels - first);
-                        const ScratchBuffer<float, struct PixelsOfCodes> part(size);
-                        dequantize({codes.get() + first, size}, *detail::TensorAccess::grid(x),
-                                   {part.data(), size});
-                        add_rows(part.data() - first, begin, end, sums);
-                      });
+  const Index block = block_rows(geometry).value_or(std::max<Index>(geometry.rows(), 1));
+  const auto add_part = [&](Index begin, Index end, std::span<float* const> sums) {
+    std::vector<double> totals(static_cast<std::size_t>(geometry.filters));
+    for (Index row = begin; row < end; row += block) {
+      add_block(row, std::min(end, row + block), row > begin, sums[0], totals.data());
+    }
+    if (!wanted.bias) return;
+    std::ranges::transform(totals, sums[1], [](double t) { return static_cast<float>(t); });
+  };
+  const std::vector<Tensor> sums = sums_of_parts(shapes, geometry.rows(), add_part);
+  result.kernel = sums[0];
+  if (wanted.bias) result.bias = sums[1];
+  return result;
 }
 
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
@@ -305,29 +405,35 @@ Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedAc
   const bool clamps = activation != FusedActivation::none;
   const RealLimits limits = real_limits(activation);
   const Finish finish(geometry, bias, limits, y.data());
-  for (Index group = 0; group < geometry.groups; ++group) {
-    const bool finishes = (bias.defined() || clamps) && group + 1 == geometry.groups;
-    convolve(
-        geometry, x.data(), kernel.data(), group, y.data(),
-        finishes ? FunctionRef<void(Index, Index)>(finish) : FunctionRef<void(Index, Index)>());
+  const bool finishes = bias.defined() || clamps;
+  const FunctionRef<void(Index, Index)> done =
+      finishes ? FunctionRef<void(Index, Index)>(finish) : FunctionRef<void(Index, Index)>();
+  if (const auto block = block_rows(geometry); block && computes_rows(x, geometry.channels)) {
+    convolve_rows(geometry, TensorRows(x, geometry.channels), kernel.data(), *block, y.data(),
+                  done);
+  } else {
+    for (Index group = 0; group < geometry.groups; ++group) {
+      convolve(geometry, x.data(), kernel.data(), group, y.data(),
+               group + 1 == geometry.groups ? done : FunctionRef<void(Index, Index)>());
+    }
   }
   const auto backward = [geometry, x, kernel, bias, clamps, limits,
                          result = clamps ? y.detach() : Tensor()](const Tensor& g) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const Shape rows{geometry.rows(), geometry.filters};
     const GradientWindow window{-kInfinity, kInfinity, limits.lo, limits.hi};
-    SumsGradient passed{g, Tensor()};
-    if (clamps) {
-      const Tensor to = writable_gradient(g).reshape(rows);
-      passed = window_gradient_of_lines(result.reshape(rows), g.reshape(rows),
-                                        geometry.window.x.output, window, to);
-    } else if (bias.requires_grad()) {
-      passed.bias = sum(g, {0, 1, 2});
+    const WantedGradients wanted{x.requires_grad(), kernel.requires_grad(), bias.requires_grad()};
+    if (!clamps) {
+      ConvGradients all = conv2d_gradients(geometry, x, kernel, g, wanted);
+      return std::vector<Tensor>{all.x, all.kernel, all.bias};
     }
-    std::vector<Tensor> gradients(3);
-    if (x.requires_grad()) gradients[0] = conv2d_input_gradient(geometry, kernel, passed.sums);
-    if (kernel.requires_grad()) gradients[1] = conv2d_kernel_gradient(geometry, x, passed.sums);
-    if (bias.requires_grad()) gradients[2] = passed.bias;
+    const Tensor to = writable_gradient(g).reshape(rows);
+    const SumsGradient passed = window_gradient_of_lines(result.reshape(rows), g.reshape(rows),
+                                                         geometry.window.x.output, window, to);
+    ConvGradients all =
+        conv2d_gradients(geometry, x, kernel, passed.sums, {wanted.x, wanted.kernel, false});
+    std::vector<Tensor> gradients = {all.x, all.kernel, Tensor()};
+    if (wanted.bias) gradients[2] = passed.bias;
     return gradients;
   };
   return record("conv2d", y, {x, kernel, bias}, backward,

@@ -16,6 +16,12 @@ Tensor conv2d_result(const Conv2DGeometry& geometry, const Tensor& x, const Tens
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel, const Tensor& g);
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g);
 
+/// Those that are wanted, from a gradient g that may be lazy: where an output reads one pixel, g is
+/// read once, and is never in memory as a whole.
+ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
+                               const Tensor& kernel, const Tensor& g,
+                               const WantedGradients& wanted);
+
 /// window_gradient() for rows that are pixels of lines of `pixels` each. Bias gradients of few
 /// units are summed line by line.
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
+#include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/depthwise.h>
 #include <octet/core/ops/depthwise_conv2d_internal.h>
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -36,16 +39,20 @@ Tensor repeated_channels(const Tensor& x, Index multiplier) {
   return result;
 }
 
-/// The images that a kernel's gradient reads, line by line: from codes where they have not become
-/// floats, which then take a pass over memory less.
+/// The images of a convolution, line by line: from codes where they have not become floats, and
+/// from what they are computed from where that is on demand, which takes a pass over memory less.
 class Images {
  public:
   Images(const DepthwiseConv2DGeometry& s, const Tensor& x)
-      : line_(s.window.x.input * s.channels), lines_(s.window.y.input) {
-    const bool reads_codes = s.multiplier == 1 && detail::TensorAccess::pending(x) != nullptr;
-    if (reads_codes) codes_ = detail::TensorAccess::codes(x);
+      : pixels_(s.window.x.input), line_(pixels_ * s.channels), lines_(s.window.y.input) {
+    const bool in_place = s.multiplier == 1;
+    if (in_place && detail::TensorAccess::pending(x) != nullptr) {
+      codes_ = detail::TensorAccess::codes(x);
+    }
     if (codes_ != nullptr) {
       grid_ = detail::TensorAccess::grid(x);
+    } else if (in_place && computes_rows(x, s.channels)) {
+      rows_.emplace(x, s.channels);
     } else {
       line_ *= s.multiplier;
       floats_ = repeated_channels(x.detach(), s.multiplier);
@@ -55,17 +62,32 @@ class Images {
   /// As LinesOfImage; `memory` is there for them.
   const float* lines(Index image, Index first, Index last, std::vector<float>& memory) const {
     const Index begin = image * lines_ * line_;
-    if (codes_ == nullptr) return std::as_const(floats_).data() + begin;
+    if (floats_.defined()) return floats_.data() + begin;
     const auto size = static_cast<std::size_t>((last - first) * line_);
     memory.resize(std::max(memory.size(), size));
-    dequantize({codes_.get() + begin + first * line_, size}, *grid_, {memory.data(), size});
+    if (rows_) {
+      const Index row = image * lines_ * pixels_;
+      rows_->read(row + first * pixels_, row + last * pixels_, memory.data());
+    } else {
+      dequantize({codes_.get() + begin + first * line_, size}, *grid_, {memory.data(), size});
+    }
     return memory.data() - first * line_;
   }
 
+  /// Asks for an image that is read soon.
+  void prefetch(Index image) const {
+    constexpr Index kMost = Index{1} << 14;
+    const Index size = lines_ * line_;
+    if (floats_.defined() && size <= kMost) prefetch_floats(floats_.data() + image * size, size);
+  }
+
  private:
+  Index pixels_;
   Index line_;
   Index lines_;
+  /// const, so that threads may read it.
   Tensor floats_;
+  std::optional<TensorRows> rows_;
   std::shared_ptr<const std::int8_t[]> codes_;
   std::shared_ptr<const QuantParams> grid_;
 };
@@ -75,27 +97,32 @@ Tensor sum_of_repeated(const Tensor& g, Index multiplier, const Shape& shape) {
   return multiplier == 1 ? g : sum(g.reshape({shape.size(), multiplier}), {1}).reshape(shape);
 }
 
-/// Computes all lines that `correlation` gives of images [lines, in_line]: line m of an image is
-/// line first + m * step of results [out_lines, out_line].
+/// Computes all lines that `correlation` gives of images: line m of an image is line first + m *
+/// step of results [out_lines, out_line].
 struct LinesOf {
   Index images;
-  Index in_lines, in_line;
   Index out_lines, out_line;
   Index first, step;
 };
 
+/// in(image, first, last, memory) is where an image begins or would begin; its lines [first, last)
+/// are there. `next(image)` is called before the image that is read behind another.
+template <class In, class Next>
 void run_lines(const DepthwiseCorrelation<float>& correlation, const LinesOf& l, std::size_t least,
-               const float* x, float* y) {
+               const In& in, const Next& next, float* y) {
   const auto count = static_cast<std::size_t>(l.images * correlation.lines());
   parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
+    std::vector<float> memory;
     for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end);) {
       const Index image = i / correlation.lines();
       const Index m = i % correlation.lines();
       const Index lines = std::min(correlation.lines() - m, static_cast<Index>(end) - i);
-      correlation.run(x + image * l.in_lines * l.in_line, m, m + lines,
+      i += lines;
+      if (i < static_cast<Index>(end)) next(image + 1);
+      const auto [first, last] = correlation.lines_read(m, m + lines);
+      correlation.run(in(image, first, last, memory), m, m + lines,
                       y + (image * l.out_lines + l.first + m * l.step) * l.out_line,
                       l.step * l.out_line);
-      i += lines;
     }
   });
 }
@@ -136,37 +163,175 @@ DepthwiseConv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor&
           .multiplier = shape[3]};
 }
 
-Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel,
-                                       const Tensor& g) {
-  const Window& w = s.window;
-  const Index width = s.filters();
-  Tensor dx(Shape{s.images, w.y.input, w.x.input, width});
-  // Pixels whose distance is a multiple of the stride read the same taps.
-  for (Index y = 0; y < std::min(w.y.stride, w.y.input); ++y) {
-    for (Index x = 0; x < std::min(w.x.stride, w.x.input); ++x) {
-      const DepthwiseCorrelation<float> correlation(CorrelationAxis::backward(w.y, y),
-                                                    CorrelationAxis::backward(w.x, x), w.x.kernel,
-                                                    width, kernel.data(), nullptr);
-      run_lines(
-          correlation,
-          {s.images, w.y.output, w.x.output * width, w.y.input, w.x.input * width, y, w.y.stride},
-          line_grain(s), g.data(), dx.data());
+namespace {
+
+/// The gradient of images from that of results. Pixels whose distance is a multiple of the stride
+/// read the same taps: a phase.
+class InputGradient {
+ public:
+  InputGradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel)
+      : s_(s),
+        in_line_(s.window.x.input * s.filters()),
+        out_line_(s.window.x.output * s.filters()) {
+    const Window& w = s.window;
+    for (Index y = 0; y < std::min(w.y.stride, w.y.input); ++y) {
+      for (Index x = 0; x < std::min(w.x.stride, w.x.input); ++x) {
+        phases_.push_back({y,
+                           {CorrelationAxis::backward(w.y, y), CorrelationAxis::backward(w.x, x),
+                            w.x.kernel, s.filters(), kernel.data(), nullptr}});
+      }
     }
   }
+
+  /// Of an image, every channel as often as it has filters.
+  void write_image(const float* g, float* dx) const {
+    for (const Phase& phase : phases_) {
+      const Index lines = phase.correlation.lines();
+      phase.correlation.run(g, 0, lines, dx + phase.first * in_line_,
+                            s_.window.y.stride * in_line_);
+    }
+  }
+  void write_all(const float* g, float* dx) const {
+    const Window& w = s_.window;
+    const auto in = [&](Index image, Index, Index, std::vector<float>&) {
+      return g + image * w.y.output * out_line_;
+    };
+    for (const Phase& phase : phases_) {
+      run_lines(
+          phase.correlation, {s_.images, w.y.input, in_line_, phase.first, w.y.stride},
+          line_grain(s_), in, [](Index) {}, dx);
+    }
+  }
+
+ private:
+  struct Phase {
+    Index first;
+    DepthwiseCorrelation<float> correlation;
+  };
+
+  DepthwiseConv2DGeometry s_;
+  Index in_line_;
+  Index out_line_;
+  std::vector<Phase> phases_;
+};
+
+Tensor repeated_images(const DepthwiseConv2DGeometry& s) {
+  return Tensor(Shape{s.images, s.window.y.input, s.window.x.input, s.filters()});
+}
+
+/// Reads the gradient of an image when its products are to be made, and then makes the rest.
+class ImageGradients {
+ public:
+  ImageGradients(const DepthwiseConv2DGeometry& s, const TensorRows& g,
+                 const InputGradient* input_gradient, float* dx)
+      : s_(s),
+        g_(g),
+        memory_(g.scratch(s.window.outputs())),
+        input_gradient_(input_gradient),
+        dx_(dx),
+        totals_(static_cast<std::size_t>(s.filters())) {}
+
+  /// As LinesOfImage.
+  const float* lines(Index image) {
+    if (image == image_) return gradient_;
+    image_ = image;
+    const Index outputs = s_.window.outputs();
+    gradient_ = g_.read(image * outputs, (image + 1) * outputs, memory_.data());
+    if (gradient_ != memory_.data()) prefetch_floats(gradient_, outputs * s_.filters());
+    if (dx_ != nullptr) {
+      input_gradient_->write_image(gradient_, dx_ + image * s_.window.inputs() * s_.filters());
+    }
+    add_columns(gradient_, outputs, totals_);
+    return gradient_;
+  }
+
+  void write_bias(float* sums) const {
+    std::ranges::transform(totals_, sums, [](double total) { return static_cast<float>(total); });
+  }
+
+ private:
+  const DepthwiseConv2DGeometry& s_;
+  const TensorRows& g_;
+  ScratchBuffer<float, ImageGradients> memory_;
+  const InputGradient* input_gradient_;
+  float* dx_;
+  std::vector<double> totals_;
+  Index image_ = -1;
+  const float* gradient_ = nullptr;
+};
+
+bool has_image_for_each_part(const DepthwiseConv2DGeometry& s) {
+  return s.images >= count_parts(s.rows(), s.kernel_shape().size());
+}
+
+}  // namespace
+
+Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& s, const Tensor& kernel,
+                                       const Tensor& g) {
+  Tensor dx = repeated_images(s);
+  InputGradient(s, kernel).write_all(g.data(), dx.data());
   return sum_of_repeated(dx, s.multiplier, s.input_shape());
 }
 
 Tensor depthwise_conv2d_kernel_gradient(const DepthwiseConv2DGeometry& s, const Tensor& x,
                                         const Tensor& g) {
+  if (has_image_for_each_part(s)) {
+    return depthwise_conv2d_gradients(s, x, Tensor(), g, {false, true, false}).kernel;
+  }
   const Images images(s, x);
-  return sum_of_parts(
-      s.kernel_shape(), s.rows(), [&, upstream = g.data()](Index begin, Index end, float* sums) {
-        std::vector<float> memory;
-        const auto lines = [&](Index image, Index first, Index last) {
-          return images.lines(image, first, last, memory);
-        };
-        depthwise_products_f32(s.window, s.filters(), lines, upstream, begin, end, sums);
-      });
+  const auto add_part = [&, upstream = g.data()](Index begin, Index end, float* sums) {
+    std::vector<float> memory;
+    const auto lines = [&](Index image, Index first, Index last) {
+      return images.lines(image, first, last, memory);
+    };
+    const Index line = s.window.x.output * s.filters();
+    const auto gradients = [&](Index image, Index first, Index last) {
+      const float* const of_image = upstream + image * s.window.y.output * line;
+      prefetch_floats(of_image + first * line, (last - first) * line);
+      return of_image;
+    };
+    depthwise_products_f32(s.window, s.filters(), lines, gradients, begin, end, sums);
+  };
+  return sum_of_parts(s.kernel_shape(), s.rows(), add_part, s.window.outputs());
+}
+
+ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const Tensor& x,
+                                         const Tensor& kernel, const Tensor& g,
+                                         const WantedGradients& wanted) {
+  ConvGradients result;
+  if (!wanted.kernel || !has_image_for_each_part(s)) {
+    if (wanted.x) result.x = depthwise_conv2d_input_gradient(s, kernel, g);
+    if (wanted.kernel) result.kernel = depthwise_conv2d_kernel_gradient(s, x, g);
+    if (wanted.bias) result.bias = sum(g, {0, 1, 2});
+    return result;
+  }
+  const Images images(s, x);
+  const TensorRows gradients(g, s.filters());
+  std::optional<InputGradient> input_gradient;
+  Tensor dx;
+  if (wanted.x) {
+    input_gradient.emplace(s, kernel);
+    dx = repeated_images(s);
+  }
+  float* const to = wanted.x ? dx.data() : nullptr;
+  const auto add_part = [&](Index begin, Index end, std::span<float* const> sums) {
+    std::vector<float> memory;
+    ImageGradients of_image(s, gradients, input_gradient ? &*input_gradient : nullptr, to);
+    const auto lines = [&](Index image, Index first, Index last) {
+      return images.lines(image, first, last, memory);
+    };
+    const auto lines_of_g = [&](Index image, Index /*first*/, Index /*last*/) {
+      return of_image.lines(image);
+    };
+    depthwise_products_f32(s.window, s.filters(), lines, lines_of_g, begin, end, sums[0]);
+    of_image.write_bias(sums[1]);
+  };
+  const std::vector<Tensor> sums =
+      sums_of_parts({s.kernel_shape(), Shape{s.filters()}}, s.rows(), add_part, s.window.outputs());
+  if (wanted.x) result.x = sum_of_repeated(dx, s.multiplier, s.input_shape());
+  result.kernel = sums[0];
+  if (wanted.bias) result.bias = sums[1];
+  return result;
 }
 
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel,
@@ -180,20 +345,21 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bia
   check_bias(bias, s);
   const Window& w = s.window;
   const Index width = s.filters();
-  const Tensor images = repeated_channels(x.detach(), s.multiplier);
+  const Images images(s, x);
   Tensor y(s.output_shape());
   const DepthwiseCorrelation<float> correlation(
       CorrelationAxis::forward(w.y), CorrelationAxis::forward(w.x), w.x.kernel, width,
       kernel.data(), bias.defined() ? bias.data() : nullptr);
-  run_lines(correlation,
-            {s.images, w.y.input, w.x.input * width, w.y.output, w.x.output * width, 0, 1},
-            line_grain(s), images.data(), y.data());
+  const auto in = [&](Index image, Index first, Index last, std::vector<float>& memory) {
+    return images.lines(image, first, last, memory);
+  };
+  run_lines(
+      correlation, {s.images, w.y.output, w.x.output * width, 0, 1}, line_grain(s), in,
+      [&](Index image) { images.prefetch(image); }, y.data());
   return record("depthwise_conv2d", y, {x, kernel, bias}, [s, x, kernel, bias](const Tensor& g) {
-    std::vector<Tensor> gradients(3);
-    if (x.requires_grad()) gradients[0] = depthwise_conv2d_input_gradient(s, kernel, g);
-    if (kernel.requires_grad()) gradients[1] = depthwise_conv2d_kernel_gradient(s, x, g);
-    if (bias.requires_grad()) gradients[2] = sum(g, {0, 1, 2});
-    return gradients;
+    const ConvGradients all = depthwise_conv2d_gradients(
+        s, x, kernel, g, {x.requires_grad(), kernel.requires_grad(), bias.requires_grad()});
+    return std::vector<Tensor>{all.x, all.kernel, all.bias};
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/ops/depthwise_conv2d.h>
+#include <octet/core/ops/gradients_internal.h>
 
 namespace octet {
 
@@ -35,5 +36,11 @@ Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& geometry,
                                        const Tensor& kernel, const Tensor& g);
 Tensor depthwise_conv2d_kernel_gradient(const DepthwiseConv2DGeometry& geometry, const Tensor& x,
                                         const Tensor& g);
+
+/// Those that are wanted, from a gradient g that may be lazy: where there are enough images, g is
+/// read an image at a time, and is never in memory as a whole.
+ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& geometry, const Tensor& x,
+                                         const Tensor& kernel, const Tensor& g,
+                                         const WantedGradients& wanted);
 
 }  // namespace octet

@@ -3,8 +3,11 @@
 #include <octet/core/kernels/passes.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
+#include <octet/core/tensor_internal.h>
 
 #include <functional>
+#include <optional>
+#include <span>
 
 namespace octet {
 
@@ -16,6 +19,45 @@ Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& win
 /// The clamped sum of tensors of one shape, in one pass. No gradient passes where it is NaN.
 Tensor add(const Tensor& a, const Tensor& b, FusedActivation activation);
 
+/// Rows of a tensor [..., row], which passes read a part at a time: of one that is computed on
+/// demand, that part is computed where it is read, and stays in the cache.
+class TensorRows {
+ public:
+  TensorRows(const Tensor& x, Index row);
+
+  /// Whether rows are computed when they are read.
+  bool computes() const { return lazy_.has_value(); }
+  /// The floats that read() needs for so many rows.
+  std::size_t scratch(Index rows) const;
+  /// Where row `begin` lies: in x, or in `memory`, to which the rows [begin, end) are then written.
+  const float* read(Index begin, Index end, float* memory) const;
+
+ private:
+  Tensor x_;
+  Index row_;
+  /// Unless x is in memory, at `data_`. A copy: others may ask for all of it meanwhile.
+  std::optional<detail::LazyData> lazy_;
+  const float* data_ = nullptr;
+};
+
+/// Whether TensorRows would compute the rows of x.
+bool computes_rows(const Tensor& x, Index row);
+
+/// Adds the columns of x [rows, totals.size()] to `totals`.
+void add_columns(const float* x, Index rows, std::span<double> totals);
+
+/// Gradients from that of a result; one that was not asked for is undefined.
+struct ConvGradients {
+  Tensor x;
+  Tensor kernel;
+  Tensor bias;
+};
+struct WantedGradients {
+  bool x;
+  bool kernel;
+  bool bias;
+};
+
 /// The gradient that reaches the sums of a clamped layer, and what its bias gets of it.
 struct SumsGradient {
   Tensor sums;
@@ -25,6 +67,9 @@ struct SumsGradient {
 /// What a backward function may write another gradient of the shape of g to, element by element as
 /// it reads g: g itself where nobody else has a handle on it, whose memory is in the cache.
 Tensor writable_gradient(const Tensor& g);
+
+/// inside_window() as it is read: lazy, row by row of a last axis.
+Tensor lazy_inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window);
 
 /// For y [m, n] and its gradient g: `sums` is g where y lies inside the window, else 0; `bias` [n]
 /// is the sum of its rows. `sums` is written to `to`, a new tensor or a view of what

@@ -21,31 +21,56 @@ Index count_parts(Index rows, Index size) {
 }
 
 void for_each_part(Index rows, Index parts,
-                   FunctionRef<void(Index part, Index begin, Index end)> compute) {
+                   FunctionRef<void(Index part, Index begin, Index end)> compute, Index unit) {
+  const Index step = rows / unit >= parts ? unit : 1;
+  const Index count = rows / step;
   parallel_tasks(static_cast<std::size_t>(parts), [&](std::size_t task) {
     const auto part = static_cast<Index>(task);
-    compute(part, rows * part / parts, rows * (part + 1) / parts);
+    compute(part, count * part / parts * step, count * (part + 1) / parts * step);
   });
 }
 
 Tensor sum_of_parts(const Shape& shape, Index rows,
-                    FunctionRef<void(Index begin, Index end, float* sums)> compute) {
-  if (rows == 0) return Tensor::zeros(shape);
-  Tensor total(shape);
-  const Index size = total.size();
-  const Index parts = count_parts(rows, size);
-  // The first part is computed in place.
-  Tensor others({parts - 1, size});
-  float* first = total.data();
-  float* rest = others.data();
-  for_each_part(rows, parts, [&](Index part, Index begin, Index end) {
-    compute(begin, end, part == 0 ? first : rest + (part - 1) * size);
-  });
-  for (Index part = 1; part < parts; ++part) {
-    const float* more = rest + (part - 1) * size;
-    for (Index i = 0; i < size; ++i) first[i] += more[i];
+                    FunctionRef<void(Index begin, Index end, float* sums)> compute, Index unit) {
+  const auto compute_one = [&](Index begin, Index end, std::span<float* const> sums) {
+    compute(begin, end, sums.front());
+  };
+  return sums_of_parts({shape}, rows, compute_one, unit).front();
+}
+
+std::vector<Tensor> sums_of_parts(
+    const std::vector<Shape>& shapes, Index rows,
+    FunctionRef<void(Index begin, Index end, std::span<float* const> sums)> compute, Index unit) {
+  std::vector<Tensor> totals;
+  for (const Shape& shape : shapes) {
+    totals.push_back(rows == 0 ? Tensor::zeros(shape) : Tensor(shape));
   }
-  return total;
+  if (rows == 0) return totals;
+  const Index parts = count_parts(rows, totals.front().size());
+  // The first part is computed in place.
+  std::vector<Tensor> others;
+  std::vector<float*> first;
+  std::vector<float*> rest;
+  for (Tensor& total : totals) {
+    first.push_back(total.data());
+    rest.push_back(others.emplace_back(Tensor({parts - 1, total.size()})).data());
+  }
+  const auto compute_part = [&](Index part, Index begin, Index end) {
+    std::vector<float*> sums = first;
+    for (std::size_t i = 0; part > 0 && i < sums.size(); ++i) {
+      sums[i] = rest[i] + (part - 1) * totals[i].size();
+    }
+    compute(begin, end, sums);
+  };
+  for_each_part(rows, parts, compute_part, unit);
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    const Index size = totals[i].size();
+    const float* more = rest[i];
+    for (Index part = 1; part < parts; ++part, more += size) {
+      for (Index j = 0; j < size; ++j) first[i][j] += more[j];
+    }
+  }
+  return totals;
 }
 
 }  // namespace octet

@@ -16,5 +16,6 @@ target_sources(octet PRIVATE
   ops/reduce.cpp
   ops/shape_ops.cpp
   ops/strides.cpp
+  ops/tensor_rows.cpp
   ops/transposed_conv2d.cpp
   ops/window_internal.cpp)

@@ -79,25 +79,41 @@ class IntegerLinear::RealSums {
                 width);
   }
 
-  /// Of rows [begin, end) and units [unit, unit + units).
+  /// Of rows [begin, end) and units [unit, unit + units), begin < end. What makes reals of the sums
+  /// of a unit keeps their order: the extremes of the reals are those of the sums.
   MinMax limits(Index begin, Index end, Index unit, Index units) const {
     const Index width = form_.width();
-    const Index rows = std::max<Index>(1, kReals / units);
-    std::optional<MinMax> found;
-    for (Index i = begin; i < end; i += rows) {
-      const Index count = std::min(rows, end - i);
-      const ScratchBuffer<float, RealSums> reals(static_cast<std::size_t>(count * units));
-      form_.write(sums_.get() + i * width + unit, width, count, unit, units, reals.data(), units);
-      const MinMax part = min_max({reals.data(), static_cast<std::size_t>(count * units)});
-      if (!found) found = part;
-      found->include(part);
-    }
-    return found.value_or(MinMax{});
+    // Rows of few units are measured several at a time, side by side.
+    const Index together = units == width ? std::max<Index>(1, kColumns / units) : 1;
+    const ScratchBuffer<std::int32_t, RealSums> memory(
+        static_cast<std::size_t>(2 * (together + 1) * units));
+    std::int32_t* const found = memory.data();
+    std::int32_t* const extremes = found + 2 * together * units;
+    bool begun = false;
+    const auto measure = [&](Index first, Index rows, Index count) {
+      const Index columns = count * units;
+      kernels().passes.column_limits(sums_.get() + first * width + unit, width * count,
+                                     static_cast<std::size_t>(rows),
+                                     static_cast<std::size_t>(columns), found, found + columns);
+      for (Index i = 0; i < columns; ++i) {
+        std::int32_t& lowest = extremes[i % units];
+        std::int32_t& highest = extremes[units + i % units];
+        const bool is_first = !begun && i < units;
+        lowest = is_first ? found[i] : std::min(lowest, found[i]);
+        highest = is_first ? found[columns + i] : std::max(highest, found[columns + i]);
+      }
+      begun = true;
+    };
+    const Index rest = (end - begin) % together;
+    if (end - begin >= together) measure(begin, (end - begin) / together, together);
+    if (rest > 0) measure(end - rest, 1, rest);
+    const ScratchBuffer<float, RealSums> reals(static_cast<std::size_t>(2 * units));
+    form_.write(extremes, units, 2, unit, units, reals.data(), units);
+    return min_max({reals.data(), static_cast<std::size_t>(2 * units)});
   }
 
  private:
-  /// Reals that are made at once to be measured.
-  static constexpr Index kReals = 8192;
+  static constexpr Index kColumns = 64;
 
   std::shared_ptr<const std::int32_t[]> sums_;
   RealForm form_;
@@ -176,6 +192,21 @@ struct IntegerLinear::Operands {
                                     to.reshape(real.shape()));
   }
 
+  /// gradients() of what of g is inside the window of real.
+  std::vector<Tensor> gradients_inside(const Tensor& real, const Tensor& g,
+                                       const GradientWindow& window) const {
+    if (!sums->reads_gradient_once() || learned.wants_gradient()) {
+      return gradients(passed(real, g, window, writable_gradient(g)));
+    }
+    ConvGradients all = sums->gradients(
+        x, lazy_inside_window(real, detail::TensorAccess::view(g, real.shape()), window),
+        {to_input, true, bias.defined()});
+    std::vector<Tensor> result = {std::move(all.x), std::move(all.kernel), std::move(all.bias)};
+    mask(result[1]);
+    learned.append_gradients(result, kernel, {});
+    return result;
+  }
+
   /// Of x, the kernel, the bias and what the kernel's grid is learned from.
   std::vector<Tensor> gradients(const SumsGradient& passed) const {
     std::vector<Tensor> result(3);
@@ -235,10 +266,11 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   sums_ = allocate_array<std::int32_t>(static_cast<std::size_t>(form.rows() * width));
   const auto reals = std::make_shared<const RealSums>(sums_, std::move(scales), clamp);
   real_ = detail::TensorAccess::lazy(
-      {form.rows(), width},
-      {reals->grain(), [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
-         reals->write(begin, end, out);
-       }});
+      {form.rows(), width}, {reals->grain(),
+                             [reals](std::size_t begin, std::size_t end, float* out, MemoryParts) {
+                               reals->write(begin, end, out);
+                             },
+                             static_cast<std::size_t>(width)});
   // Measured while the sums are in the cache: the range of the output is to be observed.
   std::optional<MinMax> limits;
   std::mutex mutex;
@@ -271,8 +303,7 @@ Tensor IntegerLinear::real() const {
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return operands->gradients(operands->passed(
-        real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}, writable_gradient(gradient)));
+    return operands->gradients_inside(real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi});
   };
   return record("integer_linear", result, inputs(), backward);
 }
@@ -311,9 +342,8 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
     // Before the gradient may be written over.
     std::vector<Tensor> of_scale;
     learned.append_gradients(of_scale, real, gradient.reshape(real.shape()));
-    std::vector<Tensor> gradients = operands->gradients(
-        operands->passed(real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi},
-                         writable_gradient(gradient)));
+    std::vector<Tensor> gradients = operands->gradients_inside(
+        real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi});
     append(gradients, std::move(of_scale));
     return gradients;
   };

@@ -3,8 +3,10 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/depthwise_conv2d_internal.h>
 #include <octet/core/ops/gradients_internal.h>
+#include <octet/core/ops/reduce.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/ops/transposed_conv2d_internal.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/conv_2d.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
@@ -110,8 +112,7 @@ class WindowSumsOfLayer : public WeightedSums {
   Index rows_per_line() const override { return results_[2]; }
 
   Tensor input_gradient(const Tensor& g) const override {
-    const Tensor kernel = real_kernel(kernel_, weights_, scales_);
-    return input_gradient_of_images(kernel, g.reshape(results_)).reshape(x_shape_);
+    return input_gradient_of_images(real_kernel(), g.reshape(results_)).reshape(x_shape_);
   }
 
   Tensor kernel_gradient(
@@ -126,6 +127,17 @@ class WindowSumsOfLayer : public WeightedSums {
   Index units() const { return kernel_.dim(-1); }
   /// [units, inputs of a unit].
   std::span<const std::int8_t> weights() const { return weights_; }
+
+  /// g in the shape of the images that the layer makes, without asking for its elements.
+  Tensor images_of_results(const Tensor& g) const {
+    return detail::TensorAccess::view(g, results_);
+  }
+  ConvGradients in_shapes_of_layer(ConvGradients gradients) const {
+    if (gradients.x.defined()) gradients.x = gradients.x.reshape(x_shape_);
+    if (gradients.kernel.defined()) gradients.kernel = gradients.kernel.reshape(kernel_);
+    return gradients;
+  }
+  Tensor real_kernel() const { return octet::real_kernel(kernel_, weights_, scales_); }
 
   virtual Tensor input_gradient_of_images(const Tensor& kernel, const Tensor& g) const = 0;
   virtual Tensor kernel_gradient_of_images(const Tensor& x, const Tensor& g) const = 0;
@@ -189,6 +201,13 @@ class ConvSumsOfLayer final : public WindowSumsOfLayer {
                });
   }
 
+  bool reads_gradient_once() const override { return geometry_.window.is_pointwise(); }
+  ConvGradients gradients(const Tensor& x, const Tensor& g,
+                          const WantedGradients& wanted) const override {
+    return in_shapes_of_layer(
+        conv2d_gradients(geometry_, x, real_kernel(), images_of_results(g), wanted));
+  }
+
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
     return detail::conv_2d_requantizer(input_scale, weight_scales, output_scale, rounding,
@@ -224,6 +243,13 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
   }
   void compute(const std::int8_t* codes, Take take) const override {
     compute_blocks(sums_, geometry_.images, codes, take);
+  }
+
+  bool reads_gradient_once() const override { return true; }
+  ConvGradients gradients(const Tensor& x, const Tensor& g,
+                          const WantedGradients& wanted) const override {
+    return in_shapes_of_layer(
+        depthwise_conv2d_gradients(depthwise(), x, real_kernel(), images_of_results(g), wanted));
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
@@ -297,6 +323,15 @@ class TransposedSumsOfLayer final : public WindowSumsOfLayer {
 };
 
 }  // namespace
+
+ConvGradients WeightedSums::gradients(const Tensor& x, const Tensor& g,
+                                      const WantedGradients& wanted) const {
+  ConvGradients result;
+  if (wanted.x) result.x = input_gradient(g);
+  if (wanted.kernel) result.kernel = kernel_gradient(x, g);
+  if (wanted.bias) result.bias = sum(g, {0});
+  return result;
+}
 
 std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,
                                                        const Tensor& x, std::int32_t zero_point) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/layers/quantize/weight_codes.h>
 
@@ -43,6 +44,12 @@ class WeightedSums {
   virtual Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish = {}) const = 0;
+
+  /// Whether gradients() reads a gradient once, so that it is best computed where it is read.
+  virtual bool reads_gradient_once() const { return false; }
+  /// Those of the input, the kernel and the bias that are wanted, together.
+  virtual ConvGradients gradients(const Tensor& x, const Tensor& g,
+                                  const WantedGradients& wanted) const;
 
   virtual Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding) const = 0;

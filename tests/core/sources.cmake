@@ -30,6 +30,7 @@ set(OCTET_CORE_TESTS
   core/ops/pool2d_test.cpp
   core/ops/reduce_test.cpp
   core/ops/shape_ops_test.cpp
+  core/ops/tensor_rows_test.cpp
   core/ops/transposed_conv2d_test.cpp
   core/parallel_test.cpp
   core/printable_test.cpp

@@ -49,6 +49,28 @@ TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnRange) {
   }
 }
 
+TEST_P(TrainingPassesTest, LimitsOfColumnsOfSums) {
+  for (const std::size_t columns : kSizes) {
+    for (const std::size_t rows : {1U, 2U, 9U}) {
+      const std::size_t stride = columns + 5;
+      std::vector<std::int32_t> x(rows * stride);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<std::int32_t>(Random(4).bits(i));
+      }
+      std::vector<std::int32_t> lowest(columns);
+      std::vector<std::int32_t> highest(columns);
+      passes().column_limits(x.data(), static_cast<Index>(stride), rows, columns, lowest.data(),
+                             highest.data());
+      for (std::size_t j = 0; j < columns; ++j) {
+        std::vector<std::int32_t> column;
+        for (std::size_t i = 0; i < rows; ++i) column.push_back(x[i * stride + j]);
+        EXPECT_EQ(lowest[j], std::ranges::min(column));
+        EXPECT_EQ(highest[j], std::ranges::max(column));
+      }
+    }
+  }
+}
+
 TEST_P(TrainingPassesTest, TotalsOfColumnsAreDoubles) {
   for (const std::size_t size : kSizes) {
     const std::size_t stride = size + 3;
