@@ -4,6 +4,7 @@ target_sources(octet PRIVATE
   ops/batch_norm.cpp
   ops/code_tensor.cpp
   ops/conv2d.cpp
+  ops/conv2d_gradients.cpp
   ops/depthwise_conv2d.cpp
   ops/elementwise.cpp
   ops/fold_batch_norm.cpp
