@@ -217,8 +217,12 @@ struct Passes {
   /// out = g where x is inside the window, else 0.
   void (*window_gradient)(const float* x, const float* g, std::size_t size,
                           const GradientWindow& window, float* out);
-  /// The same for `rows` rows of `columns` elements; adds column j of `out`, which may be g itself,
-  /// to sums[j], row by row.
+  /// mask = 1 where x is inside the window, else 0; and out = g where the mask is 1, else 0.
+  void (*window_mask)(const float* x, std::size_t size, const GradientWindow& window,
+                      std::int8_t* mask);
+  void (*masked_gradient)(const std::int8_t* mask, const float* g, std::size_t size, float* out);
+  /// window_gradient for `rows` rows of `columns` elements; adds column j of `out`, which may be g
+  /// itself, to sums[j], row by row.
   void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
                                std::size_t columns, const GradientWindow& window, float* out,
                                double* sums);

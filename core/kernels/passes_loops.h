@@ -292,6 +292,8 @@ static constexpr Passes all() {
           .real_sums = real_sums,
           .column_limits = column_limits<sizes.lanes>,
           .window_gradient = window_gradient,
+          .window_mask = window_mask,
+          .masked_gradient = masked_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
           .mask_columns = mask_columns,
           .step_sums = step_sums<sizes.lanes>,

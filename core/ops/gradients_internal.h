@@ -5,7 +5,9 @@
 #include <octet/core/tensor.h>
 #include <octet/core/tensor_internal.h>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -68,8 +70,13 @@ struct SumsGradient {
 /// it reads g: g itself where nobody else has a handle on it, whose memory is in the cache.
 Tensor writable_gradient(const Tensor& g);
 
-/// inside_window() as it is read: lazy, row by row of a last axis.
-Tensor lazy_inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window);
+/// Which elements of x are inside a window, a byte for each: a quarter of the memory of x.
+using Mask = std::shared_ptr<const std::int8_t[]>;
+/// Writes those of `size` elements.
+void write_mask(const TensorRows& x, Index begin, Index end, Index row,
+                const GradientWindow& window, std::int8_t* mask);
+/// g [..., row] where `inside` is 1, else 0, as it is read.
+Tensor lazy_masked(const Mask& inside, const Tensor& g);
 
 /// For y [m, n] and its gradient g: `sums` is g where y lies inside the window, else 0; `bias` [n]
 /// is the sum of its rows. `sums` is written to `to`, a new tensor or a view of what

@@ -38,28 +38,32 @@ void add_columns(const float* x, Index rows, std::span<double> totals) {
                                  static_cast<std::size_t>(rows), totals.size(), totals.data());
 }
 
-Tensor lazy_inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window) {
-  const auto row = static_cast<std::size_t>(x.dim(-1));
-  const TensorRows values(x, x.dim(-1));
-  constexpr std::size_t kLeastGrain = 4096;
-  const std::size_t grain = divided_up(kLeastGrain, row) * row;
-  const auto compute = [values, g = g.detach(), row, grain, window](
-                           std::size_t begin, std::size_t end, float* out, MemoryParts) {
-    const auto most = static_cast<Index>(grain / row);
-    const auto last = static_cast<Index>(end / row);
-    const float* from = g.data() + begin;
-    const ScratchBuffer<float, GradientWindow> memory(values.scratch(most));
-    // What x is computed to stays in the first-level cache.
-    for (auto i = static_cast<Index>(begin / row); i < last; i += most) {
-      const Index next = std::min(last, i + most);
-      const std::size_t size = static_cast<std::size_t>(next - i) * row;
-      kernels().passes.window_gradient(values.read(i, next, memory.data()), from, size, window,
-                                       out);
-      from += size;
-      out += size;
-    }
+namespace {
+
+/// Elements that are worked on at once stay in the first-level cache.
+constexpr std::size_t kBlock = 4096;
+
+}  // namespace
+
+void write_mask(const TensorRows& x, Index begin, Index end, Index row,
+                const GradientWindow& window, std::int8_t* mask) {
+  const auto most = static_cast<Index>(divided_up(kBlock, static_cast<std::size_t>(row)));
+  const ScratchBuffer<float, GradientWindow> memory(x.scratch(most));
+  for (; begin < end; begin += most) {
+    const Index next = std::min(end, begin + most);
+    const auto size = static_cast<std::size_t>((next - begin) * row);
+    kernels().passes.window_mask(x.read(begin, next, memory.data()), size, window,
+                                 mask + begin * row);
+  }
+}
+
+Tensor lazy_masked(const Mask& inside, const Tensor& g) {
+  const auto row = static_cast<std::size_t>(g.dim(-1));
+  const auto compute = [inside, g = g.detach()](std::size_t begin, std::size_t end, float* out,
+                                                MemoryParts) {
+    kernels().passes.masked_gradient(inside.get() + begin, g.data() + begin, end - begin, out);
   };
-  return detail::TensorAccess::lazy(x.shape(), {grain, compute, row}, g);
+  return detail::TensorAccess::lazy(g.shape(), {divided_up(kBlock, row) * row, compute, row}, g);
 }
 
 }  // namespace octet

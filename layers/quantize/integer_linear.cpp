@@ -192,15 +192,15 @@ struct IntegerLinear::Operands {
                                     to.reshape(real.shape()));
   }
 
-  /// gradients() of what of g is inside the window of real.
-  std::vector<Tensor> gradients_inside(const Tensor& real, const Tensor& g,
-                                       const GradientWindow& window) const {
-    if (!sums->reads_gradient_once() || learned.wants_gradient()) {
-      return gradients(passed(real, g, window, writable_gradient(g)));
-    }
-    ConvGradients all = sums->gradients(
-        x, lazy_inside_window(real, detail::TensorAccess::view(g, real.shape()), window),
-        {to_input, true, bias.defined()});
+  /// Whether gradients_inside() can do without the sums: then it reads a gradient once.
+  bool reads_gradient_once() const {
+    return sums->reads_gradient_once() && !learned.wants_gradient();
+  }
+  /// gradients() of g where `inside` is 1.
+  std::vector<Tensor> gradients_inside(const Mask& inside, const Tensor& g) const {
+    const Tensor rows = detail::TensorAccess::view(g, {sums->rows(), kernel.dim(-1)});
+    ConvGradients all =
+        sums->gradients(x, lazy_masked(inside, rows), {to_input, true, bias.defined()});
     std::vector<Tensor> result = {std::move(all.x), std::move(all.kernel), std::move(all.bias)};
     mask(result[1]);
     learned.append_gradients(result, kernel, {});
@@ -303,12 +303,14 @@ Tensor IntegerLinear::real() const {
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return operands->gradients_inside(real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi});
+    return operands->gradients(operands->passed(
+        real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}, writable_gradient(gradient)));
   };
   return record("integer_linear", result, inputs(), backward);
 }
 
-Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation) const {
+Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation,
+                                  FunctionRef<void(Index begin, Index end)> done) const {
   const bool clamps_at_zero =
       activation_ == FusedActivation::relu || activation_ == FusedActivation::relu6;
   require_codes_of_operators(output, clamps_at_zero, operands_->owner);
@@ -329,26 +331,45 @@ Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation act
         const std::size_t at = begin * units;
         const std::span<std::int8_t> part(codes.get() + at, end * units - at);
         epilogue.requantize(sums.subspan(at, part.size()), part);
+        if (done) done(static_cast<Index>(begin), static_cast<Index>(end));
       });
   return tensor_of_codes(operands_->sums->result_shape(),
                          std::make_shared<const QuantParams>(output), codes);
 }
 
 Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& learned) const {
-  const Tensor y = requantized(output, activation_);
-  const auto backward = [operands = operands_, real = real_,
-                         codes = learned.passes_or(real_limits(output)),
-                         activation = real_limits(activation_), learned](const Tensor& gradient) {
+  std::vector<Tensor> read = inputs();
+  learned.append_to(read);
+  const RealLimits codes = learned.passes_or(real_limits(output));
+  const RealLimits activation = real_limits(activation_);
+  const GradientWindow window{codes.lo, codes.hi, activation.lo, activation.hi};
+  if (records_gradient(read) && operands_->reads_gradient_once() && !learned.wants_gradient()) {
+    // A byte for each sum: the sums are not needed any more.
+    const auto inside = allocate_array<std::int8_t>(static_cast<std::size_t>(real_.size()));
+    const Index width = real_.dim(1);
+    const TensorRows reals(real_, width);
+    const Tensor y = requantized(output, activation_, [&](Index begin, Index end) {
+      write_mask(reals, begin, end, width, window, inside.get());
+    });
+    const auto backward = [operands = operands_, inside = Mask(inside),
+                           count = learned.parameters.size()](const Tensor& gradient) {
+      std::vector<Tensor> gradients = operands->gradients_inside(inside, gradient);
+      gradients.resize(gradients.size() + count);
+      return gradients;
+    };
+    return record("integer_linear", y, read, backward);
+  }
+  const Tensor y = requantized(output, activation_, {});
+  const auto backward = [operands = operands_, real = real_, window,
+                         learned](const Tensor& gradient) {
     // Before the gradient may be written over.
     std::vector<Tensor> of_scale;
     learned.append_gradients(of_scale, real, gradient.reshape(real.shape()));
-    std::vector<Tensor> gradients = operands->gradients_inside(
-        real, gradient, {codes.lo, codes.hi, activation.lo, activation.hi});
+    std::vector<Tensor> gradients =
+        operands->gradients(operands->passed(real, gradient, window, writable_gradient(gradient)));
     append(gradients, std::move(of_scale));
     return gradients;
   };
-  std::vector<Tensor> read = inputs();
-  learned.append_to(read);
   return record("integer_linear", y, read, backward);
 }
 

@@ -47,14 +47,16 @@ class IntegerLinear {
   /// The same without the activation, and without gradients: what an operator behind it reads where
   /// the activation is one.
   Tensor before_activation(const QuantParams& output) const {
-    return requantized(output, FusedActivation::none);
+    return requantized(output, FusedActivation::none, {});
   }
 
  private:
   class RealSums;
   struct Operands;
   std::vector<Tensor> inputs() const;
-  Tensor requantized(const QuantParams& output, FusedActivation activation) const;
+  /// done(begin, end) is called for rows [begin, end), on the thread that has read their sums.
+  Tensor requantized(const QuantParams& output, FusedActivation activation,
+                     FunctionRef<void(Index begin, Index end)> done) const;
 
   std::shared_ptr<const Operands> operands_;
   Rounding rounding_;

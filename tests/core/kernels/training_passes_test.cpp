@@ -33,6 +33,24 @@ TEST_P(TrainingPassesTest, GradientsPassInsideTheWindowOnly) {
   }
 }
 
+TEST_P(TrainingPassesTest, AMaskIsTheWindowInBytes) {
+  for (const std::size_t size : kSizes) {
+    std::vector<float> x = awkward(size, 1.0F);
+    x[0] = 2.0F;
+    const std::vector<float> g = awkward(size, 0.5F);
+    const GradientWindow window{-2.0F, 2.0F, -0.5F, kInfinity};
+    std::vector<std::int8_t> mask(size, 5);
+    passes().window_mask(x.data(), size, window, mask.data());
+    std::vector<float> expected(size), found(size);
+    passes().window_gradient(x.data(), g.data(), size, window, expected.data());
+    passes().masked_gradient(mask.data(), g.data(), size, found.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(mask[i], x[i] > -0.5F && x[i] <= 2.0F ? 1 : 0) << x[i];
+    }
+    EXPECT_TRUE(same_bytes(found, expected));
+  }
+}
+
 TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnRange) {
   for (const std::size_t columns : kSizes) {
     const std::vector<float> x = awkward(3 * columns, 1.0F);

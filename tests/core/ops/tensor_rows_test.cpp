@@ -84,16 +84,88 @@ TEST(TensorRows, ADepthwiseConvolutionReadsThoseOfABatchNormalization) {
   }
 }
 
-TEST(TensorRows, OfAWindowAreThoseInside) {
-  const Tensor x = random_tensor({50, 6}, 1);
-  const Tensor g = random_tensor({50, 6}, 2);
+TEST(TensorRows, AConvolutionAddsUpBlocksOfAPart) {
+  // Parts of 260 rows, blocks of 256.
+  expect_the_bits_of_two_steps(
+      [](const auto &in) { return conv2d(in[0], in[1], in[2], FusedActivation::none, {}); },
+      {random_tensor({20, 13, 9, 64}, 1), random_tensor({1, 1, 64, 48}, 2),
+       random_tensor({48}, 3)});
+  const Tensor x = random_tensor({20, 13, 9, 64}, 1);
+  const Tensor g = random_tensor({20, 13, 9, 48}, 2);
+  const Tensor wide = random_tensor({1, 1, 64, 48}, 3);
+  const Tensor found =
+      conv2d_gradients(conv2d_geometry(x, wide, {}), x, wide, g, {false, true, false}).kernel;
+  const auto rows_of = [](const Tensor &t, Index part) {
+    const auto size = static_cast<std::ptrdiff_t>(260 * t.dim(3));
+    const auto begin = t.span().begin() + part * size;
+    return Tensor::from({260, t.dim(3)}, std::vector<float>(begin, begin + size));
+  };
+  Tensor expected = Tensor::zeros({64, 48});
+  for (Index part = 0; part < 9; ++part) {
+    expected = expected + matmul(rows_of(x, part), rows_of(g, part), Transpose::yes);
+  }
+  expect_tensor(found.reshape({64, 48}), expected.shape(), values_of(expected));
+}
+
+/// The result of a convolution behind a batch normalization, and its gradients.
+std::vector<Tensor> results_behind(const Convolution &f, const Shape &images, const Tensor &kernel,
+                                   bool in_memory) {
+  const Tensor y = leaf(random_tensor(images, 1)) * 2.0F;  // On the tape: not a leaf.
+  Tensor z = normalized(y);
+  if (in_memory) z = Tensor::from(z.shape(), values_of(z));
+  const Tensor k = leaf(kernel.clone());
+  const Tensor bias = leaf(random_tensor({kernel.dim(3)}, 3));
+  Tensor result = f({z, k, bias});
+  result.backward(random_tensor(result.shape(), 4));
+  return {result.detach(), k.grad(), bias.grad()};
+}
+
+void expect_the_bits_of_memory(const Convolution &f, const Shape &images, const Tensor &kernel) {
+  const std::vector<Tensor> found = results_behind(f, images, kernel, false);
+  const std::vector<Tensor> expected = results_behind(f, images, kernel, true);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    expect_tensor(found[i], expected[i].shape(), values_of(expected[i]));
+  }
+  expect_same_on_any_threads([&] { return results_behind(f, images, kernel, false); });
+}
+
+TEST(TensorRows, AConvolutionReadsWhatABatchNormalizationGives) {
+  for (const Index size : {1, 3}) {
+    for (const Index channels : {5, 64}) {
+      expect_the_bits_of_memory(
+          [](const auto &in) { return conv2d(in[0], in[1], in[2], FusedActivation::relu, {}); },
+          {20, 13, 9, channels}, random_tensor({size, size, channels, 48}, 2));
+    }
+  }
+}
+
+TEST(TensorRows, ADepthwiseConvolutionReadsWhatABatchNormalizationGives) {
+  for (const Index images : {1, 20}) {
+    for (const Index stride : {1, 2}) {
+      expect_the_bits_of_memory(
+          [stride](const auto &in) {
+            return depthwise_conv2d(in[0], in[1], in[2].reshape({1}) + Tensor::zeros({24}),
+                                    {.stride = {stride, 1}, .padding = Padding::same});
+          },
+          {images, 13, 9, 24}, random_tensor({3, 3, 24, 1}, 2));
+    }
+  }
+}
+
+TEST(TensorRows, OfAMaskedGradientAreThoseInsideTheWindow) {
+  const Tensor x = random_tensor({2000, 6}, 1);
+  const Tensor g = random_tensor({2000, 6}, 2);
   const GradientWindow window{-1.0F, 1.5F, -0.5F, 2.0F};
   const Tensor expected = inside_window(x, g, window);
-  const Tensor found = lazy_inside_window(x, g, window);
+  const std::shared_ptr<std::int8_t[]> mask(new std::int8_t[12000]);
+  write_mask(TensorRows(x, 6), 0, 11, 6, window, mask.get());
+  write_mask(TensorRows(x, 6), 11, 2000, 6, window, mask.get());
+  const Tensor found = lazy_masked(mask, g);
   const TensorRows rows(found, 6);
+  ASSERT_TRUE(rows.computes());
   std::vector<float> memory(rows.scratch(20));
   const float *const part = rows.read(11, 31, memory.data());
-  EXPECT_TRUE(std::equal(part, part + 120, expected.data() + 66));
+  EXPECT_TRUE(std::equal(part, part + 120, std::as_const(expected).data() + 66));
   expect_tensor(found, expected.shape(), values_of(expected));
 }
 
