@@ -172,12 +172,13 @@ bool is_lazy(const Tensor& x) {
 /// A tensor of the shape of n.x whose rows are computed as they are read.
 template <class Compute>
 Tensor lazy_rows(const Normalization& n, Compute compute) {
-  constexpr std::size_t kLeastGrain = 4096;
-  const auto channels = static_cast<std::size_t>(n.x.dim(-1));
-  const std::size_t grain = divided_up(kLeastGrain, channels) * channels;
+  constexpr Index kLeastGrain = 4096;
+  const Index channels = std::max<Index>(n.x.dim(-1), 1);
+  const auto grain = static_cast<std::size_t>(divided_up(kLeastGrain, channels) * channels);
   const auto run = [compute = std::move(compute)](std::size_t begin, std::size_t end, float* out,
                                                   MemoryParts) { compute(begin, end, out); };
-  return detail::TensorAccess::lazy(n.x.shape(), {grain, run, channels}, n.x);
+  return detail::TensorAccess::lazy(n.x.shape(), {grain, run, static_cast<std::size_t>(channels)},
+                                    n.x);
 }
 
 /// NormPasses::normalized() as it is read.

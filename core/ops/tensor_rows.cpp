@@ -41,13 +41,13 @@ void add_columns(const float* x, Index rows, std::span<double> totals) {
 namespace {
 
 /// Elements that are worked on at once stay in the first-level cache.
-constexpr std::size_t kBlock = 4096;
+constexpr Index kBlock = 4096;
 
 }  // namespace
 
 void write_mask(const TensorRows& x, Index begin, Index end, Index row,
                 const GradientWindow& window, std::int8_t* mask) {
-  const auto most = static_cast<Index>(divided_up(kBlock, static_cast<std::size_t>(row)));
+  const Index most = divided_up(kBlock, row);
   const ScratchBuffer<float, GradientWindow> memory(x.scratch(most));
   for (; begin < end; begin += most) {
     const Index next = std::min(end, begin + most);
@@ -58,12 +58,13 @@ void write_mask(const TensorRows& x, Index begin, Index end, Index row,
 }
 
 Tensor lazy_masked(const Mask& inside, const Tensor& g) {
-  const auto row = static_cast<std::size_t>(g.dim(-1));
+  const Index row = g.dim(-1);
+  const auto grain = static_cast<std::size_t>(divided_up(kBlock, row) * row);
   const auto compute = [inside, g = g.detach()](std::size_t begin, std::size_t end, float* out,
                                                 MemoryParts) {
     kernels().passes.masked_gradient(inside.get() + begin, g.data() + begin, end - begin, out);
   };
-  return detail::TensorAccess::lazy(g.shape(), {divided_up(kBlock, row) * row, compute, row}, g);
+  return detail::TensorAccess::lazy(g.shape(), {grain, compute, static_cast<std::size_t>(row)}, g);
 }
 
 }  // namespace octet
