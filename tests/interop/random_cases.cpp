@@ -228,6 +228,8 @@ bool add_packed_net(CaseFolder& folder, std::uint32_t seed) {
   QuantizeOptions options = net.options(Rounding::fp32);
   options.per_channel = seed % 2 == 0;
   options.weight_bits = 2 + static_cast<int>(seed / 2 % 3);
+  options.full_weight_grid = seed % 3 == 0;
+  options.activation_bits = 2 + static_cast<int>(seed % 7);
   Sequential model = quantize_model(net.model(), options);
   calibrate(model, net.batch(9));
   testing::train_a_little(model, net, 3);
