@@ -149,7 +149,8 @@ void add_options(const Adder& add, Options& o) {
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
   const CLI::Range bits(2, 8);
   add.number("--weight-bits", o.weight_bits, bits,
-             "Bits of the weights; files store 4 and fewer packed where no result changes");
+             "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
+             "changes no result");
   add.flag("--full-grid", o.full_grid,
            "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
            "of -1, 0, 1");

@@ -262,8 +262,10 @@ class Run {
     trainer.export_int8(path, {.pack_weights = true});
     results_.int8_bytes = std::filesystem::file_size(path);
     const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
+    const bool few_bits = options_.weight_bits < 8 || searches_bits(options_);
     const CSource source = trainer.export_c_source(
-        stem, {.self_test_inputs = {images.span().begin(), images.span().end()}});
+        stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
+               .self_test_inputs = {images.span().begin(), images.span().end()}});
     results_.c_flash_bytes = source.flash_bytes;
     results_.c_ram_bytes = source.ram_bytes;
     const Evaluation simulated = trainer.evaluate(data_.test);

@@ -57,7 +57,8 @@ TEST(ShippedBytes, AreRowsPaddedToBytesAndTheirBiasesAndScales) {
     std::int64_t packed = 0;
     for (int unit = 0; unit < 3; ++unit) {
       std::vector<bool> row;
-      for (int input = 0; input < 5; ++input) row.insert(row.end(), bits, true);
+      for (int input = 0; input < 5; ++input)
+        row.insert(row.end(), static_cast<std::size_t>(bits), true);
       while (row.size() % 8 != 0) row.push_back(false);
       packed += static_cast<std::int64_t>(row.size() / 8);
     }

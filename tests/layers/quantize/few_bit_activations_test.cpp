@@ -98,8 +98,8 @@ Model branches() {
   const Value linear = model.add(Conv2D(6, 1), x);
   x = model.add(Add(Activation::relu), {left, linear});
   x = model.add(Multiply(Activation::relu), {x, right});
-  x = model.add(Concatenate(),
-                {model.add(MaxPool2D({2, 2}), x), model.add(AveragePool2D({2, 2}), x)});
+  x = model.add(Concatenate(), {model.add(MaxPool2D({.size = {2, 2}}), x),
+                                model.add(AveragePool2D({.size = {2, 2}}), x)});
   x = model.add(UpSampling2D({2, 2}), model.add(ZeroPadding2D({1, 1}), x));
   x = model.add(GlobalAveragePool2D(), x);
   model.output(model.add(Dense(4, Activation::softmax), model.add(Dropout(0.2F), x)));
