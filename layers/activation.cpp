@@ -57,7 +57,7 @@ bool quantizes_before(Activation activation) {
 }
 
 bool clamps_at_zero(Activation activation) {
-  return !quantizes_before(activation) && activation != Activation::none;
+  return !quantizes_before(activation) && real_limits(fused_activation(activation)).lo == 0.0F;
 }
 
 FusedActivation fused_activation(Activation activation) {

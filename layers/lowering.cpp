@@ -18,7 +18,8 @@ QuantParams as_uint8(const QuantParams& params) {
 
 void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
                                 const std::string& owner) {
-  if (grid.qmax == 127 && (grid.qmin == -128 || (clamps_at_zero && grid.qmin > -128))) return;
+  const bool ends_as_int8 = grid.qmin >= -128 && grid.qmax == 127;
+  if (ends_as_int8 && (grid.qmin == -128 || clamps_at_zero)) return;
   throw InvalidArgument(fmt::format(
       "{}: expected a result on the int8 codes -128 to 127, found {} to {}, which no operator "
       "clamps "

@@ -311,9 +311,7 @@ Tensor IntegerLinear::real() const {
 
 Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation,
                                   FunctionRef<void(Index begin, Index end)> done) const {
-  const bool clamps_at_zero =
-      activation_ == FusedActivation::relu || activation_ == FusedActivation::relu6;
-  require_codes_of_operators(output, clamps_at_zero, operands_->owner);
+  require_codes_of_operators(output, real_limits(activation_).lo == 0.0F, operands_->owner);
   // The operator clamps to all of int8, also where the grid ends above.
   const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());
   const detail::DenseEpilogue epilogue(

@@ -43,7 +43,8 @@ struct QuantizeOptions {
   Simulation simulation = Simulation::integer;
   /// The rounding contract of the runtime that will run the model.
   Rounding rounding = Rounding::fp32;
-  /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights asks for less.
+  /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights,
+  /// CSourceOptions::weights or OnnxOptions::weights asks for less.
   int weight_bits = 8;
   /// Whether weights of 7 bits and fewer use all codes, [-2^(bits - 1), 2^(bits - 1) - 1], or leave
   /// out the lowest, so that the grid is symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0, 1}

@@ -73,17 +73,8 @@ TEST(FewBitActivations, OfDenseNetworksShip) {
 
 TEST(FewBitActivations, OfConvolutionsShip) {
   std::set<int> seen;
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    const bool transposed = seed % 4 == 3;
-    Model model = quantize_model(transposed ? random_transposed_net(seed) : random_images_net(seed),
-                                 options_of(seed));
-    calibrate(model, images_for(model, 7, seed));
-    train_a_little(model, 3, [&] { return images_for(model, 5, seed + 1); });
-    if (HasFatalFailure()) return;
-    expect_ships(model, images_for(model, 6, seed + 2), seen);
-    if (HasFatalFailure()) return;
-  }
+  for_random_convolutions(60, options_of,
+                          [&](Model& model, const Tensor& x) { expect_ships(model, x, seen); });
   EXPECT_EQ(seen, (std::set{2, 3, 4, 5, 6, 7}));
 }
 

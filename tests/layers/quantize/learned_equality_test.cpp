@@ -66,19 +66,7 @@ TEST(LearnedEquality, OfDenseNetworks) {
   for (const char* type : {"Lsq", "LsqPlus", "Pact"}) EXPECT_TRUE(learned.contains(type)) << type;
 }
 
-TEST(LearnedEquality, OfConvolutions) {
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    const bool transposed = seed % 4 == 3;
-    Model model = quantize_model(transposed ? random_transposed_net(seed) : random_images_net(seed),
-                                 options_of(seed));
-    calibrate(model, images_for(model, 7, seed));
-    train_a_little(model, 3, [&] { return images_for(model, 5, seed + 1); });
-    if (HasFatalFailure()) return;
-    expect_ships(model, images_for(model, 6, seed + 2));
-    if (HasFatalFailure()) return;
-  }
-}
+TEST(LearnedEquality, OfConvolutions) { for_random_convolutions(60, options_of, expect_ships); }
 
 /// A trained model of a Dense layer, a convolution and a depthwise one.
 Model trained_images_net(const QuantizeOptions& options) {

@@ -9,6 +9,8 @@
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
+#include <string>
+
 // Random float networks of convolutions.
 
 namespace octet::testing {
@@ -142,6 +144,23 @@ inline Sequential random_sequences_net(std::uint64_t seed) {
 
 inline Tensor images_for(const Model& model, Index count, std::uint64_t seed) {
   return random_tensor(model.input_shape().with_batch(count), seed, -1.0F, 1.0F);
+}
+
+/// Quantizes `count` random networks of convolutions, one in four of them transposed, as
+/// options(seed) says, trains each a little and gives it to check(model, x). ASSERTs.
+template <class Options, class Check>
+void for_random_convolutions(std::uint32_t count, Options&& options, Check&& check) {
+  for (std::uint32_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const bool transposed = seed % 4 == 3;
+    Model model = quantize_model(transposed ? random_transposed_net(seed) : random_images_net(seed),
+                                 options(seed));
+    calibrate(model, images_for(model, 7, seed));
+    train_a_little(model, 3, [&] { return images_for(model, 5, seed + 1); });
+    if (::testing::Test::HasFatalFailure()) return;
+    check(model, images_for(model, 6, seed + 2));
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 inline void train_a_little(Model& model, std::uint64_t seed) {
