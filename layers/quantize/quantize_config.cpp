@@ -49,18 +49,18 @@ std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions&
   if (from_zero && options.activation_bits != spec.num_bits) {
     spec = {.num_bits = options.activation_bits, .top_of_int8 = true};
   }
+  if (options.activation_scales == Scales::lsq) spec.symmetric = !from_zero;
+  auto measured = default_activation_quantizer(options, spec);
   switch (options.activation_scales) {
     case Scales::measured:
-      return default_activation_quantizer(options, spec);
+      return measured;
     case Scales::lsq:
-      spec.symmetric = !from_zero;
-      return std::make_unique<LsqQuantizer>(default_activation_quantizer(options, spec));
+      return std::make_unique<LsqQuantizer>(std::move(measured));
     case Scales::lsq_plus:
-      return std::make_unique<LsqPlusQuantizer>(default_activation_quantizer(options, spec));
+      return std::make_unique<LsqPlusQuantizer>(std::move(measured));
     case Scales::pact:
-      return from_zero
-                 ? std::make_unique<PactQuantizer>(default_activation_quantizer(options, spec))
-                 : default_activation_quantizer(options, spec);
+      if (!from_zero) return measured;
+      return std::make_unique<PactQuantizer>(std::move(measured));
   }
   throw InvalidArgument("default_8bit: Scales outside the enumeration");
 }
@@ -154,9 +154,8 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Layer& layer) const {
-  return layer.result_grid(options().rounding) == ResultGrid::measured
-             ? for_result(layer, options())
-             : nullptr;
+  if (layer.result_grid(options().rounding) != ResultGrid::measured) return nullptr;
+  return for_result(layer, options());
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {

@@ -69,11 +69,7 @@ inline Sequential random_transposed_net(std::uint64_t seed) {
   Sequential model("m", Input(images, "in"));
   Index channels = images[2];
   for (Index i = draw.between(1, 3); i > 0; --i) {
-    if (draw.between(0, 2) == 0) {
-      Conv2D conv = draw_conv(draw, channels);
-      channels = conv.filters();
-      model.add(std::move(conv));
-    }
+    if (draw.between(0, 2) == 0) model.add(draw_conv(draw, channels));
     TransposedConv2D conv = draw_transposed(draw);
     channels = conv.filters();
     model.add(std::move(conv));
