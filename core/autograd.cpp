@@ -196,11 +196,13 @@ class BackwardPass {
   void run(const Tensor& seed) {
     sums_[nodes_.front().get()].add(seed);
     for (const auto& node : nodes_) {
-      const Sum sum = std::move(sums_[node.get()]);
-      if (sum.value.defined()) {
+      if (Tensor gradient = std::move(sums_[node.get()].value); gradient.defined()) {
         const ProfileScope scope("backward", node->owner);
         check_saved_values(*node);
-        pass_on(*node, node->backward(sum.value));
+        std::vector<Tensor> gradients = node->backward(gradient);
+        // What was written over it is then held by nobody else.
+        gradient = Tensor();
+        pass_on(*node, std::move(gradients));
       }
       node->freed = true;
       node->backward = nullptr;

@@ -15,6 +15,7 @@
 namespace octet {
 
 using detail::floats_of;
+using detail::LazyData;
 using detail::Node;
 using detail::TensorAccess;
 
@@ -37,7 +38,30 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
+/// Of elements that are computed part by part, without memory for all of them.
+MinMax limits_of_parts(const LazyData& data, std::size_t size) {
+  std::optional<MinMax> limits;
+  std::mutex mutex;
+  parallel_for(size, thread_share(size, parallel_grain(Work::read_floats), data.grain),
+               [&](std::size_t begin, std::size_t end) {
+                 const ScratchBuffer<float, LazyData> part(std::min(data.grain, end - begin));
+                 for (std::size_t at = begin; at < end; at += data.grain) {
+                   const std::size_t next = std::min(end, at + data.grain);
+                   data.compute(at, next, part.data(), {});
+                   const MinMax found = min_max(std::span(part.data(), next - at));
+                   const std::lock_guard guard(mutex);
+                   if (!limits) limits = found;
+                   limits->include(found);
+                 }
+               });
+  return limits.value_or(MinMax{});
+}
+
 MinMax measure_limits(const Tensor& x) {
+  if (const LazyData* lazy = TensorAccess::pending(x); lazy != nullptr && lazy->unit > 0) {
+    // A copy: others may ask for all elements meanwhile.
+    return limits_of_parts(LazyData(*lazy), static_cast<std::size_t>(x.size()));
+  }
   const std::uint8_t* bytes = TensorAccess::bytes(x);
   if (bytes == nullptr) return min_max(x.span());
   return min_max_pixels({bytes, static_cast<std::size_t>(x.size())});

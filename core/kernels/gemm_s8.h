@@ -23,6 +23,11 @@ class PackedS8 {
   /// [k, n], whose columns become the rows: `scales` holds one for all columns or one per column.
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
                            std::int32_t qmin, std::int32_t qmax);
+  /// The same of a matrix that is computed where it is read: rows(begin, end, to) writes the rows
+  /// [begin, end) to `to`, for each row once, from several threads.
+  static PackedS8 quantize(FunctionRef<void(Index begin, Index end, float* to)> rows, Index k,
+                           Index n, std::span<const float> scales, std::int32_t qmin,
+                           std::int32_t qmax);
 
   /// Bytes that n rows of k codes take when they are packed for this machine.
   static std::size_t bytes(Index n, Index k);
@@ -60,6 +65,15 @@ class PackedS8 {
   Index panel_bytes() const { return panel_bytes(*kernels_, k_); }
   /// The address of the code of row j and input i.
   std::int8_t* place(Index j, Index i) const;
+
+  struct Grid {
+    std::span<const float> scales;
+    std::int32_t qmin;
+    std::int32_t qmax;
+  };
+  void pack_part(const float* rows, Index begin, Index end, Index j0, Index width, const Grid& grid,
+                 std::int32_t* sums) const;
+  void add_up(std::span<const std::int32_t> parts);
 };
 
 /// Computes acc[i, j] = start[j] + sum over k of x[i, k] * w[j, k], modulo 2^32, hence exactly if

@@ -20,19 +20,12 @@ namespace {
 constexpr Index kMaxDepth = 131071;
 /// Threads start packing at a multiple of this many rows, itself a multiple of every path's group.
 constexpr Index kRowStep = 8;
+/// Of a kernel that is computed where it is read: these stay in the first-level cache.
+constexpr Index kPartFloats = 4096;
 
 /// The number of consecutive codes of a column that are stored side by side.
 Index group_of(const KernelTable& table, Index padded) {
   return table.s8_group == 0 ? padded : table.s8_group;
-}
-
-/// Adds every other row of `rows`, from row `first` on, to `totals`.
-void add_up(std::span<const std::int32_t> rows, std::size_t first,
-            std::vector<std::int32_t>& totals) {
-  const std::size_t row = totals.size();
-  for (std::size_t at = first * row; at < rows.size(); at += 2 * row) {
-    for (std::size_t j = 0; j < row; ++j) totals[j] += rows[at + j];
-  }
 }
 
 }  // namespace
@@ -102,6 +95,36 @@ PackedS8::PackedS8(const std::int8_t* rows, Index n, Index k) : PackedS8(n, k) {
   }
 }
 
+/// Packs the rows [begin, end), whose first is at `rows`, of the columns [j0, j0 + width).
+void PackedS8::pack_part(const float* rows, Index begin, Index end, Index j0, Index width,
+                         const Grid& grid, std::int32_t* sums) const {
+  const Index scale_stride = grid.scales.size() == 1 ? 0 : 1;
+  kernels_->passes.pack_kernel({.data = rows + j0,
+                                .stride = n_,
+                                .k = end - begin,
+                                .depth = (end == k_ ? padded_depth() : end) - begin,
+                                .columns = std::min(width, n_ - j0),
+                                .scales = grid.scales.data() + j0 * scale_stride,
+                                .scale_stride = scale_stride,
+                                .qmin = grid.qmin,
+                                .qmax = grid.qmax},
+                               {.codes = place(j0, begin),
+                                .panel_bytes = panel_bytes(),
+                                .sums = sums + j0,
+                                .magnitudes = sums + n_ + j0});
+}
+
+/// Sets the sums and magnitudes of columns from those of parts [parts, 2, n].
+void PackedS8::add_up(std::span<const std::int32_t> parts) {
+  const auto columns = static_cast<std::size_t>(n_);
+  for (std::size_t at = 0; at < parts.size(); at += 2 * columns) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      row_sums_[j] += parts[at + j];
+      row_magnitudes_[j] += parts[at + columns + j];
+    }
+  }
+}
+
 PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<const float> scales,
                             std::int32_t qmin, std::int32_t qmax) {
   assert(scales.size() == 1 || static_cast<Index>(scales.size()) == n);
@@ -119,35 +142,54 @@ PackedS8 PackedS8::quantize(const float* columns, Index k, Index n, std::span<co
       divided_up(divided_up(std::max<Index>(k, 1), most_parts), kRowStep) * kRowStep;
   const Index parts = divided_up(std::max<Index>(k, 1), part_rows);
   std::vector<std::int32_t> sums(static_cast<std::size_t>(2 * parts * n));
-  const auto pack = [&](Index part, Index strip) {
-    const Index j0 = strip * width;
-    const Index k0 = part * part_rows;
-    const bool last = part + 1 == parts;
-    std::int32_t* part_sums = sums.data() + 2 * part * n + j0;
-    const Index scale_stride = scales.size() == 1 ? 0 : 1;
-    table.passes.pack_kernel({.data = columns + k0 * n + j0,
-                              .stride = n,
-                              .k = last ? k - k0 : part_rows,
-                              .depth = last ? result.padded_depth() - k0 : part_rows,
-                              .columns = std::min(width, n - j0),
-                              .scales = scales.data() + j0 * scale_stride,
-                              .scale_stride = scale_stride,
-                              .qmin = qmin,
-                              .qmax = qmax},
-                             {.codes = result.place(j0, k0),
-                              .panel_bytes = result.panel_bytes(),
-                              .sums = part_sums,
-                              .magnitudes = part_sums + n});
+  const auto pack = [&](Index task) {
+    const Index part = task / strips;
+    const Index begin = part * part_rows;
+    result.pack_part(columns + begin * n, begin, std::min(k, begin + part_rows),
+                     task % strips * width, width, {scales, qmin, qmax},
+                     sums.data() + 2 * part * n);
   };
   parallel_for(
       static_cast<std::size_t>(parts * strips), static_cast<std::size_t>(parallel ? 1 : strips),
       [&](std::size_t begin, std::size_t end) {
         for (auto task = static_cast<Index>(begin); task < static_cast<Index>(end); ++task) {
-          pack(task / strips, task % strips);
+          pack(task);
         }
       });
-  add_up(sums, 0, result.row_sums_);
-  add_up(sums, 1, result.row_magnitudes_);
+  result.add_up(sums);
+  return result;
+}
+
+PackedS8 PackedS8::quantize(FunctionRef<void(Index begin, Index end, float* to)> rows, Index k,
+                            Index n, std::span<const float> scales, std::int32_t qmin,
+                            std::int32_t qmax) {
+  if (kernels().s8_group == 0) {
+    // A group is a whole column: all rows are read at once.
+    const ScratchBuffer<float, PackedS8> all(static_cast<std::size_t>(k * n));
+    rows(0, k, all.data());
+    return quantize(all.data(), k, n, scales, qmin, qmax);
+  }
+  PackedS8 result(n, k);
+  const Index part_rows =
+      divided_up(divided_up(kPartFloats, std::max<Index>(n, 1)), kRowStep) * kRowStep;
+  const auto parts = static_cast<std::size_t>(divided_up(std::max<Index>(k, 1), part_rows));
+  const auto row = static_cast<std::size_t>(n);
+  std::vector<std::int32_t> sums(2 * parts * row);
+  const std::size_t least =
+      parallel_grain(Work::write_floats, static_cast<std::size_t>(part_rows * n));
+  parallel_for(parts, thread_share(parts, least), [&](std::size_t first, std::size_t last) {
+    const ScratchBuffer<float, PackedS8> memory(static_cast<std::size_t>(part_rows) * row);
+    for (std::size_t part = first; part < last; ++part) {
+      const Index begin = static_cast<Index>(part) * part_rows;
+      const Index end = std::min(k, begin + part_rows);
+      rows(begin, end, memory.data());
+      for (Index j0 = 0; j0 < n; j0 += kMaxKernelColumns) {
+        result.pack_part(memory.data(), begin, end, j0, kMaxKernelColumns, {scales, qmin, qmax},
+                         sums.data() + 2 * part * row);
+      }
+    }
+  });
+  result.add_up(sums);
   return result;
 }
 

@@ -226,6 +226,9 @@ struct Passes {
   void (*window_gradient_sums)(const float* x, const float* g, std::size_t rows,
                                std::size_t columns, const GradientWindow& window, float* out,
                                double* sums);
+  /// y = x * factors of its column, for `rows` rows of `columns` elements; y may be x itself.
+  void (*scale_columns)(const float* x, std::size_t rows, std::size_t columns, const float* factors,
+                        float* y);
   /// Sets g to 0 where x lies outside [lo, hi] of its column; for `rows` rows of `columns`
   /// elements.
   void (*mask_columns)(const float* x, std::size_t rows, std::size_t columns, const float* lo,

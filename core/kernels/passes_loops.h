@@ -295,6 +295,7 @@ static constexpr Passes all() {
           .window_mask = window_mask,
           .masked_gradient = masked_gradient,
           .window_gradient_sums = window_gradient_sums<sizes.lanes / 2>,
+          .scale_columns = scale_columns<sizes.lanes>,
           .mask_columns = mask_columns,
           .step_sums = step_sums<sizes.lanes>,
           .max_pool = max_pool,

@@ -64,6 +64,27 @@ Normalization normalization_of(const Tensor& x, const Tensor& gamma, const Tenso
           activation};
 }
 
+/// The sums over all rows of g * n and of g, [2, c], as Passes::norm_sums has them. Calls
+/// done(begin, end), where given, once the rows [begin, end) are read.
+Tensor sums_over_rows(const float* x, const float* g, Index rows,
+                      const detail::ChannelBlocks& blocks, const ColumnNorm& norm,
+                      FunctionRef<void(Index begin, Index end)> done) {
+  const Index channels = blocks.channels();
+  const auto add = [&](Index begin, Index end, float* sums) {
+    std::vector<double> totals(static_cast<std::size_t>(2 * channels));
+    for (Index row = begin; row < end; row += blocks.block_rows()) {
+      const Index next = std::min(end, row + blocks.block_rows());
+      blocks.add_block(row, next, 2, totals.data(),
+                       [&](Index at, std::size_t count, std::size_t columns, float* to) {
+                         kernels().passes.norm_sums(x + at, g + at, count, columns, norm, to);
+                       });
+      if (done) done(row, next);
+    }
+    for (const double total : totals) *sums++ = static_cast<float>(total);
+  };
+  return sum_of_parts({2, channels}, rows, add);
+}
+
 /// Passes over all rows.
 class NormPasses {
  public:
@@ -101,19 +122,7 @@ class NormPasses {
 
   /// The gradients of gamma and of beta: row 0 and 1 of [2, c].
   Tensor parameter_gradients(const Tensor& g) const {
-    const Index channels = blocks_.channels();
-    const auto add = [&, from = g.data()](Index begin, Index end, float* sums) {
-      std::vector<double> totals(static_cast<std::size_t>(2 * channels));
-      for (Index row = begin; row < end; row += blocks_.block_rows()) {
-        blocks_.add_block(row, std::min(end, row + blocks_.block_rows()), 2, totals.data(),
-                          [&](Index at, std::size_t rows, std::size_t columns, float* to) {
-                            kernels().passes.norm_sums(x_ + at, from + at, rows, columns, norm_,
-                                                       to);
-                          });
-      }
-      for (const double total : totals) *sums++ = static_cast<float>(total);
-    };
-    return sum_of_parts({2, channels}, rows_, add);
+    return sums_over_rows(x_, g.data(), rows_, blocks_, norm_, {});
   }
 
   /// The gradient of x, gamma * inverse * (g - shift - normalized * scale): where nobody else has a
@@ -245,84 +254,6 @@ Tensor record_normalized(std::string_view operation, const Normalization& n, con
   return record(operation, y, {x, gamma, beta}, backward);
 }
 
-/// The number of rows, their mean and the sum of the squares of their distances from it, per
-/// channel.
-struct Moments {
-  double count = 0.0;
-  std::vector<double> mean;
-  std::vector<double> squares;
-
-  explicit Moments(Index channels)
-      : mean(static_cast<std::size_t>(channels)), squares(static_cast<std::size_t>(channels)) {}
-
-  /// Adds those of other rows. (Chan, Golub and LeVeque, Updating Formulae, 1979.)
-  void add(const Moments& other) {
-    const double all = count + other.count;
-    const double share = other.count / all;
-    const double weight = count * share;
-    for (std::size_t c = 0; c < mean.size(); ++c) {
-      const double distance = other.mean[c] - mean[c];
-      mean[c] += distance * share;
-      squares[c] += other.squares[c] + distance * distance * weight;
-    }
-    count = all;
-  }
-};
-
-/// Measures blocks of rows by sums of distances from their first row.
-class BlockMoments {
- public:
-  BlockMoments(const detail::ChannelBlocks& blocks, const float* x)
-      : blocks_(blocks),
-        x_(x),
-        sums_(static_cast<std::size_t>(2 * blocks.channels())),
-        moments_(blocks.channels()) {}
-
-  /// Those of the rows [begin, end), at most a block; valid until the next call.
-  const Moments& of(Index begin, Index end) {
-    const float* first = x_ + begin * blocks_.channels();
-    blocks_.repeat(first, centers_);
-    std::ranges::fill(sums_, 0.0);
-    blocks_.add_block(begin, end, 2, sums_.data(),
-                      [&](Index at, std::size_t rows, std::size_t columns, float* to) {
-                        kernels().passes.column_moments(x_ + at, rows, columns, centers_.data(),
-                                                        to);
-                      });
-    moments_.count = static_cast<double>(end - begin);
-    const double share = 1.0 / moments_.count;
-    const std::size_t channels = moments_.mean.size();
-    for (std::size_t c = 0; c < channels; ++c) {
-      const double distance = sums_[c] * share;
-      moments_.mean[c] = double{first[c]} + distance;
-      moments_.squares[c] = std::max(0.0, sums_[channels + c] - sums_[c] * distance);
-    }
-    return moments_;
-  }
-
- private:
-  const detail::ChannelBlocks& blocks_;
-  const float* x_;
-  std::vector<float> centers_;
-  std::vector<double> sums_;
-  Moments moments_;
-};
-
-Moments moments_of(const Tensor& x) {
-  const Index rows = rows_of(x);
-  const detail::ChannelBlocks blocks(x.dim(-1));
-  const Index parts = count_parts(rows, 2 * blocks.channels());
-  std::vector<Moments> all(static_cast<std::size_t>(parts), Moments(blocks.channels()));
-  for_each_part(rows, parts, [&, from = x.data()](Index part, Index begin, Index end) {
-    BlockMoments block(blocks, from);
-    for (Index row = begin; row < end; row += blocks.block_rows()) {
-      all[static_cast<std::size_t>(part)].add(
-          block.of(row, std::min(end, row + blocks.block_rows())));
-    }
-  });
-  for (std::size_t part = 1; part < all.size(); ++part) all.front().add(all[part]);
-  return all.front();
-}
-
 }  // namespace
 
 void detail::require_channels(std::string_view operation, std::string_view what,
@@ -339,10 +270,12 @@ void detail::require_epsilon(std::string_view operation, float epsilon) {
       fmt::format("{}: expected a finite epsilon above 0, found {}", operation, epsilon));
 }
 
-Tensor detail::product_sums(const Tensor& x, const Tensor& g) {
-  const Tensor zeros = Tensor::zeros({x.dim(-1)});
-  const Tensor ones = Tensor::ones({x.dim(-1)});
-  return NormPasses({x, ones, zeros, zeros, ones, FusedActivation::none}).parameter_gradients(g);
+Tensor detail::product_sums(const float* x, const float* g, Index rows, const ChannelBlocks& blocks,
+                            FunctionRef<void(Index begin, Index end)> done) {
+  const std::vector<float> zeros(static_cast<std::size_t>(blocks.columns()));
+  const std::vector<float> ones(zeros.size(), 1.0F);
+  const ColumnNorm as_it_is = {zeros.data(), ones.data(), ones.data(), zeros.data(), 0, 0, false};
+  return sums_over_rows(x, g, rows, blocks, as_it_is, done);
 }
 
 Tensor detail::inverse_deviations(const Tensor& variance, float epsilon) {
@@ -350,24 +283,6 @@ Tensor detail::inverse_deviations(const Tensor& variance, float epsilon) {
     return static_cast<float>(1.0 / std::sqrt(double{v} + double{epsilon}));
   };
   return detail::map(Work::map_floats, inverse, variance);
-}
-
-ChannelStatistics channel_statistics(const Tensor& x) {
-  if (x.rank() == 0 || rows_of(x) == 0) {
-    throw InvalidArgument(
-        fmt::format("channel_statistics: expected an input [..., channels] with at least one row, "
-                    "found {}",
-                    x.shape().to_string()));
-  }
-  const Moments moments = moments_of(x);
-  ChannelStatistics result{Tensor({x.dim(-1)}), Tensor({x.dim(-1)})};
-  float* mean = result.mean.data();
-  float* variance = result.variance.data();
-  for (std::size_t c = 0; c < moments.mean.size(); ++c) {
-    mean[c] = static_cast<float>(moments.mean[c]);
-    variance[c] = static_cast<float>(moments.squares[c] / moments.count);
-  }
-  return result;
 }
 
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,

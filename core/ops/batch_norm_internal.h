@@ -1,6 +1,8 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/ops/batch_norm.h>
+#include <octet/core/ops/channel_blocks.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
@@ -28,8 +30,10 @@ Tensor inverse_deviations(const Tensor& variance, float epsilon);
 
 inline Index rows_of(const Tensor& x) { return x.shape().without_dim(-1).size(); }
 
-/// The sums over all rows of g * x and of g, [2, c], of x [..., c] and a g of as many elements.
-Tensor product_sums(const Tensor& x, const Tensor& g);
+/// The sums over all rows of g * x and of g, [2, c], of x [rows, c] and g of the same size. Calls
+/// done(begin, end), where given, once the rows [begin, end) are read, from any thread.
+Tensor product_sums(const float* x, const float* g, Index rows, const ChannelBlocks& blocks,
+                    FunctionRef<void(Index begin, Index end)> done = {});
 
 /// value(i, channel) for every element i of a tensor of `shape`.
 template <class Value>

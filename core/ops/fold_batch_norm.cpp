@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
 #include <octet/core/ops/batch_norm_internal.h>
+#include <octet/core/ops/channel_blocks.h>
 #include <octet/core/ops/fold_batch_norm.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/tensor_internal.h>
 
 #include <cmath>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,6 +21,7 @@ using detail::map_channels;
 using detail::product_sums;
 using detail::require_channels;
 using detail::require_epsilon;
+using detail::rows_of;
 using detail::TensorAccess;
 
 namespace {
@@ -37,26 +42,64 @@ Tensor multipliers(const Tensor& gamma, const Tensor& inverse) {
       Work::map_floats, [](float g, float i) { return g * i; }, gamma.detach(), inverse);
 }
 
+/// Rows [rows, c] of a kernel or of its gradient, times the multipliers of their columns.
+class KernelFolding {
+ public:
+  KernelFolding(const Tensor& kernel, const Tensor& multiplier)
+      : blocks_(multiplier.size()),
+        rows_(kernel.size() / multiplier.size()),
+        factors_(blocks_.repeated(multiplier.data())) {}
+
+  Index rows() const { return rows_; }
+  Index channels() const { return blocks_.channels(); }
+
+  /// Writes the rows [begin, end) of x times the multipliers to those of y, which may be x.
+  void scale(const float* x, Index begin, Index end, float* y) const {
+    blocks_.for_each_piece(begin, end, [&](Index at, std::size_t rows, std::size_t columns) {
+      kernels().passes.scale_columns(x + at, rows, columns, factors_.data(), y + at);
+    });
+  }
+
+  /// Writes the gradient of the kernel, made of that of the folded one, g, to y, which may be g.
+  /// Returns the sums over the rows of kernel * g, [c]: each block of rows is read once from
+  /// memory.
+  Tensor scale_and_sum(const float* kernel, const float* g, float* y) const {
+    const Tensor sums = product_sums(kernel, g, rows_, blocks_,
+                                     [&](Index begin, Index end) { scale(g, begin, end, y); });
+    return TensorAccess::view(sums, {channels()});
+  }
+
+ private:
+  detail::ChannelBlocks blocks_;
+  Index rows_;
+  std::vector<float> factors_;
+};
+
+/// The folded kernel as it is read: the pass that quantizes it needs no copy of it in memory.
+Tensor lazy_folded(const Tensor& kernel, std::shared_ptr<const KernelFolding> folding) {
+  constexpr Index kGrain = 4096;
+  const Index channels = folding->channels();
+  const auto unit = static_cast<std::size_t>(channels);
+  const auto compute = [kernel = kernel.detach(), folding = std::move(folding), unit](
+                           std::size_t begin, std::size_t end, float* out, MemoryParts) {
+    folding->scale(kernel.data(), static_cast<Index>(begin / unit), static_cast<Index>(end / unit),
+                   out - begin);
+  };
+  const auto grain = static_cast<std::size_t>(divided_up(kGrain, channels) * channels);
+  return TensorAccess::lazy(kernel.shape(), {grain, compute, unit}, kernel);
+}
+
 Tensor fold_kernel(const Tensor& kernel, const Tensor& gamma, const Tensor& inverse,
                    const Tensor& multiplier) {
-  const Shape rows{kernel.size() / gamma.size(), gamma.size()};
-  const auto scaled = [rows, multiplier](const Tensor& x) {
-    const Tensor product =
-        map_channels(rows, [from = x.data(), m = multiplier.data()](std::size_t i, std::size_t c) {
-          return from[i] * m[c];
-        });
-    return TensorAccess::view(product, x.shape());
-  };
-  const auto backward = [kernel, gamma, inverse, rows, scaled](const Tensor& g) {
+  const auto folding = std::make_shared<const KernelFolding>(kernel, multiplier);
+  const auto backward = [kernel, gamma, inverse, folding](const Tensor& g) {
     std::vector<Tensor> gradients(2);
-    if (kernel.requires_grad()) gradients[0] = scaled(g);
-    if (gamma.requires_grad()) {
-      const Tensor sums = product_sums(TensorAccess::view(kernel, rows), g);
-      gradients[1] = multipliers(TensorAccess::view(sums, gamma.shape()), inverse);
-    }
+    gradients[0] = writable_gradient(g);
+    const Tensor sums = folding->scale_and_sum(kernel.data(), g.data(), gradients[0].data());
+    if (gamma.requires_grad()) gradients[1] = multipliers(sums, inverse);
     return gradients;
   };
-  return record("fold_batch_norm", scaled(kernel), {kernel, gamma}, backward);
+  return record("fold_batch_norm", lazy_folded(kernel, folding), {kernel, gamma}, backward);
 }
 
 Tensor fold_bias(const Tensor& bias, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
@@ -101,7 +144,7 @@ StatisticsGradients through_statistics(const Correction& n, const Tensor& y, con
   // d y = slope (y - mean) + shift.
   std::vector<float> slopes(channels);
   std::vector<float> shifts(channels);
-  const auto rows = static_cast<double>(detail::rows_of(y));
+  const auto rows = static_cast<double>(rows_of(y));
   for (std::size_t c = 0; c < channels; ++c) {
     const auto inverse = double{n.inverse.data()[c]};
     const double scale = double{n.gamma.data()[c]} * inverse;
@@ -125,7 +168,8 @@ StatisticsGradients through_statistics(const Correction& n, const Tensor& y, con
 
 std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, const Tensor& y,
                                          const Tensor& g) {
-  const Tensor sums = product_sums(z, g);
+  const Tensor sums =
+      product_sums(z.data(), g.data(), rows_of(z), detail::ChannelBlocks(n.mean.size()));
   StatisticsGradients through = through_statistics(n, y, sums);
   Tensor of_z =
       map_channels(g.shape(), [upstream = g.data(), ratio = n.ratio.data()](
@@ -163,7 +207,7 @@ Tensor batch_norm_correction(const Tensor& z, const Tensor& y, const Tensor& gam
                              const Tensor& beta, const ChannelStatistics& batch,
                              const Tensor& moving_variance, float epsilon) {
   constexpr std::string_view kName = "batch_norm_correction";
-  if (z.rank() == 0 || z.shape() != y.shape() || detail::rows_of(y) == 0) {
+  if (z.rank() == 0 || z.shape() != y.shape() || rows_of(y) == 0) {
     throw InvalidArgument(fmt::format(
         "{}: expected two results [..., channels] of one shape with at least one row, found {} and "
         "{}",

@@ -2,6 +2,7 @@ target_sources(octet PRIVATE
   gradcheck.cpp
   ops/activation.cpp
   ops/batch_norm.cpp
+  ops/channel_statistics.cpp
   ops/code_tensor.cpp
   ops/conv2d.cpp
   ops/conv2d_gradients.cpp

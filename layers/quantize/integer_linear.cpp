@@ -88,27 +88,27 @@ class IntegerLinear::RealSums {
     const ScratchBuffer<std::int32_t, RealSums> memory(
         static_cast<std::size_t>(2 * (together + 1) * units));
     std::int32_t* const found = memory.data();
-    std::int32_t* const extremes = found + 2 * together * units;
-    bool begun = false;
+    std::int32_t* const lowest = found + 2 * together * units;
+    std::int32_t* const highest = lowest + units;
+    std::fill_n(lowest, units, std::numeric_limits<std::int32_t>::max());
+    std::fill_n(highest, units, std::numeric_limits<std::int32_t>::min());
     const auto measure = [&](Index first, Index rows, Index count) {
       const Index columns = count * units;
       kernels().passes.column_limits(sums_.get() + first * width + unit, width * count,
                                      static_cast<std::size_t>(rows),
                                      static_cast<std::size_t>(columns), found, found + columns);
-      for (Index i = 0; i < columns; ++i) {
-        std::int32_t& lowest = extremes[i % units];
-        std::int32_t& highest = extremes[units + i % units];
-        const bool is_first = !begun && i < units;
-        lowest = is_first ? found[i] : std::min(lowest, found[i]);
-        highest = is_first ? found[columns + i] : std::max(highest, found[columns + i]);
+      for (const std::int32_t* from = found; from < found + columns; from += units) {
+        for (Index j = 0; j < units; ++j) {
+          lowest[j] = std::min(lowest[j], from[j]);
+          highest[j] = std::max(highest[j], from[columns + j]);
+        }
       }
-      begun = true;
     };
     const Index rest = (end - begin) % together;
     if (end - begin >= together) measure(begin, (end - begin) / together, together);
     if (rest > 0) measure(end - rest, 1, rest);
     const ScratchBuffer<float, RealSums> reals(static_cast<std::size_t>(2 * units));
-    form_.write(extremes, units, 2, unit, units, reals.data(), units);
+    form_.write(lowest, units, 2, unit, units, reals.data(), units);
     return min_max({reals.data(), static_cast<std::size_t>(2 * units)});
   }
 

@@ -73,6 +73,7 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
     : Layer(other),
       layer_(other.layer_->clone()),
       has_kernel_(other.has_kernel_),
+      needs_images_(other.needs_images_),
       config_(other.config_),
       kernel_(clone_of(other.kernel_)),
       oscillation_(other.oscillation_ ? std::make_unique<WeightOscillation>(*other.oscillation_)
@@ -82,6 +83,7 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
 Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
   if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
+  needs_images_ = has_kernel() && needs_images(*layer_);
   if (kernel_) {
     require_sound_kernel();
     kernel_->build(name() + "/kernel", "kernel_", layer_->weights()->kernel.shape(),
@@ -219,7 +221,7 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
   std::vector<Tensor> steps = with_kernel(inputs[0], context);
   // lower() writes a RESHAPE in front of and behind a convolution of other examples than images; in
   // reals, what counts is the result.
-  if (kernel_ && result_ && needs_images(*layer_)) {
+  if (kernel_ && result_ && needs_images_) {
     const Tensor& y = steps.back();
     steps = {as_images(inputs[0]), as_images(y), y};
   }

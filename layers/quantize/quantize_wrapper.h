@@ -101,6 +101,8 @@ class QuantizeWrapper : public Layer {
   std::unique_ptr<Layer> layer_;
   /// Whether the layer has weights(), which may be computed.
   bool has_kernel_;
+  /// needs_images() of the built layer, which asks for its weights too.
+  bool needs_images_ = false;
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
   std::unique_ptr<WeightOscillation> oscillation_;

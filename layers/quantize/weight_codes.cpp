@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/conv2d_internal.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/transposed_conv2d_internal.h>
 #include <octet/core/quant/bias.h>
 #include <octet/layers/activation.h>
@@ -82,6 +83,18 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
   }
 }
 
+/// One that is computed on demand is not written to memory for it.
+PackedS8 quantized_columns(const Tensor& kernel, Index units, std::span<const float> scales,
+                           const QuantParams& grid) {
+  const Index inputs = kernel.size() / units;
+  const TensorRows rows(kernel, units);
+  if (!rows.computes()) {
+    return PackedS8::quantize(kernel.data(), inputs, units, scales, grid.qmin, grid.qmax);
+  }
+  return PackedS8::quantize([&](Index begin, Index end, float* to) { rows.read(begin, end, to); },
+                            inputs, units, scales, grid.qmin, grid.qmax);
+}
+
 }  // namespace
 
 Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights) {
@@ -161,9 +174,7 @@ WeightCodes make_weight_codes(const LayerWeights& layer, const QuantParams& kern
     codes.bias.resize(bias.size());
     quantize_bias(bias, bias_scales(input_scale, codes.weight_params.scales), codes.bias, owner);
   }
-  codes.weights =
-      PackedS8::quantize(kernel.data(), kernel.size() / units, units, codes.weight_params.scales,
-                         kernel_params.qmin, kernel_params.qmax);
+  codes.weights = quantized_columns(kernel, units, codes.weight_params.scales, kernel_params);
   return codes;
 }
 

@@ -169,12 +169,13 @@ TEST(Tensor, SpanSharesData) {
 }
 
 /// A lazy tensor of 0, 1, 2, ... that counts how many elements were computed.
-Tensor counting(const Shape& shape, std::size_t grain, std::atomic<std::size_t>& computed) {
+Tensor counting(const Shape& shape, std::size_t grain, std::atomic<std::size_t>& computed,
+                std::size_t unit = 0) {
   const auto count = [&computed](std::size_t begin, std::size_t end, float* out, MemoryParts) {
     computed += end - begin;
     for (std::size_t i = begin; i < end; ++i) out[i - begin] = static_cast<float>(i);
   };
-  return TensorAccess::lazy(shape, {grain, count});
+  return TensorAccess::lazy(shape, {grain, count, unit});
 }
 
 TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
@@ -190,6 +191,28 @@ TEST(Tensor, LazyDataIsComputedOnceWhenItIsAskedFor) {
   EXPECT_EQ(computed, 15U);
   EXPECT_EQ(TensorAccess::pending(x), nullptr);
   EXPECT_EQ(x.data(), flat.data());
+}
+
+TEST(Tensor, LimitsOfRowsThatAreComputedWhenReadNeedNoMemoryForThem) {
+  const test::KeepThreads keep;
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    std::atomic<std::size_t> computed = 0;
+    Tensor x = counting({Index{1} << 18, 3}, 12, computed, 3);
+    const MinMax limits = TensorAccess::limits(x);
+    EXPECT_EQ(limits.min, 0.0F);
+    EXPECT_EQ(limits.max, static_cast<float>(x.size() - 1));
+    EXPECT_TRUE(limits.finite);
+    EXPECT_NE(TensorAccess::pending(x), nullptr);
+    EXPECT_EQ(computed, static_cast<std::size_t>(x.size()));
+    // They are remembered, until somebody writes.
+    EXPECT_EQ(TensorAccess::limits(x).max, limits.max);
+    EXPECT_EQ(computed, static_cast<std::size_t>(x.size()));
+    x.data()[5] = -7.0F;
+    EXPECT_EQ(TensorAccess::limits(x).min, -7.0F);
+  }
+  std::atomic<std::size_t> computed = 0;
+  EXPECT_EQ(TensorAccess::limits(counting({0, 3}, 3, computed, 3)).max, 0.0F);
 }
 
 TEST(Tensor, LazyDataIsComputedOnceForThreadsThatAskAtOnce) {

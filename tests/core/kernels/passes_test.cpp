@@ -3,6 +3,7 @@
 #include <octet/tests/core/kernels/passes_testing.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace octet::testing {
 namespace {
@@ -336,6 +337,17 @@ TEST_P(PassesTest, PackedKernelsEqualTheirPackedCodes) {
         }
       }
       EXPECT_EQ(PackedS8(rows.data(), n, k).unpack(), rows);
+      std::atomic<Index> computed = 0;
+      const PackedS8 of_rows = PackedS8::quantize(
+          [&](Index begin, Index end, float* to) {
+            computed += end - begin;
+            std::copy(x.begin() + begin * n, x.begin() + end * n, to);
+          },
+          k, n, scales, -127, 127);
+      EXPECT_EQ(computed, k);
+      EXPECT_EQ(of_rows.unpack(), rows);
+      EXPECT_TRUE(std::ranges::equal(of_rows.row_sums(), packed.row_sums()));
+      EXPECT_TRUE(std::ranges::equal(of_rows.row_magnitudes(), packed.row_magnitudes()));
     }
   }
 }

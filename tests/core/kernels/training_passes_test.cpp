@@ -67,6 +67,23 @@ TEST_P(TrainingPassesTest, ColumnsAreMaskedByTheirOwnRange) {
   }
 }
 
+TEST_P(TrainingPassesTest, ColumnsAreScaledInPlaceToo) {
+  for (const std::size_t columns : kSizes) {
+    for (const std::size_t rows : {1U, 3U, 6U}) {
+      const std::vector<float> x = awkward(rows * columns, 1.5F);
+      const std::vector<float> factors = values(columns, 5);
+      std::vector<float> expected(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) expected[i] = x[i] * factors[i % columns];
+      std::vector<float> found(x.size());
+      passes().scale_columns(x.data(), rows, columns, factors.data(), found.data());
+      EXPECT_TRUE(same_bytes(found, expected));
+      found = x;
+      passes().scale_columns(found.data(), rows, columns, factors.data(), found.data());
+      EXPECT_TRUE(same_bytes(found, expected));
+    }
+  }
+}
+
 TEST_P(TrainingPassesTest, LimitsOfColumnsOfSums) {
   for (const std::size_t columns : kSizes) {
     for (const std::size_t rows : {1U, 2U, 9U}) {

@@ -1,4 +1,6 @@
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <array>
@@ -115,6 +117,57 @@ TEST(FoldBatchNorm, GradientsAreThoseOfTheUnfoldedLayer) {
   const auto expected = gradients(false);
   const auto found = gradients(true);
   for (std::size_t i = 0; i < expected.size(); ++i) expect_close(found[i], expected[i], 2e-5F);
+}
+
+TEST(FoldBatchNorm, KernelIsNotWrittenToMemoryUnlessItIsAskedFor) {
+  Parts p({300, 24}, 24);
+  const Tensor folded = fold(p).kernel;
+  const auto row_of = [&](Index row) {
+    std::vector<float> found(24);
+    TensorRows(folded, 24).read(row, row + 1, found.data());
+    return found;
+  };
+  const std::vector<float> row = row_of(299);
+  EXPECT_NE(detail::TensorAccess::pending(folded), nullptr);
+  // What was folded stays as it was when its kernel changes, as in a step of an optimizer.
+  std::ranges::fill(p.kernel.span(), 0.0F);
+  EXPECT_EQ(detail::TensorAccess::pending(folded), nullptr);
+  EXPECT_TRUE(std::ranges::equal(folded.span().last(24), row));
+}
+
+TEST(FoldBatchNorm, AGradientThatOthersHoldIsNotWrittenOver) {
+  const Parts p({70, 3}, 3);
+  const Tensor upstream = random_tensor({70, 3}, 8);
+  const std::vector<float> before = values_of(upstream);
+  const Tensor kernel = leaf(p.kernel.clone());
+  const Tensor gamma = leaf(p.gamma.clone());
+  Tensor folded = fold_batch_norm(kernel, {}, gamma, p.beta, p.statistics, kEpsilon).kernel;
+  folded.backward(upstream);
+  EXPECT_EQ(values_of(upstream), before);
+  EXPECT_NE(values_of(kernel.grad()), before);
+}
+
+TEST(FoldBatchNorm, RowsOfManyBlocksGiveTheGradientOfGamma) {
+  for (const Shape& shape : {Shape{700, 5}, Shape{3, 3, 40, 130}}) {
+    const Index units = shape[shape.rank() - 1];
+    const Parts p(shape, units);
+    const Tensor upstream = random_tensor(shape, 8);
+    const Tensor kernel = leaf(p.kernel.clone());
+    const Tensor gamma = leaf(p.gamma.clone());
+    Tensor folded = fold_batch_norm(kernel, {}, gamma, p.beta, p.statistics, kEpsilon).kernel;
+    folded.backward(upstream);
+    for (Index c = 0; c < units; ++c) {
+      const double inverse =
+          1.0 / std::sqrt(double{p.statistics.variance.data()[c]} + double{kEpsilon});
+      double sum = 0.0;
+      for (Index i = c; i < shape.size(); i += units) {
+        sum += double{p.kernel.data()[i]} * double{upstream.data()[i]};
+        EXPECT_NEAR(kernel.grad().data()[i],
+                    double{upstream.data()[i]} * double{p.gamma.data()[c]} * inverse, 1e-5);
+      }
+      EXPECT_NEAR(gamma.grad().data()[c], sum * inverse, 1e-3);
+    }
+  }
 }
 
 /// The moving variance of the tests below.
