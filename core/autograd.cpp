@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <unordered_map>
+#include <functional>
 #include <unordered_set>
 
 namespace octet {
@@ -186,17 +186,19 @@ Tensor record(std::string_view operation, Tensor result, std::vector<Tensor> inp
 
 namespace {
 
-/// One run of the tape backwards: the gradients that are under way, by the node they belong to.
+/// One run of the tape backwards, and the gradients that are under way.
 class BackwardPass {
  public:
-  explicit BackwardPass(const std::shared_ptr<Node>& root) : nodes_(nodes_latest_first(root)) {
+  explicit BackwardPass(const std::shared_ptr<Node>& root)
+      : nodes_(nodes_latest_first(root)), sums_(nodes_.size()) {
     for (const auto& node : nodes_) check_not_freed(*node);
   }
 
   void run(const Tensor& seed) {
-    sums_[nodes_.front().get()].add(seed);
-    for (const auto& node : nodes_) {
-      if (Tensor gradient = std::move(sums_[node.get()].value); gradient.defined()) {
+    sums_.front().add(seed);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto& node = nodes_[i];
+      if (Tensor gradient = std::move(sums_[i].value); gradient.defined()) {
         const ProfileScope scope("backward", node->owner);
         check_saved_values(*node);
         std::vector<Tensor> gradients = node->backward(gradient);
@@ -218,16 +220,24 @@ class BackwardPass {
       const Tensor& input = node.inputs[i];
       if (!gradients[i].defined() || !input.requires_grad()) continue;
       check_gradient(node, input, gradients[i]);
-      if (TensorAccess::node(input) != nullptr) {
-        sums_[TensorAccess::node(input).get()].add(std::move(gradients[i]));
+      if (const auto& source = TensorAccess::node(input)) {
+        sum_of(*source).add(std::move(gradients[i]));
       } else {
         add_to_leaf(input, std::move(gradients[i]));
       }
     }
   }
 
+  /// Nodes are sorted by their numbers.
+  Sum& sum_of(const Node& node) {
+    const auto found = std::ranges::lower_bound(nodes_, node.sequence, std::greater<>(),
+                                                [](const auto& each) { return each->sequence; });
+    return sums_[static_cast<std::size_t>(found - nodes_.begin())];
+  }
+
   std::vector<std::shared_ptr<Node>> nodes_;
-  std::unordered_map<const Node*, Sum> sums_;
+  /// One per node.
+  std::vector<Sum> sums_;
 };
 
 void check_seed(const Tensor& output, const Tensor& seed) {

@@ -105,10 +105,12 @@ Tensor fold_kernel(const Tensor& kernel, const Tensor& gamma, const Tensor& inve
 Tensor fold_bias(const Tensor& bias, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
                  const Tensor& inverse, const Tensor& multiplier) {
   // The caller may go on to change the mean before backward() reads it.
-  const auto difference = [](float b, float m) { return b - m; };
-  const Tensor zeros = Tensor::zeros(mean.shape());
-  const Tensor centered = detail::map(Work::map_floats, difference,
-                                      bias.defined() ? bias.detach() : zeros, mean.detach());
+  const Tensor centered =
+      bias.defined() ? detail::map(
+                           Work::map_floats, [](float b, float m) { return b - m; }, bias.detach(),
+                           mean.detach())
+                     : detail::map(
+                           Work::map_floats, [](float m) { return 0.0F - m; }, mean.detach());
   const auto shift = [](float x, float m, float b) { return x * m + b; };
   const Tensor folded = detail::map(Work::map_floats, shift, centered, multiplier, beta.detach());
   const auto backward = [bias, gamma, centered, inverse, multiplier](const Tensor& g) {
