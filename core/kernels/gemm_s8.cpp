@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 
@@ -53,12 +54,23 @@ void prepare_rows(const KernelTable& table, int offset, const std::int8_t* x, In
 void fill_starts(const PackedS8& w, int offset, std::span<const std::int32_t> start,
                  std::int32_t* padded) {
   const auto sums = w.row_sums();
-  for (std::size_t j = 0; j < sums.size(); ++j) {
-    const auto shift = static_cast<std::uint32_t>(offset * sums[j]);
-    const auto from = start.empty() ? 0U : static_cast<std::uint32_t>(start[j]);
-    padded[j] = static_cast<std::int32_t>(from - shift);
+  const std::size_t n = sums.size();
+  if (start.empty()) {
+    std::fill_n(padded, n, 0);
+  } else {
+    std::copy_n(start.data(), n, padded);
   }
-  std::fill_n(padded + sums.size(), kMaxS8Cols, 0);
+  if (offset != 0) {
+    // A product of 32 bits takes several instructions without SSE4.1.
+    assert(std::has_single_bit(static_cast<unsigned>(offset)));
+    const int shift = std::countr_zero(static_cast<unsigned>(offset));
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto taken_off = static_cast<std::uint32_t>(sums[j]) << shift;
+      padded[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(padded[j]) - taken_off);
+    }
+  }
+  const auto cols = static_cast<std::size_t>(w.kernel_table().s8_cols);
+  for (std::size_t j = n; j % cols != 0; ++j) padded[j] = 0;
 }
 
 Index row_bytes(const PackedS8& w) { return w.padded_depth() * w.kernel_table().s8_x_bytes; }
