@@ -24,6 +24,23 @@ std::vector<T> repeated(const T* rows, Index count, Index channels, Index repeat
   return result;
 }
 
+/// Of each weight a pair with that of the next tap in x, if there is one.
+std::vector<std::int32_t> paired(const std::int32_t* weights, Index lines, Index taps_x,
+                                 Index channels) {
+  const Index line = taps_x * channels;
+  std::vector<std::int32_t> pairs;
+  pairs.reserve(static_cast<std::size_t>(lines * line));
+  for (Index at = 0; at < lines * line; ++at) {
+    const std::int32_t next = at % line + channels < line ? weights[at + channels] : 0;
+    pairs.push_back((weights[at] & 0xFFFF) + next * 0x10000);
+  }
+  return pairs;
+}
+
+/// Taps in x that are one multiplication.
+template <class T>
+constexpr Index kTapsAtOnce = std::is_same_v<T, float> ? 1 : 2;
+
 /// How many outputs side by side one vector holds, where these and what they read lie side by side.
 Index outputs_per_vector(Index channels, Index input_step, Index output_step) {
   return input_step == 1 && output_step == 1 ? std::max<Index>(1, kLanes / channels) : 1;
@@ -55,7 +72,8 @@ void for_each_run(const CorrelationAxis& y, Index first, Index last, Body&& body
 }  // namespace
 
 std::vector<DepthwiseSegment> depthwise_segments(const CorrelationAxis& y, const CorrelationAxis& x,
-                                                 Index taps_x, Index channels, Index repeats) {
+                                                 Index taps_x, Index channels, Index repeats,
+                                                 Index taps_at_once) {
   const Index line = x.input * channels;
   const Index row = channels * repeats;
   std::vector<DepthwiseSegment> segments;
@@ -67,10 +85,10 @@ std::vector<DepthwiseSegment> depthwise_segments(const CorrelationAxis& y, const
       continue;
     }
     before = inside;
-    DepthwiseSegment& segment =
-        segments.emplace_back(DepthwiseSegment{n, n + 1, {}, inside.second - inside.first});
+    DepthwiseSegment& segment = segments.emplace_back(
+        DepthwiseSegment{n, n + 1, {}, divided_up(inside.second - inside.first, taps_at_once)});
     for (const CorrelationAxis::Tap& ky : y.taps) {
-      for (Index i = inside.first; i < inside.second; ++i) {
+      for (Index i = inside.first; i < inside.second; i += taps_at_once) {
         const CorrelationAxis::Tap& kx = x.taps[static_cast<std::size_t>(i)];
         segment.taps.push_back({ky.at * line + kx.at * channels, (ky.k * taps_x + kx.k) * row});
       }
@@ -87,11 +105,16 @@ DepthwiseCorrelation<T>::DepthwiseCorrelation(CorrelationAxis y, CorrelationAxis
       channels_(channels),
       repeats_(outputs_per_vector(channels, x_.step, x_.out_step)),
       start_(repeated(start, 1, channels, repeats_)),
-      segments_(depthwise_segments(y_, x_, taps_x, channels, repeats_)) {
+      segments_(depthwise_segments(y_, x_, taps_x, channels, repeats_, kTapsAtOnce<T>)) {
   // Of a phase's kernel, all taps: those that it does not read are few.
   Index lines = 0;
   for (const CorrelationAxis::Tap& ky : y_.taps) lines = std::max(lines, ky.k + 1);
-  weights_ = repeated(weights, lines * taps_x, channels, repeats_);
+  if constexpr (std::is_same_v<T, float>) {
+    weights_ = repeated(weights, lines * taps_x, channels, repeats_);
+  } else {
+    const std::vector<T> pairs = paired(weights, lines, taps_x, channels);
+    weights_ = repeated(pairs.data(), lines * taps_x, channels, repeats_);
+  }
 }
 
 template <class T>
@@ -155,7 +178,7 @@ class ProductSums {
         x_(CorrelationAxis::forward(window.x)),
         channels_(channels),
         repeats_(outputs_per_vector(channels, x_.step, 1)),
-        segments_(depthwise_segments(y_, x_, window.x.kernel, channels, repeats_)),
+        segments_(depthwise_segments(y_, x_, window.x.kernel, channels, repeats_, 1)),
         images_(x),
         gradients_(g),
         sums_(static_cast<std::size_t>(window.taps() * channels * repeats_)) {}

@@ -22,13 +22,17 @@ struct DepthwiseSegment {
 };
 
 /// The segments of images [lines, `pixels`, channels] for a kernel [taps in y, `taps_x`, channels]
-/// whose weights lie `repeats` times `channels` apart.
+/// whose weights lie `repeats` times `channels` apart. Of the taps in x, every `taps_at_once`-th
+/// one.
 std::vector<DepthwiseSegment> depthwise_segments(const CorrelationAxis& y, const CorrelationAxis& x,
-                                                 Index taps_x, Index channels, Index repeats);
+                                                 Index taps_x, Index channels, Index repeats,
+                                                 Index taps_at_once);
 
 /// y[m, n, c] = start[c] + the sum over the taps in y and the taps in x, in order, of x[pixel, c] *
 /// weights[tap, c]; taps beside the image are left out. Products and sums are rounded one by one.
-/// T is float or std::int32_t.
+/// T is float; or std::int32_t for codes, of which x then holds pairs: in the low 16 bits that of
+/// the pixel, in the high ones that of the pixel which the next tap in x reads, 0 behind the end of
+/// the line. Two taps are then one multiplication.
 template <class T>
 class DepthwiseCorrelation {
  public:

@@ -3,6 +3,8 @@
 #include <octet/core/kernels/lanes.h>
 #include <octet/core/kernels/passes.h>
 
+#include <type_traits>
+
 // Depthwise convolutions: vectors run over channels, and the sums of a few outputs of a few lines
 // stay in registers over all taps. Products and sums are rounded one by one, in the same order
 // whatever the width of a vector. As simple as the loops of passes_loops.h.
@@ -39,7 +41,7 @@ struct DepthwiseTile {
     }
     const DepthwiseTap* const end = part.taps + part.count;
     for (const DepthwiseTap* tap = part.taps; tap < end; ++tap) {
-      const T* from = x + tap->x;
+      const T* pixel = x + tap->x;
       Vector weight;
       load(part.weights + (tap->w + c), weight);
 #pragma GCC unroll 8
@@ -47,9 +49,16 @@ struct DepthwiseTile {
 #pragma GCC unroll 4
         for (int o = 0; o < outputs; ++o) {
           Vector value;
-          load(from + l * x_line + o * step, value);
-          sums[l][o] += value * weight;
+          load(pixel + o * step, value);
+          if constexpr (std::is_same_v<T, float>) {
+            sums[l][o] += value * weight;
+          } else {
+            add_pair_products<width>(sums[l][o], value, weight);
+          }
         }
+        pixel += x_line;
+        // Keeps the compiler from an address per line and output, for which registers are too few.
+        asm("" : "+r"(pixel));
       }
     }
     T* y = part.y + line * part.y_line + first * part.y_step + c;
@@ -153,8 +162,16 @@ static void depthwise_products(const DepthwiseProducts& products) {
 }
 
 static void shifted_codes(const std::int8_t* __restrict in, std::size_t size,
-                          std::int32_t zero_point, std::int32_t* __restrict out) {
-  for (std::size_t i = 0; i < size; ++i) out[i] = in[i] - zero_point;
+                          std::int32_t zero_point, std::int16_t* __restrict out) {
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::int16_t>(in[i] - zero_point);
+}
+
+static void pair_codes(const std::int16_t* __restrict low, const std::int16_t* __restrict high,
+                       std::size_t size, std::int32_t* __restrict out) {
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto bits = static_cast<std::uint32_t>(static_cast<std::uint16_t>(low[i]));
+    out[i] = static_cast<std::int32_t>(bits | static_cast<std::uint32_t>(high[i]) << 16U);
+  }
 }
 
 }  // namespace octet::passes

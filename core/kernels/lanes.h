@@ -35,6 +35,34 @@ template <class Vector, class T>
   __builtin_memcpy(to, &from, sizeof(Vector));
 }
 
+/// sum += the products of the low halves of x and w, and of their high halves, all of 16 bits: in
+/// assembly, because the compiler's vectors have no such product.
+template <int width>
+[[gnu::always_inline]] static inline void add_pair_products(LanesOf<std::int32_t, width>& sum,
+                                                            const LanesOf<std::int32_t, width>& x,
+                                                            const LanesOf<std::int32_t, width>& w) {
+  if constexpr (width >= 4) {
+#if defined(__AVX512VNNI__)
+    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    return;
+#elif defined(__AVXVNNI__)
+    asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+    return;
+#elif defined(__AVX2__)
+    LanesOf<std::int32_t, width> products;
+    asm("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(x), "v"(w));
+    sum += products;
+    return;
+#elif defined(__SSE2__)
+    LanesOf<std::int32_t, width> products = x;
+    asm("pmaddwd %1, %0" : "+x"(products) : "x"(w));
+    sum += products;
+    return;
+#endif
+  }
+  sum += ((x << 16) >> 16) * ((w << 16) >> 16) + (x >> 16) * (w >> 16);
+}
+
 /// The same numbers as doubles.
 template <int width>
 [[gnu::always_inline]] static inline LanesOf<double, width> as_doubles(

@@ -245,14 +245,17 @@ struct Passes {
   void (*max_pool_codes)(const std::int8_t* x, const PoolWindows& windows, std::int8_t* y);
   /// dx = g where a window's largest value lies first, in row-major order, else 0.
   void (*max_pool_gradient)(const float* x, const float* g, const PoolWindows& windows, float* dx);
-  /// Depthwise convolutions of floats and of codes from which the zero point was taken, and the
-  /// gradient of a kernel.
+  /// Depthwise convolutions of floats and of pairs of codes, each of 16 bits, and the gradient of a
+  /// kernel.
   void (*depthwise)(const DepthwiseLines<float>& lines);
   void (*depthwise_codes)(const DepthwiseLines<std::int32_t>& lines);
   void (*depthwise_products)(const DepthwiseProducts& products);
   /// out = in - zero_point.
   void (*shifted_codes)(const std::int8_t* in, std::size_t size, std::int32_t zero_point,
-                        std::int32_t* out);
+                        std::int16_t* out);
+  /// out = low + 65536 high: two codes as a pair.
+  void (*pair_codes)(const std::int16_t* low, const std::int16_t* high, std::size_t size,
+                     std::int32_t* out);
   /// Writes the sums of x - center of all columns, and then those of its squares.
   void (*column_moments)(const float* x, std::size_t rows, std::size_t columns, const float* center,
                          float* sums);

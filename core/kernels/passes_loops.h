@@ -305,6 +305,7 @@ static constexpr Passes all() {
           .depthwise_codes = depthwise<sizes.lanes, std::int32_t>,
           .depthwise_products = depthwise_products<sizes.lanes>,
           .shifted_codes = shifted_codes,
+          .pair_codes = pair_codes,
           .column_moments = column_moments<sizes.lanes>,
           .normalize_columns = normalize_columns<sizes.lanes>,
           .norm_sums = norm_sums<sizes.lanes>,

@@ -83,14 +83,33 @@ Conv2DGeometry depthwise_geometry(const Operands& operands) {
 
 // ---- Sums
 
+namespace {
+
+/// Sums of floats leave taps beside the image out: a zero times a weight that is not finite would
+/// not be 0. So do lines of which most would be padding.
+template <class Code, class Sum>
+CorrelationAxis padded_line(const WindowAxis& window) {
+  CorrelationAxis line = CorrelationAxis::forward(window);
+  const Index before = line.before();
+  const Index after = line.after();
+  if (std::is_same_v<Code, Sum> || before + after > window.input) return line;
+  for (CorrelationAxis::Tap& tap : line.taps) tap.at += before;
+  line.input += before + after;
+  return line;
+}
+
+}  // namespace
+
 template <class Code, class Sum>
 DepthwiseSums<Code, Sum>::DepthwiseSums(const Conv2DGeometry& geometry,
                                         std::span<const Code> weights, std::span<const Sum> bias,
                                         Sum zero_point)
     : geometry_(geometry),
       zero_point_(zero_point),
-      correlation_(CorrelationAxis::forward(geometry.window.y),
-                   CorrelationAxis::forward(geometry.window.x), geometry.window.x.kernel,
+      line_(padded_line<Code, Sum>(geometry.window.x)),
+      before_(line_.taps.front().at - geometry.window.x.first(0)),
+      after_(line_.input - geometry.window.x.input - before_),
+      correlation_(CorrelationAxis::forward(geometry.window.y), line_, geometry.window.x.kernel,
                    geometry.filters, std::vector<Sum>(weights.begin(), weights.end()).data(),
                    bias.data()) {}
 
@@ -109,7 +128,9 @@ std::size_t DepthwiseSums<Code, Sum>::thread_bytes() const {
   if (reads_in_place()) return 0;
   const WindowAxis& y = geometry_.window.y;
   const Index lines = (block_lines() - 1) * y.stride + (y.kernel - 1) * y.dilation + 1;
-  return static_cast<std::size_t>(std::min(lines, y.input) * line_size()) * sizeof(Sum);
+  const auto prepared = static_cast<std::size_t>(std::min(lines, y.input) * line_size());
+  return prepared * sizeof(Sum) +
+         (std::is_same_v<Code, Sum> ? 0 : codes_of_line() * sizeof(std::int16_t));
 }
 
 template <class Code, class Sum>
@@ -152,23 +173,39 @@ void DepthwiseSums<Code, Sum>::write_lines(const Code* image, Index begin, Index
     if (reads_in_place()) return write(image);
   }
   const auto [first, last] = correlation_.lines_read(begin, end);
-  const Index pixels = geometry_.window.x.input;
   const ScratchBuffer<Sum, DepthwiseSums> prepared(
       static_cast<std::size_t>((last - first) * line_size()));
-  prepare(image + first * pixels * geometry_.channels, (last - first) * pixels, prepared.data());
+  prepare(image + first * geometry_.window.x.input * geometry_.channels, last - first,
+          prepared.data());
   write(prepared.data() - first * line_size());
 }
 
 template <class Code, class Sum>
-void DepthwiseSums<Code, Sum>::prepare(const Code* x, Index count, Sum* to) const {
+void DepthwiseSums<Code, Sum>::prepare(const Code* x, Index lines, Sum* to) const {
   const Index multiplier = geometry_.filters_per_group();
-  const Index size = count * geometry_.channels;
-  if constexpr (!std::is_same_v<Code, Sum>) {
-    if (multiplier == 1) {
-      return kernels().passes.shifted_codes(x, static_cast<std::size_t>(size), zero_point_, to);
+  const Index size = geometry_.window.x.input * geometry_.channels;
+  if constexpr (std::is_same_v<Code, Sum>) {
+    for (Index i = 0; i < lines * size; ++i) to = std::fill_n(to, multiplier, x[i]);
+  } else {
+    // Zeros in front of a line and behind it.
+    const std::size_t count = codes_of_line();
+    const ScratchBuffer<std::int16_t, DepthwiseSums> codes(count);
+    std::fill_n(codes.data(), count, std::int16_t{0});
+    std::int16_t* const first = codes.data() + before_ * units();
+    const Index next = geometry_.window.x.dilation * units();
+    for (Index line = 0; line < lines; ++line, x += size, to += line_size()) {
+      if (multiplier == 1) {
+        kernels().passes.shifted_codes(x, static_cast<std::size_t>(size), zero_point_, first);
+      } else {
+        std::int16_t* pixel = first;
+        for (Index i = 0; i < size; ++i) {
+          pixel = std::fill_n(pixel, multiplier, static_cast<std::int16_t>(x[i] - zero_point_));
+        }
+      }
+      kernels().passes.pair_codes(codes.data(), codes.data() + next,
+                                  static_cast<std::size_t>(line_size()), to);
     }
   }
-  for (Index i = 0; i < size; ++i) to = std::fill_n(to, multiplier, x[i] - zero_point_);
 }
 
 template class DepthwiseSums<std::int8_t, std::int32_t>;

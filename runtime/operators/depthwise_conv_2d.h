@@ -44,17 +44,28 @@ class DepthwiseSums {
  private:
   /// Lines of the outputs of an image that are a block.
   Index block_lines() const;
-  /// Numbers of a line of an image, every channel as often as it has units.
-  Index line_size() const { return geometry_.window.x.input * units(); }
+  /// Numbers of a prepared line of an image, every channel as often as it has units.
+  Index line_size() const { return line_.input * units(); }
   /// Whether the images are read as they are.
   bool reads_in_place() const;
   /// Lines [begin, end) of the outputs of an image.
   void write_lines(const Code* image, Index begin, Index end, Sum* sums) const;
-  /// `count` pixels, less the zero point.
-  void prepare(const Code* x, Index count, Sum* to) const;
+  /// Lines of floats, every channel as often as it has units; of codes pairs of them, less the zero
+  /// point, with the padding of line_.
+  void prepare(const Code* x, Index lines, Sum* to) const;
+  /// The codes that a line of pairs is made of.
+  std::size_t codes_of_line() const {
+    return static_cast<std::size_t>((line_.input + geometry_.window.x.dilation) * units());
+  }
 
   Conv2DGeometry geometry_;
   Sum zero_point_;
+  /// A line as it is read: that of an image, or a prepared one with zeros at both ends, where all
+  /// outputs read all taps.
+  CorrelationAxis line_;
+  /// Pixels of padding at its beginning and its end.
+  Index before_;
+  Index after_;
   DepthwiseCorrelation<Sum> correlation_;
 };
 

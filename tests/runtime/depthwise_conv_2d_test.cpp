@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/runtime/window_models.h>
 #include <octet_test_paths.h>
 
@@ -35,6 +37,53 @@ TEST(DepthwiseConv2D, IsTheOracleForAnyWindow) {
         << round;
   }
 }
+
+class DepthwiseConv2DPaths : public octet::testing::KernelTest {};
+
+void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
+  const auto x = random_codes(size_of_image(c), draw);
+  ASSERT_EQ(computed(c, Rounding::fp32, x),
+            naive_codes(c, x, depthwise_contract(c, Rounding::fp32)))
+      << what;
+}
+
+TEST_P(DepthwiseConv2DPaths, IsTheOracleOnRandomShapes) {
+  Draw draw(44);
+  for (int round = 0; round < 80; ++round) {
+    const octet::testing::Forced forced(GetParam(), draw.between(1, 2));
+    ASSERT_NO_FATAL_FAILURE(expect_oracle(draw_depthwise(draw), draw, std::to_string(round)));
+  }
+}
+
+/// Channels off the vector width; odd and even numbers of taps; lines with and without padding, of
+/// which most would be padding, and where taps lie several pixels apart. Extreme codes.
+TEST_P(DepthwiseConv2DPaths, IsTheOracleAtTheEdges) {
+  const octet::testing::Forced forced(GetParam());
+  Draw draw(45);
+  for (const std::int32_t channels : {1, 3, 7, 8, 17, 33, 64}) {
+    for (const auto& [height, width, kernel, dilation] :
+         {std::array{5, 9, 3, 1}, {1, 1, 3, 1}, {3, 4, 5, 1}, {6, 6, 2, 1}, {2, 13, 4, 3}}) {
+      for (const std::int32_t stride : {1, 2}) {
+        Conv c;
+        c.image = {1, height, width, channels};
+        c.filter = {channels * stride, kernel, kernel, 1};
+        c.attributes.padding = Padding::same;
+        c.attributes.stride_h = c.attributes.stride_w = dilation == 1 ? stride : 1;
+        c.attributes.dilation_h = c.attributes.dilation_w = dilation;
+        c.in = quant(0.05F, stride == 1 ? -128 : 127);
+        c.weights = random_codes(static_cast<std::size_t>(c.units() * kernel * kernel), draw);
+        std::fill_n(c.weights.begin(), kernel * kernel, std::int8_t{-128});
+        ASSERT_NO_FATAL_FAILURE(
+            expect_oracle(c, draw,
+                          fmt::format("{} channels, stride {}, {} x {}, {} x {}", channels, stride,
+                                      kernel, kernel, height, width)));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, DepthwiseConv2DPaths, ::testing::ValuesIn(available_kernels()),
+                         octet::testing::isa_name);
 
 /// Two rows of outputs, of many channels each, are more sums than are made at once.
 TEST(DepthwiseConv2D, ThreadsBatchesAndBlocksChangeNothing) {
