@@ -17,6 +17,7 @@ using namespace octet;
 struct Arguments {
   bench::TrainRequest train;
   bench::StepRequest step;
+  bench::LowBitRequest low_bits;
   bench::InferenceRequest inference;
   bench::MemoryRequest memory;
   std::string mode = "float";
@@ -46,6 +47,18 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   step->add_option("--batch", arguments.step.batch)->check(CLI::Range(1, 1 << 20));
   step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
+  CLI::App* low_bits = app.add_subcommand(
+      "low-bits", "Steps of training on few bits and with learned scales, beside those on 8 bits");
+  low_bits->add_option("--network", arguments.low_bits.network)->capture_default_str();
+  low_bits->add_option("--batch", arguments.low_bits.batch)
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  low_bits->add_option("--bits", arguments.low_bits.bits)
+      ->check(CLI::Range(2, 8))
+      ->capture_default_str();
+  low_bits->add_option("--rounds", arguments.low_bits.rounds)
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   CLI::App* inference =
       app.add_subcommand("inference", "Interpreter::invoke of a network of the examples");
   inference->add_option("--network", arguments.inference.network)->capture_default_str();
@@ -69,6 +82,7 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   if (app.got_subcommand("peak")) return bench::measure_peak();
   if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
   if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
+  if (app.got_subcommand("low-bits")) return bench::measure_low_bits(arguments.low_bits);
   if (app.got_subcommand("inference")) return bench::measure_invokes(arguments.inference);
   if (app.got_subcommand("memory")) return bench::measure_training_memory(arguments.memory);
   if (app.got_subcommand("footprint")) return bench::measure_deployment_memory();

@@ -26,7 +26,7 @@ struct TrainRequest {
 nlohmann::json measure_training(const TrainRequest& request, double begin);
 
 struct StepRequest {
-  /// lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size.
+  /// mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size.
   std::string network = "lenet5";
   bool quantized = false;
   std::size_t batch = 128;
@@ -38,6 +38,20 @@ struct StepRequest {
 /// by the wall clock (s_per_step, min) and of processor time (cpu_s_per_step, cpu_min). A step is
 /// all that Trainer::fit does for a batch.
 nlohmann::json measure_steps(const StepRequest& request);
+
+struct LowBitRequest {
+  /// As in StepRequest, a classifier or mlp.
+  std::string network = "mlp";
+  std::size_t batch = 128;
+  int bits = 4;
+  int rounds = 10;
+};
+
+/// Steps of one network in turn, in rounds of this process: on 8 bits, with weights of `bits`, and
+/// with weights and activations of so many, both with measured and with learned scales (lsq).
+/// Processor time of the quickest step of each (cpu_us_...), and its ratio to that of 8 bits
+/// (ratio_...).
+nlohmann::json measure_low_bits(const LowBitRequest& request);
 
 struct InferenceRequest {
   /// As in StepRequest.

@@ -8,7 +8,8 @@
 namespace octet::bench {
 
 std::span<const Reference> references() {
-  static const std::array<Reference, 5> all = {{{"lenet5", {28, 28, 1}, 10},
+  static const std::array<Reference, 6> all = {{{"mlp", {28, 28}, 10},
+                                                {"lenet5", {28, 28, 1}, 10},
                                                 {"dscnn", {49, 10, 1}, 12},
                                                 {"resnet8", {32, 32, 3}, 10},
                                                 {"mobilenet", {96, 96, 3}, 2},
@@ -21,13 +22,17 @@ const Reference& reference(std::string_view name) {
   const auto found = std::ranges::find(all, name, &Reference::name);
   if (found != all.end()) return *found;
   throw InvalidArgument(
-      "octet_measure: expected lenet5, dscnn, resnet8, mobilenet or autoencoder, found \"" +
+      "octet_measure: expected mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, found \"" +
       std::string(name) + "\"");
 }
 
 Model make_network(const Reference& of) {
-  Model model = of.classes == 0 ? networks::autoencoder(of.example.size())
-                                : networks::classifier(of.name).make(of.example, of.classes);
+  const auto unbuilt = [&of]() -> Model {
+    if (of.classes == 0) return networks::autoencoder(of.example.size());
+    if (of.name == "mlp") return networks::mlp(of.example, {256, 128}, of.classes);
+    return networks::classifier(of.name).make(of.example, of.classes);
+  };
+  Model model = unbuilt();
   model.build(/*seed=*/0);
   return model;
 }
@@ -38,6 +43,17 @@ IntegerModel integers_of(const Reference& of) {
   Model model = quantize_model(make_network(of));
   calibrate(model, Tensor::uniform(of.example.with_batch(kCalibration), Random(1), 0.0F, 1.0F));
   return lower(model);
+}
+
+Dataset pixels_for(const Reference& of, std::size_t count) {
+  std::vector<std::uint8_t> pixels(count * static_cast<std::size_t>(of.example.size()));
+  const Random random(1);
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<std::uint8_t>(random.bits(i) & 0xFFU);
+  }
+  std::vector<std::int32_t> labels(count);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::int32_t>(i) % of.classes;
+  return Dataset::from_bytes("noise", of.example, std::move(pixels), std::move(labels), of.classes);
 }
 
 Dataset noise_for(const Reference& of, std::size_t count) {

@@ -15,7 +15,7 @@ struct Reference {
   int classes;
 };
 
-/// lenet5, dscnn, resnet8, mobilenet and autoencoder.
+/// mlp (784-256-128-10), lenet5, dscnn, resnet8, mobilenet and autoencoder.
 std::span<const Reference> references();
 
 /// The one of that name. Throws InvalidArgument where there is none.
@@ -27,7 +27,10 @@ Model make_network(const Reference& of);
 /// The network in integers, untrained, with ranges measured on noise.
 IntegerModel integers_of(const Reference& of);
 
-/// `count` examples of noise for it.
+/// `count` images of noise, of bytes as files have them, for a network with classes.
+Dataset pixels_for(const Reference& of, std::size_t count);
+
+/// `count` examples of noise for it, of floats.
 Dataset noise_for(const Reference& of, std::size_t count);
 
 }  // namespace octet::bench

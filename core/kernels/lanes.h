@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/arithmetic/small_round.h>
 #include <octet/core/shape.h>
 
 #include <cstdint>
@@ -76,6 +77,36 @@ template <int width>
   }
 #endif
   return __builtin_convertvector(x, LanesOf<double, width>);
+}
+
+/// v - round(v), ties to even, for |v| <= 2^22.
+template <int width>
+[[gnu::always_inline]] static inline LanesOf<float, width> beyond_integer(
+    const LanesOf<float, width>& v) {
+#if defined(__AVX512DQ__)
+  if constexpr (width == 16) {
+    LanesOf<float, 16> result;
+    asm("vreduceps $8, %1, %0" : "=v"(result) : "v"(v));
+    return result;
+  }
+#endif
+  return v - ((v + small::kNoFraction) - small::kNoFraction);
+}
+
+/// The first half of a vector, and the second. Not by memory, which would keep the vector there.
+template <int width>
+[[gnu::always_inline]] static inline LanesOf<float, width / 2> low_half(
+    const LanesOf<float, width>& x) {
+  if constexpr (width == 16) return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
+  if constexpr (width == 8) return __builtin_shufflevector(x, x, 0, 1, 2, 3);
+  if constexpr (width == 4) return __builtin_shufflevector(x, x, 0, 1);
+}
+template <int width>
+[[gnu::always_inline]] static inline LanesOf<float, width / 2> high_half(
+    const LanesOf<float, width>& x) {
+  if constexpr (width == 16) return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+  if constexpr (width == 8) return __builtin_shufflevector(x, x, 4, 5, 6, 7);
+  if constexpr (width == 4) return __builtin_shufflevector(x, x, 2, 3);
 }
 
 /// Calls body.run<width>(c) so that channels [0, channels) are covered once, by as wide vectors as

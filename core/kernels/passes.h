@@ -236,7 +236,7 @@ struct Passes {
   /// Adds what the gradient of each column's step is made of, with v = x / step: to sums[j] g *
   /// (round(v) - v) where x passes, ties away from zero; to sums[columns + j] g where x is clamped
   /// below; to sums[2 * columns + j] g where it is clamped above. Values that pass are at most 2^22
-  /// steps. NaN counts as none. `passed`, which may be g itself, gets g where x passes, else 0;
+  /// steps, and none is NaN. `passed`, which may be g itself, gets g where x passes, else 0;
   /// null where nobody asks for it. Sums of 32 rows are floats, their total is double.
   void (*step_sums)(const float* x, const float* g, std::size_t rows, std::size_t columns,
                     const StepColumns& grid, float* passed, double* sums);

@@ -115,9 +115,11 @@ inline constexpr std::size_t kStepRows = 32;
 /// Terms of some columns over kStepRows rows or fewer.
 template <class Vector>
 struct StepTerms {
-  Vector inside = {};
-  Vector below = {};
-  Vector above = {};
+  Vector inside;
+  Vector below;
+  Vector above;
+  /// The farthest that a quotient was off its integer.
+  Vector farthest;
 };
 
 /// What step_sums() adds. Quotients are products with the reciprocal: they round to the same
@@ -136,81 +138,159 @@ struct StepSums {
 
   template <int width, int vectors>
   [[gnu::always_inline]] void run(Index j) const {
-    for (int v = 0; v < vectors; ++v) run_vector<width>(j + v * width);
+    // As many at a time as fit the registers: lines of memory come two by two.
+    constexpr int kTogether = width * vectors >= 32 ? 2 : 1;
+    for (int v = 0; v < vectors; v += kTogether) run_vectors<width, kTogether>(j + v * width);
   }
 
  private:
-  template <int width>
-  [[gnu::always_inline]] void run_vector(Index j) const {
+  static constexpr std::int32_t kAllButSign = 0x7FFFFFFF;
+  /// The share of v within which it counts as close to a tie.
+  static constexpr float kDoubt = 0x1p-21F;
+
+  template <class Vector>
+  [[gnu::always_inline]] static Vector magnitude(const Vector& v) {
+    using Mask = LanesOf<std::int32_t, sizeof(Vector) / sizeof(float)>;
+    return __builtin_bit_cast(Vector, __builtin_bit_cast(Mask, v) & kAllButSign);
+  }
+  template <int width, int vectors>
+  [[gnu::always_inline]] void run_vectors(Index j) const {
     using Vector = LanesOf<float, width>;
     for (std::size_t row = 0; row < rows; row += kStepRows) {
       const std::size_t count = rows - row < kStepRows ? rows - row : kStepRows;
-      StepTerms<Vector> terms;
-      if (!add_rows<width, false>(j, row, count, terms)) {
-        // By now g may be what has been passed: nothing where x is clamped.
-        StepTerms<Vector> divided;
-        add_rows<width, true>(j, row, count, divided);
-        terms.inside = divided.inside;
+      StepTerms<Vector> terms[vectors];
+      add_rows<width, vectors>(j, row, count, terms);
+      LanesOf<std::int32_t, width> close = {};
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) close |= doubtful<width>(j + k * width, terms[k].farthest);
+      const bool settles = any<width>(close);
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        const Index at = j + k * width;
+        if (settles) terms[k].inside = settled_rows<width>(at, row, count);
+        add_to<width>(terms[k].inside, sums + at);
+        add_to<width>(terms[k].below, sums + columns + at);
+        add_to<width>(terms[k].above, sums + 2 * columns + at);
       }
-      add_to(terms.inside, sums + j);
-      add_to(terms.below, sums + columns + j);
-      add_to(terms.above, sums + 2 * columns + j);
     }
   }
 
-  template <class Vector>
-  [[gnu::always_inline]] static void add_to(const Vector& terms, double* to) {
-    constexpr std::size_t kWidth = sizeof(Vector) / sizeof(float);
-    float values[kWidth];
-    store(terms, values);
-    for (std::size_t i = 0; i < kWidth; ++i) to[i] += static_cast<double>(values[i]);
+  template <int width>
+  [[gnu::always_inline]] static void add_to(const LanesOf<float, width>& terms, double* to) {
+    if constexpr (width == 1) {
+      *to += static_cast<double>(terms[0]);
+    } else {
+      // Doubles of one register.
+      add_doubles<width / 2>(low_half<width>(terms), to);
+      add_doubles<width / 2>(high_half<width>(terms), to + width / 2);
+    }
+  }
+  template <int width>
+  [[gnu::always_inline]] static void add_doubles(const LanesOf<float, width>& terms, double* to) {
+    LanesOf<double, width> total;
+    load(to, total);
+    total += as_doubles<width>(terms);
+    store(total, to);
   }
 
-  /// Returns whether no quotient is close to a tie.
-  template <int width, bool divides>
-  [[gnu::always_inline]] bool add_rows(Index j, std::size_t row, std::size_t count,
-                                       StepTerms<LanesOf<float, width>>& terms) const {
+  template <int width>
+  [[gnu::always_inline]] static bool any(const LanesOf<std::int32_t, width>& mask) {
+    std::int32_t lanes[width];
+    store(mask, lanes);
+    std::int32_t found = 0;
+    for (int i = 0; i < width; ++i) found |= lanes[i];
+    return found != 0;
+  }
+
+  /// Where a quotient may be close to a tie, were it the largest of those that pass.
+  template <int width>
+  [[gnu::always_inline]] LanesOf<std::int32_t, width> doubtful(
+      Index j, const LanesOf<float, width>& farthest) const {
+    LanesOf<float, width> factor, lowest, highest;
+    load(grid.reciprocals + j, factor);
+    load(grid.lowest + j, lowest);
+    load(grid.highest + j, highest);
+    const LanesOf<float, width> below = magnitude(lowest * factor);
+    const LanesOf<float, width> above = magnitude(highest * factor);
+    const LanesOf<float, width> most = below > above ? below : above;
+    // Not >=: nothing is known where the reciprocal is a NaN.
+    return ~(farthest + most * (2.0F * kDoubt) < 0.5F);
+  }
+
+  template <int width, int vectors>
+  [[gnu::always_inline]] void add_rows(Index j, std::size_t row, std::size_t count,
+                                       StepTerms<LanesOf<float, width>> (&terms)[vectors]) const {
     using Vector = LanesOf<float, width>;
     using Mask = LanesOf<std::int32_t, width>;
-    constexpr std::int32_t kAllButSign = 0x7FFFFFFF;
-    const auto magnitude = [](const Vector& v) __attribute__((always_inline)) {
-      return __builtin_bit_cast(Vector, __builtin_bit_cast(Mask, v) & kAllButSign);
-    };
-    Vector factor, lowest, highest;
-    load((divides ? grid.steps : grid.reciprocals) + j, factor);
+    const Vector none = {};
+    Vector factor[vectors], lowest[vectors], highest[vectors];
+    // In registers, where `terms` would be in memory.
+    Vector inside[vectors], below[vectors], above[vectors], farthest[vectors];
+#pragma GCC unroll 2
+    for (int k = 0; k < vectors; ++k) {
+      load(grid.reciprocals + j + k * width, factor[k]);
+      load(grid.lowest + j + k * width, lowest[k]);
+      load(grid.highest + j + k * width, highest[k]);
+      inside[k] = below[k] = above[k] = farthest[k] = none;
+    }
+    Index at = static_cast<Index>(row) * columns + j;
+    for (std::size_t i = 0; i < count; ++i, at += columns) {
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        Vector value, gradient;
+        load(x + at + k * width, value);
+        load(g + at + k * width, gradient);
+        const Mask is_below = value < lowest[k];
+        const Mask is_above = value > highest[k];
+        const Mask clamped = is_below | is_above;
+        const Vector distance = beyond_integer<width>(value * factor[k]);
+        const Vector off = clamped ? none : magnitude(distance);
+        farthest[k] = off > farthest[k] ? off : farthest[k];
+        inside[k] -= clamped ? none : gradient * distance;
+        below[k] = is_below ? below[k] + gradient : below[k];
+        above[k] = is_above ? above[k] + gradient : above[k];
+        if constexpr (writes) store(clamped ? none : gradient, passed + at + k * width);
+      }
+    }
+#pragma GCC unroll 2
+    for (int k = 0; k < vectors; ++k) terms[k] = {inside[k], below[k], above[k], farthest[k]};
+  }
+
+  /// The terms inside, by dividing where a quotient is close to a tie. By now g may be what has
+  /// been passed: nothing where x is clamped.
+  template <int width>
+  [[gnu::always_inline]] LanesOf<float, width> settled_rows(Index j, std::size_t row,
+                                                            std::size_t count) const {
+    using Vector = LanesOf<float, width>;
+    using Mask = LanesOf<std::int32_t, width>;
+    Vector step, factor, lowest, highest;
+    load(grid.steps + j, step);
+    load(grid.reciprocals + j, factor);
     load(grid.lowest + j, lowest);
     load(grid.highest + j, highest);
     const Vector none = {};
-    const Vector one = none + 1.0F;
-    Vector close = {};
+    Vector by_products = {}, by_quotients = {};
+    Mask close = {};
     Index at = static_cast<Index>(row) * columns + j;
     for (std::size_t i = 0; i < count; ++i, at += columns) {
       Vector value, gradient;
       load(x + at, value);
       load(g + at, gradient);
       const Mask passes = (value >= lowest) & (value <= highest);
-      const Vector v = divides ? value / factor : value * factor;
-      const Vector nearest = (v + small::kNoFraction) - small::kNoFraction;
-      Vector distance = nearest - v;
-      if constexpr (divides) {
-        const Mask away = (__builtin_bit_cast(Mask, distance) & kAllButSign) |
-                          (__builtin_bit_cast(Mask, v) & ~kAllButSign);
-        distance = magnitude(distance) == 0.5F ? __builtin_bit_cast(Vector, away) : distance;
-      } else {
-        // A NaN is close to a tie as well.
-        const Mask is_clear = magnitude(distance) + magnitude(v) * 0x1p-21F < 0.5F;
-        close += (passes & ~is_clear) ? one : none;
-      }
-      terms.inside += passes ? gradient * distance : none;
-      terms.below += value < lowest ? gradient : none;
-      terms.above += value > highest ? gradient : none;
-      if constexpr (writes && !divides) store(passes ? gradient : none, passed + at);
+      const Vector product = value * factor;
+      const Vector distance = beyond_integer<width>(product);
+      close |= passes & ~(magnitude(distance) + magnitude(product) * kDoubt < 0.5F);
+      by_products -= passes ? gradient * distance : none;
+      const Vector quotient = value / step;
+      const Vector off = beyond_integer<width>(quotient);
+      // Ties away from zero.
+      const Mask away = (__builtin_bit_cast(Mask, off) & kAllButSign) |
+                        (~__builtin_bit_cast(Mask, quotient) & ~kAllButSign);
+      by_quotients -=
+          passes ? gradient * (magnitude(off) == 0.5F ? __builtin_bit_cast(Vector, away) : off)
+                 : none;
     }
-    float counts[width];
-    store(close, counts);
-    float count_of_all = 0.0F;
-    for (int i = 0; i < width; ++i) count_of_all += counts[i];
-    return count_of_all == 0.0F;
+    return any<width>(close) ? by_quotients : by_products;
   }
 };
 

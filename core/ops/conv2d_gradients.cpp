@@ -160,21 +160,40 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
   return result;
 }
 
-SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
-                                      const GradientWindow& window, const Tensor& to) {
+namespace {
+
+/// Whether rows of so few units are summed line by line.
+bool are_summed_by_line(Index pixels, Index units) {
   constexpr Index kEnoughColumns = 32;
-  const Index units = y.dim(1);
-  if (pixels == 1 || units >= kEnoughColumns) return window_gradient(y, g, window, to);
-  const Shape lines{y.dim(0) / pixels, pixels * units};
-  SumsGradient wide =
-      window_gradient(y.reshape(lines), g.reshape(lines), window, to.reshape(lines));
+  return pixels > 1 && units < kEnoughColumns;
+}
+Shape lines_of(const Tensor& y, Index pixels) { return {y.dim(0) / pixels, pixels * y.dim(1)}; }
+
+/// What a bias gets of the sums for each pixel of a line.
+Tensor bias_of_lines(const Tensor& sums, Index pixels, Index units) {
   Tensor bias({units});
   for (Index j = 0; j < units; ++j) {
     double total = 0.0;
-    for (Index p = 0; p < pixels; ++p) total += double{wide.bias.data()[p * units + j]};
+    for (Index p = 0; p < pixels; ++p) total += double{sums.data()[p * units + j]};
     bias.data()[j] = static_cast<float>(total);
   }
-  return {wide.sums.reshape(y.shape()), bias};
+  return bias;
+}
+
+}  // namespace
+
+SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
+                                      const GradientWindow& window, const Tensor& to) {
+  if (!are_summed_by_line(pixels, y.dim(1))) return window_gradient(y, g, window, to);
+  const Shape lines = lines_of(y, pixels);
+  SumsGradient wide =
+      window_gradient(y.reshape(lines), g.reshape(lines), window, to.reshape(lines));
+  return {wide.sums.reshape(y.shape()), bias_of_lines(wide.bias, pixels, y.dim(1))};
+}
+
+Tensor column_sums_of_lines(const Tensor& g, Index pixels) {
+  if (!are_summed_by_line(pixels, g.dim(1))) return column_sums(g);
+  return bias_of_lines(column_sums(g.reshape(lines_of(g, pixels))), pixels, g.dim(1));
 }
 
 }  // namespace octet

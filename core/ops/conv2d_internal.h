@@ -26,5 +26,7 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
 /// units are summed line by line.
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
                                       const GradientWindow& window, const Tensor& to);
+/// Its bias alone, where all of g passes.
+Tensor column_sums_of_lines(const Tensor& g, Index pixels);
 
 }  // namespace octet

@@ -84,6 +84,9 @@ Tensor lazy_masked(const Mask& inside, const Tensor& g);
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
                              const Tensor& to);
 
+/// `bias` alone, where all of g [m, n] passes.
+Tensor column_sums(const Tensor& g);
+
 /// x^T g, the gradient of a kernel: x [m, k], g [m, n]. Lazy, so that an optimizer can use each
 /// block of rows while it is in the cache. `finish(begin, end, rows)`, where given, changes the
 /// rows [begin, end) afterwards.

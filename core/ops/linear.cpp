@@ -90,19 +90,12 @@ Tensor writable_gradient(const Tensor& g) {
   return TensorAccess::is_only_handle(g) ? g : Tensor(g.shape());
 }
 
-SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
-                             const Tensor& to) {
-  const Index rows = y.dim(0);
-  const Index units = y.dim(1);
-  SumsGradient result{to, Tensor({units})};
-  // What is computed on demand is computed row by row, and read in the cache.
-  const detail::LazyData* lazy = TensorAccess::pending(y);
-  const auto part_size = static_cast<std::size_t>(kRowsPerSum * units);
-  if (lazy != nullptr && (lazy->grain == 0 || part_size % lazy->grain != 0)) lazy = nullptr;
-  const float* from = lazy == nullptr ? y.data() : nullptr;
-  const float* gradient = g.data();
-  float* sums = result.sums.data();
-  // Whole rows: two threads that halve each row take as long as one.
+namespace {
+
+/// The sums of the columns of a matrix [rows, units]: add(begin, end, totals) adds the rows of a
+/// part to its totals. Whole rows: two threads that halve each row take as long as one.
+Tensor sums_of_columns(Index rows, Index units,
+                       FunctionRef<void(Index begin, Index end, double* totals)> add) {
   const Index parts = divided_up(rows, kRowsPerSum);
   const auto width = static_cast<std::size_t>(units);
   std::vector<double> totals(static_cast<std::size_t>(std::max<Index>(parts, 1)) * width);
@@ -111,25 +104,53 @@ SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWin
   parallel_for(count, thread_share(count, least), [&](std::size_t begin, std::size_t end) {
     for (auto part = static_cast<Index>(begin); part < static_cast<Index>(end); ++part) {
       const Index row = part * kRowsPerSum;
-      const Index at = row * units;
-      const auto some = static_cast<std::size_t>(std::min(kRowsPerSum, rows - row));
-      const ScratchBuffer<float, SumsGradient> values(lazy == nullptr ? 0 : part_size);
-      if (lazy != nullptr) {
-        const auto first = static_cast<std::size_t>(at);
-        lazy->compute(first, first + some * width, values.data(), {});
-      }
-      kernels().passes.window_gradient_sums(lazy == nullptr ? from + at : values.data(),
-                                            gradient + at, some, width, window, sums + at,
-                                            totals.data() + part * units);
+      add(row, std::min(rows, row + kRowsPerSum), totals.data() + part * units);
     }
   });
   for (Index part = 1; part < parts; ++part) {
     const double* more = totals.data() + part * units;
     for (std::size_t j = 0; j < width; ++j) totals[j] += more[j];
   }
-  float* bias = result.bias.data();
-  for (std::size_t j = 0; j < width; ++j) bias[j] = static_cast<float>(totals[j]);
+  Tensor result({units});
+  float* const sums = result.data();
+  for (std::size_t j = 0; j < width; ++j) sums[j] = static_cast<float>(totals[j]);
   return result;
+}
+
+}  // namespace
+
+SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
+                             const Tensor& to) {
+  const Index units = y.dim(1);
+  Tensor sums = to;
+  // What is computed on demand is computed row by row, and read in the cache.
+  const detail::LazyData* lazy = TensorAccess::pending(y);
+  const auto part_size = static_cast<std::size_t>(kRowsPerSum * units);
+  if (lazy != nullptr && (lazy->grain == 0 || part_size % lazy->grain != 0)) lazy = nullptr;
+  const float* from = lazy == nullptr ? y.data() : nullptr;
+  const float* gradient = g.data();
+  float* passed = sums.data();
+  const auto add = [&](Index begin, Index end, double* totals) {
+    const Index at = begin * units;
+    const auto first = static_cast<std::size_t>(at);
+    const auto last = static_cast<std::size_t>(end * units);
+    const ScratchBuffer<float, SumsGradient> values(lazy == nullptr ? 0 : part_size);
+    if (lazy != nullptr) lazy->compute(first, last, values.data(), {});
+    kernels().passes.window_gradient_sums(lazy == nullptr ? from + at : values.data(),
+                                          gradient + at, static_cast<std::size_t>(end - begin),
+                                          static_cast<std::size_t>(units), window, passed + at,
+                                          totals);
+  };
+  Tensor bias = sums_of_columns(y.dim(0), units, add);
+  return {std::move(sums), std::move(bias)};
+}
+
+Tensor column_sums(const Tensor& g) {
+  const Index units = g.dim(1);
+  const float* const from = g.data();
+  return sums_of_columns(g.dim(0), units, [&](Index begin, Index end, double* totals) {
+    add_columns(from + begin * units, end - begin, {totals, static_cast<std::size_t>(units)});
+  });
 }
 
 Tensor kernel_gradient(const Tensor& x, const Tensor& g,

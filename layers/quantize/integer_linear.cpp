@@ -28,6 +28,11 @@ void append(std::vector<Tensor>& list, std::vector<Tensor> more) {
   std::ranges::move(more, std::back_inserter(list));
 }
 
+/// Whether all that a grid's codes pass lies between the activation's clamps.
+bool is_within_activation(const GradientWindow& window) {
+  return window.lo > window.above && window.hi < window.below;
+}
+
 /// Changes the rows [begin, end) of a kernel's gradient.
 using KernelMask = std::function<void(Index begin, Index end, float* rows)>;
 
@@ -190,6 +195,20 @@ struct IntegerLinear::Operands {
                       const Tensor& to) const {
     return window_gradient_of_lines(real, g.reshape(real.shape()), sums->rows_per_line(), window,
                                     to.reshape(real.shape()));
+  }
+
+  /// passed() of a result on the grid `output`, whose codes clamp at least as much as the window's
+  /// activation does; and the gradients of what that is learned from, in one pass over `real`.
+  std::pair<SumsGradient, std::vector<Tensor>> passed_and_learned(const Tensor& real,
+                                                                  const Tensor& g,
+                                                                  const LearnedRange& output,
+                                                                  const Tensor& to) const {
+    const Tensor rows = to.reshape(real.shape());
+    std::vector<Tensor> learned_from =
+        output.gradients_and_passed(real, g.reshape(real.shape()), rows);
+    Tensor of_bias;
+    if (bias.defined()) of_bias = column_sums_of_lines(rows, sums->rows_per_line());
+    return {SumsGradient{rows, std::move(of_bias)}, std::move(learned_from)};
   }
 
   /// Whether gradients_inside() can do without the sums: then it reads a gradient once.
@@ -360,11 +379,18 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const Tensor y = requantized(output, activation_, {});
   const auto backward = [operands = operands_, real = real_, window,
                          learned](const Tensor& gradient) {
+    const Tensor to = writable_gradient(gradient);
+    if (learned.wants_gradient() && learned.gradients_and_passed && is_within_activation(window)) {
+      auto [passed, of_scale] = operands->passed_and_learned(real, gradient, learned, to);
+      std::vector<Tensor> gradients = operands->gradients(passed);
+      append(gradients, std::move(of_scale));
+      return gradients;
+    }
     // Before the gradient may be written over.
     std::vector<Tensor> of_scale;
     learned.append_gradients(of_scale, real, gradient.reshape(real.shape()));
     std::vector<Tensor> gradients =
-        operands->gradients(operands->passed(real, gradient, window, writable_gradient(gradient)));
+        operands->gradients(operands->passed(real, gradient, window, to));
     append(gradients, std::move(of_scale));
     return gradients;
   };

@@ -220,6 +220,10 @@ LearnedRange LearnedQuantizer::learned_range() const {
               [steps, of_parameters](const Tensor& x, Tensor& upstream) {
                 return of_parameters(step_sums_and_mask(x, upstream, steps));
               },
+          .gradients_and_passed =
+              [steps, of_parameters](const Tensor& x, const Tensor& upstream, const Tensor& to) {
+                return of_parameters(step_sums_and_passed(x, upstream, steps, to));
+              },
           .passes = steps.passes};
 }
 

@@ -24,9 +24,15 @@ struct LearnedRange {
   /// tensor. Null: not known.
   using GradientsAndMask = std::function<std::vector<Tensor>(const Tensor& x, Tensor& upstream)>;
 
+  /// The same for a tensor on one grid, which leaves `upstream` alone and writes what x passes of
+  /// it to `to`, which may be `upstream`. Null: not known.
+  using GradientsAndPassed =
+      std::function<std::vector<Tensor>(const Tensor& x, const Tensor& upstream, const Tensor& to)>;
+
   std::vector<Tensor> parameters{};
   Gradients gradients{};
   GradientsAndMask gradients_and_mask{};
+  GradientsAndPassed gradients_and_passed{};
   /// Where x passes its gradient: lo <= x <= hi, one pair or one per channel of the grid. Without
   /// any it does as with an observed range.
   std::vector<RealLimits> passes{};

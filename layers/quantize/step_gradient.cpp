@@ -8,6 +8,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <span>
 
 namespace octet {
 namespace {
@@ -70,6 +71,9 @@ StepSumParts::StepSumParts(const LearnedSteps& learned, std::size_t rows, std::s
     : per_channel_(learned.steps.size() > 1), columns_(columns), rows_per_part_(rows_per_part) {
   constexpr float kLeast = 1e-30F;
   constexpr float kMost = 1e30F;
+  for (std::vector<float>* each : {&steps_, &reciprocals_, &lowest_, &highest_}) {
+    each->reserve(columns);
+  }
   for (std::size_t j = 0; j < columns; ++j) {
     const std::size_t channel = per_channel_ ? j : 0;
     const float step = learned.steps[channel];
@@ -113,8 +117,9 @@ void add(StepSums& to, const StepSums& more) {
 }
 
 /// step_sums() of a grid of one step: values in rows of kColumns, whatever their shape, and the
-/// rest.
-StepSums sums_of_one_step(const Tensor& x, const Tensor& g, const LearnedSteps& learned) {
+/// rest. Writes g where x passes, else 0, to `passed`, which may be g's memory, unless it is null.
+StepSums sums_of_one_step(const Tensor& x, const Tensor& g, const LearnedSteps& learned,
+                          float* passed) {
   const auto size = static_cast<std::size_t>(x.size());
   const LazyData* pending = pending_rows(x, 1);
   const std::size_t grain = pending == nullptr ? 1 : pending->grain;
@@ -131,13 +136,16 @@ StepSums sums_of_one_step(const Tensor& x, const Tensor& g, const LearnedSteps& 
       pending->compute(at, std::min(end, at + grain), computed.data() + (at - begin), {});
     }
     const float* from = pending == nullptr ? values + begin : computed.data();
+    float* const to = passed == nullptr ? nullptr : passed + begin;
     const std::size_t whole = (end - begin) / kColumns;
     if (whole > 0) {
-      parts.add(begin / kColumns, begin / kColumns + whole, from, gradients + begin, nullptr);
+      parts.add(begin / kColumns, begin / kColumns + whole, from, gradients + begin, to);
     }
     // Of the last part alone.
     const std::size_t done = whole * kColumns;
-    if (begin + done < end) last.add(0, 1, from + done, gradients + begin + done, nullptr);
+    if (begin + done < end) {
+      last.add(0, 1, from + done, gradients + begin + done, to == nullptr ? nullptr : to + done);
+    }
   });
   StepSums result = parts.total().front();
   if (rest > 0) add(result, last.total().front());
@@ -147,7 +155,7 @@ StepSums sums_of_one_step(const Tensor& x, const Tensor& g, const LearnedSteps& 
 }  // namespace
 
 std::vector<StepSums> step_sums(const Tensor& x, const Tensor& g, const LearnedSteps& learned) {
-  if (learned.steps.size() == 1) return {sums_of_one_step(x, g, learned)};
+  if (learned.steps.size() == 1) return {sums_of_one_step(x, g, learned, nullptr)};
   const std::size_t columns = learned.steps.size();
   const std::size_t rows = static_cast<std::size_t>(x.size()) / columns;
   StepSumParts parts(learned, rows, columns, part_of(columns) / columns);
@@ -157,6 +165,12 @@ std::vector<StepSums> step_sums(const Tensor& x, const Tensor& g, const LearnedS
     parts.add(begin, end, values + begin * columns, gradients + begin * columns, nullptr);
   });
   return parts.total();
+}
+
+std::vector<StepSums> step_sums_and_passed(const Tensor& x, const Tensor& g,
+                                           const LearnedSteps& learned, const Tensor& to) {
+  Tensor passed = to;
+  return {sums_of_one_step(x, g, learned, passed.data())};
 }
 
 std::vector<StepSums> step_sums_and_mask(const Tensor& x, Tensor& g, const LearnedSteps& learned) {
@@ -170,8 +184,9 @@ std::vector<StepSums> step_sums_and_mask(const Tensor& x, Tensor& g, const Learn
   float* const to = result.data();
   for_each_part(rows, parts.rows_per_part(), [&](std::size_t begin, std::size_t end) {
     const std::size_t at = begin * columns;
-    // Summed while it is in the cache.
-    if (pending != nullptr) pending->compute(at, end * columns, to + at, {});
+    // Summed while it is in the cache, and the kernel too.
+    const std::span<const float> read_next(values + at, (end - begin) * columns);
+    if (pending != nullptr) pending->compute(at, end * columns, to + at, {&read_next, 1});
     parts.add(begin, end, values + at, to + at, to + at);
   });
   g = result;

@@ -57,6 +57,10 @@ class StepSumParts {
 /// Sums are made in an order that no number of threads changes.
 std::vector<StepSums> step_sums(const Tensor& x, const Tensor& g, const LearnedSteps& learned);
 
+/// step_sums() of a grid of one step; g where x passes, else 0, is written to `to`, which may be g.
+std::vector<StepSums> step_sums_and_passed(const Tensor& x, const Tensor& g,
+                                           const LearnedSteps& learned, const Tensor& to);
+
 /// The sums for a kernel x, the units on its last axis, and its gradient g, of which only what
 /// passes is left.
 std::vector<StepSums> step_sums_and_mask(const Tensor& x, Tensor& g, const LearnedSteps& learned);

@@ -357,6 +357,9 @@ TEST_P(TrainingPassesTest, WhatStepsLearnFromIsSummedByColumn) {
   for (const std::size_t columns : {1U, 3U, 7U, 64U, 77U}) {
     const std::size_t rows = 70;
     std::vector<float> x = awkward(rows * columns, 1.0F);
+    for (float& value : x) {
+      if (std::isnan(value)) value = 0.3F;
+    }
     const std::vector<float> g = values(rows * columns, 8);
     std::vector<float> steps(columns), reciprocals(columns), lowest(columns), highest(columns);
     for (std::size_t j = 0; j < columns; ++j) {
@@ -402,6 +405,49 @@ TEST_P(TrainingPassesTest, WhatStepsLearnFromIsSummedByColumn) {
     std::ranges::fill(again, 0.125);
     passes().step_sums(x.data(), g.data(), rows, columns, grid, nullptr, again.data());
     EXPECT_EQ(again, sums);
+  }
+}
+
+TEST_P(TrainingPassesTest, WhatStepsLearnFromIsTheSameOnEveryPathAndExactAtTies) {
+  constexpr std::size_t kRows = 3 * 32;
+  for (const std::size_t columns : {1U, 5U, 16U, 33U, 64U, 96U}) {
+    const Random random(columns);
+    std::vector<float> steps(columns), reciprocals(columns), lowest(columns), highest(columns);
+    for (std::size_t j = 0; j < columns; ++j) {
+      steps[j] = j % 3 == 0 ? 0.0625F : 0.01F + 0.001F * static_cast<float>(random.bits(j) % 97);
+      // No reciprocal: every quotient is divided.
+      reciprocals[j] = j % 7 == 6 ? NAN : 1.0F / steps[j];
+      lowest[j] = -7.4F * steps[j];
+      highest[j] = 7.4F * steps[j];
+    }
+    // Multiples of half a step, and their neighbours, in some blocks of 32 rows, others elsewhere.
+    std::vector<float> x(kRows * columns);
+    const std::vector<float> g = values(x.size(), 8);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t j = i % columns;
+      const auto halves = static_cast<float>(static_cast<int>(random.bits(9000 + i) % 33) - 16);
+      x[i] = 0.5F * halves * steps[j];
+      const bool is_near = (i / columns / 32 + j) % 2 == 0;
+      if (!is_near) x[i] += 0.3F * steps[j];
+      if (is_near && i % 5 < 2) x[i] = std::nextafter(x[i], i % 5 == 0 ? 1.0F : -1.0F);
+    }
+    const StepColumns grid{steps.data(), reciprocals.data(), lowest.data(), highest.data()};
+    std::vector<float> passed(x.size());
+    std::vector<double> sums(3 * columns, 0.0);
+    passes().step_sums(x.data(), g.data(), kRows, columns, grid, passed.data(), sums.data());
+    std::vector<double> first(3 * columns, 0.0);
+    available_kernels().front()->passes.step_sums(x.data(), g.data(), kRows, columns, grid, nullptr,
+                                                  first.data());
+    EXPECT_TRUE(same_bytes(sums, first)) << columns << " columns";
+    for (std::size_t j = 0; j < columns; ++j) {
+      double inside = 0.0;
+      for (std::size_t i = j; i < x.size(); i += columns) {
+        if (x[i] < lowest[j] || x[i] > highest[j]) continue;
+        const float v = x[i] / steps[j];
+        inside += double{g[i] * (std::round(v) - v)};
+      }
+      EXPECT_NEAR(sums[j], inside, 3e-5) << columns << " columns, " << j;
+    }
   }
 }
 
