@@ -26,6 +26,7 @@
 #include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantizer_registry.h>
+#include <octet/layers/quantize/weight_storage.h>
 #include <octet/layers/sequential.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>

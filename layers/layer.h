@@ -181,6 +181,8 @@ class Layer {
   virtual float range_factor(const ForwardContext& /*context*/) const { return 1.0F; }
   /// Whether the layer came from quantize_model() or quantize_apply().
   virtual bool is_quantized() const { return false; }
+  /// The rounding contract of a quantized layer.
+  virtual std::optional<Rounding> contract() const { return std::nullopt; }
   /// What keeps the ranges of a quantized layer; none for any other.
   virtual std::vector<Quantizer*> quantizers() const { return {}; }
   /// The one of them that keeps the range of weights().kernel; null where there is none.

@@ -3,6 +3,7 @@
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/weight_storage.h>
 
 #include <algorithm>
 #include <string>
@@ -84,6 +85,10 @@ std::string quantization_lines(Layer& layer) {
     for (const auto& [name, tensor] : norm->batch_norm().state()) {
       text += fmt::format("  {:<32} {}\n", name, value_text(tensor));
     }
+  }
+  if (const auto storage = weight_storage(layer)) {
+    text += fmt::format("  {:<32} {}\n", "kernel_storage", storage->text());
+    if (!storage->obstacle.empty()) text += fmt::format("  {:<32} {}\n", "", storage->obstacle);
   }
   for (const Quantizer* quantizer : layer.quantizers()) {
     for (const auto& [name, tensor] : quantizer->state()) {

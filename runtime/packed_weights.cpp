@@ -21,21 +21,13 @@ std::ptrdiff_t readers_of(const IntegerModel& model, std::int32_t tensor) {
   return readers;
 }
 
-/// Whether runtimes of the contract take the operator's weights in `bits` bits, and compute what
-/// they compute of 8.
-bool computes_the_same(const detail::KernelSource& source, int bits) {
-  const ModelTensor& weights = source.input(1);
-  const bool per_channel = weights.quantization.per_channel();
-  if (bits < definition(source.op.code).least_weight_bits) return false;
-  if (source.op.code == OpCode::conv_2d && weights.shape[3] != source.input().shape[3]) {
-    return false;
-  }
-  if (source.rounding == Rounding::double_rounding) {
-    return bits == 4 && (source.op.code != OpCode::fully_connected || !per_channel);
-  }
-  return detail::contract_of_weights(source.op.code, source.rounding, bits,
-                                     weights.size() / weights.shape[0],
-                                     per_channel) == source.rounding;
+WeightForm form_of(const detail::Operands& operands) {
+  const ModelTensor& weights = operands.input(1);
+  return {.code = operands.op.code,
+          .depth = static_cast<Index>(weights.size() / weights.shape[0]),
+          .per_channel = weights.quantization.per_channel(),
+          .is_grouped =
+              operands.op.code == OpCode::conv_2d && weights.shape[3] != operands.input().shape[3]};
 }
 
 /// Whether input 1 is int8 weights that nothing else reads.
@@ -50,6 +42,15 @@ bool has_own_weights(const detail::Operands& operands) {
 
 }  // namespace
 
+bool takes_packed_weights(const WeightForm& form, Rounding rounding, int bits) {
+  if (bits < definition(form.code).least_weight_bits || form.is_grouped) return false;
+  if (rounding == Rounding::double_rounding) {
+    return bits == 4 && (form.code != OpCode::fully_connected || !form.per_channel);
+  }
+  return detail::contract_of_weights(form.code, rounding, bits, form.depth, form.per_channel) ==
+         rounding;
+}
+
 IntegerModel pack_weights(IntegerModel model) {
   model.validate();
   const Rounding rounding = rounding_of(model);
@@ -59,7 +60,7 @@ IntegerModel pack_weights(IntegerModel model) {
     ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
     for (const int bits : {2, 4}) {
       if (weights.stored_bits <= bits || !holds(weights, bits)) continue;
-      if (computes_the_same(source, bits)) weights.stored_bits = bits;
+      if (takes_packed_weights(form_of(source), rounding, bits)) weights.stored_bits = bits;
     }
   }
   return model;

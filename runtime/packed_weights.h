@@ -4,6 +4,20 @@
 
 namespace octet {
 
+/// What decides whether runtimes take packed weights.
+struct WeightForm {
+  OpCode code = OpCode::fully_connected;
+  /// Weights of a unit: products of a sum.
+  Index depth = 0;
+  bool per_channel = false;
+  /// A convolution of several groups.
+  bool is_grouped = false;
+};
+
+/// Whether the runtimes of a contract take such weights in `bits` bits, 2 or 4, and compute the
+/// bytes that they compute of 8.
+bool takes_packed_weights(const WeightForm& form, Rounding rounding, int bits);
+
 /// The same model with the codes of its weights stored in as few bits as they fit (2 or 4: see
 /// ModelTensor::stored_bits) where the runtimes of its contract then compute the same bytes:
 ///

@@ -172,6 +172,8 @@ void add_options(const Adder& add, Options& o) {
       .add_option("--target", o.target,
                   "The runtime that the model is for, instead of its --rounding")
       ->check(CLI::IsMember(targets));
+  add.flag("--packed", o.packed,
+           "Refuse before training what --target takes no packed weights of, 4 bits and fewer");
   add.flag("--control", o.control,
            "Train a copy in float for the QAT epochs too, with their learning rate: what the same "
            "steps bring without quantization");
@@ -244,7 +246,10 @@ void reconcile(const CLI::App& app, Options& o) {
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;
   if (searches_bits(o)) reconcile_search(app, o);
-  if (o.target.empty()) return;
+  if (o.target.empty()) {
+    if (o.packed) throw CLI::ValidationError("--packed", "asks for a --target");
+    return;
+  }
   const Target target = parse_target(o.target);
   try {
     if (app.count("--rounding") > 0) require_contract(target, o.rounding);

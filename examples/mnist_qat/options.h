@@ -53,6 +53,8 @@ struct Options {
   Rounding rounding = Rounding::fp32;
   /// A runtime's name where one is asked for; `rounding` is then its contract.
   std::string target;
+  /// Whether weights that the target takes no packed form of are refused.
+  bool packed = false;
   Simulation simulation = Simulation::integer;
   /// With one of them the bits of every layer are searched for after the epochs in float: for so
   /// many bytes, or for a drop in accuracy of at most so many percentage points.

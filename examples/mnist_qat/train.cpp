@@ -55,6 +55,17 @@ void check_memory(double parameters, double values, std::size_t batch) {
   }
 }
 
+/// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
+std::string storage_text(const Model& quantized) {
+  std::string text;
+  for (const WeightStorage& storage : weight_storage(quantized)) {
+    if (storage.trained_bits == 8) continue;
+    text += fmt::format("{}: {}{}{}\n", storage.layer, storage.text(),
+                        storage.obstacle.empty() ? "" : "; ", storage.obstacle);
+  }
+  return text;
+}
+
 /// The network that the options name, its weights drawn.
 Model make_model(const Options& options, const Dataset& data) {
   const Shape& image = data.example_shape();
@@ -146,12 +157,17 @@ class Run {
   bool train() {
     Model model = make_model(options_, data_.train);
     check_flash(options_, model, quantize_options(options_));
+    if (options_.packed) {
+      require_packed_weights(quantize_model(model, quantize_options(options_)),
+                             parse_target(options_.target));
+    }
     begin();
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
     set_searched_bits(model);
     Model quantized = quantize_model(model, quantize_options(options_));
     show(screen_, quantized.summary());
+    show(screen_, storage_text(quantized));
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;

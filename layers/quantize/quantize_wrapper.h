@@ -56,6 +56,7 @@ class QuantizeWrapper : public Layer {
   ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
   float range_factor(const ForwardContext& context) const override;
   bool is_quantized() const override { return true; }
+  std::optional<Rounding> contract() const override { return config_->options().rounding; }
   std::vector<Quantizer*> quantizers() const override;
   Quantizer* kernel_quantizer() const override { return kernel_.get(); }
   FoldedBatchNorm* folded_batch_norm() override { return layer_->folded_batch_norm(); }

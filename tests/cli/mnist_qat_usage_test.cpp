@@ -33,39 +33,16 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_EQ(parse({"--help"}).out, help.out);
-  for (const char* option : {"--data",
-                             "--out",
-                             "--epochs",
-                             "--qat-epochs",
-                             "--batch",
-                             "--lr",
-                             "--qat-lr",
-                             "--qat-schedule",
-                             "--hidden",
-                             "--seed",
-                             "--threads",
-                             "--per-channel",
-                             "--tfmot-ranges",
-                             "--rounding",
-                             "--checkpoint-dir",
-                             "--resume",
-                             "--log-level",
-                             "--no-progress",
-                             "--json",
-                             "--simulation",
-                             "--profile",
-                             "--help",
-                             "--version",
-                             "256,128",
-                             "--network",
-                             "lenet5",
-                             "--target",
-                             "cmsis-nn",
-                             "--scales",
-                             "--weight-bits",
-                             "--activation-bits",
-                             "--flash",
-                             "--max-drop"}) {
+  for (const char* option :
+       {"--data",         "--out",         "--epochs",         "--qat-epochs",
+        "--batch",        "--lr",          "--qat-lr",         "--qat-schedule",
+        "--hidden",       "--seed",        "--threads",        "--per-channel",
+        "--tfmot-ranges", "--rounding",    "--checkpoint-dir", "--resume",
+        "--log-level",    "--no-progress", "--json",           "--simulation",
+        "--profile",      "--help",        "--version",        "256,128",
+        "--network",      "lenet5",        "--target",         "cmsis-nn",
+        "--packed",       "--scales",      "--weight-bits",    "--activation-bits",
+        "--flash",        "--max-drop"}) {
     expect_mentions(help.out, option);
   }
 }
@@ -124,6 +101,7 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--activation-bits", "1"},
                                         {"--activation-bits", "16"},
                                         {"--scales", "pact"},
+                                        {"--packed"},
                                         {"--dropout", "1"},
                                         {"--network", "lenet5", "--batch-norm"},
                                         {"--json=3"},
