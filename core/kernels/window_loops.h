@@ -290,7 +290,8 @@ struct StepSums {
           passes ? gradient * (magnitude(off) == 0.5F ? __builtin_bit_cast(Vector, away) : off)
                  : none;
     }
-    return any<width>(close) ? by_quotients : by_products;
+    // Column by column, so that what lies beside one in a vector does not matter.
+    return close ? by_quotients : by_products;
   }
 };
 
