@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <regex>
 
 namespace octet::test {
@@ -19,6 +20,14 @@ namespace {
 using CSourcePacked = CompiledC;
 
 constexpr auto kPacked = CWeights::packed;
+
+/// How many random nets there are of each width, and at least so many operators on scales that are
+/// powers of two: OCTET_PACKED_NETS, or few.
+std::uint32_t nets_of_each_width() {
+  constexpr std::uint32_t kFew = 10;
+  const char* asked = std::getenv("OCTET_PACKED_NETS");
+  return asked == nullptr ? kFew : static_cast<std::uint32_t>(std::atoi(asked));
+}
 
 /// A random net: Dense layers, convolutions of images or of sequences, transposed ones.
 template <class Net>
@@ -47,7 +56,7 @@ IntegerModel random_net(std::uint32_t seed, const QuantizeOptions& options) {
 TEST_F(CSourcePacked, RandomNetsOfEveryWidthEqualTheInterpreter) {
   std::vector<CCase> cases;
   std::array<bool, 9> seen{};
-  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+  for (std::uint32_t seed = 0; seed < 6 * nets_of_each_width(); ++seed) {
     const QuantizeOptions options{.rounding = kContracts[seed / 6 % 3],
                                   .weight_bits = 2 + static_cast<int>(seed / 2 % 6),
                                   .per_channel = seed / 4 % 2 == 0};
@@ -89,9 +98,12 @@ std::vector<CCase> single_operators() {
     cases.push_back({model, rounding, random_codes(model, 50, 1), kPacked});
     for (const OpCode code :
          {OpCode::fully_connected, OpCode::conv_2d, OpCode::depthwise_conv_2d}) {
-      for (const std::int32_t depth : {1, 3, 8, 11}) {
-        const IntegerModel one =
-            few_bits_model({code, bits, depth, depth % 2 == 0}, static_cast<std::uint64_t>(depth));
+      const std::uint32_t count = std::max(4U, (nets_of_each_width() + 2) / 3);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        constexpr std::array<std::int32_t, 4> kDepths = {1, 3, 8, 11};
+        const std::int32_t depth = kDepths[i % 4] + static_cast<std::int32_t>(i / 4);
+        const IntegerModel one = few_bits_model({code, bits, depth, depth % 2 == 0},
+                                                static_cast<std::uint64_t>(depth) + i / 4);
         cases.push_back({one, rounding, random_codes(one, 20, 2), kPacked});
       }
     }

@@ -23,9 +23,21 @@ void add_images(CaseFolder& folder, const DataSplit& data);
 void add_networks(CaseFolder& folder, const DataSplit& data, const NetworkImages& count);
 /// Random nets, graphs and single operators, every layer.
 void add_random_cases(CaseFolder& folder);
+/// How many cases of each width, 2 to 7 bits, there are, about: random nets, and operators on
+/// scales that are powers of two.
+struct PackedCount {
+  std::uint32_t nets = 20;
+  std::uint32_t ties = 18;
+  /// Whether the multilayer perceptrons are .tflite files of packed weights, too.
+  bool packed_files = false;
+};
+
 /// Weights of 2 to 7 bits, which ONNX files hold packed: every layer of random nets, and of
 /// multilayer perceptrons on every test image.
-void add_packed_cases(CaseFolder& folder, const DataSplit& data);
+void add_packed_cases(CaseFolder& folder, const DataSplit& data, const PackedCount& count = {});
+/// .tflite files of packed weights: `nets` random nets with weights in 4 bits, and as many in 2;
+/// and as many operators each on scales that are powers of two.
+void add_few_bits_cases(CaseFolder& folder, std::uint32_t nets);
 /// The networks of a folder of .tflite files. Throws InvalidArgument where it holds none.
 void add_foreign_networks(CaseFolder& folder, const fs::path& files);
 

@@ -1,6 +1,6 @@
 // Writes what foreign runtimes are held against: models, inputs and the outputs of our interpreter.
 //
-//   make_interop_cases DIR [FIRST COUNT]
+//   make_interop_cases DIR [FIRST COUNT | few-bits NETS]
 //
 // DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin,
 // end) of DIR/cases.bin: one file, since there are thousands. Images come from the folder
@@ -11,6 +11,7 @@
 #include <octet/tests/interop/cases.h>
 
 #include <cstdlib>
+#include <string_view>
 
 namespace octet::interop {
 namespace {
@@ -36,6 +37,16 @@ void make_networks(const fs::path& path, std::size_t first, std::size_t count) {
   folder.write(path, name);
 }
 
+/// Weights of few bits alone: `nets` random networks of each width, and as many operators on scales
+/// that are powers of two.
+void make_few_bits(const fs::path& path, std::uint32_t nets) {
+  CaseFolder folder;
+  const auto [data, name] = images();
+  add_few_bits_cases(folder, nets);
+  add_packed_cases(folder, data, {.nets = nets, .ties = nets, .packed_files = true});
+  folder.write(path, name);
+}
+
 void make(const fs::path& path) {
   CaseFolder folder;
   const auto [data, name] = images();
@@ -55,12 +66,17 @@ int main(int argc, char** argv) {
   const auto number = [&](int i) { return static_cast<std::size_t>(std::atoi(argv[i])); };
   if (argc != 2 && argc != 4) {
     fmt::print(stderr,
-               "usage: make_interop_cases DIR [FIRST COUNT]\n"
-               "FIRST COUNT: the networks of the examples alone, every layer, on these images\n");
+               "usage: make_interop_cases DIR [FIRST COUNT | few-bits NETS]\n"
+               "FIRST COUNT: the networks of the examples alone, every layer, on these images\n"
+               "few-bits NETS: weights of few bits alone, so many networks of each width\n");
     return 2;
   }
   try {
     if (argc == 2) octet::interop::make(argv[1]);
+    if (argc == 4 && argv[2] == std::string_view("few-bits")) {
+      octet::interop::make_few_bits(argv[1], static_cast<std::uint32_t>(number(3)));
+      return 0;
+    }
     if (argc == 4) octet::interop::make_networks(argv[1], number(2), number(3));
     return 0;
   } catch (const std::exception& error) {

@@ -11,16 +11,12 @@
 namespace octet::interop {
 namespace {
 
-constexpr std::uint32_t kNets = 120;
-constexpr std::uint32_t kTies = 108;
 constexpr Index kNetSamples = 32;
 constexpr int kLeastBits = 2;
 constexpr int kMostBits = 7;
+constexpr auto kWidths = static_cast<std::uint32_t>(kMostBits - kLeastBits + 1);
 
-int bits_of(std::uint32_t seed) {
-  constexpr auto kWidths = static_cast<std::uint32_t>(kMostBits - kLeastBits + 1);
-  return kLeastBits + static_cast<int>(seed % kWidths);
-}
+int bits_of(std::uint32_t seed) { return kLeastBits + static_cast<int>(seed % kWidths); }
 
 void add(CaseFolder& folder, const std::string& name, const IntegerModel& model,
          std::span<const std::int8_t> codes) {
@@ -79,7 +75,8 @@ void add_ties(CaseFolder& folder, std::uint32_t seed) {
   add(folder, fmt::format("packed-onnx-ties-{:03}", seed), model, random_codes(model, seed));
 }
 
-void add_images_of_every_width(CaseFolder& folder, const DataSplit& data) {
+/// With `packed_files` also as .tflite files of packed weights.
+void add_images_of_every_width(CaseFolder& folder, const DataSplit& data, bool packed_files) {
   const Dataset images = data.train.head(kTrainImages);
   Sequential net("classifier", Input(images.example_shape()), Flatten(),
                  Dense(256, Activation::relu), Dense(128, Activation::relu),
@@ -92,18 +89,26 @@ void add_images_of_every_width(CaseFolder& folder, const DataSplit& data) {
     Trainer(model, Adam(1e-4F)).fit(images.head(2000), 1);
     refresh_kernel_ranges(model);
     const IntegerModel lowered = lower(model);
-    add(folder, fmt::format("packed-onnx-images-{}", bits), lowered,
-        quantized(lowered, test.span()));
+    const std::vector<std::int8_t> codes = quantized(lowered, test.span());
+    add(folder, fmt::format("packed-onnx-images-{}", bits), lowered, codes);
+    if (!packed_files || bits > 4) continue;
+    const Samples input =
+        folder.input(DType::int8, test.dim(0), std::span<const std::int8_t>(codes));
+    folder.add(fmt::format("packed-images-{}", bits),
+               with_all_layers(lower(model, {.pack_weights = true})), input);
   }
 }
 
 }  // namespace
 
-void add_packed_cases(CaseFolder& folder, const DataSplit& data) {
-  std::uint32_t count = 0;
-  for (std::uint32_t seed = 0; count < kNets; ++seed) count += add_net(folder, seed) ? 1 : 0;
-  for (std::uint32_t seed = 0; seed < kTies; ++seed) add_ties(folder, seed);
-  add_images_of_every_width(folder, data);
+void add_packed_cases(CaseFolder& folder, const DataSplit& data, const PackedCount& count) {
+  // Seeds take the widths in turn.
+  std::uint32_t nets = 0;
+  for (std::uint32_t seed = 0; nets < kWidths * count.nets; ++seed) {
+    nets += add_net(folder, seed) ? 1 : 0;
+  }
+  for (std::uint32_t seed = 0; seed < kWidths * count.ties; ++seed) add_ties(folder, seed);
+  add_images_of_every_width(folder, data, count.packed_files);
 }
 
 }  // namespace octet::interop

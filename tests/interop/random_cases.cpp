@@ -208,22 +208,34 @@ bool add_read_only(CaseFolder& folder, std::uint32_t seed) {
   }
 }
 
-/// One operator with weights of 4 or 2 bits, on scales that are powers of two.
-bool add_few_bits(CaseFolder& folder, std::uint32_t seed) {
+/// One operator with weights of 4 or 2 bits.
+test::FewBits few_bits_of(std::uint32_t seed) {
   test::Draw draw(seed);
   constexpr std::array kCodes = {OpCode::fully_connected, OpCode::conv_2d,
                                  OpCode::depthwise_conv_2d};
   const OpCode code = kCodes[seed % 3];
-  const int bits = code == OpCode::fully_connected && seed % 2 == 0 ? 2 : 4;
   // LiteRT's kernel of DEPTHWISE_CONV_2D asks for a scale per channel.
   const bool per_channel = code == OpCode::depthwise_conv_2d || draw.between(0, 1) == 0;
-  const IntegerModel model = test::few_bits_model(
-      {.code = code, .bits = bits, .depth = draw.between(1, 40), .per_channel = per_channel}, seed);
-  return add_graph(folder, fmt::format("few-bits-{:03}", seed), test::stored_in(model, bits), seed);
+  return {.code = code,
+          .bits = code == OpCode::fully_connected && seed % 2 == 0 ? 2 : 4,
+          .depth = draw.between(1, 40),
+          .per_channel = per_channel};
 }
 
-/// A net of few bits, quantized and trained. False where nothing of it is packed.
-bool add_packed_net(CaseFolder& folder, std::uint32_t seed) {
+/// That operator on scales that are powers of two.
+bool add_few_bits(CaseFolder& folder, std::uint32_t seed) {
+  const test::FewBits of = few_bits_of(seed);
+  return add_graph(folder, fmt::format("few-bits-{:03}", seed),
+                   test::stored_in(test::few_bits_model(of, seed), of.bits), seed);
+}
+
+bool stores(const IntegerModel& model, int bits) {
+  return std::ranges::any_of(
+      model.tensors, [bits](const ModelTensor& tensor) { return tensor.stored_bits == bits; });
+}
+
+/// A net of few bits, quantized, trained and packed.
+IntegerModel packed_net(std::uint32_t seed) {
   testing::RandomNet net(seed);
   QuantizeOptions options = net.options(Rounding::fp32);
   options.per_channel = seed % 2 == 0;
@@ -233,12 +245,33 @@ bool add_packed_net(CaseFolder& folder, std::uint32_t seed) {
   Sequential model = quantize_model(net.model(), options);
   calibrate(model, net.batch(9));
   testing::train_a_little(model, net, 3);
-  const IntegerModel lowered = lower(model, {.pack_weights = true});
+  return lower(model, {.pack_weights = true});
+}
+
+/// False where nothing of it is packed.
+bool add_packed_net(CaseFolder& folder, std::uint32_t seed) {
+  const IntegerModel lowered = packed_net(seed);
   return stores_few_bits(lowered) &&
          add_graph(folder, fmt::format("packed-net-{:03}", seed), lowered, seed);
 }
 
 }  // namespace
+
+void add_few_bits_cases(CaseFolder& folder, std::uint32_t nets) {
+  for (const int bits : {2, 4}) {
+    std::uint32_t count = 0;
+    for (std::uint32_t seed = 0; count < nets; ++seed) {
+      if (few_bits_of(seed).bits == bits) count += add_few_bits(folder, seed) ? 1 : 0;
+    }
+    count = 0;
+    for (std::uint32_t seed = 0; count < nets; ++seed) {
+      const IntegerModel model = packed_net(seed);
+      if (!stores(model, bits)) continue;
+      const std::string name = fmt::format("packed-net-of-{}-{:03}", bits, seed);
+      count += add_graph(folder, name, model, seed) ? 1 : 0;
+    }
+  }
+}
 
 void add_random_cases(CaseFolder& folder) {
   const auto add_some = [&](std::uint32_t count, bool (*add)(CaseFolder&, std::uint32_t)) {
