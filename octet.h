@@ -24,6 +24,7 @@
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/mean_magnitude.h>
+#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/weight_storage.h>

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/quantize.h>
+#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/side_by_side.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace octet {
+namespace {
+
+void check_model(std::string_view operation, const Model& model) {
+  if (!is_quantized(model)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a quantized model, found \"{}\", which is in float; give it what "
+                    "quantize_post_training() returns",
+                    operation, model.name()));
+  }
+  if (!has_ranges(model)) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a model whose quantizers have ranges, found \"{}\" without; call "
+                    "calibrate() first",
+                    operation, model.name()));
+  }
+  if (const std::size_t inputs = model.input_layers().size(); inputs != 1) {
+    throw InvalidArgument(fmt::format("{}: expected a model of one input, found \"{}\" with {}",
+                                      operation, model.name(), inputs));
+  }
+}
+
+void check_reference(std::string_view operation, const Model& model, const Model& reference) {
+  const auto same = [&](std::size_t i) {
+    const Layer& a = *model.layers()[i];
+    const Layer& b = *reference.layers()[i];
+    return a.name() == b.name() && a.output_shape() == b.output_shape() &&
+           model.inputs_of(i) == reference.inputs_of(i) &&
+           a.weights().has_value() == b.weights().has_value();
+  };
+  const std::size_t count = model.layers().size();
+  if (reference.layers().size() != count) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a reference of {} layers, as \"{}\" has, found {}; take a copy "
+                    "of the quantized model",
+                    operation, count, model.name(), reference.layers().size()));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (same(i)) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected a reference whose layer {} is \"{}\" too, found \"{}\", of another graph or "
+        "shape; take a copy of the quantized model",
+        operation, i, model.layers()[i]->name(), reference.layers()[i]->name()));
+  }
+}
+
+void check_samples(std::string_view operation, const Tensor& samples) {
+  if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
+  throw InvalidArgument(
+      fmt::format("{}: expected samples [n, ...], found {}", operation,
+                  samples.defined() ? "shape " + samples.shape().to_string() : "an undefined one"));
+}
+
+/// The results of one model, kept until their last reader has run.
+class Results {
+ public:
+  explicit Results(const Model& model) : model_(model), values_(model.layers().size()) {}
+
+  std::vector<Tensor> operands(std::size_t i, const Tensor& samples) const {
+    if (model_.inputs_of(i).empty()) return {samples};
+    std::vector<Tensor> operands;
+    for (const std::size_t input : model_.inputs_of(i)) operands.push_back(values_[input]);
+    return operands;
+  }
+
+  void run(std::size_t i, const std::vector<Tensor>& operands) {
+    values_[i] = model_.layers()[i]->forward_all(operands, {});
+    for (const std::size_t input : model_.inputs_of(i)) {
+      if (model_.readers(input).back() == i) values_[input] = {};
+    }
+  }
+
+ private:
+  const Model& model_;
+  std::vector<Tensor> values_;
+};
+
+}  // namespace
+
+Model in_floats(const Model& quantized) {
+  Model copy(quantized);
+  enable_quantization(copy, false);
+  return copy;
+}
+
+void run_side_by_side(std::string_view operation, Model& quantized, const Model& reference,
+                      const Tensor& samples, VisitBoth visit) {
+  check_model(operation, quantized);
+  check_reference(operation, quantized, reference);
+  check_samples(operation, samples);
+  refresh_kernel_ranges(quantized);
+  const NoGrad guard;
+  Results codes(quantized);
+  Results reals(reference);
+  for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
+    const std::vector<Tensor> x = codes.operands(i, samples);
+    const std::vector<Tensor> x_float = reals.operands(i, samples);
+    if (quantized.layers()[i]->weights()) visit(i, x.front(), x_float.front());
+    codes.run(i, x);
+    reals.run(i, x_float);
+  }
+}
+
+Tensor kernel_on_grid(const Layer& layer) {
+  const Tensor kernel = layer.weights()->kernel.detach();
+  const Quantizer* quantizer = layer.kernel_quantizer();
+  if (quantizer == nullptr || !quantizer->enabled()) return kernel;
+  const QuantParams params = quantizer->params();
+  std::vector<std::int8_t> codes(static_cast<std::size_t>(kernel.size()));
+  Tensor result(kernel.shape());
+  const std::span<const std::int64_t> shape = kernel.shape().dims();
+  quantize(kernel.span(), shape, params, codes);
+  dequantize(codes, shape, params, result.span());
+  return result;
+}
+
+Tensor linear_with(const Layer& layer, const Tensor& x, const Tensor& kernel) {
+  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  const Layer& own = wrapper != nullptr ? wrapper->wrapped() : layer;
+  return own.linear(x, kernel, own.weights()->bias);
+}
+
+bool is_parameter(const Layer& layer, const Tensor& tensor) {
+  const float* place = std::as_const(tensor).data();
+  return std::ranges::any_of(layer.parameters(), [&](const NamedTensor& parameter) {
+    return std::as_const(parameter.tensor).data() == place;
+  });
+}
+
+Tensor own_bias(Layer& layer) {
+  if (FoldedBatchNorm* folded = layer.folded_batch_norm()) return folded->batch_norm().beta();
+  const Tensor bias = layer.weights()->bias;
+  return bias.defined() && is_parameter(layer, bias) ? bias : Tensor();
+}
+
+}  // namespace octet
