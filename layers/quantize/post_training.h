@@ -3,10 +3,12 @@
 #include <octet/core/tensor.h>
 #include <octet/layers/model.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
-// What makes a trained network lose less where it is quantized without training.
+// What makes a trained network lose less where it is quantized without training: one call works on
+// the float model, before quantize_model(), the other on what calibrate() has left.
 
 namespace octet {
 
@@ -17,6 +19,51 @@ struct LeftOut {
 
   bool operator==(const LeftOut&) const = default;
 };
+
+/// Two layers whose channels were equalized: `second` reads what `first` gives.
+struct EqualizedPair {
+  std::string first;
+  std::string second;
+  /// How many times wider the widest channel was than the narrowest, before and after, in the first
+  /// layer or in the second, whichever is more.
+  double spread_before = 1.0;
+  double spread_after = 1.0;
+
+  bool operator==(const EqualizedPair&) const = default;
+};
+
+struct Equalization {
+  std::vector<EqualizedPair> pairs;
+  /// The layers with a kernel that are first in no pair.
+  std::vector<LeftOut> left_out;
+  /// How often all pairs were gone through.
+  std::size_t rounds = 0;
+};
+
+/// Cross-layer equalization (Nagel et al., ICCV 2019): gives the channels between two layers ranges
+/// that are alike, so that one scale fits them all, without changing what the network computes but
+/// for rounding. With r1[c] the largest |weight| that makes channel c in the first layer and r2[c]
+/// the largest that reads it in the second,
+///
+///     s[c] = sqrt(r1[c] r2[c]) / r2[c];   W1[.., c] /= s[c], b1[c] /= s[c], W2[c, ..] *= s[c]
+///
+/// after which both are sqrt(r1[c] r2[c]). A channel stays where either is below a millionth of the
+/// largest of its layer: s would make a bias of such a dead one enormous. Pairs that share a layer
+/// take turns until no s is further than a millionth from 1, at most 200 times; around a depthwise
+/// convolution the three ranges of a channel end as the cube root of their product.
+///
+/// A pair is two layers that derive from KernelLayer and keep their kernel as LayerWeights has it.
+/// A BatchNorm behind one belongs to it, W and b being the folded ones; behind the first, its gamma
+/// and beta take the factors. What stands between is read by nothing else and is none but ReLU,
+/// LeakyReLU, Dropout, pools, ZeroPadding2D, UpSampling2D, and Reshape and Flatten that keep whole
+/// channels together. Other layers, ReLU6 and HardSwish among them, do not scale as what they read
+/// does, and are named in the result.
+///
+/// `model` is in float; its ranges of results change, so that quantize_model() and calibrate() come
+/// afterwards. Throws InvalidArgument for a model without tensors and one that is quantized,
+/// NumericError that names the layer for weights that are NaN or infinite, or would become so;
+/// nothing is changed then.
+Equalization cross_layer_equalization(Model& model);
 
 /// A layer whose bias was corrected.
 struct CorrectedBias {

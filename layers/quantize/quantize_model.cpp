@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -59,21 +60,6 @@ QuantizeOptions options_for(const Layer& layer, QuantizeOptions options) {
   const bool convolves = weights && weights->convolution;
   options.per_channel = own.per_channel.value_or(options.per_channel || convolves);
   return options;
-}
-
-void check_source(const Model& model, std::string_view operation) {
-  if (!model.built()) {
-    throw InvalidArgument(
-        fmt::format("{}: expected a built model, found \"{}\" without tensors; call build() first",
-                    operation, model.name()));
-  }
-  for (const auto& layer : model.layers()) {
-    if (layer->is_quantized()) {
-      throw InvalidArgument(fmt::format(
-          "{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized already",
-          operation, model.name(), layer->name()));
-    }
-  }
 }
 
 /// How a layer is quantized that is to be: as its mark says, else by default.
@@ -222,8 +208,23 @@ class Quantization {
 
 }  // namespace
 
+void require_float_model(const Model& model, std::string_view operation) {
+  if (!model.built()) {
+    throw InvalidArgument(
+        fmt::format("{}: expected a built model, found \"{}\" without tensors; call build() first",
+                    operation, model.name()));
+  }
+  for (const auto& layer : model.layers()) {
+    if (layer->is_quantized()) {
+      throw InvalidArgument(fmt::format(
+          "{}: expected a float model, found \"{}\", whose layer \"{}\" is quantized already",
+          operation, model.name(), layer->name()));
+    }
+  }
+}
+
 Model quantize_model(const Model& model, const QuantizeOptions& options) {
-  check_source(model, "quantize_model");
+  require_float_model(model, "quantize_model");
   static_cast<void>(default_8bit(options));
   const auto is_quantized = [](const Layer& layer) { return !layer.quantization().in_float; };
   const Model source = with_folded_batch_norm(model, options.batch_norm, is_quantized);
@@ -259,7 +260,7 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer, Con
 }
 
 Model quantize_apply(const Model& model, const QuantizeOptions& options) {
-  check_source(model, "quantize_apply");
+  require_float_model(model, "quantize_apply");
   static_cast<void>(default_8bit(options));
   const Model source = with_folded_batch_norm(
       model, options.batch_norm, [](const Layer& layer) { return layer.is_annotated(); });
