@@ -32,6 +32,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/packed_weights.h>
+#include <octet/train/adaround.h>
 #include <octet/train/bit_search.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/side_by_side.h>
@@ -59,9 +60,10 @@ BiasCorrection correct_biases(Model& quantized, const Model& reference, const Te
       result.left_out.push_back({layer.name(), "it has no bias of its own"});
       return;
     }
-    const std::vector<double> means =
-        mean_errors(linear_with(layer, x, kernel_on_grid(layer)),
-                    linear_with(in_float, x_float, kernel_on_grid(in_float)));
+    const std::vector<double> means = no_grad([&] {
+      return mean_errors(linear_with(layer, x, kernel_on_grid(layer)),
+                         linear_with(in_float, x_float, kernel_on_grid(in_float)));
+    });
     result.corrected.push_back(errors_of(layer.name(), means));
     const std::span<float> values = bias.span();
     for (std::size_t c = 0; c < values.size(); ++c) {

@@ -104,15 +104,16 @@ void run_side_by_side(std::string_view operation, Model& quantized, const Model&
   check_reference(operation, quantized, reference);
   check_samples(operation, samples);
   refresh_kernel_ranges(quantized);
-  const NoGrad guard;
   Results codes(quantized);
   Results reals(reference);
   for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
     const std::vector<Tensor> x = codes.operands(i, samples);
     const std::vector<Tensor> x_float = reals.operands(i, samples);
     if (quantized.layers()[i]->weights()) visit(i, x.front(), x_float.front());
-    codes.run(i, x);
-    reals.run(i, x_float);
+    no_grad([&] {
+      codes.run(i, x);
+      reals.run(i, x_float);
+    });
   }
 }
 
@@ -121,6 +122,7 @@ Tensor kernel_on_grid(const Layer& layer) {
   const Quantizer* quantizer = layer.kernel_quantizer();
   if (quantizer == nullptr || !quantizer->enabled()) return kernel;
   const QuantParams params = quantizer->params();
+  if (params.qmin < -128 || params.qmax > 127) return quantizer->fake_quant(kernel);
   std::vector<std::int8_t> codes(static_cast<std::size_t>(kernel.size()));
   Tensor result(kernel.shape());
   const std::span<const std::int64_t> shape = kernel.shape().dims();
@@ -132,7 +134,8 @@ Tensor kernel_on_grid(const Layer& layer) {
 Tensor linear_with(const Layer& layer, const Tensor& x, const Tensor& kernel) {
   const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
   const Layer& own = wrapper != nullptr ? wrapper->wrapped() : layer;
-  return own.linear(x, kernel, own.weights()->bias);
+  const Tensor bias = own.weights()->bias;
+  return own.linear(x, kernel, bias.defined() ? bias.detach() : bias);
 }
 
 bool is_parameter(const Layer& layer, const Tensor& tensor) {

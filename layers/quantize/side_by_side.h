@@ -28,7 +28,7 @@ void run_side_by_side(std::string_view operation, Model& quantized, const Model&
 Tensor kernel_on_grid(const Layer& layer);
 
 /// What a layer with a kernel computes before its activation, with its own bias and `kernel` in the
-/// place of its own.
+/// place of its own. Gradients reach x and `kernel`.
 Tensor linear_with(const Layer& layer, const Tensor& x, const Tensor& kernel);
 
 /// The tensor that is added last to each unit of a layer with a kernel: its bias, or the beta of a
