@@ -18,6 +18,7 @@ namespace {
 /// rows, so that they depend on nothing else.
 std::vector<double> mean_errors(const Tensor& y, const Tensor& reference) {
   const auto units = static_cast<std::size_t>(y.dim(-1));
+  const double rows = static_cast<double>(y.size()) / static_cast<double>(y.dim(-1));
   const std::span<const float> found = y.span();
   const std::span<const float> expected = reference.span();
   std::vector<double> means(units);
@@ -26,7 +27,6 @@ std::vector<double> mean_errors(const Tensor& y, const Tensor& reference) {
       means[c] += static_cast<double>(found[row + c]) - static_cast<double>(expected[row + c]);
     }
   }
-  const auto rows = static_cast<double>(found.size() / units);
   for (double& mean : means) mean /= rows;
   return means;
 }

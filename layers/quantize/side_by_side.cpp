@@ -118,7 +118,7 @@ void run_side_by_side(std::string_view operation, Model& quantized, const Model&
 }
 
 Tensor kernel_on_grid(const Layer& layer) {
-  const Tensor kernel = layer.weights()->kernel.detach();
+  Tensor kernel = layer.weights()->kernel.detach();
   const Quantizer* quantizer = layer.kernel_quantizer();
   if (quantizer == nullptr || !quantizer->enabled()) return kernel;
   const QuantParams params = quantizer->params();
@@ -126,7 +126,7 @@ Tensor kernel_on_grid(const Layer& layer) {
   std::vector<std::int8_t> codes(static_cast<std::size_t>(kernel.size()));
   Tensor result(kernel.shape());
   const std::span<const std::int64_t> shape = kernel.shape().dims();
-  quantize(kernel.span(), shape, params, codes);
+  quantize(std::as_const(kernel).span(), shape, params, codes);
   dequantize(codes, shape, params, result.span());
   return result;
 }

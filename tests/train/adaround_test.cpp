@@ -190,6 +190,10 @@ TEST_P(AdaRoundOf, ShipsWhatItEvaluatesOnAScaleThatDoesNotMove) {
   Model again(model);
   refresh_kernel_ranges(again);
   EXPECT_TRUE(std::ranges::equal(again.forward(x).span(), y.span()));
+  // A training pass with ranges as they are computes the same.
+  Model training_on(model);
+  freeze_ranges(training_on, true);
+  EXPECT_TRUE(std::ranges::equal(training_on.forward(x, training()).span(), y.span()));
   calibrate(again, x);
   for (const RoundedLayer& rounded : report.rounded) {
     EXPECT_EQ(codes_of(again.layer(rounded.layer)), codes_of(model.layer(rounded.layer)));
