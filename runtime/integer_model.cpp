@@ -51,7 +51,7 @@ void check_quantization(const IntegerModel& model, std::size_t index) {
   const ModelTensor& tensor = model.tensors[index];
   if (!tensor.is_quantized()) return;
   const QuantParams& q = tensor.quantization;
-  if (tensor.dtype == DType::float32 || tensor.dtype == DType::int64) {
+  if (tensor.dtype == DType::float32) {
     fail_tensor(model, index, fmt::format("quantized {}", to_string(tensor.dtype)));
   }
   if (q.quantized_dimension < 0 || static_cast<std::size_t>(q.quantized_dimension) >=
@@ -202,6 +202,10 @@ std::pair<std::int32_t, std::int32_t> code_limits(DType dtype) {
   }
 }
 
+DType type_of_codes(const QuantParams& grid) {
+  return grid.qmin < -128 || grid.qmax > 127 ? DType::int16 : DType::int8;
+}
+
 std::string_view to_string(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -256,7 +260,13 @@ void IntegerModel::validate() const {
 Rounding rounding_of(const IntegerModel& model) {
   constexpr std::string_view kKey = "octet.rounding";
   const auto entry = model.metadata.find(std::string(kKey));
-  if (entry == model.metadata.end()) return Rounding::fp32;
+  if (entry == model.metadata.end()) {
+    const bool wide = std::ranges::any_of(model.operators, [&](const Operator& op) {
+      return detail::has_weights(op.code) &&
+             detail::Operands(model, op).input().dtype == DType::int16;
+    });
+    return wide ? Rounding::q15 : Rounding::fp32;
+  }
   try {
     return parse_rounding(entry->second);
   } catch (const InvalidArgument& error) {

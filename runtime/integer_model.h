@@ -26,8 +26,11 @@ enum class DType : std::int8_t {
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);
-/// The lowest and the highest value of an integer type that codes may have; 0, 0 for the others.
+/// The lowest and the highest value of an integer type that codes may have; 0, 0 for int64, which
+/// only biases with zero points 0 have, and for floats.
 std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
+/// The type of the signed codes of a grid: int16 where it has more of them than int8.
+DType type_of_codes(const QuantParams& grid);
 /// "float32", "int8", ...: numpy's names.
 std::string_view to_string(DType dtype);
 
@@ -75,8 +78,8 @@ struct IntegerModel {
   void validate() const;
 };
 
-/// The contract that the model's metadata "octet.rounding" names; fp32 where there is none. Throws
-/// FormatError for another name.
+/// The contract that the model's metadata "octet.rounding" names; where there is none, q15 for a
+/// model whose operators with weights read int16, else fp32. Throws FormatError for another name.
 Rounding rounding_of(const IntegerModel& model);
 
 }  // namespace octet

@@ -187,6 +187,8 @@ void Interpreter::Impl::set_input(std::span<const float> values) {
     quantize_input(values, tensor, reinterpret_cast<std::int8_t*>(to));
   } else if (tensor.is_quantized() && tensor.dtype == DType::uint8) {
     quantize_input(values, tensor, reinterpret_cast<std::uint8_t*>(to));
+  } else if (tensor.is_quantized() && tensor.dtype == DType::int16) {
+    quantize_input(values, tensor, reinterpret_cast<std::int16_t*>(to));
   } else {
     throw InvalidArgument(fmt::format("predict: input '{}' of {} takes no floats", tensor.name,
                                       to_string(tensor.dtype)));
@@ -211,6 +213,8 @@ void Interpreter::Impl::real_output(Index sample, std::span<float> to) const {
     dequantized(reinterpret_cast<const std::int8_t*>(from));
   } else if (tensor.is_quantized() && tensor.dtype == DType::uint8) {
     dequantized(reinterpret_cast<const std::uint8_t*>(from));
+  } else if (tensor.is_quantized() && tensor.dtype == DType::int16) {
+    dequantized(reinterpret_cast<const std::int16_t*>(from));
   } else {
     throw InvalidArgument(fmt::format("run: output '{}' of {} gives no real values", tensor.name,
                                       to_string(tensor.dtype)));
@@ -233,6 +237,8 @@ std::int32_t Interpreter::Impl::label(Index sample, std::optional<float> thresho
       return argmax<std::int8_t>(from, count);
     case DType::uint8:
       return argmax<std::uint8_t>(from, count);
+    case DType::int16:
+      return argmax<std::int16_t>(from, count);
     default:
       throw InvalidArgument(fmt::format("predict: output '{}' of {} gives no classes", tensor.name,
                                         to_string(tensor.dtype)));

@@ -44,6 +44,8 @@ bool has_own_weights(const detail::Operands& operands) {
 
 bool takes_packed_weights(const WeightForm& form, Rounding rounding, int bits) {
   if (bits < definition(form.code).least_weight_bits || form.is_grouped) return false;
+  // Of int16 codes, LiteRT alone takes packed weights.
+  if (rounding == Rounding::q15) return false;
   if (rounding == Rounding::double_rounding) {
     return bits == 4 && (form.code != OpCode::fully_connected || !form.per_channel);
   }

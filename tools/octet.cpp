@@ -39,7 +39,7 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
                   const std::string& help) {
   contract.suffix = suffix;
   command.add_option("--rounding" + suffix, contract.rounding, help)
-      ->check(CLI::IsMember({"fp32", "single", "double"}));
+      ->check(CLI::IsMember({"fp32", "single", "double", "q15"}));
   std::vector<std::string> names;
   names.reserve(std::size(octet::kTargets));
   for (const octet::Target target : octet::kTargets) names.emplace_back(to_string(target));

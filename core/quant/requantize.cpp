@@ -14,6 +14,12 @@
 namespace octet {
 namespace {
 
+/// multiply_by_quantized_multiplier_64() shifts by 15 minus the multiplier's shift, at least 8.
+constexpr int kMostQ15Shift = 7;
+/// A little less than 2^31, as 15 bits of a factor may be rounded up.
+constexpr double kMostResult = 2147300000.0;
+constexpr std::int64_t kMostQ15Sum = (std::int64_t{1} << 47) - 1;
+
 void check_scale(float scale, std::string_view what) {
   if (!std::isfinite(scale) || !(scale > 0.0F)) {
     throw InvalidArgument(
@@ -49,8 +55,14 @@ Requantizer Requantizer::make(float input_scale, std::span<const float> weight_s
     }
     const double wide =
         product == ScaleProduct::in_float ? static_cast<double>(float_product) : exact_product;
-    result.multipliers_.push_back(
-        quantize_multiplier(wide / static_cast<double>(output_scale), rounding));
+    const double ratio = wide / static_cast<double>(output_scale);
+    result.multipliers_.push_back(quantize_multiplier(ratio, rounding));
+    if (rounding == Rounding::q15 && result.multipliers_.back().shift > kMostQ15Shift) {
+      throw NumericError(
+          fmt::format("requantize: {} * {} / {} = {}, expected less than 128 under contract q15; "
+                      "the output's scale is tiny, as of a layer whose results are all 0",
+                      input_scale, weight_scale, output_scale, ratio));
+    }
   }
   return result;
 }
@@ -92,12 +104,56 @@ std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noe
   return multiply_by_quantized_multiplier(acc, multipliers_[c], rounding_);
 }
 
+void Requantizer::check_rows(std::size_t sums, std::size_t codes) const {
+  if (sums == codes && (channels_ == 1 || sums % channels_ == 0)) return;
+  throw InvalidArgument(fmt::format(
+      "requantize: {} accumulators to {} codes in rows of {} channels", sums, codes, channels_));
+}
+
+std::int32_t Requantizer::apply_wide(std::int64_t acc, std::size_t channel) const noexcept {
+  return multiply_by_quantized_multiplier_64(acc, multipliers_[channels_ == 1 ? 0 : channel]);
+}
+
+void Requantizer::requantize(std::span<const std::int64_t> acc, std::span<std::int16_t> out,
+                             std::int32_t lo, std::int32_t hi) const {
+  check_rows(acc.size(), out.size());
+  if (rounding_ != Rounding::q15) {
+    throw InvalidArgument(fmt::format(
+        "requantize: expected contract q15 for sums in int64, found {}", to_string(rounding_)));
+  }
+  if (!(-32768 <= lo && lo <= hi && hi <= 32767)) {
+    throw InvalidArgument(fmt::format("requantize: limits {}..{} do not fit int16", lo, hi));
+  }
+  for (std::size_t i = 0, channel = 0; i < acc.size(); ++i, ++channel) {
+    if (channel == channels_) channel = 0;
+    out[i] = static_cast<std::int16_t>(std::clamp(apply_wide(acc[i], channel), lo, hi));
+  }
+}
+
+void Requantizer::require_fitting(std::int64_t largest, std::string_view owner) const {
+  if (largest > kMostQ15Sum) {
+    throw InvalidArgument(
+        fmt::format("{}: sums could reach {}, more than 2^47 - 1, which contract q15 multiplies; "
+                    "the layer has too many inputs or too large a bias",
+                    owner, largest));
+  }
+  for (std::size_t c = 0; c < multipliers_.size(); ++c) {
+    const double factor = std::ldexp(multipliers_[c].multiplier, multipliers_[c].shift - 31);
+    const double most = factor * static_cast<double>(largest);
+    if (most < kMostResult) continue;
+    throw InvalidArgument(
+        fmt::format("{}, channel {}: sums could reach {:.3g} steps of the output, more than int32 "
+                    "holds, where runtimes wrap round; the range of the result is far smaller than "
+                    "what the weights can give",
+                    owner, c, most));
+  }
+}
+
 void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
                              std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const {
-  if (acc.size() != out.size() || (channels_ > 1 && acc.size() % channels_ != 0)) {
-    throw InvalidArgument(
-        fmt::format("requantize: {} accumulators to {} codes in rows of {} channels", acc.size(),
-                    out.size(), channels_));
+  check_rows(acc.size(), out.size());
+  if (rounding_ == Rounding::q15) {
+    throw InvalidArgument("requantize: expected sums in int64 for contract q15, found int32");
   }
   if (!in_range(zero_point, -128, 127) || !(-128 <= lo && lo <= hi && hi <= 127)) {
     throw InvalidArgument(fmt::format("requantize: zero point {} or limits {}..{} do not fit int8",

@@ -7,14 +7,13 @@
 namespace octet {
 
 Rounding parse_rounding(std::string_view text) {
-  for (const Rounding rounding :
-       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+  for (const Rounding rounding : kRoundings) {
     if (text == to_string(rounding)) {
       return rounding;
     }
   }
   throw InvalidArgument(
-      fmt::format("rounding contract: expected fp32, single or double, found \"{}\"", text));
+      fmt::format("rounding contract: expected fp32, single, double or q15, found \"{}\"", text));
 }
 
 std::string_view to_string(Rounding rounding) {
@@ -23,6 +22,8 @@ std::string_view to_string(Rounding rounding) {
       return "single";
     case Rounding::double_rounding:
       return "double";
+    case Rounding::q15:
+      return "q15";
     case Rounding::fp32:
       break;
   }

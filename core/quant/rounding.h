@@ -2,12 +2,14 @@
 
 #include <octet/core/arithmetic/round_mode.h>
 
+#include <array>
 #include <string_view>
 
 namespace octet {
 
-/// How an int32 accumulator is rescaled to the output scale. Runtimes differ, so "bit-exact" has to
-/// name one of these three contracts.
+/// How an accumulator is rescaled to the output scale. Runtimes differ, so "bit-exact" has to name
+/// one of these contracts: of the first three for int8 codes, whose sums are int32; of the last for
+/// int16 codes, whose sums are int64.
 enum class Rounding {
   /// rint(float(acc) * multiplier), ties to even: XNNPACK (LiteRT's default), ONNX Runtime.
   fp32,
@@ -15,9 +17,16 @@ enum class Rounding {
   single_rounding,
   /// Doubling high multiply, then a rounding shift: TFLite Micro, CMSIS-NN.
   double_rounding,
+  /// (acc * m15 + half) >> shift, with 15 bits of the multiplier: kernels on int16 codes with int8
+  /// weights and an int64 bias (16x8) in TensorFlow Lite, TFLite Micro and CMSIS-NN.
+  q15,
 };
 
-/// Parses "fp32", "single" or "double". Throws InvalidArgument for anything else.
+/// Every contract.
+inline constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
+                                          Rounding::double_rounding, Rounding::q15};
+
+/// Parses "fp32", "single", "double" or "q15". Throws InvalidArgument for anything else.
 [[nodiscard]] Rounding parse_rounding(std::string_view text);
 
 /// Returns the name that parse_rounding reads.

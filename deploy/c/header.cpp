@@ -87,6 +87,7 @@ std::string_view contract_text(Rounding rounding) {
     case Rounding::double_rounding:
       return "high multiply, then rounding shift, as TFLite Micro and CMSIS-NN";
     case Rounding::fp32:
+    case Rounding::q15:  // make_c_plan() refuses it
       break;
   }
   return "rint(float(sum) * factor), as XNNPACK and ONNX Runtime; here in integers";

@@ -250,6 +250,11 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.macro = capitals(name);
   model.validate();
   plan.rounding = options.rounding ? *options.rounding : rounding_of(model);
+  if (plan.rounding == Rounding::q15) {
+    throw InvalidArgument(
+        "c source: expected contract fp32, single or double, found q15, which is that of int16 "
+        "codes; write them as .tflite, or train with 8 bits for activations");
+  }
   plan.weights = options.weights;
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));

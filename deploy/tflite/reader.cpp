@@ -167,7 +167,7 @@ class Reader {
     }
     const std::size_t count = size_or_zero(source.scale());
     // Floats that are marked with the range of their later codes are floats all the same.
-    if (count == 0 || tensor.dtype == DType::float32 || tensor.dtype == DType::int64) return;
+    if (count == 0 || tensor.dtype == DType::float32) return;
     QuantParams& q = tensor.quantization;
     q.scales = read_values(source.scale(), count, who);
     q.quantized_dimension = source.quantized_dimension();

@@ -6,6 +6,7 @@
 #include <octet/runtime/operators/conv_2d.h>
 #include <octet/runtime/operators/float_clamp.h>
 #include <octet/runtime/operators/image_window.h>
+#include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
 #include <utility>
@@ -182,11 +183,23 @@ void check_conv_2d(const OperatorView& view) {
   check_dense_operands(view);
 }
 
+Requantizer requantizer_of(const KernelSource& source) {
+  return conv_2d_requantizer(source.input().quantization.scale(),
+                             source.input(1).quantization.scales,
+                             source.output().quantization.scale(), contract_of_weights(source),
+                             conv_2d_geometry(source).groups);
+}
+
 std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
   const Conv2DGeometry geometry = conv_2d_geometry(source);
   if (source.input().dtype == DType::float32) {
     if (geometry.is_matrix_product()) return make_float_dense(source);
     return std::make_unique<FloatConv>(geometry, source);
+  }
+  if (source.input().dtype == DType::int16) {
+    const Int16Numbers numbers = int16_numbers(source, requantizer_of(source));
+    if (geometry.is_matrix_product()) return make_int16_dense(source, numbers);
+    return make_int16_conv(geometry, numbers);
   }
   const FullyConnectedNumbers numbers = conv_2d_numbers(source);
   if (geometry.is_matrix_product()) return make_int8_dense(numbers);
@@ -197,6 +210,7 @@ std::int64_t conv_2d_products(const Operands& operands) { return products_with_u
 
 std::size_t conv_2d_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = conv_2d_geometry(operands);
+  if (operands.input().dtype == DType::int16) return int16_bytes(operands);
   if (operands.input().dtype == DType::float32) {
     return static_cast<std::size_t>(geometry.filters * (geometry.patch() + 1)) * sizeof(float);
   }
@@ -359,11 +373,7 @@ Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight
 }
 
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
-  return dense_numbers(
-      source,
-      conv_2d_requantizer(source.input().quantization.scale(), source.input(1).quantization.scales,
-                          source.output().quantization.scale(), contract_of_weights(source),
-                          conv_2d_geometry(source).groups));
+  return dense_numbers(source, requantizer_of(source));
 }
 
 OperatorDefinition definitions::conv_2d() {
@@ -373,6 +383,7 @@ OperatorDefinition definitions::conv_2d() {
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
                   .least_weight_bits = 4,
+                  .takes_int16 = true,
                   .check = check_conv_2d,
                   .make_kernel = make_conv_2d,
                   .kernel_bytes = conv_2d_bytes,

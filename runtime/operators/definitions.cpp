@@ -69,6 +69,8 @@ void check_operator(const IntegerModel& model, std::size_t index) {
   rules.check(view);
 }
 
+bool has_weights(OpCode code) { return definition(code).multiply_adds != nullptr; }
+
 std::size_t kernel_bytes(const Operands& operands) {
   const OperatorDefinition& of = definition(operands.op.code);
   return of.kernel_bytes == nullptr ? 0 : of.kernel_bytes(operands);

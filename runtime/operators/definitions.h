@@ -38,6 +38,8 @@ struct OperatorDefinition {
   int least_weight_bits = 8;
   /// Whether the output is the first input, under another shape.
   bool only_reshapes = false;
+  /// Whether it computes on codes of int16, too.
+  bool takes_int16 = false;
   /// OutputGrid::fixed only: the grid.
   QuantParams (*fixed_grid)() = nullptr;
   /// OutputGrid::measured only: adjusts a measured grid that runtimes would refuse for these input
@@ -90,6 +92,9 @@ std::size_t index_of(OpCode code);
 /// Throws FormatError unless operator `index` of `model` has operands of the number, types, shapes
 /// and quantization that its code takes. The tensors themselves have been checked before.
 void check_operator(const IntegerModel& model, std::size_t index);
+
+/// Whether the sums of an operator are rescaled by its contract: whether it has weights.
+bool has_weights(OpCode code);
 
 /// An upper bound of the bytes that the kernel of an operator keeps.
 std::size_t kernel_bytes(const Operands& operands);

@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/block_kernels.h>
 #include <octet/runtime/operators/depthwise_conv_2d.h>
 #include <octet/runtime/operators/image_window.h>
+#include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,6 +40,12 @@ void check_depthwise(const OperatorView& view) {
   check_dense_operands(view, 3);
 }
 
+Requantizer requantizer_of(const KernelSource& source) {
+  return depthwise_requantizer(
+      source.input().quantization.scale(), source.input(1).quantization.scales,
+      source.output().quantization.scale(), contract_of_weights(source), source.has_input(2));
+}
+
 std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
   const Conv2DGeometry geometry = depthwise_geometry(source);
   if (source.input().dtype == DType::float32) {
@@ -46,6 +53,9 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
     return std::make_unique<FloatBlockKernel<Sums>>(
         Sums(geometry, values_of<float>(source.input(1)), bias_of<float>(source, 3), 0.0F),
         source.op.activation());
+  }
+  if (source.input().dtype == DType::int16) {
+    return make_int16_depthwise(geometry, int16_numbers(source, requantizer_of(source), 3));
   }
   using Sums = DepthwiseSums<std::int8_t, std::int32_t>;
   std::vector<std::int8_t> weights;
@@ -61,6 +71,7 @@ std::int64_t depthwise_products(const Operands& operands) {
 
 std::size_t depthwise_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = depthwise_geometry(operands);
+  if (operands.input().dtype == DType::int16) return int16_bytes(operands, 3);
   if (operands.input().dtype == DType::float32) {
     return DepthwiseSums<float, float>::bytes_of(geometry);
   }
@@ -215,9 +226,9 @@ template class DepthwiseSums<float, float>;
 
 Requantizer depthwise_requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding, bool has_bias) {
-  const bool of_xnnpack = rounding == Rounding::fp32 && has_bias;
+  const bool rounds_once = rounding == Rounding::q15 || (rounding == Rounding::fp32 && has_bias);
   return Requantizer::convolution(input_scale, weight_scales, output_scale,
-                                  of_xnnpack ? Rounding::fp32 : Rounding::double_rounding);
+                                  rounds_once ? rounding : Rounding::double_rounding);
 }
 
 FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
@@ -244,10 +255,7 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
       .weight_zero_point = 0,
       .weights = weights,
       .bias = bias_of<std::int32_t>(source, 3),
-      .epilogue = {depthwise_requantizer(input.scale(), source.input(1).quantization.scales,
-                                         source.output().quantization.scale(),
-                                         contract_of_weights(source), source.has_input(2)),
-                   stored_params(source.output()), source.op.activation()},
+      .epilogue = {requantizer_of(source), stored_params(source.output()), source.op.activation()},
       .largest_sum = 0};
   n.largest_sum =
       accumulator_bound(magnitudes, n.bias, farthest_from_zero_point(input), source.input(1).name);
@@ -261,6 +269,7 @@ OperatorDefinition definitions::depthwise_conv_2d() {
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
                   .least_weight_bits = 4,
+                  .takes_int16 = true,
                   .check = check_depthwise,
                   .make_kernel = make_depthwise,
                   .kernel_bytes = depthwise_bytes,

@@ -3,6 +3,7 @@
 #include <octet/core/kernels/gemm.h>
 #include <octet/runtime/operators/float_clamp.h>
 #include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -102,12 +103,20 @@ void check_bias_quantization(const OperatorView& view) {
   }
 }
 
-void check_integer_operands(const OperatorView& view, std::size_t axis) {
-  const ModelTensor& weights = view.input(1);
-  if (view.input().dtype != DType::int8 || weights.dtype != DType::int8 ||
+void check_int8_types(const OperatorView& view) {
+  if (view.input().dtype != DType::int8 || view.input(1).dtype != DType::int8 ||
       view.output().dtype != DType::int8 ||
       (view.has_input(2) && view.input(2).dtype != DType::int32)) {
     view.fail_types();
+  }
+}
+
+void check_integer_operands(const OperatorView& view, std::size_t axis) {
+  const ModelTensor& weights = view.input(1);
+  if (view.input().dtype == DType::int16) {
+    check_int16_operands(view);
+  } else {
+    check_int8_types(view);
   }
   view.require_per_tensor(view.input(), "input");
   view.require_per_tensor(view.output(), "output");
@@ -271,11 +280,18 @@ Rounding contract_of_weights(const KernelSource& source) {
                              weights.quantization.scales.size() > 1);
 }
 
+namespace {
+
+Requantizer fully_connected_requantizer(const KernelSource& source) {
+  return Requantizer::fully_connected(
+      source.input().quantization.scale(), source.input(1).quantization.scales,
+      source.output().quantization.scale(), contract_of_weights(source));
+}
+
+}  // namespace
+
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source) {
-  return dense_numbers(source, Requantizer::fully_connected(source.input().quantization.scale(),
-                                                            source.input(1).quantization.scales,
-                                                            source.output().quantization.scale(),
-                                                            contract_of_weights(source)));
+  return dense_numbers(source, fully_connected_requantizer(source));
 }
 
 // ---- The operator
@@ -306,6 +322,7 @@ std::unique_ptr<Kernel> make_int8_dense(const FullyConnectedNumbers& numbers) {
 std::size_t dense_bytes(const Operands& operands) {
   const Index units = operands.input(1).shape[0];
   const Index depth = operands.input(1).shape.back();
+  if (operands.input().dtype == DType::int16) return int16_bytes(operands);
   if (operands.input().dtype == DType::float32) {
     return static_cast<std::size_t>(units * (depth + 1)) * sizeof(float);
   }
@@ -345,6 +362,9 @@ void check_fully_connected(const OperatorView& view) {
 
 std::unique_ptr<Kernel> make_fully_connected(const KernelSource& source) {
   if (source.input().dtype == DType::float32) return make_float_dense(source);
+  if (source.input().dtype == DType::int16) {
+    return make_int16_dense(source, int16_numbers(source, fully_connected_requantizer(source)));
+  }
   return make_int8_dense(fully_connected_numbers(source));
 }
 
@@ -357,6 +377,7 @@ OperatorDefinition definitions::fully_connected() {
                   .most_inputs = 3,
                   .output_grid = OutputGrid::measured,
                   .least_weight_bits = 2,
+                  .takes_int16 = true,
                   .check = check_fully_connected,
                   .make_kernel = make_fully_connected,
                   .kernel_bytes = dense_bytes,

@@ -112,6 +112,7 @@ OperatorDefinition definitions::reshape() {
                   .most_inputs = 2,
                   .output_grid = OutputGrid::same_as_input,
                   .only_reshapes = true,
+                  .takes_int16 = true,
                   .check = check_reshape,
                   .make_kernel = make_reshape});
 }
@@ -123,6 +124,7 @@ OperatorDefinition definitions::squeeze() {
                   .most_inputs = 1,
                   .output_grid = OutputGrid::same_as_input,
                   .only_reshapes = true,
+                  .takes_int16 = true,
                   .check = check_squeeze,
                   .make_kernel = make_reshape});
 }

@@ -25,12 +25,14 @@ WrittenOptions write_conv_2d(flatbuffers::FlatBufferBuilder& builder, const Oper
 int conv_2d_version(const Operands& o) {
   if (o.input(1).stored_bits != 8) return 7;
   if (o.input().shape[3] != o.input(1).shape[3]) return 6;  // groups
+  if (o.input().dtype == DType::int16) return 4;
   return o.input().dtype == DType::int8 ? 3 : 1;
 }
 
 int conv_2d_release(int version) {
   if (version >= 7) return 21100;
-  return version == 6 ? 20900 : release_of_types(version);
+  if (version >= 4) return version == 6 ? 20900 : 20300;
+  return release_of_types(version);
 }
 
 }  // namespace

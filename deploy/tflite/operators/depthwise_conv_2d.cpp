@@ -27,13 +27,15 @@ WrittenOptions write_depthwise(flatbuffers::FlatBufferBuilder& builder, const Op
 
 int depthwise_version(const Operands& o) {
   if (o.input(1).stored_bits != 8) return 7;
+  if (o.input().dtype == DType::int16) return 5;
   if (o.input().dtype == DType::int8) return 3;
   const auto& a = o.op.as<DepthwiseConv2DAttributes>();
   return a.dilation_h != 1 || a.dilation_w != 1 ? 2 : 1;
 }
 
 int depthwise_release(int version) {
-  if (version >= 3) return version >= 7 ? 21100 : 11400;
+  if (version >= 4) return version >= 7 ? 21100 : 20300;
+  if (version == 3) return 11400;
   return version == 2 ? 11200 : 10500;
 }
 

@@ -23,6 +23,7 @@ WrittenOptions write_fully_connected(flatbuffers::FlatBufferBuilder& builder, co
 
 int fully_connected_version(const Operands& o) {
   if (o.input(1).stored_bits != 8) return o.input(1).stored_bits == 4 ? 10 : 14;
+  if (o.input().dtype == DType::int16) return 7;
   if (!o.has_input(2)) return 6;
   if (o.op.as<FullyConnectedAttributes>().keep_num_dims) return 5;
   return o.input().dtype == DType::int8 ? 4 : 1;
@@ -31,6 +32,7 @@ int fully_connected_version(const Operands& o) {
 int fully_connected_release(int version) {
   if (version <= 4) return version <= 2 ? 11000 : 11400;
   if (version <= 6) return version == 5 ? 20000 : 20100;
+  if (version <= 9) return 20300;  // int16
   // Weights of 4 bits, and of 2, which 2.20 did not know.
   return version <= 10 ? 21100 : 22100;
 }

@@ -13,12 +13,14 @@
 namespace octet::test {
 namespace {
 
+/// Those of int8 codes.
 constexpr auto kContracts = {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding};
 
 TEST(Rounding, Names) {
-  for (const Rounding rounding : kContracts) {
+  for (const Rounding rounding : kRoundings) {
     EXPECT_EQ(parse_rounding(to_string(rounding)), rounding);
   }
+  EXPECT_EQ(to_string(Rounding::q15), "q15");
   EXPECT_EQ(to_string(Rounding::fp32), "fp32");
   EXPECT_EQ(to_string(Rounding::single_rounding), "single");
   EXPECT_EQ(to_string(Rounding::double_rounding), "double");
@@ -178,6 +180,82 @@ TEST(Requantizer, ContractsDiffer) {
   EXPECT_EQ(apply(Rounding::single_rounding, 4), 1);  // up
   EXPECT_EQ(apply(Rounding::single_rounding, -4), 0);
   EXPECT_EQ(apply(Rounding::double_rounding, -4), -1);  // away
+}
+
+/// Contract q15 by its definition, in numbers that hold every product.
+double naive_q15(std::int64_t acc, double ratio) {
+  int shift = 0;
+  double m = std::round(std::frexp(ratio, &shift) * 2147483648.0);
+  if (m == 2147483648.0) {
+    m /= 2;
+    ++shift;
+  }
+  const double reduced = m < 2147418112.0 ? std::floor((m + 32768.0) / 65536.0) : 32767.0;
+  const long double sum = static_cast<long double>(acc) * reduced + std::ldexp(1.0L, 14 - shift);
+  return static_cast<double>(std::floor(std::ldexp(sum, shift - 15)));
+}
+
+TEST(Requantizer, Q15AgreesWithNaive) {
+  Random random(134);
+  for (std::size_t channels = 1; channels < 20; ++channels) {
+    const Scales s = random_scales(random, channels);
+    const Requantizer of_dense =
+        Requantizer::fully_connected(s.in, s.weights, s.out, Rounding::q15);
+    const Requantizer of_conv = Requantizer::convolution(s.in, s.weights, s.out, Rounding::q15);
+    std::vector<std::int64_t> acc(channels * 50);
+    for (std::int64_t& a : acc) {
+      a = ((std::int64_t{random.integer(-16384, 16383)} << 32) + random.bits()) >>
+          random.integer(0, 40);
+    }
+    std::vector<std::int16_t> codes(acc.size());
+    of_conv.requantize(acc, codes, -300, 32767);
+    for (std::size_t i = 0; i < acc.size(); ++i) {
+      const float w = s.weights[i % channels];
+      const double exact = double{s.in} * double{w} / double{s.out};
+      const double want = std::clamp(naive_q15(acc[i], exact), -2147483648.0, 2147483647.0);
+      EXPECT_EQ(of_conv.apply_wide(acc[i], i % channels), want);
+      EXPECT_EQ(codes[i], std::clamp(want, -300.0, 32767.0));
+      const float in_float = s.in * w;
+      const double of_floats = channels == 1 ? double{in_float} / double{s.out} : exact;
+      EXPECT_EQ(of_dense.apply_wide(acc[i], i % channels),
+                std::clamp(naive_q15(acc[i], of_floats), -2147483648.0, 2147483647.0));
+    }
+  }
+}
+
+// 15 bits of a multiplier: 1/3 is 21845 / 65536.
+TEST(Requantizer, Q15KeepsFifteenBits) {
+  const Requantizer third =
+      Requantizer::convolution(1.0F, std::vector<float>{1.0F / 3}, 1.0F, Rounding::q15);
+  EXPECT_EQ(third.apply_wide(3), 1);
+  EXPECT_EQ(third.apply_wide(300000), 99998);  // 300000 * 21845 / 65536 = 99998.47
+  EXPECT_EQ(Requantizer::convolution(1, std::vector<float>{0.5F}, 1, Rounding::q15).apply_wide(-3),
+            -1);
+}
+
+TEST(Requantizer, Q15Refuses) {
+  const std::vector<float> one{1.0F};
+  expect_throws<NumericError>([&] { (void)Requantizer::convolution(128, one, 1, Rounding::q15); },
+                              {"128", "q15"});
+  EXPECT_NO_THROW((void)Requantizer::convolution(127, one, 1, Rounding::q15));
+  const Requantizer r = Requantizer::convolution(1, one, 1, Rounding::q15);
+  std::vector<std::int64_t> acc(2);
+  std::vector<std::int16_t> codes(2);
+  EXPECT_NO_THROW(r.requantize(acc, codes, -32768, 32767));
+  expect_throws<InvalidArgument>([&] { r.requantize(acc, codes, -32769, 0); }, {"-32769"});
+  expect_throws<InvalidArgument>([&] { r.requantize(acc, codes, 1, 0); }, {"1..0"});
+  expect_throws<InvalidArgument>([&] { r.requantize(acc, std::span(codes).first(1), 0, 1); },
+                                 {"2 accumulators"});
+  const Requantizer single = Requantizer::convolution(1, one, 1, Rounding::single_rounding);
+  expect_throws<InvalidArgument>([&] { single.requantize(acc, codes, 0, 1); }, {"single"});
+  std::vector<std::int32_t> narrow(2);
+  std::vector<std::int8_t> bytes(2);
+  expect_throws<InvalidArgument>([&] { r.requantize(narrow, bytes, 0, -128, 127); }, {"int64"});
+  expect_throws<InvalidArgument>([&] { r.require_fitting(std::int64_t{1} << 47, "fc"); },
+                                 {"fc", "2^47"});
+  expect_throws<InvalidArgument>([&] { r.require_fitting(std::int64_t{1} << 31, "fc"); },
+                                 {"fc", "wrap"});
+  EXPECT_NO_THROW(r.require_fitting(std::int64_t{1} << 30, "fc"));
 }
 
 TEST(Requantizer, ExtremeAccumulatorsAndScales) {

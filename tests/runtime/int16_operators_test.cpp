@@ -1,0 +1,246 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/parallel.h>
+#include <octet/tests/core/keep_threads.h>
+#include <octet/tests/runtime/int16_models.h>
+#include <octet/tests/runtime/packed_models.h>
+
+#include <string>
+
+namespace octet::test {
+namespace {
+
+using Codes = std::vector<std::int16_t>;
+
+Codes computed(const IntegerModel& model, const Codes& x, Index batch = 1) {
+  Interpreter interpreter(model, {.batch = batch});
+  EXPECT_EQ(interpreter.rounding(), Rounding::q15);
+  return run<std::int16_t, std::int16_t>(interpreter, x);
+}
+
+std::size_t input_size(const IntegerModel& model) {
+  return static_cast<std::size_t>(model.tensors[static_cast<std::size_t>(model.inputs[0])].size());
+}
+
+template <class E>
+void expect_refused(const IntegerModel& model, std::initializer_list<const char*> parts,
+                    InterpreterOptions options = {}) {
+  try {
+    const Interpreter interpreter(model, options);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const E& error) {
+    for (const char* part : parts) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+}
+
+/// One FULLY_CONNECTED; depths beyond 256 are added up in several parts.
+IntegerModel dense_model(Draw& draw) {
+  ModelBuilder b;
+  const std::int32_t depth = draw.between(0, 5) == 0 ? draw.between(250, 800) : draw.between(1, 70);
+  const std::int32_t x =
+      b.activation("x", {draw.between(1, 5), depth}, DType::int8, quant(0.05F, 0));
+  b.model.tensors[0].shape_signature.clear();
+  b.model.inputs = {x};
+  b.model.outputs = {add_dense(b, x,
+                               {.units = draw.between(1, 19),
+                                .per_channel = draw.between(0, 1) == 0,
+                                .bias = draw.between(0, 3) > 0,
+                                .activation = static_cast<FusedActivation>(draw.between(0, 3)),
+                                .output_scale = draw.uniform(0.02F, 0.4F)},
+                               draw)};
+  b.model.tensors[static_cast<std::size_t>(b.model.outputs[0])].shape_signature.clear();
+  return as_int16(b.model);
+}
+
+TEST(Int16, FullyConnectedIsItsDefinition) {
+  Draw draw(1);
+  for (int round = 0; round < 200; ++round) {
+    const IntegerModel model = dense_model(draw);
+    const Codes x = random_int16(input_size(model), draw);
+    ASSERT_EQ(computed(model, x), naive_int16_dense(model, 0, x)) << round;
+  }
+}
+
+TEST(Int16, ConvolutionsAreTheirDefinition) {
+  Draw draw(2);
+  for (int round = 0; round < 300; ++round) {
+    const bool depthwise = round % 2 == 0;
+    const Conv c = depthwise ? draw_depthwise(draw) : draw_conv(draw);
+    const IntegerModel model = as_int16(depthwise ? depthwise_model(c) : model_of(c));
+    const Codes x = random_int16(input_size(model), draw);
+    ASSERT_EQ(computed(model, x), naive_int16(as_int16(c), x)) << round;
+  }
+}
+
+/// Products of two powers of two lie half way between two codes in one sum of four.
+TEST(Int16, TiesGoUp) {
+  Draw draw(3);
+  for (const OpCode code : {OpCode::fully_connected, OpCode::conv_2d, OpCode::depthwise_conv_2d}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const IntegerModel of_int8 = few_bits_model({.code = code, .depth = 7}, seed);
+      const IntegerModel model = as_int16(of_int8);
+      const Codes x = random_int16(input_size(model), draw);
+      const Codes y = computed(model, x);
+      if (code == OpCode::fully_connected) {
+        ASSERT_EQ(y, naive_int16_dense(model, 0, x));
+      }
+    }
+  }
+  // 3 * 2^-1 = 1.5 -> 2, and -3 * 2^-1 = -1.5 -> -1.
+  ModelBuilder b;
+  const QuantParams one = quant(1.0F, 0, DType::int16);
+  b.activation("x", {1, 1}, DType::int16, one);
+  b.constant("w", {1, 1}, DType::int8, std::vector<std::int8_t>{1}, quant(0.5F, 0));
+  b.constant("b", {1}, DType::int64, std::vector<std::int64_t>{0},
+             QuantParams::per_tensor(0.5F, 0, 0, 0));
+  b.activation("y", {1, 1}, DType::int16, one);
+  b.op(OpCode::fully_connected, {0, 1, 2}, 3);
+  b.model.inputs = {0};
+  b.model.outputs = {3};
+  EXPECT_EQ(computed(b.model, {3, -3, 5, -5}, 4), (Codes{2, -1, 3, -2}));
+}
+
+TEST(Int16, ThreadsAndBatchesChangeNothing) {
+  const KeepThreads keep;
+  Draw draw(4);
+  Conv c;
+  c.image = {1, 20, 21, 24};
+  c.filter = {33, 3, 3, 24};
+  c.weights = random_codes(33 * 9 * 24, draw);
+  c.bias.assign(33, 17);
+  Conv depthwise = c;
+  depthwise.filter = {48, 3, 3, 1};
+  depthwise.weights = random_codes(48 * 9, draw);
+  depthwise.bias.assign(48, -5);
+  for (const IntegerModel& model : {as_int16(model_of(c)), as_int16(depthwise_model(depthwise))}) {
+    const std::size_t size = input_size(model);
+    const Codes x = random_int16(3 * size, draw);
+    Codes one_by_one;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto from = x.begin() + static_cast<std::ptrdiff_t>(i * size);
+      const Codes y = computed(model, {from, from + static_cast<std::ptrdiff_t>(size)});
+      one_by_one.insert(one_by_one.end(), y.begin(), y.end());
+    }
+    for (const int threads : {1, 3}) {
+      set_num_threads(threads);
+      EXPECT_EQ(computed(model, x, 3), one_by_one) << threads;
+    }
+  }
+}
+
+/// -32768 * -128, 1,000 times, is more than int32 holds.
+TEST(Int16, SumsAreExactBeyondInt32) {
+  constexpr std::int32_t kDepth = 1000;
+  ModelBuilder b;
+  b.activation("x", {1, kDepth}, DType::int16, quant(1.0F, 0, DType::int16));
+  b.constant("w", {1, kDepth}, DType::int8, std::vector<std::int8_t>(kDepth, -128), quant(1.0F, 0));
+  b.constant("b", {1}, DType::int64, std::vector<std::int64_t>{-4194304000LL + 1048576},
+             QuantParams::per_tensor(1.0F, 0, 0, 0));
+  b.activation("y", {1, 1}, DType::int16, quant(1024.0F, 0, DType::int16));
+  b.op(OpCode::fully_connected, {0, 1, 2}, 3);
+  b.model.inputs = {0};
+  b.model.outputs = {3};
+  EXPECT_EQ(computed(b.model, Codes(kDepth, -32768)), (Codes{1024}));
+}
+
+TEST(Int16, RunsFromRealsToReals) {
+  const IntegerModel model = int16_mlp(make_mlp(5, {9, 14, 4}, true, true));
+  Interpreter interpreter(model, {.batch = 2, .keep_tensors = true});
+  Draw draw(5);
+  std::vector<float> x(18);
+  for (float& value : x) value = draw.uniform(-1.0F, 1.0F);
+  const std::vector<float> y = interpreter.run(x);
+  ASSERT_EQ(y.size(), 8U);
+  // Layer by layer, from the codes that QUANTIZE made: x / scale, ties away from zero.
+  const auto& first = model.tensors[static_cast<std::size_t>(model.operators[0].outputs[0])];
+  Codes codes;
+  for (const float value : x) {
+    codes.push_back(naive_int16_code(std::round(double{value / first.quantization.scale()}),
+                                     FusedActivation::none, 1.0F));
+  }
+  codes = naive_int16_dense(model, 1, codes);
+  codes = naive_int16_dense(model, 2, codes);
+  const auto& last = model.tensors[static_cast<std::size_t>(model.operators[2].outputs[0])];
+  std::vector<std::int32_t> classes;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_EQ(y[i], last.quantization.scale() * static_cast<float>(codes[i])) << i;
+  }
+  for (const auto row : {codes.begin(), codes.begin() + 4}) {
+    classes.push_back(static_cast<std::int32_t>(std::max_element(row, row + 4) - row));
+  }
+  EXPECT_EQ(interpreter.predict(x), classes);
+
+  // The same from codes to codes.
+  Interpreter of_codes(int16_inner(model), {.batch = 2});
+  EXPECT_EQ(of_codes.run(x), y);
+  EXPECT_EQ(of_codes.predict(x), classes);
+}
+
+TEST(Int16, ReshapeKeepsCodes) {
+  const ModelTensor x{"x", DType::int16, {1, 6}, {}, quant(0.5F, 0, DType::int16), {}};
+  ModelTensor y = x;
+  y.shape = {2, 3};
+  Interpreter interpreter(make_unary(OpCode::reshape, x, y), {.rounding = Rounding::q15});
+  const Codes codes{-32768, 1, -2, 3, -4, 32767};
+  EXPECT_EQ((run<std::int16_t, std::int16_t>(interpreter, codes)), codes);
+}
+
+TEST(Int16, IsRefusedByName) {
+  Draw draw(6);
+  Conv c = draw_conv(draw);
+  c.bias.assign(static_cast<std::size_t>(c.units()), 3);
+  const IntegerModel model = as_int16(model_of(c));
+  for (const Rounding other : kContracts) {
+    expect_refused<FormatError>(model, {"operator 0 (CONV_2D)", "expected contract q15"},
+                                {.rounding = other});
+  }
+  expect_refused<FormatError>(model_of(c), {"CONV_2D", "int8 -> int8", "fp32, single or double"},
+                              {.rounding = Rounding::q15});
+  IntegerModel changed = model;
+  changed.operators[0].inputs.resize(2);
+  expect_refused<FormatError>(changed, {"expected a bias of int64", "none"});
+  changed = model;
+  changed.operators[0].inputs[2] = 2;
+  expect_refused<FormatError>(changed, {"expected a bias of int64", "int32"});
+  changed = model;
+  changed.tensors[0].quantization.zero_points = {1};
+  expect_refused<FormatError>(changed, {"zero points 0", "'x'"});
+  changed = as_int16(few_bits_model({.code = OpCode::conv_2d}, 1));
+  expect_refused<FormatError>(stored_in(changed, 4), {"stored in 8 bits", "found 4"});
+
+  const ModelTensor codes{"x", DType::int16, {1, 4}, {}, quant(0.1F, 0, DType::int16), {}};
+  for (const OpCode code : {OpCode::relu, OpCode::tanh, OpCode::softmax}) {
+    expect_refused<FormatError>(make_unary(code, codes, codes),
+                                {to_string(code).data(), "int16", "not supported"});
+  }
+}
+
+TEST(Int16, RefusesSumsThatRuntimesWouldWrap) {
+  ModelBuilder b;
+  b.activation("x", {1, 1}, DType::int16, quant(1.0F, 0, DType::int16));
+  b.constant("w", {1, 1}, DType::int8, std::vector<std::int8_t>{1}, quant(1.0F, 0));
+  b.constant("b", {1}, DType::int64, std::vector<std::int64_t>{std::int64_t{1} << 47},
+             QuantParams::per_tensor(1.0F, 0, 0, 0));
+  b.activation("y", {1, 1}, DType::int16, quant(1.0F, 0, DType::int16));
+  b.op(OpCode::fully_connected, {0, 1, 2}, 3);
+  b.model.inputs = {0};
+  b.model.outputs = {3};
+  expect_refused<FormatError>(b.model, {"FULLY_CONNECTED", "2^47"});
+  b.model.tensors[2].data = to_bytes(std::vector<std::int64_t>{std::int64_t{1} << 40});
+  expect_refused<FormatError>(b.model, {"wrap"});
+  b.model.tensors[2].data = to_bytes(std::vector<std::int64_t>{5});
+  b.model.tensors[3].quantization.scales = {1.0F / 256};
+  expect_refused<FormatError>(b.model, {"less than 128", "q15"});
+}
+
+TEST(Int16, ModelsOfOtherToolsHaveItsContract) {
+  IntegerModel model = int16_mlp(make_mlp(1, {3, 2}, false, true));
+  model.metadata.clear();
+  EXPECT_EQ(rounding_of(model), Rounding::q15);
+  EXPECT_EQ(rounding_of(make_mlp(1, {3, 2}, false, true)), Rounding::fp32);
+}
+
+}  // namespace
+}  // namespace octet::test
