@@ -11,8 +11,8 @@ namespace octet {
 
 /// Element types of a lowered model's inputs and outputs.
 enum class IoType {
-  int8,    ///< the first and last codes themselves
-  uint8,   ///< the same codes plus 128, by a QUANTIZE at each end
+  int8,    ///< the first and last codes themselves; int16 with activations of 16 bits
+  uint8,   ///< the same codes plus 128, by a QUANTIZE at each end; not of int16
   float32  ///< reals, by a QUANTIZE in front and a DEQUANTIZE behind
 };
 

@@ -14,10 +14,20 @@ QuantParams as_uint8(const QuantParams& params) {
   return QuantParams::per_tensor(params.scale(), params.zero_point() + 128, 0, 255);
 }
 
+[[noreturn]] void fail_uint8(const std::string& layer, std::string_view end) {
+  throw InvalidArgument(fmt::format(
+      "{}: expected an {} of its codes or of float32, found uint8, which has fewer codes than the "
+      "int16 of activations of 16 bits; leave LowerOptions::{} at int8 or ask for float32",
+      Lowering::owner_text(layer), end, end));
+}
+
 }  // namespace
 
 void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
                                 const std::string& owner) {
+  const bool is_int16 =
+      grid.qmin == -32768 && grid.qmax == 32767 && !grid.per_channel() && grid.zero_point() == 0;
+  if (is_int16) return;
   const bool ends_as_int8 = grid.qmin >= -128 && grid.qmax == 127;
   if (ends_as_int8 && (grid.qmin == -128 || clamps_at_zero)) return;
   throw InvalidArgument(fmt::format(
@@ -25,7 +35,8 @@ void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
       "clamps "
       "to. Give the quantizer of the result 8 bits, signed, not narrow, or, behind a ReLU or "
       "ReLU6, "
-      "fewer bits with QuantSpec::top_of_int8; or leave the layer in_float(). Trained with "
+      "fewer bits with QuantSpec::top_of_int8; or 16 bits, signed, symmetric, not narrow, under "
+      "rounding q15; or leave the layer in_float(). Trained with "
       "Simulation::fake_quant and not exported, a model may have any codes",
       owner, grid.qmin, grid.qmax));
 }
@@ -45,7 +56,13 @@ std::int32_t Lowering::input(const Layer& layer) {
 }
 
 std::int32_t Lowering::input_codes(const Shape& example_shape, const QuantParams& grid) {
-  const std::int32_t tensor = builder_.activation("", DType::int8, example_shape, grid);
+  const std::int32_t tensor = builder_.activation("", type_of_codes(grid), example_shape, grid);
+  builder_.model().inputs.push_back(tensor);
+  return tensor;
+}
+
+std::int32_t Lowering::input_reals(const Shape& example_shape) {
+  const std::int32_t tensor = builder_.activation("", DType::float32, example_shape);
   builder_.model().inputs.push_back(tensor);
   return tensor;
 }
@@ -58,12 +75,14 @@ std::int32_t Lowering::quantize_input(const Layer& layer, std::int32_t input,
     return op_on_grid(layer, OpCode::quantize, reals_of(input), grid);
   }
   ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
+  const DType codes = type_of_codes(grid);
   if (options_.input == IoType::uint8) {
+    if (codes == DType::int16) fail_uint8(layer.name(), "input");
     source.dtype = DType::uint8;
     source.quantization = as_uint8(grid);
     return op_on_grid(layer, OpCode::quantize, input, grid);
   }
-  source.dtype = DType::int8;
+  source.dtype = codes;
   source.quantization = grid;
   return input;
 }
@@ -71,7 +90,7 @@ std::int32_t Lowering::quantize_input(const Layer& layer, std::int32_t input,
 std::int32_t Lowering::op_on_grid(const Layer& layer, OpCode code, std::int32_t input,
                                   const QuantParams& grid) {
   const std::int32_t output =
-      builder_.activation(layer.name(), DType::int8, layer.output_shape(), grid);
+      builder_.activation(layer.name(), type_of_codes(grid), layer.output_shape(), grid);
   builder_.op(code, {input}, output);
   return output;
 }
@@ -126,7 +145,7 @@ std::int32_t Lowering::on_grid(std::int32_t tensor, const QuantParams& grid) {
   if (!is_real(tensor) && builder_.tensor(tensor).quantization == grid) return tensor;
   ModelTensor codes = builder_.tensor(tensor);
   codes.name += "/codes";
-  codes.dtype = DType::int8;
+  codes.dtype = type_of_codes(grid);
   codes.quantization = grid;
   const std::int32_t from = reals_of(tensor);
   const std::int32_t added = builder_.add(std::move(codes));
@@ -141,6 +160,12 @@ std::int32_t Lowering::operand_of(OpCode code, std::int32_t input) {
   const bool is_function = definition(code).output_grid == OutputGrid::fixed;
   const bool reads_codes = is_function && scheme_ && scheme_->before_function && scheme_->result;
   return reads_codes ? quantize_result(input) : reals_of(input);
+}
+
+/// Whether a function that has a grid of its own for int8 reads int16, of which it has none: then
+/// it computes in reals.
+bool Lowering::leaves_codes(OpCode code, std::int32_t input) const {
+  return computes_in_codes() && definition(code).output_grid == OutputGrid::fixed && is_wide(input);
 }
 
 void Lowering::require_codes(const Layer& layer) const {
@@ -203,7 +228,8 @@ std::int32_t Lowering::result(const Layer& layer, OpCode code,
   const bool on_codes = computes_in_codes() || (scheme_ && !is_real(inputs[0]));
   if (!on_codes) return builder_.activation(name, DType::float32, shape);
   for (const std::int32_t input : inputs) require_quantized(input);
-  return builder_.activation(name, DType::int8, shape, grid_of(layer, code, inputs));
+  const QuantParams grid = grid_of(layer, code, inputs);
+  return builder_.activation(name, type_of_codes(grid), shape, grid);
 }
 
 /// Throws InvalidArgument that names the layer unless the operator takes `count` inputs.
@@ -230,8 +256,11 @@ std::int32_t Lowering::op_of_shape(const Layer& layer, OpCode code,
                                    std::optional<OperatorAttributes> attributes, const Shape& shape,
                                    std::string_view suffix) {
   require_operands(layer, code, inputs.size());
-  for (std::int32_t& input : inputs) input = operand_of(code, input);
-  const std::int32_t output = result(layer, code, inputs, shape, suffix);
+  const bool in_reals = leaves_codes(code, inputs[0]);
+  for (std::int32_t& input : inputs) input = in_reals ? reals_of(input) : operand_of(code, input);
+  const std::int32_t output =
+      in_reals ? builder_.activation(layer.name() + std::string(suffix), DType::float32, shape)
+               : result(layer, code, inputs, shape, suffix);
   Operator& added = builder_.op(code, std::move(inputs), output);
   if (attributes) added.attributes = std::move(*attributes);
   return output;
@@ -291,6 +320,7 @@ void Lowering::finish(const std::vector<std::int32_t>& outputs) {
 std::int32_t Lowering::finish_output(std::int32_t last) {
   if (is_real(last) || options_.output == IoType::int8) return last;
   if (options_.output == IoType::float32) return reals_of(last);
+  if (is_wide(last)) fail_uint8(tensor(last).name, "output");
   ModelTensor output = builder_.tensor(last);
   output.name += "/uint8";
   output.dtype = DType::uint8;

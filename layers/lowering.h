@@ -19,7 +19,8 @@ namespace octet {
 struct OperatorDefinition;
 
 /// Throws InvalidArgument, naming `owner`, unless the codes of `grid` are what operators clamp to:
-/// all of int8, or, where a ReLU or ReLU6 clamps at the zero point (`clamps_at_zero`), the highest.
+/// all of int8, or, where a ReLU or ReLU6 clamps at the zero point (`clamps_at_zero`), the highest;
+/// or all of int16 with the zero point 0.
 void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
                                 const std::string& owner);
 
@@ -29,9 +30,10 @@ void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
 ///       return lowering.op(*this, OpCode::relu, {inputs[0]});
 ///     }
 ///
-/// In codes the results of quantized layers are int8 on a grid that the operator's definition says:
-/// one that it always has, its input's, or the one that the layer's quantizer measured. Layers that
-/// are left in float compute in reals; a DEQUANTIZE makes these of the codes that they read.
+/// In codes the results of quantized layers are int8, or int16 under contract q15, on a grid that
+/// the operator's definition says: one that it always has, its input's, or the one that the layer's
+/// quantizer measured. Layers that are left in float compute in reals, as softmax, sigmoid and tanh
+/// do of codes of int16; a DEQUANTIZE makes these of the codes that they read.
 class Lowering {
  public:
   enum class Numbers { reals, codes };
@@ -44,7 +46,8 @@ class Lowering {
 
   /// A model input of the layer's example_shape(), of float32; quantize_input() may change that.
   std::int32_t input(const Layer& layer);
-  /// A model input of codes [batch, example_shape...].
+  /// A model input of reals, and of codes, [batch, example_shape...].
+  std::int32_t input_reals(const Shape& example_shape);
   std::int32_t input_codes(const Shape& example_shape, const QuantParams& grid);
   /// Throws InvalidArgument for a quantized layer where the model is lowered in floats.
   void require_codes(const Layer& layer) const;
@@ -128,6 +131,8 @@ class Lowering {
   bool computes_in_codes() const { return scheme_ && !scheme_->in_reals; }
   std::int32_t reals_of(std::int32_t tensor);
   std::int32_t operand_of(OpCode code, std::int32_t input);
+  bool is_wide(std::int32_t tensor) const { return this->tensor(tensor).dtype == DType::int16; }
+  bool leaves_codes(OpCode code, std::int32_t input) const;
   void require_quantized(std::int32_t input) const;
   QuantParams measured_grid(const Layer& layer);
   QuantParams fitting_grid(const OperatorDefinition& about, const std::vector<std::int32_t>& inputs,
@@ -146,6 +151,9 @@ class Lowering {
   std::vector<std::int32_t> real_weights(const Layer& layer, const LayerWeights& weights);
   std::vector<std::int32_t> integer_weights(const Layer& layer, const LayerWeights& weights,
                                             std::int32_t input);
+  void widen_int16_result(std::size_t unit_axis);
+  std::int32_t integer_bias(const Layer& layer, std::vector<std::int32_t> codes, QuantParams grid,
+                            bool wide);
   std::int32_t finish_output(std::int32_t codes);
 
   Numbers numbers_;

@@ -6,9 +6,10 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
-#include <limits>
+#include <tuple>
 #include <utility>
 
 namespace octet {
@@ -83,6 +84,7 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
                                          std::span<const std::int32_t>(shape)));
   }
   builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
+  if (is_wide(output)) widen_int16_result(weights.depthwise ? 3 : 0);
   return reshaped ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
 }
 
@@ -123,6 +125,7 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   const std::string owner = owner_text(scheme.owner);
   WeightCodes codes = make_weight_codes(weights, *scheme.kernel, grid.scale(), owner);
   bound_ = std::max(bound_, octet::accumulator_bound(codes, grid, owner));
+  const bool wide = is_wide(input);
   const auto units = static_cast<std::int32_t>(weights.kernel.dim(-1));
   std::vector<std::int8_t> kernel = codes.weights.unpack();
   QuantParams params = codes.weight_params;
@@ -133,19 +136,41 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   std::vector<std::int32_t> constants = {
       builder_.constant(layer.name() + "/kernel", DType::int8, operator_shape(weights),
                         std::span<const std::int8_t>(kernel), std::move(params))};
-  // XNNPACK takes no convolution without a bias.
-  if (weights.convolution && codes.bias.empty()) {
+  // XNNPACK takes no convolution without a bias; of int16 codes, the type of the bias says by
+  // which contract runtimes rescale.
+  if ((weights.convolution || wide) && codes.bias.empty()) {
     codes.bias.resize(static_cast<std::size_t>(units));
   }
   if (!codes.bias.empty()) {
     QuantParams bias = codes.weight_params;
     for (float& scale : bias.scales) scale *= grid.scale();
-    bias.qmin = std::numeric_limits<std::int32_t>::min();
-    bias.qmax = std::numeric_limits<std::int32_t>::max();
-    constants.push_back(builder_.constant(layer.name() + "/bias", DType::int32, {units},
-                                          std::span<const std::int32_t>(codes.bias), bias));
+    constants.push_back(integer_bias(layer, std::move(codes.bias), std::move(bias), wide));
   }
   return constants;
+}
+
+/// Gives the result of the last operator a scale that runtimes take for its sums: that of a layer
+/// whose results are all 0 is too small.
+void Lowering::widen_int16_result(std::size_t unit_axis) {
+  const detail::Operands last(builder_.model(), builder_.model().operators.back());
+  const float least = detail::least_int16_scale(last, unit_axis);
+  const auto output = static_cast<std::size_t>(last.op.outputs[0]);
+  float& scale = builder_.model().tensors[output].quantization.scales[0];
+  scale = std::max(scale, least);
+}
+
+/// A bias of int32, or of int64 for sums of int16 codes.
+std::int32_t Lowering::integer_bias(const Layer& layer, std::vector<std::int32_t> codes,
+                                    QuantParams grid, bool wide) {
+  const DType type = wide ? DType::int64 : DType::int32;
+  std::tie(grid.qmin, grid.qmax) = code_limits(type);
+  const std::string name = layer.name() + "/bias";
+  const auto units = static_cast<std::int32_t>(codes.size());
+  if (!wide) {
+    return builder_.constant(name, type, {units}, std::span<const std::int32_t>(codes), grid);
+  }
+  const std::vector<std::int64_t> numbers(codes.begin(), codes.end());
+  return builder_.constant(name, type, {units}, std::span<const std::int64_t>(numbers), grid);
 }
 
 }  // namespace octet

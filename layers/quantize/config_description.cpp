@@ -95,9 +95,9 @@ QuantizeOptions options_from(const Description& description) {
       description.has("full_weight_grid") && description.flag("full_weight_grid");
   if (description.has("activation_bits")) {
     const Index activation_bits = description.integer("activation_bits");
-    if (activation_bits < 2 || activation_bits > 8) {
-      throw FormatError(
-          fmt::format("description: expected 2 to 8 activation bits, found {}", activation_bits));
+    if (activation_bits < 2 || (activation_bits > 8 && activation_bits != 16)) {
+      throw FormatError(fmt::format("description: expected 2 to 8 activation bits, or 16, found {}",
+                                    activation_bits));
     }
     options.activation_bits = static_cast<int>(activation_bits);
   }

@@ -22,21 +22,21 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// Appends operators that read some tensors, and returns the tensor of the last.
+using Append = FunctionRef<std::int32_t(Lowering& lowering, std::span<const std::int32_t> inputs)>;
+
 /// A model of one layer's operators, whose inputs lie on the grids of `inputs` and whose outputs
 /// are the results of all operators.
-IntegerModel model_of(const Layer& layer, std::span<const Tensor> inputs,
-                      const std::optional<QuantParams>& result, Rounding rounding,
-                      const std::string& owner) {
+IntegerModel model_of(const Layer& layer, Append append, std::span<const Tensor> inputs,
+                      Lowering::Scheme scheme) {
+  const std::string owner = scheme.owner;
   Lowering lowering(owner, Lowering::Numbers::codes);
-  lowering.quantize({.owner = owner,
-                     .rounding = rounding,
-                     .result = result,
-                     .clamps_at_zero = clamps_at_zero(layer.activation())});
+  lowering.quantize(std::move(scheme));
   std::vector<std::int32_t> tensors;
   for (const Tensor& x : inputs) {
     tensors.push_back(lowering.input_codes(x.shape().without_batch(), require_grid(x, owner)));
   }
-  const std::int32_t output = layer.lower(lowering, tensors);
+  const std::int32_t output = append(lowering, tensors);
   lowering.end_layer();
   std::vector<std::int32_t> results;
   for (const Operator& op : lowering.model().operators) results.push_back(op.outputs[0]);
@@ -73,33 +73,71 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
   return *grid;
 }
 
-std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
-                                      const Tensor& real, const std::optional<QuantParams>& result,
-                                      Rounding rounding, const std::string& owner,
-                                      const LearnedRange& learned) {
+bool on_int16_grid(const Tensor& x) {
+  const auto& grid = detail::TensorAccess::grid(x);
+  return grid != nullptr && type_of_codes(*grid) == DType::int16;
+}
+
+namespace {
+
+/// The memory of an operator's codes: int8, or int16.
+struct CodeMemory {
+  std::shared_ptr<std::int8_t[]> int8{};
+  std::shared_ptr<std::int16_t[]> int16{};
+
+  static CodeMemory of(const ModelTensor& tensor, Index batch) {
+    const auto size = static_cast<std::size_t>(batch * tensor.size());
+    if (tensor.dtype == DType::int16) return {.int16 = allocate_array<std::int16_t>(size)};
+    return {.int8 = allocate_array<std::int8_t>(size)};
+  }
+  std::byte* data() const {
+    return int16 != nullptr ? reinterpret_cast<std::byte*>(int16.get())
+                            : reinterpret_cast<std::byte*>(int8.get());
+  }
+  /// The tensor of the codes.
+  Tensor tensor(const Shape& shape, const QuantParams& params) const {
+    auto grid = std::make_shared<const QuantParams>(params);
+    if (int16 == nullptr) return tensor_of_codes(shape, std::move(grid), int8);
+    return tensor_of_int16(shape, std::move(grid),
+                           {int16.get(), static_cast<std::size_t>(shape.size())});
+  }
+};
+
+/// Runs the operators of `model` on the codes of `inputs`: the results of all of them.
+std::vector<Tensor> run_on_codes(const IntegerModel& model, std::span<const Tensor> inputs,
+                                 Rounding rounding, const std::string& owner) {
   const Index batch = one_batch(inputs, owner);
-  const IntegerModel model = model_of(layer, inputs, result, rounding, owner);
-  std::vector<TensorCodes> held;
+  std::vector<std::shared_ptr<const void>> held;
   std::vector<const std::byte*> from;
   for (const Tensor& x : inputs) {
-    held.push_back(codes_on_grid(x, require_grid(x, owner)));
-    from.push_back(reinterpret_cast<const std::byte*>(held.back().get()));
+    const QuantParams& grid = require_grid(x, owner);
+    if (on_int16_grid(x)) {
+      held.push_back(int16_codes(x, grid));
+    } else {
+      held.push_back(codes_on_grid(x, grid));
+    }
+    from.push_back(static_cast<const std::byte*>(held.back().get()));
   }
-  std::vector<Tensor> results;
+  std::vector<CodeMemory> codes;
   std::vector<std::byte*> to;
   for (const std::int32_t output : model.outputs) {
-    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(output)];
-    auto codes = allocate_array<std::int8_t>(static_cast<std::size_t>(batch * tensor.size()));
-    to.push_back(reinterpret_cast<std::byte*>(codes.get()));
-    const Shape example(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
-    results.push_back(tensor_of_codes(example.with_batch(batch),
-                                      std::make_shared<const QuantParams>(tensor.quantization),
-                                      std::move(codes)));
+    codes.push_back(CodeMemory::of(model.tensors[static_cast<std::size_t>(output)], batch));
+    to.push_back(codes.back().data());
   }
   if (batch > 0) run_operators(model, rounding, batch, from, to);
-  if (!real.defined()) return results;
-  const bool clips = result.has_value();
-  const auto& grid = detail::TensorAccess::grid(results.back());
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[i])];
+    const Shape example(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
+    results.push_back(codes[i].tensor(example.with_batch(batch), tensor.quantization));
+  }
+  return results;
+}
+
+/// `result` with the gradients of `real`, which pass where they are not clipped, if they are.
+Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
+                         const LearnedRange& learned) {
+  const auto& grid = detail::TensorAccess::grid(result);
   std::vector<Tensor> sources = {real};
   learned.append_to(sources);
   const auto backward = [real, grid, clips, learned](const Tensor& g) {
@@ -111,8 +149,41 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
     learned.append_gradients(gradients, real, g);
     return gradients;
   };
-  results.back() = record("integer_operator", results.back(), sources, backward);
+  return record("integer_operator", result, sources, backward);
+}
+
+}  // namespace
+
+std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
+                                      const Tensor& real, const std::optional<QuantParams>& result,
+                                      Rounding rounding, const std::string& owner,
+                                      const LearnedRange& learned) {
+  const auto append = [&](Lowering& lowering, std::span<const std::int32_t> tensors) {
+    return layer.lower(lowering, tensors);
+  };
+  const IntegerModel model = model_of(layer, append, inputs,
+                                      {.owner = owner,
+                                       .rounding = rounding,
+                                       .result = result,
+                                       .clamps_at_zero = clamps_at_zero(layer.activation())});
+  std::vector<Tensor> results = run_on_codes(model, inputs, rounding, owner);
+  if (real.defined()) {
+    results.back() = with_gradients_of(real, results.back(), result.has_value(), learned);
+  }
   return results;
+}
+
+Tensor int16_linear(const Layer& layer, FusedActivation activation, const Tensor& x,
+                    const Tensor& real, const QuantParams& kernel, const QuantParams& result,
+                    const std::string& owner, const LearnedRange& learned) {
+  const auto append = [&](Lowering& lowering, std::span<const std::int32_t> tensors) {
+    return lowering.linear(layer, tensors[0], activation);
+  };
+  const IntegerModel model =
+      model_of(layer, append, {&x, 1},
+               {.owner = owner, .rounding = Rounding::q15, .kernel = kernel, .result = result});
+  const Tensor y = run_on_codes(model, {&x, 1}, Rounding::q15, owner).back();
+  return real.defined() ? with_gradients_of(real, y, true, learned) : y;
 }
 
 }  // namespace octet

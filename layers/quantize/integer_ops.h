@@ -76,6 +76,16 @@ std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor
                                       Rounding rounding, const std::string& owner,
                                       const LearnedRange& learned = {});
 
+/// The same for codes of int16, which have contract q15, of the operators that the kernel and the
+/// bias of a layer become with `activation` behind them. `kernel` is the grid of the kernel. Only
+/// their result.
+Tensor int16_linear(const Layer& layer, FusedActivation activation, const Tensor& x,
+                    const Tensor& real, const QuantParams& kernel, const QuantParams& result,
+                    const std::string& owner, const LearnedRange& learned = {});
+
+/// Whether x lies on a grid of int16 codes.
+bool on_int16_grid(const Tensor& x);
+
 /// The last of them: the layer's result.
 inline Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs,
                                const Tensor& real, const std::optional<QuantParams>& result,

@@ -11,6 +11,7 @@ namespace octet {
 namespace {
 
 constexpr double kTfmotDecay = 0.999;
+constexpr int kInt16Bits = 16;
 /// Steps of so few bits are too wide to reach for outliers.
 constexpr int kMostBitsByMse = 4;
 
@@ -45,8 +46,8 @@ std::unique_ptr<Quantizer> measured_kernel(const QuantSpec& spec, const Quantize
 /// For the result of a layer, its activation included.
 std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions& options) {
   const bool from_zero = clamps_at_zero(layer.activation());
-  QuantSpec spec;
-  if (from_zero && options.activation_bits != spec.num_bits) {
+  QuantSpec spec = activation_spec(options);
+  if (from_zero && options.activation_bits < spec.num_bits) {
     spec = {.num_bits = options.activation_bits, .top_of_int8 = true};
   }
   if (options.activation_scales == Scales::lsq) spec.symmetric = !from_zero;
@@ -63,6 +64,36 @@ std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions&
       return std::make_unique<PactQuantizer>(std::move(measured));
   }
   throw InvalidArgument("default_8bit: Scales outside the enumeration");
+}
+
+/// Throws InvalidArgument unless 16 bits come with all that they need, and fewer do without.
+void require_activation_bits(const QuantizeOptions& options) {
+  const int bits = options.activation_bits;
+  if (bits != kInt16Bits && (bits < 2 || bits > 8)) {
+    throw InvalidArgument(
+        fmt::format("default_8bit: expected 2 to 8 activation bits, or 16, found {}", bits));
+  }
+  const bool wide = bits == kInt16Bits;
+  if (wide != (options.rounding == Rounding::q15)) {
+    throw InvalidArgument(fmt::format(
+        "default_8bit: expected rounding q15 with 16 activation bits and another with fewer, found "
+        "{} with {}; set both",
+        to_string(options.rounding), bits));
+  }
+  if (!wide) return;
+  const Calibration calibration = options.activation_calibration;
+  if (calibration == Calibration::mse || calibration == Calibration::entropy) {
+    throw InvalidArgument(fmt::format(
+        "default_8bit: expected results of 16 bits calibrated by min_max, moving_average or "
+        "percentile, found {}, whose histogram has fewer bins than there are codes",
+        to_string(calibration)));
+  }
+  if (options.activation_scales != Scales::measured) {
+    throw InvalidArgument(fmt::format(
+        "default_8bit: expected results of 16 bits with measured scales, found {}; use 8 bits to "
+        "learn them",
+        to_string(options.activation_scales)));
+  }
 }
 
 }  // namespace
@@ -131,6 +162,11 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Lay
   return std::make_unique<LsqQuantizer>(std::move(measured));
 }
 
+QuantSpec activation_spec(const QuantizeOptions& options) {
+  if (options.activation_bits != kInt16Bits) return {};
+  return {.num_bits = kInt16Bits, .symmetric = true};
+}
+
 std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
                                                         const QuantSpec& spec) {
   switch (options.activation_calibration) {
@@ -163,10 +199,7 @@ std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {
     throw InvalidArgument(
         fmt::format("default_8bit: expected 2 to 8 weight bits, found {}", options.weight_bits));
   }
-  if (options.activation_bits < 2 || options.activation_bits > 8) {
-    throw InvalidArgument(fmt::format("default_8bit: expected 2 to 8 activation bits, found {}",
-                                      options.activation_bits));
-  }
+  require_activation_bits(options);
   if (options.activation_bits < 8 && options.activation_calibration == Calibration::entropy) {
     throw InvalidArgument(
         fmt::format("default_8bit: expected results of 8 bits to calibrate by entropy, found {}; "

@@ -50,10 +50,14 @@ struct QuantizeOptions {
   /// out the lowest, so that the grid is symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0, 1}
   /// (ternary). Of 8 bits -128 is always left out, which runtimes count on.
   bool full_weight_grid = false;
-  /// Bits of results behind a ReLU or ReLU6, 2 to 8. Fewer than 8 are the highest codes of int8,
-  /// [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below, saturation
-  /// from above, in every runtime. Inputs of models and other results keep 8 bits, which no
-  /// operator would clamp to fewer.
+  /// Bits of results behind a ReLU or ReLU6, 2 to 8, or 16. Fewer than 8 are the highest codes of
+  /// int8, [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below,
+  /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits, which
+  /// no operator would clamp to fewer.
+  /// 16 are those of all results and of inputs, under rounding q15 alone: codes of int16 with the
+  /// zero point 0 and steps of max(max x / 32767, -min x / 32768), whose products with weights are
+  /// summed in int64. Layers that become FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D or RESHAPE
+  /// take them; softmax, sigmoid and tanh then compute in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
@@ -122,13 +126,21 @@ class Default8BitQuantizeConfig : public QuantizeConfig {
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override;
 };
 
+/// How inputs and results are quantized that no clamp ends: 8 bits, or 16.
+QuantSpec activation_spec(const QuantizeOptions& options);
+
 /// The quantizer that measures the range of a result, as the options say.
 std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
-                                                        const QuantSpec& spec = {});
+                                                        const QuantSpec& spec);
+inline std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options) {
+  return default_activation_quantizer(options, activation_spec(options));
+}
 
-/// The default scheme. Throws InvalidArgument for bits outside 2 to 8, for results of fewer bits
-/// than 8 calibrated by entropy, for weights calibrated by moving_average or entropy, for a
-/// percentile outside (0, 100], and for weight_scales that are for results only.
+/// The default scheme. Throws InvalidArgument for bits outside 2 to 8, of activations also 16, for
+/// 16 bits without rounding q15, for that without them, for 16 bits that are calibrated by mse or
+/// entropy or whose scales are learned, for results of fewer bits than 8 calibrated by entropy, for
+/// weights calibrated by moving_average or entropy, for a percentile outside (0, 100], and for
+/// weight_scales that are for results only.
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options = {});
 
 }  // namespace octet

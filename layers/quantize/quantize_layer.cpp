@@ -7,8 +7,9 @@
 namespace octet {
 
 QuantizeLayer::QuantizeLayer(const QuantizeOptions& options, std::string name)
-    : QuantizeLayer(std::make_unique<AllValuesQuantizer>(QuantSpec{}, options.range_start), options,
-                    std::move(name)) {}
+    : QuantizeLayer(
+          std::make_unique<AllValuesQuantizer>(activation_spec(options), options.range_start),
+          options, std::move(name)) {}
 
 QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
                              std::string name)

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
+#include <octet/layers/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <functional>
@@ -98,6 +100,24 @@ Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& 
   return {.config = std::make_shared<const ResultOnlyConfig>(options), .result_only = true};
 }
 
+/// Throws InvalidArgument that names the layer where it becomes an operator that does not compute
+/// on int16 codes. Softmax, sigmoid and tanh compute in float.
+void require_int16_operators(const Layer& layer) {
+  Lowering lowering(layer.name(), Lowering::Numbers::reals);
+  std::vector<std::int32_t> inputs;
+  for (const Shape& shape : layer.input_shapes()) inputs.push_back(lowering.input_reals(shape));
+  layer.lower(lowering, inputs);
+  for (const Operator& op : lowering.model().operators) {
+    const OperatorDefinition& about = definition(op.code);
+    if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
+    throw InvalidArgument(fmt::format(
+        "quantize_model: layer \"{}\" of type {}: expected layers that become FULLY_CONNECTED, "
+        "CONV_2D, DEPTHWISE_CONV_2D or RESHAPE with activations of 16 bits, found {}; leave it "
+        "in_float(), let the strides of a convolution do its work, or use 8 bits",
+        layer.name(), layer.type(), about.name));
+  }
+}
+
 /// Builds the quantized copy of a model, layer by layer.
 class Quantization {
  public:
@@ -127,6 +147,9 @@ class Quantization {
     const std::size_t clamp = fusible_clamp(i);
     if (clamp != i) copy = copy->with_activation(source_.layers()[clamp]->activation());
     copy->remove_annotation();
+    if (plans_[i].config->options().rounding == Rounding::q15 && !plans_[i].result_only) {
+      require_int16_operators(*copy);
+    }
     auto wrapper = std::make_unique<QuantizeWrapper>(std::move(copy), plans_[i].config);
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
@@ -162,6 +185,8 @@ class Quantization {
 
   /// Whether the result of a wrapper that reads codes lies on a grid.
   bool gives_codes(const QuantizeWrapper& wrapper) const {
+    const bool in_int16 = wrapper.config().options().rounding == Rounding::q15;
+    if (in_int16 && quantizes_before(wrapper.activation())) return false;
     if (wrapper.activation_quantizer() != nullptr) return true;
     const ResultGrid grid = wrapper.result_grid(wrapper.config().options().rounding);
     return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;

@@ -124,9 +124,9 @@ bool QuantizeWrapper::wants_gradient(std::span<const Tensor> inputs) const {
 }
 
 /// A function whose results have a grid of their own, as softmax: by its operators where `x` lies
-/// on a grid, else in float.
+/// on a grid of int8 codes, else in float.
 std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x) const {
-  const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr;
+  const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr && !on_int16_grid(x);
   Tensor real;
   if (!on_codes || wants_gradient({&x, 1})) real = function.forward(x, {});
   if (!on_codes) return {real};

@@ -5,7 +5,8 @@
 
 namespace octet {
 
-/// Any layer with its kernel and its result on 8-bit grids, as its QuantizeConfig says. With Q and
+/// Any layer with its kernel on an 8-bit grid and its result on one of 8 or 16 bits, as its
+/// QuantizeConfig says. With Q and
 /// Qk as Simulation says and f the layer's activation:
 ///
 ///   a layer with a kernel W:  y = Q(f(x Qk(W) + b)), or f(Q(x Qk(W) + b)) for softmax, sigmoid and
@@ -91,6 +92,8 @@ class QuantizeWrapper : public Layer {
   Tensor fake_quant_linear(const LayerWeights& weights, const Tensor& x) const;
   std::vector<Tensor> integer_linear(const LayerWeights& weights, const Tensor& x,
                                      const ForwardContext& context) const;
+  Tensor int16_linear(const LayerWeights& weights, const Tensor& x,
+                      const ForwardContext& context) const;
   Tensor with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
                                   const ForwardContext& context) const;
   std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);

@@ -94,6 +94,21 @@ std::vector<Tensor> QuantizeWrapper::integer_linear(const LayerWeights& weights,
   return steps;
 }
 
+/// On int16 codes: values by the operator that is exported, gradients of the float function.
+Tensor QuantizeWrapper::int16_linear(const LayerWeights& weights, const Tensor& x,
+                                     const ForwardContext& context) const {
+  const bool ends_in_function = quantizes_before(activation());
+  Tensor real;
+  if (context.observes() || wants_gradient({&x, 1})) {
+    real = fake_quant_linear(weights, x);
+    if (!ends_in_function) real = apply_activation(activation(), real);
+    if (context.observes()) result_->watch(real, context);
+  }
+  return octet::int16_linear(
+      *layer_, ends_in_function ? FusedActivation::none : fused_activation(activation()), x, real,
+      kernel_->params(), result_->params(), name(), result_->learned_range());
+}
+
 /// The kernel's codes are those of inference with the moving statistics as they are now; the rest
 /// is floats.
 Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
@@ -103,12 +118,12 @@ Tensor QuantizeWrapper::with_statistics_of_batch(FoldedBatchNorm& folded, const 
   weights.bias = {};
   if (kernel_) kernel_->watch(weights.kernel, context);
   count_oscillation(weights.kernel, context);
-  const Tensor z = multiplies_codes()
-                       ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
-                                       config_->options().rounding, name(),
-                                       kernel_->learned_range(), IntegerLinear::Sums::dropped)
-                             .real()
-                       : fake_quant_linear(weights, x);
+  const bool in_int32 = multiplies_codes() && !on_int16_grid(x);
+  const Tensor z = in_int32 ? IntegerLinear(weights, FusedActivation::none, x, kernel_->params(),
+                                            config_->options().rounding, name(),
+                                            kernel_->learned_range(), IntegerLinear::Sums::dropped)
+                                  .real()
+                            : fake_quant_linear(weights, x);
   return finished(folded.corrected(z, batch), context);
 }
 
@@ -120,6 +135,7 @@ std::vector<Tensor> QuantizeWrapper::with_kernel(const Tensor& x, const ForwardC
   const LayerWeights weights = *layer_->weights();
   if (kernel_) kernel_->watch(weights.kernel, context);
   count_oscillation(weights.kernel, context);
+  if (multiplies_codes() && on_int16_grid(x)) return {int16_linear(weights, x, context)};
   if (multiplies_codes()) return integer_linear(weights, x, context);
   return {finished(fake_quant_linear(weights, x), context)};
 }

@@ -7,6 +7,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
+#include <octet/runtime/integer_model.h>
 
 #include <cstddef>
 #include <limits>
@@ -48,11 +49,50 @@ TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid) {
   return quantize_tensor(x, grid);
 }
 
+std::shared_ptr<const std::int16_t[]> int16_codes(const Tensor& x, const QuantParams& grid,
+                                                  RoundMode mode) {
+  const std::span<const float> reals = x.span();
+  auto codes = allocate_array<std::int16_t>(reals.size());
+  parallel_for(
+      reals.size(), thread_share(reals.size(), parallel_grain(Work::read_floats)),
+      [&](std::size_t begin, std::size_t end) {
+        quantize(reals.subspan(begin, end - begin), grid, {codes.get() + begin, end - begin}, mode);
+      });
+  return codes;
+}
+
+Tensor tensor_of_int16(const Shape& shape, std::shared_ptr<const QuantParams> grid,
+                       std::span<const std::int16_t> codes) {
+  Tensor y(shape);
+  const std::span<float> reals(y.data(), codes.size());
+  parallel_for(reals.size(), thread_share(reals.size(), parallel_grain(Work::write_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 dequantize(codes.subspan(begin, end - begin), *grid,
+                            reals.subspan(begin, end - begin));
+               });
+  TensorAccess::set_grid(y, std::move(grid));
+  return y;
+}
+
+namespace {
+
+/// The reals that the codes of x stand for.
+Tensor on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode) {
+  if (type_of_codes(*grid) == DType::int16) {
+    const auto codes = int16_codes(x, *grid, mode);
+    return tensor_of_int16(x.shape(), std::move(grid),
+                           {codes.get(), static_cast<std::size_t>(x.size())});
+  }
+  TensorCodes codes = quantize_tensor(x, *grid, mode);
+  return tensor_of_codes(x.shape(), std::move(grid), std::move(codes));
+}
+
+}  // namespace
+
 Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, RoundMode mode,
                    const LearnedRange& learned) {
   const RealLimits limits = learned.passes_or(real_limits(*grid));
-  TensorCodes codes = quantize_tensor(x, *grid, mode);
-  const Tensor y = tensor_of_codes(x.shape(), std::move(grid), std::move(codes));
+  const Tensor y = on_grid(x, std::move(grid), mode);
   std::vector<Tensor> inputs = {x};
   learned.append_to(inputs);
   return record("quantize_dequantize", y, inputs, [x, limits, learned](const Tensor& g) {

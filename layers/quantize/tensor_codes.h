@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace octet {
 
@@ -20,6 +21,14 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
 
 /// The codes of x on the grid that it lies on: those it carries, or made anew.
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
+
+/// The same of a grid of int16 codes. A tensor keeps none such: its reals, each a code times the
+/// scale rounded once, tell them exactly.
+std::shared_ptr<const std::int16_t[]> int16_codes(const Tensor& x, const QuantParams& grid,
+                                                  RoundMode mode = RoundMode::half_away);
+/// A tensor of the real values of codes on the per-tensor grid `grid`.
+Tensor tensor_of_int16(const Shape& shape, std::shared_ptr<const QuantParams> grid,
+                       std::span<const std::int16_t> codes);
 
 /// dequantize(quantize(x)), the result carrying `grid`, which is per tensor. The gradient passes
 /// where x lies between the reals of qmin and qmax, and reaches what the grid is learned from.

@@ -7,6 +7,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/int16_sums.h>
 
 #include <algorithm>
 #include <array>
@@ -182,6 +183,11 @@ std::int64_t accumulator_bound(const WeightCodes& codes, const QuantParams& inpu
                                const std::string& owner) {
   const auto rows = codes.weights.row_magnitudes();
   const std::vector<std::int64_t> magnitudes(rows.begin(), rows.end());
+  // What may not be more depends on the scale of the result: the operator's kernel sees to it.
+  if (type_of_codes(input) == DType::int16) {
+    const std::vector<std::int64_t> bias(codes.bias.begin(), codes.bias.end());
+    return detail::int16_bound(magnitudes, bias);
+  }
   return detail::accumulator_bound(magnitudes, codes.bias, detail::farthest_from_zero_point(input),
                                    owner);
 }

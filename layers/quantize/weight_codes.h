@@ -60,7 +60,7 @@ WeightCodes make_weight_codes(const LayerWeights& layer, const QuantParams& kern
 
 /// The largest value that any sum can reach for any input: the maximum over the units of
 /// sum |w_q| * max |x_q - zero_point| + |b_q|. Throws InvalidArgument that names `owner` and the
-/// unit where that is above 2^31 - 1.
+/// unit where that is above 2^31 - 1; on an input of int16 codes there is no such limit.
 std::int64_t accumulator_bound(const WeightCodes& codes, const QuantParams& input,
                                const std::string& owner);
 
