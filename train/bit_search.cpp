@@ -43,6 +43,12 @@ void check_options(const BitSearchOptions& options, const Dataset& data) {
     refuse(fmt::format("expected samples to measure and to calibrate on, found {} and {}",
                        options.samples, options.calibration_samples));
   }
+  if (options.quantize.activation_bits > 8) {
+    refuse(
+        fmt::format("expected activations of 8 bits or fewer, whose bytes of flash are those of C "
+                    "source, found {}; set_weight_bits() gives layers bits without a search",
+                    options.quantize.activation_bits));
+  }
   if (!options.loss) refuse("expected a loss, found none");
   if (data.empty()) {
     refuse(fmt::format("expected examples, found an empty data set, '{}'", data.name()));

@@ -151,7 +151,8 @@ struct BitSearch {
 /// the end is left out for the loss, and is there for the accuracy.
 ///
 /// Throws InvalidArgument for a budget below the smallest possible, naming that size; where no
-/// layer is left to choose for; for options that make no sense, an empty data set, and as
+/// layer is left to choose for; for options that make no sense, activations of 16 bits among them,
+/// an empty data set, and as
 /// quantize_model(), lower() and the loss do; NumericError where a loss is not finite.
 BitSearch search_bits(const Model& model, const Dataset& data, std::int64_t budget,
                       const BitSearchOptions& options = {});

@@ -13,6 +13,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/packed_models.h>
@@ -92,6 +93,12 @@ void write_models(const fs::path& root) {
   packed("int2", {OpCode::fully_connected, 2, 3, true});
   packed("int4_depthwise", {OpCode::depthwise_conv_2d, 4, 1, true});
   packed("int4_conv_2d", {OpCode::conv_2d, 4, 1, true});
+  const auto of_int16 = [&](const char* name, OpCode code) {
+    seeds.add(name, to_tflite(test::as_int16(test::few_bits_model({code, 8, 2, true}, 1))));
+  };
+  of_int16("int16", OpCode::fully_connected);
+  of_int16("int16_conv_2d", OpCode::conv_2d);
+  of_int16("int16_depthwise", OpCode::depthwise_conv_2d);
 }
 
 /// The first of random bytes that draw a model with an odd number of weights in `bits` bits.

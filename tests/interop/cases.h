@@ -38,6 +38,8 @@ void add_packed_cases(CaseFolder& folder, const DataSplit& data, const PackedCou
 /// .tflite files of packed weights: `nets` random nets with weights in 4 bits, and as many in 2;
 /// and as many operators each on scales that are powers of two.
 void add_few_bits_cases(CaseFolder& folder, std::uint32_t nets);
+/// Codes of int16 with int8 weights, under contract q15: chains of dense layers, and convolutions.
+void add_int16_cases(CaseFolder& folder);
 /// The networks of a folder of .tflite files. Throws InvalidArgument where it holds none.
 void add_foreign_networks(CaseFolder& folder, const fs::path& files);
 

@@ -2,7 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-const arrays = { float32: Float32Array, int8: Int8Array, uint8: Uint8Array };
+const arrays = {
+  float32: Float32Array, int8: Int8Array, uint8: Uint8Array, int16: Int16Array,
+};
 
 /// The command line of every script here: FOLDER_OF_CASES FOLDER_OF_PACKAGES.
 export function readArguments() {

@@ -232,6 +232,8 @@ TEST(BitSearch, RefusesOptionsThatMakeNoSense) {
   expect_mentions(refusal({.widths = {1, 8}}), "found {1, 8}");
   expect_mentions(refusal({.widths = {2, 9}}), "found {2, 9}");
   expect_mentions(refusal({.samples = 0}), "found 0 and 500");
+  expect_mentions(refusal({.quantize = {.rounding = Rounding::q15, .activation_bits = 16}}),
+                  "expected activations of 8 bits or fewer");
   expect_mentions(refusal({.loss = nullptr}), "expected a loss, found none");
   expect_mentions(refusal({.loss = mean_squared_error()}), "softmax");
   expect_mentions(message_of<InvalidArgument>([&] { search_bits(model, data.head(0), 1000); }),
