@@ -251,8 +251,13 @@ std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
   const auto units = static_cast<std::size_t>(operands.input(1).shape[axis]);
   const std::size_t of_unit = weights.size() / units;
   std::vector<std::int64_t> magnitudes(units);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    magnitudes[axis == 0 ? i / of_unit : i % units] += std::abs(weights[i]);
+  // Units lie first, or last behind the taps.
+  const std::size_t outer = axis == 0 ? units : of_unit;
+  const std::size_t inner = axis == 0 ? of_unit : units;
+  for (std::size_t i = 0; i < outer; ++i) {
+    for (std::size_t k = 0; k < inner; ++k) {
+      magnitudes[axis == 0 ? i : k] += std::abs(weights[i * inner + k]);
+    }
   }
   return int16_bound(magnitudes, values_of<std::int64_t>(operands.input(2)));
 }

@@ -161,7 +161,7 @@ TEST(Int16Activations, DeadLayersAreShippedAsTheyAreTrained) {
   Tensor bias = net.layers()[1]->weights()->bias;
   for (float& b : bias.span()) b = -100.0F;
   Sequential model = quantize_model(net, int16_options());
-  const Tensor x = random_tensor({20, 6}, 1, -1.0F, 1.0F);
+  Tensor x = random_tensor({20, 6}, 1, -1.0F, 1.0F);
   calibrate(model, x);
   train_a_little(model, 2, [&] { return x; });
   const IntegerModel lowered = lower(model);
