@@ -1,7 +1,7 @@
-#include <octet/core/tensor_internal.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/architecture.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/pool2d.h>
 
@@ -173,17 +173,36 @@ TEST(Int16Activations, DeadLayersAreShippedAsTheyAreTrained) {
 
 TEST(Int16Activations, ThreadsChangeNothing) {
   const test::KeepThreads keep;
+  Sequential net("net", Input({12, 13, 3}), Conv2D(16, 3, Activation::relu), DepthwiseConv2D(3),
+                 Flatten(), Dense(70, Activation::relu), Dense(9));
+  net.build(3);
+  std::vector<std::vector<std::uint8_t>> files;
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
-    Sequential model = quantize_model(random_images_net(6), int16_options());
-    calibrate(model, images_for(model, 20, 6));
-    train_a_little(model, 6);
+    Sequential model = quantize_model(net, int16_options());
+    calibrate(model, images_for(model, 60, 6));
+    train_a_little(model, 3, [&] { return images_for(model, 60, 7); });
     if (HasFatalFailure()) return;
-    const Tensor y = model.forward(images_for(model, 9, 7));
+    const Tensor y = model.forward(images_for(model, 90, 8));
     results.emplace_back(y.span().begin(), y.span().end());
+    files.push_back(to_tflite(lower(model)));
+    expect_same(model, images_for(model, 90, 8));
   }
   EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(files[0], files[1]);
+}
+
+TEST(Int16Activations, AreKeptInFiles) {
+  Sequential model = quantize_model(small_net(), int16_options(4, true));
+  const Tensor x = random_tensor({20, 6}, 1, -1.0F, 1.0F);
+  calibrate(model, x);
+  Archive archive;
+  add_architecture(archive, model);
+  for (const auto& [name, tensor] : model.saved_tensors()) archive.add(name, tensor);
+  Model loaded = model_from_archive(archive);
+  EXPECT_EQ(to_tflite(lower(loaded)), to_tflite(lower(model)));
+  expect_same(loaded, x);
 }
 
 TEST(Int16Activations, LeavesLayersInFloat) {
