@@ -139,7 +139,7 @@ TEST(FewBitActivations, AreThoseBehindAClampAtZero) {
 }
 
 TEST(FewBitActivations, OtherBitsAreRefused) {
-  for (const int bits : {-1, 0, 1, 9, 16}) {
+  for (const int bits : {-1, 0, 1, 9, 15, 17}) {
     expect_throws_naming<InvalidArgument>([&] { default_8bit({.activation_bits = bits}); },
                                           {"2 to 8 activation bits", std::to_string(bits)});
   }
