@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs Octet and its peers in turn; tables and a plot at the
-# end. Needs OCTET_MNIST_DIR, the folder that scripts/get_mnist.sh fills. Takes about six minutes a
-# round and wants a machine with nothing else to do.
+# end. Needs OCTET_MNIST_DIR, the folder that scripts/get_mnist.sh fills. Takes about ten minutes a
+# round, of which the convolutional networks take four, and wants a machine with nothing else to do.
 set -euo pipefail
 start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 . scripts/bench_peers.sh
+. scripts/bench_networks.sh
 
 usage() {
-  echo "usage: scripts/bench.sh [--rounds N] [--quick] [--goals] [--docs] [--out DIR]"
+  echo "usage: scripts/bench.sh [--rounds N] [--quick] [--networks] [--goals] [--docs] [--out DIR]"
   echo "  --rounds N  repetitions, whose medians are shown (3)"
   echo "  --quick     one round of two epochs at batch 512: whether everything runs, no figures"
+  echo "  --networks  the convolutional networks alone, without the MLP"
   echo "  --goals     the project's goals beside the ratios"
-  echo "  --docs      puts tables and plot into docs/performance.md and docs/training.svg"
-  echo "  --out DIR   for results.jsonl, report.md and training.svg (build/bench/results)"
+  echo "  --docs      puts tables and plots into docs/performance.md, docs/training.svg and"
+  echo "              docs/networks.svg"
+  echo "  --out DIR   for results.jsonl, *.md and *.svg (build/bench/results)"
 }
 bad_usage() {
   echo "octet: $*" >&2
@@ -23,12 +26,14 @@ bad_usage() {
 }
 
 rounds=3 epochs=3 images=25600 batches=(32 128 512) out=$PWD/build/bench/results goals=() docs=""
+quick="" with_mlp=yes network_seconds=2 network_steps=20
 command_line="scripts/bench.sh $*"
 while [ $# -gt 0 ]; do
   case $1 in
     --rounds) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || bad_usage "--rounds: expected a number from 1 up"
       rounds=$2; shift ;;
-    --quick) rounds=1 epochs=2 images=2560 batches=(512) ;;
+    --quick) rounds=1 epochs=2 images=2560 batches=(512) quick=yes network_seconds=1 network_steps=8 ;;
+    --networks) with_mlp="" ;;
     --goals) goals=(--goals) ;;
     --docs) docs=yes ;;
     --out) [ -n "${2:-}" ] || bad_usage "--out: expected a folder"
@@ -39,11 +44,13 @@ while [ $# -gt 0 ]; do
   shift
 done
 data=${OCTET_MNIST_DIR:-}
-[ -f "$data/train-images-idx3-ubyte.gz" ] || {
-  echo "octet: OCTET_MNIST_DIR names no folder with MNIST; scripts/get_mnist.sh fetches it" >&2
-  exit 2
-}
-data=$(cd "$start" && cd "$data" && pwd)
+if [ -n "$with_mlp" ]; then
+  [ -f "$data/train-images-idx3-ubyte.gz" ] || {
+    echo "octet: OCTET_MNIST_DIR names no folder with MNIST; scripts/get_mnist.sh fetches it" >&2
+    exit 2
+  }
+  data=$(cd "$start" && cd "$data" && pwd)
+fi
 
 octet_install octet_runtime_requirements octet_requirements octet_bench_requirements
 octet_install octet_peer_requirements octet_interop_requirements || echo "octet: going on with the peers that are there" >&2
@@ -153,25 +160,22 @@ all_growth() {
   done
 }
 
-# Puts the report between its two marks in docs/performance.md.
+# write_docs MARK REPORT: puts a report between its two marks in docs/performance.md.
 write_docs() {
   local document=docs/performance.md
   {
-    sed '/^<!-- bench begins/q' "$document"
+    sed "/^<!-- $1 begins/q" "$document"
     echo
-    cat "$out/report.md"
+    cat "$out/$2"
     echo
-    sed -n '/^<!-- bench ends/,$p' "$document"
+    sed -n "/^<!-- $1 ends/,\$p" "$document"
   } >"$out/performance.md"
   cp "$out/performance.md" "$document"
-  cp "$out/training.svg" docs/training.svg
 }
 
-cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n1)
-run what=machine "date=$(date -u +%F)" "cpu=${cpu:-$(uname -m)}" "cores=$(nproc)" \
-  "compiler=$(c++ --version | head -n1)" "command=$command_line" -- echo '{}'
-run what=default -- "$bin/mnist_qat" --data "$data" --json --no-progress --out "$out/default"
-for ((round = 1; round <= rounds; ++round)); do
+# What is measured in a round on the MLP.
+mlp_round() {
+  local round=$1 batch threads mode
   for batch in "${batches[@]}"; do
     for threads in 1 2; do
       train "$round" "$batch" "$threads"
@@ -186,7 +190,26 @@ for ((round = 1; round <= rounds; ++round)); do
       --data "$data" --epochs "$epochs" --profile
   done
   all_growth "$round"
+}
+
+cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n1)
+run what=machine "date=$(date -u +%F)" "cpu=${cpu:-$(uname -m)}" "cores=$(nproc)" \
+  "compiler=$(c++ --version | head -n1)" "command=$command_line" -- echo '{}'
+if [ -n "$with_mlp" ]; then
+  run what=default -- "$bin/mnist_qat" --data "$data" --json --no-progress --out "$out/default"
+fi
+describe_networks
+for ((round = 1; round <= rounds; ++round)); do
+  [ -z "$with_mlp" ] || mlp_round "$round"
+  networks_round "$round"
 done
 "$bin/octet_bench_report" "$out" "${goals[@]}"
-[ -z "$docs" ] || write_docs
-echo "octet: results.jsonl, report.md and training.svg are in $out" >&2
+if [ -n "$docs" ]; then
+  write_docs networks networks.md
+  cp "$out/networks.svg" docs/networks.svg
+  if [ -n "$with_mlp" ]; then
+    write_docs bench report.md
+    cp "$out/training.svg" docs/training.svg
+  fi
+fi
+echo "octet: results.jsonl, the tables and the plots are in $out" >&2

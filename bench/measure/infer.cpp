@@ -39,7 +39,7 @@ nlohmann::json measure_inference(const std::filesystem::path& run,
 }
 
 nlohmann::json measure_invokes(const InferenceRequest& request) {
-  const Reference& of = reference(request.network);
+  const Reference of = reference(request.network);
   Interpreter interpreter(integers_of(of), {.batch = request.batch});
   const Random noise(1);
   std::uint64_t i = 0;

@@ -20,11 +20,45 @@ struct Arguments {
   bench::LowBitRequest low_bits;
   bench::InferenceRequest inference;
   bench::MemoryRequest memory;
+  bench::NetworkRequest network;
   std::string mode = "float";
   std::filesystem::path run;
   std::filesystem::path data;
   int threads = 1;
 };
+
+/// What a training of `request` takes: a StepRequest's or a MemoryRequest's options.
+template <class Request>
+void add_training(CLI::App& command, Request& request, std::string& mode) {
+  command.add_option("--network", request.network)->capture_default_str();
+  command.add_option("--channels", request.of.channels, "Of --network convolutions")
+      ->check(CLI::Range(1, 1 << 12))
+      ->capture_default_str();
+  command.add_option("--image", request.of.image, "Height and width, of --network convolutions")
+      ->check(CLI::Range(1, 1 << 12))
+      ->capture_default_str();
+  command.add_option("--mode", mode)->check(CLI::IsMember({"float", "qat"}))->capture_default_str();
+  command.add_option("--batch", request.batch)->check(CLI::Range(1, 1 << 20));
+}
+
+/// Commands on networks of the examples.
+void add_network_options(CLI::App& app, Arguments& arguments) {
+  CLI::App* network = app.add_subcommand("network", "The layers of a network, for bench/peers");
+  network->add_option("--network", arguments.network.network)->capture_default_str();
+  network->add_option("--tflite", arguments.network.tflite, "A file for its integers, untrained");
+  CLI::App* step = app.add_subcommand("step", "Steps of training of a network of the examples");
+  add_training(*step, arguments.step, arguments.mode);
+  step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
+  CLI::App* inference =
+      app.add_subcommand("inference", "Interpreter::invoke of a network of the examples");
+  inference->add_option("--network", arguments.inference.network)->capture_default_str();
+  inference->add_option("--batch", arguments.inference.batch)
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  CLI::App* memory = app.add_subcommand("memory", "The most memory that steps of training take");
+  add_training(*memory, arguments.memory, arguments.mode);
+  app.add_subcommand("footprint", "Flash and RAM of the networks of the examples in integers");
+}
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.require_subcommand(1);
@@ -40,13 +74,6 @@ void add_options(CLI::App& app, Arguments& arguments) {
   train->add_option("--images", arguments.train.images, "Of noise")->check(CLI::Range(1, 1 << 24));
   train->add_option("--data", arguments.train.data, "Folder with IDX files, instead of noise");
   train->add_flag("--profile", arguments.train.profile, "Where the time of a step goes");
-  CLI::App* step = app.add_subcommand("step", "Steps of training of a network of the examples");
-  step->add_option("--network", arguments.step.network)->capture_default_str();
-  step->add_option("--mode", arguments.mode)
-      ->check(CLI::IsMember({"float", "qat"}))
-      ->capture_default_str();
-  step->add_option("--batch", arguments.step.batch)->check(CLI::Range(1, 1 << 20));
-  step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
   CLI::App* low_bits = app.add_subcommand(
       "low-bits", "Steps of training on few bits and with learned scales, beside those on 8 bits");
   low_bits->add_option("--network", arguments.low_bits.network)->capture_default_str();
@@ -59,19 +86,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   low_bits->add_option("--rounds", arguments.low_bits.rounds)
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  CLI::App* inference =
-      app.add_subcommand("inference", "Interpreter::invoke of a network of the examples");
-  inference->add_option("--network", arguments.inference.network)->capture_default_str();
-  inference->add_option("--batch", arguments.inference.batch)
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  CLI::App* memory = app.add_subcommand("memory", "The most memory that steps of training take");
-  memory->add_option("--network", arguments.memory.network)->capture_default_str();
-  memory->add_option("--mode", arguments.mode)
-      ->check(CLI::IsMember({"float", "qat"}))
-      ->capture_default_str();
-  memory->add_option("--batch", arguments.memory.batch)->check(CLI::Range(1, 1 << 20));
-  app.add_subcommand("footprint", "Flash and RAM of the networks of the examples in integers");
+  add_network_options(app, arguments);
   CLI::App* infer = app.add_subcommand("infer", "Interpreter::invoke and setting it up");
   infer->add_option("--run", arguments.run, "Folder that mnist_qat has written")->required();
   infer->add_option("--data", arguments.data, "Folder with IDX files")->required();
@@ -81,6 +96,7 @@ nlohmann::json measure(const CLI::App& app, const Arguments& arguments, double b
   set_num_threads(arguments.threads);
   if (app.got_subcommand("peak")) return bench::measure_peak();
   if (app.got_subcommand("train")) return bench::measure_training(arguments.train, begin);
+  if (app.got_subcommand("network")) return bench::describe_network(arguments.network);
   if (app.got_subcommand("step")) return bench::measure_steps(arguments.step);
   if (app.got_subcommand("low-bits")) return bench::measure_low_bits(arguments.low_bits);
   if (app.got_subcommand("inference")) return bench::measure_invokes(arguments.inference);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/bench/measure/reference.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,17 +28,19 @@ struct TrainRequest {
 nlohmann::json measure_training(const TrainRequest& request, double begin);
 
 struct StepRequest {
-  /// mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size.
+  /// mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, at its reference's size; or
+  /// convolutions, of the size that `of` says.
   std::string network = "lenet5";
+  ConvolutionsSize of;
   bool quantized = false;
   std::size_t batch = 128;
   /// At least 6, of which the first warm up.
   std::size_t steps = 30;
 };
 
-/// Trains a network of examples/networks on noise: seconds of the middle and of the quickest step,
-/// by the wall clock (s_per_step, min) and of processor time (cpu_s_per_step, cpu_min). A step is
-/// all that Trainer::fit does for a batch.
+/// Trains a network of examples/networks, or convolutions, on noise: seconds of the middle and of
+/// the quickest step, by the wall clock (s_per_step, min) and of processor time (cpu_s_per_step,
+/// cpu_min), and the number of weights. A step is all that Trainer::fit does for a batch.
 nlohmann::json measure_steps(const StepRequest& request);
 
 struct LowBitRequest {
@@ -67,12 +71,27 @@ nlohmann::json measure_invokes(const InferenceRequest& request);
 struct MemoryRequest {
   /// As in StepRequest.
   std::string network = "lenet5";
+  ConvolutionsSize of;
   bool quantized = false;
   std::size_t batch = 128;
 };
 
 /// The most memory that this process has had in steps of training on one batch of noise (peak_mb).
 nlohmann::json measure_training_memory(const MemoryRequest& request);
+
+struct NetworkRequest {
+  /// As in StepRequest, without convolutions.
+  std::string network = "lenet5";
+  /// Where to write its integers too, untrained; empty: nowhere.
+  std::filesystem::path tflite;
+};
+
+/// What the programs of bench/peers read: "network", "classes" (0: trained to give back its input)
+/// and "layers", each with its name, "op" (input, conv, depthwise, dense, maxpool, mean, add), the
+/// entries that it reads ("from"), "in" and "out" [height, width, channels], whether a batch
+/// normalization ("norm") and a clamp at 0 ("relu") follow, and of a window "kernel", "stride" and
+/// "pad" (top, bottom, left, right). A softmax at the end is left to the loss.
+nlohmann::json describe_network(const NetworkRequest& request);
 
 /// Of each network of examples/networks at its reference's size, in integers: bytes of the .tflite
 /// file, flash and RAM of the C source, and what the interpreter asks for at batch 1: tensors

@@ -10,7 +10,7 @@ namespace octet::bench {
 nlohmann::json measure_training_memory(const MemoryRequest& request) {
   // Twice, since the optimizer's moments come into being in the first step.
   constexpr int kSteps = 2;
-  const Reference& of = reference(request.network);
+  const Reference of = reference(request.network, request.of);
   Model model = make_network(of);
   if (request.quantized) model = quantize_model(model);
   TrainerOptions options{.batch_size = request.batch};

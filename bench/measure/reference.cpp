@@ -6,6 +6,30 @@
 #include <utility>
 
 namespace octet::bench {
+namespace {
+
+constexpr std::string_view kConvolutions = "convolutions";
+
+Model convolutions(const Reference& of) {
+  Model model{std::string(kConvolutions)};
+  Value x = model.input(of.example);
+  for (int i = 0; i < 4; ++i) {
+    x = model.add(Conv2D(of.channels, 3, Activation::none, {.padding = Padding::same}), x);
+    x = model.add(ReLU(), model.add(BatchNorm(), x));
+  }
+  x = model.add(GlobalAveragePool2D(), x);
+  model.output(model.add(Dense(of.classes, Activation::softmax), x));
+  return model;
+}
+
+Model unbuilt(const Reference& of) {
+  if (of.name == kConvolutions) return convolutions(of);
+  if (of.classes == 0) return networks::autoencoder(of.example.size());
+  if (of.name == "mlp") return networks::mlp(of.example, {256, 128}, of.classes);
+  return networks::classifier(of.name).make(of.example, of.classes);
+}
+
+}  // namespace
 
 std::span<const Reference> references() {
   static const std::array<Reference, 6> all = {{{"mlp", {28, 28}, 10},
@@ -17,22 +41,22 @@ std::span<const Reference> references() {
   return all;
 }
 
-const Reference& reference(std::string_view name) {
+Reference reference(std::string_view name, const ConvolutionsSize& size) {
+  if (name == kConvolutions) {
+    return {
+        .name = kConvolutions, .example = {size.image, size.image, 3}, .channels = size.channels};
+  }
   const auto all = references();
   const auto found = std::ranges::find(all, name, &Reference::name);
   if (found != all.end()) return *found;
   throw InvalidArgument(
-      "octet_measure: expected mlp, lenet5, dscnn, resnet8, mobilenet or autoencoder, found \"" +
+      "octet_measure: expected mlp, lenet5, dscnn, resnet8, mobilenet, autoencoder or "
+      "convolutions, found \"" +
       std::string(name) + "\"");
 }
 
 Model make_network(const Reference& of) {
-  const auto unbuilt = [&of]() -> Model {
-    if (of.classes == 0) return networks::autoencoder(of.example.size());
-    if (of.name == "mlp") return networks::mlp(of.example, {256, 128}, of.classes);
-    return networks::classifier(of.name).make(of.example, of.classes);
-  };
-  Model model = unbuilt();
+  Model model = unbuilt(of);
   model.build(/*seed=*/0);
   return model;
 }

@@ -7,19 +7,30 @@
 
 namespace octet::bench {
 
+/// Of the network `convolutions`, which shows how training grows: four convolutions of 3 x 3, each
+/// with BatchNorm and ReLU behind it, and a classifier.
+struct ConvolutionsSize {
+  Index channels = 32;
+  /// Height and width of its images, which have three channels.
+  Index image = 32;
+};
+
 /// A network as its reference has it.
 struct Reference {
   std::string_view name;
   Shape example;
   /// 0 for a network that gives back what it is given.
-  int classes;
+  int classes = 10;
+  /// Of `convolutions` alone.
+  Index channels = 0;
 };
 
 /// mlp (784-256-128-10), lenet5, dscnn, resnet8, mobilenet and autoencoder.
 std::span<const Reference> references();
 
-/// The one of that name. Throws InvalidArgument where there is none.
-const Reference& reference(std::string_view name);
+/// The one of that name, or `convolutions` of the size given. Throws InvalidArgument where there is
+/// none.
+Reference reference(std::string_view name, const ConvolutionsSize& size = {});
 
 /// The network, built.
 Model make_network(const Reference& of);

@@ -60,7 +60,7 @@ class StepTimes : public Callback {
 }  // namespace
 
 nlohmann::json measure_steps(const StepRequest& request) {
-  const Reference& of = reference(request.network);
+  const Reference of = reference(request.network, request.of);
   Model model = make_network(of);
   if (request.quantized) model = quantize_model(model);
   TrainerOptions options{.batch_size = request.batch};
@@ -69,7 +69,11 @@ nlohmann::json measure_steps(const StepRequest& request) {
   const auto times = std::make_shared<StepTimes>();
   trainer.add_callback(times);
   trainer.fit(noise_for(of, request.batch * request.steps), 1);
-  nlohmann::json result = {{"network", of.name}, {"batch", request.batch}};
+  double weights = 0.0;
+  for (const NamedTensor& parameter : model.parameters()) {
+    weights += static_cast<double>(parameter.tensor.size());
+  }
+  nlohmann::json result = {{"network", of.name}, {"batch", request.batch}, {"weights", weights}};
   times->add_to(result);
   result["peak_mb"] = peak_megabytes();
   return result;
