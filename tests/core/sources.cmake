@@ -8,6 +8,7 @@ set(OCTET_CORE_TESTS
   core/file_test.cpp
   core/function_ref_test.cpp
   core/gradcheck_test.cpp
+  core/kernels/column_sums_test.cpp
   core/kernels/gemm_f32_test.cpp
   core/kernels/gemm_s8_test.cpp
   core/kernels/min_max_test.cpp
