@@ -339,9 +339,9 @@ TEST_P(PassesTest, PackedKernelsEqualTheirPackedCodes) {
       EXPECT_EQ(PackedS8(rows.data(), n, k).unpack(), rows);
       std::atomic<Index> computed = 0;
       const PackedS8 of_rows = PackedS8::quantize(
-          [&](Index begin, Index end, float* to) {
+          [&, row = n](Index begin, Index end, float* to) {
             computed += end - begin;
-            std::copy(x.begin() + begin * n, x.begin() + end * n, to);
+            std::copy(x.begin() + begin * row, x.begin() + end * row, to);
           },
           k, n, scales, -127, 127);
       EXPECT_EQ(computed, k);
