@@ -7,6 +7,7 @@ start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 . scripts/bench_peers.sh
+. scripts/bench_run.sh
 . scripts/bench_networks.sh
 
 usage() {
@@ -61,13 +62,6 @@ prepare_peers "$PWD/build/bench"
 mkdir -p "$out"
 results=$out/results.jsonl
 : >"$results"
-
-# run NAME=VALUE... -- COMMAND...: measures, or says in a line why it cannot and goes on.
-run() {
-  local text="$*"
-  echo "octet: ${text%% -- *}" >&2
-  "$bin/octet_bench_run" "$results" "$@" || true
-}
 
 # ours MODE: the options of mnist_qat that train in float alone or quantized from the start.
 ours() {

@@ -1,6 +1,8 @@
 # Sourced by bench.sh: the convolutional networks of examples/networks beside their peers, and how
-# their training grows. Uses run(), has_torch, has_onnxruntime, tuned, bin, peers, out and packages.
+# their training grows. Uses has_torch, has_onnxruntime, tuned, bin, peers, out and packages.
 # shellcheck shell=bash disable=SC2154
+. scripts/bench_peers.sh
+. scripts/bench_run.sh
 
 networks=(lenet5 dscnn resnet8 mobilenet autoencoder)
 
