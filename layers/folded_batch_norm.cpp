@@ -2,8 +2,8 @@
 #include <octet/core/autograd.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/ops/elementwise.h>
-#include <octet/core/ops/fold_batch_norm.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/layer_registry.h>
@@ -99,9 +99,9 @@ void FoldedBatchNorm::require_units_last() const {
 std::optional<LayerWeights> FoldedBatchNorm::weights() const {
   std::optional<LayerWeights> weights = layer_->weights();
   if (!layer_->built() || !batch_norm_->built()) return weights;
-  FoldedWeights folded =
-      fold_batch_norm(weights->kernel, weights->bias, batch_norm_->gamma(), batch_norm_->beta(),
-                      batch_norm_->moving_statistics(), batch_norm_->epsilon());
+  FoldedWeights folded = detail::fold_batch_norm_on_demand(
+      weights->kernel, weights->bias, batch_norm_->gamma(), batch_norm_->beta(),
+      batch_norm_->moving_statistics(), batch_norm_->epsilon());
   weights->kernel = std::move(folded.kernel);
   weights->bias = std::move(folded.bias);
   return weights;

@@ -3,6 +3,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/ops/batch_norm.h>
 #include <octet/core/ops/channel_blocks.h>
+#include <octet/core/ops/fold_batch_norm.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor.h>
@@ -27,6 +28,12 @@ void require_epsilon(std::string_view operation, float epsilon);
 
 /// 1 / sqrt(variance + epsilon), [c]: computed in double, rounded once.
 Tensor inverse_deviations(const Tensor& variance, float epsilon);
+
+/// fold_batch_norm() whose kernel is computed where it is read: until it has been, who writes to
+/// `kernel` has to call its data() for it, as optimizers do.
+FoldedWeights fold_batch_norm_on_demand(const Tensor& kernel, const Tensor& bias,
+                                        const Tensor& gamma, const Tensor& beta,
+                                        const ChannelStatistics& statistics, float epsilon);
 
 inline Index rows_of(const Tensor& x) { return x.shape().without_dim(-1).size(); }
 

@@ -183,9 +183,10 @@ std::vector<Tensor> correction_gradients(const Correction& n, const Tensor& z, c
 
 }  // namespace
 
-FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Tensor& gamma,
-                              const Tensor& beta, const ChannelStatistics& statistics,
-                              float epsilon) {
+FoldedWeights detail::fold_batch_norm_on_demand(const Tensor& kernel, const Tensor& bias,
+                                                const Tensor& gamma, const Tensor& beta,
+                                                const ChannelStatistics& statistics,
+                                                float epsilon) {
   constexpr std::string_view kName = "fold_batch_norm";
   const Index channels = gamma.size();
   require_channels(kName, "gamma", gamma, channels);
@@ -203,6 +204,16 @@ FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Te
   const Tensor multiplier = multipliers(gamma, inverse);
   return {fold_kernel(kernel, gamma, inverse, multiplier),
           fold_bias(bias, gamma, beta, statistics.mean, inverse, multiplier)};
+}
+
+FoldedWeights fold_batch_norm(const Tensor& kernel, const Tensor& bias, const Tensor& gamma,
+                              const Tensor& beta, const ChannelStatistics& statistics,
+                              float epsilon) {
+  FoldedWeights folded =
+      detail::fold_batch_norm_on_demand(kernel, bias, gamma, beta, statistics, epsilon);
+  // Computed now: the owner of a leaf may write to its memory.
+  static_cast<void>(std::as_const(folded.kernel).data());
+  return folded;
 }
 
 Tensor batch_norm_correction(const Tensor& z, const Tensor& y, const Tensor& gamma,
