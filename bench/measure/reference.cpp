@@ -32,7 +32,7 @@ Model unbuilt(const Reference& of) {
 }  // namespace
 
 std::span<const Reference> references() {
-  static const std::array<Reference, 6> all = {{{"mlp", {28, 28}, 10},
+  static const std::array<Reference, 6> all = {{{"mlp", {784}, 10},
                                                 {"lenet5", {28, 28, 1}, 10},
                                                 {"dscnn", {49, 10, 1}, 12},
                                                 {"resnet8", {32, 32, 3}, 10},
