@@ -39,30 +39,30 @@ struct Options {
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.
   int threads = 0;
-  bool per_channel = false;
   int weight_bits = 8;
-  /// Whether weights of fewer than 8 bits use their lowest code too.
-  bool full_grid = false;
   /// Of the results behind a ReLU.
   int activation_bits = 8;
+  bool per_channel = false;
+  /// Whether weights of fewer than 8 bits use their lowest code too.
+  bool full_grid = false;
   /// Whether the scales of kernels and results are learned, by LSQ.
   bool learned_scales = false;
   bool tfmot_ranges = false;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;
+  /// Whether weights that the target takes no packed form of are refused.
+  bool packed = false;
   Rounding rounding = Rounding::fp32;
   /// A runtime's name where one is asked for; `rounding` is then its contract.
   std::string target;
-  /// Whether weights that the target takes no packed form of are refused.
-  bool packed = false;
   Simulation simulation = Simulation::integer;
   /// With one of them the bits of every layer are searched for after the epochs in float: for so
   /// many bytes, or for a drop in accuracy of at most so many percentage points.
   std::optional<std::int64_t> flash;
   std::optional<double> max_drop;
   std::filesystem::path checkpoint_dir;
-  bool resume = false;
   std::string log_level = "warn";
+  bool resume = false;
   bool no_progress = false;
   bool profile = false;
   bool json = false;
