@@ -102,8 +102,7 @@ TEST_P(ColumnSumsTest, WhatStepsLearnFromIsTheSameOnEveryPathAndExactAtTies) {
     // Few multiples of half a step and their neighbours, so that each decides for its rows alone.
     std::vector<float> x(kRows * columns);
     const std::vector<float> g = values(x.size(), 8);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t j = i % columns;
+    for (std::size_t i = 0, j = 0; i < x.size(); ++i, j = j + 1 < columns ? j + 1 : 0) {
       const auto halves = static_cast<float>(static_cast<int>(random.bits(9000 + i) % 33) - 16);
       x[i] = 0.5F * halves * steps[j];
       const bool is_near = i % 509 == 0;
