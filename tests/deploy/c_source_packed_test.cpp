@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdlib>
 #include <regex>
+#include <string>
 
 namespace octet::test {
 namespace {
@@ -26,7 +27,7 @@ constexpr auto kPacked = CWeights::packed;
 std::uint32_t nets_of_each_width() {
   constexpr std::uint32_t kFew = 10;
   const char* asked = std::getenv("OCTET_PACKED_NETS");
-  return asked == nullptr ? kFew : static_cast<std::uint32_t>(std::atoi(asked));
+  return asked == nullptr ? kFew : static_cast<std::uint32_t>(std::stoul(asked));
 }
 
 /// A random net: Dense layers, convolutions of images or of sequences, transposed ones.

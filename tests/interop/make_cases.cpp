@@ -11,6 +11,7 @@
 #include <octet/tests/interop/cases.h>
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace octet::interop {
@@ -64,7 +65,7 @@ void make(const fs::path& path) {
 }  // namespace octet::interop
 
 int main(int argc, char** argv) {
-  const auto number = [&](int i) { return static_cast<std::size_t>(std::atoi(argv[i])); };
+  const auto number = [&](int i) { return static_cast<std::size_t>(std::stoul(argv[i])); };
   if (argc != 2 && argc != 4) {
     fmt::print(stderr,
                "usage: make_interop_cases DIR [FIRST COUNT | few-bits NETS]\n"

@@ -71,7 +71,8 @@ TEST_P(DepthwiseConv2DPaths, IsTheOracleAtTheEdges) {
         c.attributes.stride_h = c.attributes.stride_w = dilation == 1 ? stride : 1;
         c.attributes.dilation_h = c.attributes.dilation_w = dilation;
         c.in = quant(0.05F, stride == 1 ? -128 : 127);
-        c.weights = random_codes(static_cast<std::size_t>(c.units() * kernel * kernel), draw);
+        const std::int32_t weights = c.units() * kernel * kernel;
+        c.weights = random_codes(static_cast<std::size_t>(weights), draw);
         std::fill_n(c.weights.begin(), kernel * kernel, std::int8_t{-128});
         ASSERT_NO_FATAL_FAILURE(
             expect_oracle(c, draw,
@@ -168,8 +169,8 @@ TEST(DepthwiseConv2DVectors, AreTheBytesOfRealRuntimes) {
                 const std::int32_t units = c.units();
                 const std::int32_t taps = c.filter[1] * c.filter[2];
                 for (std::int32_t i = 0; i < units * taps; ++i) {
-                  c.weights[static_cast<std::size_t>(i % units * taps + i / units)] =
-                      of_taps[static_cast<std::size_t>(i)];
+                  const std::int32_t place = i % units * taps + i / units;
+                  c.weights[static_cast<std::size_t>(place)] = of_taps[static_cast<std::size_t>(i)];
                 }
                 EXPECT_EQ(computed(c, rounding, input_of(v)), expected) << v.at("id");
                 ++compared;
