@@ -50,7 +50,6 @@ class KernelFolding {
         rows_(kernel.size() / multiplier.size()),
         factors_(blocks_.repeated(multiplier.data())) {}
 
-  Index rows() const { return rows_; }
   Index channels() const { return blocks_.channels(); }
 
   /// Writes the rows [begin, end) of x times the multipliers to those of y, which may be x.
