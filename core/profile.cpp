@@ -9,21 +9,32 @@ namespace octet {
 namespace {
 
 thread_local Profile* active = nullptr;
-thread_local std::string_view active_detail;
+thread_local ProfileScope* innermost = nullptr;
 
 constexpr double kMicro = 1e6;
 constexpr double kPercent = 100.0;
 
+std::string full_name(std::string_view phase, std::string_view detail, std::string_view part) {
+  std::string name(phase);
+  if (!detail.empty()) name += fmt::format(" {}", detail);
+  if (!part.empty()) name += fmt::format(": {}", part);
+  return name;
+}
+
 }  // namespace
 
+Profile::Entry& Profile::entry(std::string_view name) {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  if (found != entries_.end()) return *found;
+  return entries_.emplace_back(Entry{std::string(name)});
+}
+
+void Profile::begin(std::string_view name) { static_cast<void>(entry(name)); }
+
 void Profile::add(std::string_view name, double seconds) {
-  auto entry = std::ranges::find(entries_, name, &Entry::name);
-  if (entry == entries_.end()) {
-    entries_.push_back({std::string(name)});
-    entry = std::prev(entries_.end());
-  }
-  entry->seconds += seconds;
-  ++entry->count;
+  Entry& phase = entry(name);
+  phase.seconds += seconds;
+  ++phase.count;
 }
 
 void Profile::add_whole(double seconds, std::uint64_t steps) {
@@ -39,9 +50,9 @@ double Profile::explained() const {
 
 std::string Profile::table() const {
   const double steps = std::max(static_cast<double>(steps_), 1.0);
-  std::string result = fmt::format("{:<36}{:>12}{:>9}\n", "phase", "us / step", "share");
+  std::string result = fmt::format("{:<52}{:>12}{:>9}\n", "phase", "us / step", "share");
   const auto line = [&](std::string_view name, double seconds) {
-    result += fmt::format("{:<36}{:>12.1f}{:>7.1f} %\n", name, seconds * kMicro / steps,
+    result += fmt::format("{:<52}{:>12.1f}{:>7.1f} %\n", name, seconds * kMicro / steps,
                           kPercent * seconds / std::max(whole_seconds_, 1e-12));
   };
   for (const Entry& entry : entries_) line(entry.name, entry.seconds);
@@ -50,25 +61,35 @@ std::string Profile::table() const {
   return result;
 }
 
-Profiling::Profiling(Profile* profile) : previous_(std::exchange(active, profile)) {}
-Profiling::~Profiling() { active = previous_; }
+Profiling::Profiling(Profile* profile)
+    : previous_(std::exchange(active, profile)), scope_(std::exchange(innermost, nullptr)) {}
+Profiling::~Profiling() {
+  active = previous_;
+  innermost = scope_;
+}
 
-std::string_view profiled_detail() { return active_detail; }
+std::string_view profiled_detail() {
+  return innermost == nullptr ? std::string_view() : innermost->detail();
+}
 
-ProfileScope::ProfileScope(std::string_view phase, std::string_view detail) : profile_(active) {
+ProfileScope::ProfileScope(std::string_view phase, std::string_view detail, std::string_view part)
+    : profile_(active), phase_(phase), detail_(detail), part_(part) {
   if (profile_ == nullptr) return;
-  phase_ = phase;
-  detail_ = detail;
-  outer_detail_ = std::exchange(active_detail, detail);
+  profile_->begin(full_name(phase_, detail_, part_));
+  outer_ = std::exchange(innermost, this);
   begin_ = Clock::now();
 }
 
 ProfileScope::~ProfileScope() {
   if (profile_ == nullptr) return;
   const std::chrono::duration<double> seconds = Clock::now() - begin_;
-  active_detail = outer_detail_;
-  profile_->add(detail_.empty() ? std::string(phase_) : fmt::format("{} {}", phase_, detail_),
-                seconds.count());
+  innermost = outer_;
+  if (outer_ != nullptr) outer_->within_ += seconds;
+  profile_->add(full_name(phase_, detail_, part_), (seconds - within_).count());
+}
+
+ProfilePart::ProfilePart(std::string_view name) {
+  if (innermost != nullptr) scope_.emplace(innermost->phase(), innermost->detail(), name);
 }
 
 }  // namespace octet

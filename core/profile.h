@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,12 @@ class Profile {
   };
 
   void add(std::string_view name, double seconds);
+  /// Makes the phase's entry if it is not there: phases stand in the order in which they began.
+  void begin(std::string_view name);
   /// Adds to the total time, which the phases are parts of, and to the number of steps.
   void add_whole(double seconds, std::uint64_t steps);
 
-  /// The phases, in the order in which they first occurred.
+  /// The phases, in the order in which they first began.
   const std::vector<Entry>& entries() const { return entries_; }
   double whole_seconds() const { return whole_seconds_; }
   std::uint64_t steps() const { return steps_; }
@@ -34,10 +37,14 @@ class Profile {
   std::string table() const;
 
  private:
+  Entry& entry(std::string_view name);
+
   std::vector<Entry> entries_;
   double whole_seconds_ = 0.0;
   std::uint64_t steps_ = 0;
 };
+
+class ProfileScope;
 
 /// While it lives, the scopes of this thread report to `profile` (null: to none).
 class Profiling {
@@ -49,20 +56,25 @@ class Profiling {
 
  private:
   Profile* previous_;
+  ProfileScope* scope_;
 };
 
 /// Label of the innermost scope, empty if this thread is not profiled. Ops store it, so that their
 /// backward time is charged to the same layer.
 std::string_view profiled_detail();
 
-/// Measures its own lifetime as the phase "<phase> <detail>". Costs one comparison if this thread
-/// is not profiled.
+/// Measures its own lifetime, without that of scopes within it, as the phase "<phase> <detail>", or
+/// "<phase> <detail>: <part>". Costs one comparison if this thread is not profiled.
 class ProfileScope {
  public:
-  explicit ProfileScope(std::string_view phase, std::string_view detail = {});
+  explicit ProfileScope(std::string_view phase, std::string_view detail = {},
+                        std::string_view part = {});
   ~ProfileScope();
   ProfileScope(const ProfileScope&) = delete;
   ProfileScope& operator=(const ProfileScope&) = delete;
+
+  std::string_view phase() const { return phase_; }
+  std::string_view detail() const { return detail_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -70,8 +82,21 @@ class ProfileScope {
   Profile* profile_;
   std::string_view phase_;
   std::string_view detail_;
-  std::string_view outer_detail_;
+  std::string_view part_;
+  ProfileScope* outer_ = nullptr;
+  std::chrono::duration<double> within_{0.0};
   Clock::time_point begin_;
+};
+
+/// A scope with the phase and the detail of the innermost one of this thread, and a part's name:
+/// where the time of a layer goes, e.g. "backward conv2d: kernel gradient". Measures nothing
+/// without a scope around it.
+class ProfilePart {
+ public:
+  explicit ProfilePart(std::string_view name);
+
+ private:
+  std::optional<ProfileScope> scope_;
 };
 
 }  // namespace octet

@@ -5,6 +5,7 @@
 #include <octet/core/ops/conv2d_parts_internal.h>
 #include <octet/core/ops/partial_sums.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/profile.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
 
@@ -117,12 +118,16 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
                                const WantedGradients& wanted) {
   ConvGradients result;
   const bool parts_of_x = wanted.x && wanted.kernel && geometry.window.is_pointwise();
-  if (wanted.x && !parts_of_x) result.x = conv2d_input_gradient(geometry, kernel, g);
+  if (wanted.x && !parts_of_x) {
+    const ProfilePart profiled("input gradient");
+    result.x = conv2d_input_gradient(geometry, kernel, g);
+  }
   if (parts_of_x) result.x = Tensor(geometry.input_shape());
   if (!wanted.kernel) {
     if (wanted.bias) result.bias = sum(g, {0, 1, 2});
     return result;
   }
+  const ProfilePart profiled(parts_of_x ? "gradients" : "kernel gradient");
   float* const dx = parts_of_x ? result.x.data() : nullptr;
   const PixelRows pixels(geometry, x);
   const TensorRows gradients(g, geometry.filters);

@@ -9,6 +9,7 @@
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/ops/window_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/profile.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/tensor_internal.h>
 
@@ -300,11 +301,16 @@ ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& s, const
                                          const WantedGradients& wanted) {
   ConvGradients result;
   if (!wanted.kernel || !has_image_for_each_part(s)) {
-    if (wanted.x) result.x = depthwise_conv2d_input_gradient(s, kernel, g);
+    if (wanted.x) {
+      const ProfilePart profiled("input gradient");
+      result.x = depthwise_conv2d_input_gradient(s, kernel, g);
+    }
+    const ProfilePart profiled("kernel gradient");
     if (wanted.kernel) result.kernel = depthwise_conv2d_kernel_gradient(s, x, g);
     if (wanted.bias) result.bias = sum(g, {0, 1, 2});
     return result;
   }
+  const ProfilePart profiled(wanted.x ? "gradients" : "kernel gradient");
   const Images images(s, x);
   const TensorRows gradients(g, s.filters());
   std::optional<InputGradient> input_gradient;

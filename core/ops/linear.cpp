@@ -9,6 +9,7 @@
 #include <octet/core/ops/matmul.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/core/parallel.h>
+#include <octet/core/profile.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor_internal.h>
 
@@ -121,6 +122,7 @@ Tensor sums_of_columns(Index rows, Index units,
 
 SumsGradient window_gradient(const Tensor& y, const Tensor& g, const GradientWindow& window,
                              const Tensor& to) {
+  const ProfilePart profiled("clamp gradient");
   const Index units = y.dim(1);
   Tensor sums = to;
   // What is computed on demand is computed row by row, and read in the cache.

@@ -4,6 +4,7 @@
 #include <octet/core/kernels/repeated_row.h>
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/parallel.h>
+#include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
@@ -272,6 +273,7 @@ IntegerLinear::IntegerLinear(const LayerWeights& layer, FusedActivation activati
   const RealLimits clamp = real_limits(activation_);
   const TensorCodes x_codes = codes_on_grid(x, grid);
   operands_ = std::move(operands);
+  const ProfilePart profiled("products");
   if (use == Sums::dropped) {
     const RealForm reals_of(std::move(scales), clamp);
     real_ = Tensor({form.rows(), width});
@@ -330,6 +332,7 @@ Tensor IntegerLinear::real() const {
 
 Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation,
                                   FunctionRef<void(Index begin, Index end)> done) const {
+  const ProfilePart profiled("requantization");
   require_codes_of_operators(output, real_limits(activation_).lo == 0.0F, operands_->owner);
   // The operator clamps to all of int8, also where the grid ends above.
   const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());

@@ -3,6 +3,7 @@
 #include <octet/core/ops/conv2d_internal.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/transposed_conv2d_internal.h>
+#include <octet/core/profile.h>
 #include <octet/core/quant/bias.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/weight_codes.h>
@@ -163,6 +164,7 @@ LayerWeights require_weights(const Layer& layer, const std::string& owner) {
 
 WeightCodes make_weight_codes(const LayerWeights& layer, const QuantParams& kernel_params,
                               float input_scale, const std::string& owner) {
+  const ProfilePart profiled("weights");
   const Tensor& kernel = layer.kernel;
   const Index units = kernel.dim(-1);
   check_kernel(kernel_params, units, owner);

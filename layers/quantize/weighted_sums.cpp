@@ -6,6 +6,7 @@
 #include <octet/core/ops/reduce.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/core/ops/transposed_conv2d_internal.h>
+#include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/weighted_sums.h>
 #include <octet/runtime/operators/conv_2d.h>
@@ -112,6 +113,7 @@ class WindowSumsOfLayer : public WeightedSums {
   Index rows_per_line() const override { return results_[2]; }
 
   Tensor input_gradient(const Tensor& g) const override {
+    const ProfilePart profiled("input gradient");
     return input_gradient_of_images(real_kernel(), g.reshape(results_)).reshape(x_shape_);
   }
 
@@ -335,6 +337,7 @@ ConvGradients WeightedSums::gradients(const Tensor& x, const Tensor& g,
 
 std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,
                                                        const Tensor& x, std::int32_t zero_point) {
+  const ProfilePart profiled("weights");
   if (!layer.convolution) {
     return std::make_shared<DenseSumsOfLayer>(std::move(codes), x.shape(), zero_point);
   }

@@ -22,7 +22,12 @@ TEST(TrainerProfile, NamesThePhasesOfAStepByLayer) {
   std::set<std::string> expected = {"data", "loss", "metrics", "optimizer", "backward"};
   for (const auto& layer : model.layers()) {
     expected.insert("forward " + layer->name());
-    if (!layer->parameters().empty()) expected.insert("backward " + layer->name());
+    if (layer->parameters().empty()) continue;
+    expected.insert("backward " + layer->name());
+    expected.insert("backward " + layer->name() + ": clamp gradient");
+    for (const char* part : {"weights", "products", "requantization"}) {
+      expected.insert("forward " + layer->name() + ": " + part);
+    }
   }
   EXPECT_EQ(names, expected);
   EXPECT_EQ(profile.steps(), trainer.steps());
