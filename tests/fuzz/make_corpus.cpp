@@ -12,6 +12,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
 #include <octet/runtime/dense_form.h>
+#include <octet/tests/import/safetensors_files.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/mean_models.h>
@@ -182,6 +183,30 @@ void write_loaders(const fs::path& root) {
   add_table("features", {0, 1, 2, 0, 0}, "1,2\n3,4\n");
 }
 
+void write_weights(const fs::path& root) {
+  const Seeds files(root, "safetensors");
+  const auto floats = [](std::size_t count) {
+    return test::bytes_of(std::vector<float>(count, 0.5F));
+  };
+  // All that the model of weights_targets.cpp takes.
+  files.add("whole",
+            test::safetensors_bytes(
+                R"({"__metadata__":{"format":"pt"},)"
+                R"("conv.weight":{"dtype":"F32","shape":[2,1,2,1],"data_offsets":[0,16]},)"
+                R"("norm.running_mean":{"dtype":"F16","shape":[2],"data_offsets":[16,20]},)"
+                R"("norm.running_var":{"dtype":"BF16","shape":[2],"data_offsets":[20,24]},)"
+                R"("norm.weight":{"dtype":"F32","shape":[2],"data_offsets":[24,32]},)"
+                R"("norm.bias":{"dtype":"F64","shape":[2],"data_offsets":[32,48]},)"
+                R"("norm.num_batches_tracked":{"dtype":"I64","shape":[],)"
+                R"("data_offsets":[48,56]},)"
+                R"("fc.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[56,72]}})",
+                floats(18)));
+  files.add("strange",
+            test::safetensors_bytes(R"({"a/b":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
+                                    R"("c":{"dtype":"U8","shape":[0,3],"data_offsets":[4,4]}} )",
+                                    floats(1)));
+}
+
 /// The model of checkpoint_targets.cpp.
 Sequential tiny() {
   Sequential plain("tiny", Input({2}), Dense(2, Activation::relu), Dense(2, Activation::softmax));
@@ -257,6 +282,7 @@ int main(int argc, char** argv) {
     write_drawn(root);
     write_data(root);
     write_loaders(root);
+    write_weights(root);
     write_checkpoints(root);
     write_command_lines(root);
     return 0;

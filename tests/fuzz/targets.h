@@ -39,6 +39,9 @@ void options(Data input);
 /// Requantization against an oracle of its own.
 void requantize(Data input);
 
+/// A .safetensors file: read, and its weights loaded under PyTorch's names.
+void safetensors(Data input);
+
 struct Target {
   std::string_view name;
   void (*run)(Data);
@@ -57,6 +60,7 @@ inline constexpr std::array kTargets = {
     Target{"history", history},
     Target{"options", options},
     Target{"requantize", requantize},
+    Target{"safetensors", safetensors},
 };
 
 /// Aborts with `what` unless `holds`.

@@ -6,9 +6,11 @@
 #include <octet/core/json_text.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/import/weights/weight_file.h>
 #include <octet/layers/architecture.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/import/safetensors_files.h>
 #include <octet/tests/robustness/archive_bytes.h>
 #include <octet/tests/robustness/counting_new.h>
 #include <octet/tests/runtime/models.h>
@@ -312,6 +314,27 @@ TEST(MemoryBound, AnNpyFileTakesWhatItHolds) {
     const auto path = scratch.write("a", gzipped(npy_file(npy_header("<f4", shape), counting(9))));
     EXPECT_LT(peak_of([&] { EXPECT_THROW(read_npy(path), FormatError); }), kMiB);
   }
+}
+
+TEST(MemoryBound, ASafetensorsFileTakesFewTimesItsSize) {
+  const ScratchDirectory scratch;
+  const Bytes halves(2 * kMiB);
+  const auto path = scratch.write(
+      "a", safetensors_bytes(
+               R"({"a":{"dtype":"F16","shape":[1048576],"data_offsets":[0,2097152]}})", halves));
+  EXPECT_LT(peak_of([&] { read_safetensors(path); }), 3 * halves.size() + kMiB);
+  // A header of nothing but tensors without values.
+  std::string header = "{";
+  for (int i = 0; header.size() < kMiB; ++i) {
+    header += fmt::format(R"({}"{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
+                          i == 0 ? "" : ",", i);
+  }
+  const auto names = scratch.write("b", safetensors_bytes(header + "}", {}));
+  EXPECT_LT(peak_of([&] { read_safetensors(names); }), 64 * header.size() + kMiB);
+  Bytes huge = safetensors_bytes("{}", {});
+  huge[6] = 1;
+  const auto cut = scratch.write("c", huge);
+  EXPECT_LT(peak_of([&] { EXPECT_THROW(read_safetensors(cut), FormatError); }), kMiB);
 }
 
 TEST(MemoryBound, ACifarFileTakesTwiceItsSize) {

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train examples tools; do
+for room in core runtime layers deploy train import examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -20,8 +20,9 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["layers"] = "layers runtime " below["core/ops"]
     below["deploy"] = "deploy " below["layers"]
     below["train"] = "train " below["deploy"]
-    below["examples"] = "examples octet.h " below["train"]
-    below["tools"] = "tools octet.h " below["train"]
+    below["import"] = "import " below["train"]
+    below["examples"] = "examples octet.h " below["import"]
+    below["tools"] = "tools octet.h " below["import"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }
