@@ -55,5 +55,5 @@ octet_install_pc(octet-runtime "Runs int8 models made by quantization-aware trai
   "fmt" "-loctet_runtime ${OpenMP_CXX_FLAGS}")
 if(NOT OCTET_RUNTIME_ONLY)
   octet_install_pc(octet "${PROJECT_DESCRIPTION}"
-    "octet-runtime, spdlog, zlib, libcrypto, protobuf-lite" "-loctet")
+    "octet-runtime, spdlog, zlib, libzip, libcrypto, protobuf-lite" "-loctet")
 endif()

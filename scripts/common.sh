@@ -22,6 +22,7 @@ program:protoc protobuf-compiler
 header:google/protobuf/message_lite.h libprotobuf-dev
 header:spdlog/spdlog.h libspdlog-dev
 header:zlib.h zlib1g-dev
+header:zip.h libzip-dev
 header:nlohmann/json.hpp nlohmann-json3-dev
 header:CLI/CLI.hpp libcli11-dev
 header:openssl/evp.h libssl-dev

@@ -21,7 +21,7 @@ std::vector<WeightTensor> read_weight_file(const std::filesystem::path& path) {
         "model.weights}})",
         path.string()));
   }
-  return read_safetensors(path);
+  return first.starts_with("PK") ? read_npz(path) : read_safetensors(path);
 }
 
 }  // namespace octet

@@ -35,6 +35,14 @@ std::vector<WeightTensor> read_safetensors(const std::filesystem::path& path);
 void write_safetensors(const std::filesystem::path& path,
                        const std::vector<std::pair<std::string, Tensor>>& tensors);
 
+/// Reads an `.npz` file, as numpy.savez() and savez_compressed() write it: a zip of `.npy` files,
+/// each as read_npy() says; the tensors are named after them, without
+/// ".npy", in the order of the zip. Throws IoError where the
+/// file cannot be read or is larger than 2 GiB; FormatError for anything else in the zip, two
+/// arrays of one name, checksums that are wrong, and for compressed arrays of more than 1032 times
+/// their bytes in the file or of 1 GiB together.
+std::vector<WeightTensor> read_npz(const std::filesystem::path& path);
+
 /// Reads a file of weights of either kind, which its first bytes tell. Throws as the reader of the
 /// kind, and FormatError for a file of another.
 std::vector<WeightTensor> read_weight_file(const std::filesystem::path& path);

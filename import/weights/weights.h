@@ -30,9 +30,9 @@ struct WeightRules {
   bool flatten_channels_first = true;
 };
 
-/// Gives a built model the parameters and the state (moving statistics) that a `.safetensors` file
-/// holds, which the file's first bytes tell. A name is that of a layer and that of
-/// its tensor, parted by the last '/', or the last '.' for pytorch:
+/// Gives a built model the parameters and the state (moving statistics) that a `.safetensors` or
+/// `.npz` file holds, which its first bytes tell. A name is that of a layer and that of its tensor,
+/// parted by the last '/', or the last '.' for pytorch:
 ///
 ///     model's tensor    keras                              pytorch
 ///     kernel            kernel, depthwise_kernel           weight

@@ -13,6 +13,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/import/safetensors_files.h>
+#include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/mean_models.h>
@@ -207,6 +208,17 @@ void write_weights(const fs::path& root) {
                                     floats(1)));
 }
 
+void write_arrays(const fs::path& root) {
+  const Seeds files(root, "npz");
+  const Bytes kernel = test::npy_bytes<float>("<f4", "(1, 4)", {0.5F, 1, -2, 0});
+  const Bytes mean = test::npy_bytes<double>("<f8", "(2,)", {0.25, -1});
+  const Bytes count = test::npy_bytes<std::int64_t>("<i8", "()", {3});
+  const std::vector<std::pair<std::string, Bytes>> arrays = {
+      {"fc.weight.npy", kernel}, {"norm.running_mean.npy", mean}, {"norm.count.npy", count}};
+  files.add("stored", test::zip_bytes(arrays, false));
+  files.add("deflated", test::zip_bytes(arrays, true));
+}
+
 /// The model of checkpoint_targets.cpp.
 Sequential tiny() {
   Sequential plain("tiny", Input({2}), Dense(2, Activation::relu), Dense(2, Activation::softmax));
@@ -283,6 +295,7 @@ int main(int argc, char** argv) {
     write_data(root);
     write_loaders(root);
     write_weights(root);
+    write_arrays(root);
     write_checkpoints(root);
     write_command_lines(root);
     return 0;

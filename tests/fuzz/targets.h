@@ -42,6 +42,9 @@ void requantize(Data input);
 /// A .safetensors file: read, and its weights loaded under PyTorch's names.
 void safetensors(Data input);
 
+/// An .npz file: as safetensors().
+void npz(Data input);
+
 struct Target {
   std::string_view name;
   void (*run)(Data);
@@ -61,6 +64,7 @@ inline constexpr std::array kTargets = {
     Target{"options", options},
     Target{"requantize", requantize},
     Target{"safetensors", safetensors},
+    Target{"npz", npz},
 };
 
 /// Aborts with `what` unless `holds`.

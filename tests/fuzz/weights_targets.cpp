@@ -36,17 +36,21 @@ void load(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace
-
-void safetensors(Data input) {
+void read(Data input, std::vector<WeightTensor> (*reader)(const std::filesystem::path&)) {
   static const MemoryFile file;
   file.assign(input);
   try {
-    check(read_safetensors(file.path()));
+    check(reader(file.path()));
   } catch (const FormatError&) {
     return;
   }
   load(file.path());
 }
+
+}  // namespace
+
+void safetensors(Data input) { read(input, read_safetensors); }
+
+void npz(Data input) { read(input, read_npz); }
 
 }  // namespace octet::fuzz

@@ -98,6 +98,16 @@ TEST(PyTorchWeights, AnMlpGivesTheSame) {
   EXPECT_LE(difference(model, "pytorch_mlp"), kMost);
 }
 
+TEST(PyTorchWeights, AreReadFromNpzFilesToo) {
+  const auto folder = data("").parent_path();
+  Sequential keras = mlp();
+  load_weights(keras, folder / "keras_mlp.npz", {.names = WeightNames::keras});
+  EXPECT_LE(difference(keras, "pytorch_mlp"), kMost);
+  Sequential compressed = images();
+  load_weights(compressed, folder / "pytorch_images.npz", kImages);
+  EXPECT_LE(difference(compressed, "pytorch_images"), kMost);
+}
+
 TEST(PyTorchWeights, EveryKindOfLayerWithImagesGivesTheSame) {
   Sequential model = images();
   load_weights(model, data("pytorch_images"), kImages);

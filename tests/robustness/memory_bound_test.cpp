@@ -11,6 +11,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/import/safetensors_files.h>
+#include <octet/tests/import/zip_files.h>
 #include <octet/tests/robustness/archive_bytes.h>
 #include <octet/tests/robustness/counting_new.h>
 #include <octet/tests/runtime/models.h>
@@ -335,6 +336,17 @@ TEST(MemoryBound, ASafetensorsFileTakesFewTimesItsSize) {
   huge[6] = 1;
   const auto cut = scratch.write("c", huge);
   EXPECT_LT(peak_of([&] { EXPECT_THROW(read_safetensors(cut), FormatError); }), kMiB);
+}
+
+TEST(MemoryBound, AnNpzFileTakesWhatItHolds) {
+  const ScratchDirectory scratch;
+  const Bytes array = npy_bytes("<f4", "(262144,)", std::vector<float>(kMiB / 4));
+  const auto stored = scratch.write("a", zip_bytes({{"a.npy", array}, {"b.npy", array}}, false));
+  EXPECT_LT(peak_of([&] { read_npz(stored); }), 6 * array.size() + kMiB);
+  // A file of little that promises much.
+  const Bytes promise = npy_file(npy_header("<f4", "(268435456,)"), counting(9));
+  const auto bomb = scratch.write("b", zip_bytes({{"a.npy", promise}}, true));
+  EXPECT_LT(peak_of([&] { EXPECT_THROW(read_npz(bomb), FormatError); }), kMiB);
 }
 
 TEST(MemoryBound, ACifarFileTakesTwiceItsSize) {

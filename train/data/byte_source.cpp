@@ -126,12 +126,20 @@ ByteSource::ByteSource(const std::filesystem::path& path) : file_(std::make_uniq
   if (gzip) inflater_ = std::make_unique<Inflater>(*file_);
 }
 
+ByteSource::ByteSource(std::span<const std::uint8_t> bytes)
+    : memory_(bytes), memory_size_(bytes.size()) {}
+
 ByteSource::~ByteSource() = default;
 
 std::size_t ByteSource::read(std::span<std::uint8_t> out) {
-  return inflater_ ? inflater_->read(out) : file_->read(out);
+  if (inflater_) return inflater_->read(out);
+  if (file_) return file_->read(out);
+  const auto piece = memory_.first(std::min(out.size(), memory_.size()));
+  std::ranges::copy(piece, out.begin());
+  memory_ = memory_.subspan(piece.size());
+  return piece.size();
 }
 
-std::uint64_t ByteSource::file_size() const { return file_->size(); }
+std::uint64_t ByteSource::file_size() const { return file_ ? file_->size() : memory_size_; }
 
 }  // namespace octet

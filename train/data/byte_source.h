@@ -14,6 +14,8 @@ class ByteSource {
  public:
   /// Throws IoError where `path` is no readable regular file.
   explicit ByteSource(const std::filesystem::path& path);
+  /// Bytes in memory, as they are, which outlive the source.
+  explicit ByteSource(std::span<const std::uint8_t> bytes);
   ~ByteSource();
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
@@ -24,13 +26,17 @@ class ByteSource {
   std::size_t read(std::span<std::uint8_t> out);
 
   bool gzipped() const { return inflater_ != nullptr; }
-  /// The size on disk, in bytes.
+  /// The size on disk or in memory, in bytes.
   std::uint64_t file_size() const;
 
  private:
   class File;
   class Inflater;
 
+  /// Of a source in memory, what is left.
+  std::span<const std::uint8_t> memory_;
+  std::uint64_t memory_size_ = 0;
+  /// Null where the bytes are in memory.
   std::unique_ptr<File> file_;
   std::unique_ptr<Inflater> inflater_;
 };

@@ -160,8 +160,11 @@ Tensor NpyArray::to_tensor() const {
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {
-  const std::string file = path.string();
   ByteSource source(path);
+  return read_npy(source, path.string());
+}
+
+NpyArray read_npy(ByteSource& source, const std::string& file) {
   const auto [text, before] = read_header_text(source, file);
   NpyHeader header = parse_npy_header(text, file);
   if (header.fortran_order) {

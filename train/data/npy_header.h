@@ -1,6 +1,8 @@
 #pragma once
 
 #include <octet/core/shape.h>
+#include <octet/train/data/byte_source.h>
+#include <octet/train/data/npy.h>
 
 #include <string>
 #include <string_view>
@@ -19,5 +21,8 @@ struct NpyHeader {
 /// 'shape', each once, in any order, with spaces and a line's end behind it. Throws FormatError
 /// that names `file` for anything else, and for more than kMaxFileRank axes.
 NpyHeader parse_npy_header(std::string_view text, const std::string& file);
+
+/// read_npy() of bytes that come from elsewhere; `file` names them in errors.
+NpyArray read_npy(ByteSource& source, const std::string& file);
 
 }  // namespace octet

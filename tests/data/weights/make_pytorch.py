@@ -41,8 +41,24 @@ def make(name, net, *shape):
         x = torch.randn(8, *shape)
         y = net(x)
     write_safetensors(HERE / f"{name}.safetensors", net.state_dict())
+    write_npz(name, net)
     write_safetensors(HERE / f"{name}_runs.safetensors",
                       {"x": channels_last(x), "y": channels_last(y)})
+
+
+def write_npz(name, net):
+    """The MLP under Keras' names and in its layouts, the images under PyTorch's, compressed."""
+    arrays = {key: tensor.detach().numpy() for key, tensor in net.state_dict().items()}
+    if name == "pytorch_images":
+        numpy.savez_compressed(HERE / f"{name}.npz", **arrays)
+    if name != "pytorch_mlp":
+        return
+    keras = {}
+    for i, layer in enumerate(["dense", "dense_1", "dense_2"], 1):
+        keras[f"{layer}/kernel:0"] = numpy.ascontiguousarray(arrays[f"fc{i}.weight"].T)
+        if f"fc{i}.bias" in arrays:
+            keras[f"{layer}/bias:0"] = arrays[f"fc{i}.bias"].astype("float64")
+    numpy.savez(HERE / "keras_mlp.npz", **keras)
 
 
 class Mlp(nn.Module):
