@@ -89,6 +89,14 @@ struct ExportOptions {
 /// Writes a model in another format.
 void export_model(const ExportOptions& options);
 
+struct ImportOptions {
+  std::string file;
+  std::string out;
+};
+
+/// Makes a float model of another framework's file.
+void import_model(const ImportOptions& options);
+
 struct SearchOptions {
   std::string file;
   std::string data;

@@ -117,6 +117,16 @@ void add_export(CLI::App& app) {
   command->callback([options] { export_model(*options); });
 }
 
+void add_import(CLI::App& app) {
+  const auto options = std::make_shared<ImportOptions>();
+  CLI::App* command = app.add_subcommand("import", "Makes a float model of an ONNX file.");
+  command->add_option("FILE", options->file, "An .onnx file")->required()->check(named());
+  command->add_option("--out", options->out, "The file to write, as Model::save() does")
+      ->required()
+      ->check(named());
+  command->callback([options] { import_model(*options); });
+}
+
 void add_search(CLI::App& app) {
   const auto options = std::make_shared<SearchOptions>();
   CLI::App* command = app.add_subcommand(
@@ -203,6 +213,7 @@ int run_tool(int argc, char** argv) {
   add_run(app);
   add_eval(app);
   add_export(app);
+  add_import(app);
   add_search(app);
   int exit_code = 0;
   // A file past the limit (ulimit -f) is an error of write(), which names the file.

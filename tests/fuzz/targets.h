@@ -34,6 +34,8 @@ void checkpoint(Data input);
 void architecture(Data input);
 /// The history in a checkpoint.
 void history(Data input);
+/// An ONNX file, imported.
+void onnx(Data input);
 /// A command line of mnist_qat, words separated by zero bytes.
 void options(Data input);
 /// Requantization against an oracle of its own.
@@ -61,6 +63,7 @@ inline constexpr std::array kTargets = {
     Target{"checkpoint", checkpoint},
     Target{"architecture", architecture},
     Target{"history", history},
+    Target{"onnx", onnx},
     Target{"options", options},
     Target{"requantize", requantize},
     Target{"safetensors", safetensors},

@@ -63,7 +63,7 @@ constexpr std::array kFiles = {
     "dataset/seed_plain",        "npy/seed_floats",        "npy/seed_floats_gz",
     "cifar10/seed_gz",           "csv/seed_labels",        "csv/seed_quoted",
     "checkpoint/seed_quantized", "safetensors/seed_whole", "npz/seed_stored",
-    "npz/seed_deflated"};
+    "npz/seed_deflated",         "onnx/seed_small"};
 
 std::string test_name(std::string file) {
   std::replace(file.begin(), file.end(), '/', '_');

@@ -1,0 +1,309 @@
+#include <octet/core/printable.h>
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/zero_padding2d.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace octet::detail::onnx_import {
+namespace {
+
+/// What keeps the order of what it reads.
+constexpr std::array<std::string_view, 8> kElementwise = {
+    "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Add", "Mul"};
+/// What reads images or sequences with their channels in front.
+constexpr std::array<std::string_view, 7> kOfImages = {
+    "Conv", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
+    "Pad"};
+
+bool is_one_of(std::string_view op, std::span<const std::string_view> list) {
+  return std::ranges::find(list, op) != list.end();
+}
+
+/// Letters, digits, '.', '-' and '_' of a name: others in a row become one '_'.
+std::string cleaned(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    const bool fine = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+    if (fine) {
+      result += c;
+    } else if (!result.empty() && result.back() != '_') {
+      result += '_';
+    }
+  }
+  while (!result.empty() && result.back() == '_') result.pop_back();
+  constexpr std::size_t kMost = 100;
+  return result.substr(0, kMost);
+}
+
+/// "conv1" of "conv1.weight"; empty where the name has no such end or the exporter made it up.
+std::string stem_of(std::string_view weights) {
+  for (const std::string_view end :
+       {".weight", "/kernel", "/Conv2D/ReadVariableOp", "/MatMul/ReadVariableOp", "/kernel:0"}) {
+    if (weights.ends_with(end)) return cleaned(weights.substr(0, weights.size() - end.size()));
+  }
+  return "";
+}
+
+/// The nodes that Octet has no operator for. What computes with shapes alone needs none.
+std::vector<const Node*> unknown_nodes(const Graph& graph) {
+  std::vector<const Node*> result;
+  std::set<std::string, std::less<>> shapes;
+  for (const Node& node : graph.nodes) {
+    const auto is_shape = [&](const std::string& name) {
+      return name.empty() || shapes.contains(name) || graph.constant(name) != nullptr;
+    };
+    if (node.op == "Shape" ||
+        (!node.inputs.empty() && std::ranges::all_of(node.inputs, is_shape))) {
+      shapes.insert(node.outputs.begin(), node.outputs.end());
+    } else if (find_operator(node.op) == nullptr) {
+      result.push_back(&node);
+    }
+  }
+  return result;
+}
+
+/// Throws for the first node of an operator that Octet lacks.
+void require_known(const Graph& graph) {
+  const std::vector<const Node*> unknown = unknown_nodes(graph);
+  if (unknown.empty()) return;
+  std::set<std::string> kinds;
+  for (const Node* node : unknown) kinds.insert(printable(node->op));
+  refuse(
+      "import_onnx: {}: Octet has no such operator; the other {} of {} nodes are of operators that "
+      "would import (missing: {})",
+      describe(*unknown.front()), graph.nodes.size() - unknown.size(), graph.nodes.size(),
+      fmt::join(kinds, ", "));
+}
+
+}  // namespace
+
+const Operator* find_operator(std::string_view name) {
+  for (const auto operators : {activation_operators(), convolution_operators(), dense_operators(),
+                               merge_operators(), pooling_operators(), shape_operators()}) {
+    const auto found = std::ranges::find(operators, name, &Operator::name);
+    if (found != operators.end()) return &*found;
+  }
+  return nullptr;
+}
+
+Builder::Builder(Graph& graph)
+    : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {}
+
+Model Builder::build() {
+  require_known(graph_);
+  add_inputs();
+  for (const Node& node : graph_.nodes) {
+    try {
+      in_node(node, [&] { import(node); });
+    } catch (const InvalidArgument& error) {
+      refuse("{}; the other {} of {} nodes are of operators that would import", error.what(),
+             graph_.nodes.size() - 1, graph_.nodes.size());
+    }
+  }
+  add_outputs();
+  model_.build();
+  set_weights();
+  return std::move(model_);
+}
+
+bool Builder::is_image_input(const std::string& name, const std::vector<Index>& extents) const {
+  if (extents.size() != 3 && extents.size() != 4) return false;
+  // Through what keeps the order, to the first node that does not.
+  std::set<std::string, std::less<>> same = {name};
+  for (const Node& node : graph_.nodes) {
+    const auto is_same = [&](const std::string& input) { return same.contains(input); };
+    if (std::ranges::none_of(node.inputs, is_same)) continue;
+    if (is_one_of(node.op, kElementwise)) {
+      same.insert(node.outputs.begin(), node.outputs.end());
+    } else if (is_one_of(node.op, kOfImages)) {
+      return true;
+    } else if (node.op == "Flatten" || node.op == "Reshape") {
+      // One or three channels in front tell of an image.
+      const auto is_colors = [](Index n) { return n == 1 || n == 3; };
+      return extents.size() == 4 && is_colors(extents[1]) && !is_colors(extents[3]);
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+void Builder::add_inputs() {
+  for (const GraphInput& input : graph_.inputs) {
+    const std::vector<Index>& extents = input.extents;
+    const bool known =
+        extents.size() > 1 && std::all_of(extents.begin() + 1, extents.end(),
+                                          [](Index n) { return n > 0 && n < (Index{1} << 31); });
+    if (!known) {
+      refuse(
+          "import_onnx: input \"{}\": expected a batch of examples whose extents are known, "
+          "found [{}] (-1: unknown): export the model with fixed extents but for the batch",
+          printable(input.name), fmt::join(extents, ", "));
+    }
+    batch_ = extents[0];
+    Imported value;
+    value.logical = Shape(std::vector<Index>(extents.begin() + 1, extents.end()));
+    for (Index i = 0; i < value.logical.rank(); ++i) value.axes.push_back(i);
+    if (is_image_input(input.name, extents)) {
+      value.axes = value.logical.rank() == 3 ? kImageAxes : kSequenceAxes;
+    }
+    std::vector<Index> physical;
+    for (const Index axis : value.axes) physical.push_back(value.logical[axis]);
+    value.physical = Shape(std::move(physical));
+    static_cast<void>(value.physical.size());
+    Node node;
+    node.name = input.name;
+    value.value = model_.input(value.physical, unique_name(node));
+    values_.emplace(input.name, std::move(value));
+  }
+}
+
+void Builder::import(const Node& node) {
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    const std::string& name = node.outputs[i];
+    const auto reads = [&](const Node& reader) {
+      return std::ranges::find(reader.inputs, name) != reader.inputs.end();
+    };
+    if (!name.empty() && std::ranges::any_of(graph_.nodes, reads)) {
+      refuse("expected its first result alone to be read, found \"{}\"", printable(name));
+    }
+  }
+  const bool is_constant = !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](auto& x) {
+    return x.empty() || graph_.constant(x) != nullptr;
+  });
+  std::optional<Constant> value;
+  if (is_constant) {
+    std::vector<const Constant*> inputs;
+    for (const std::string& name : node.inputs) inputs.push_back(graph_.constant(name));
+    value = evaluate(node, inputs, graph_);
+  } else if (node.op == "Shape") {
+    if (!node.attributes.empty()) refuse("expected the whole shape to be read");
+    const Shape& shape = input(node, 0).logical;
+    std::vector<std::int64_t> extents(shape.begin(), shape.end());
+    extents.insert(extents.begin(), kBatch);
+    value = Constant{{static_cast<Index>(extents.size())}, std::move(extents)};
+  }
+  if (value.has_value()) {
+    graph_.constants.emplace(node.output(), std::move(*value));
+  } else {
+    const Operator* op = find_operator(node.op);
+    if (op == nullptr) refuse("Octet does not compute it of shapes");
+    values_.insert_or_assign(node.output(), op->import(*this, node));
+  }
+}
+
+void Builder::add_outputs() {
+  for (const std::string& name : graph_.outputs) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) {
+      refuse(
+          "import_onnx: output \"{}\": expected a value that depends on an input, found a "
+          "constant",
+          printable(name));
+    }
+    const Imported& value = found->second;
+    if (value.flattened.has_value()) {
+      refuse(
+          "import_onnx: output \"{}\": expected the flattening of images [channels, height, "
+          "width] to be read by a Dense layer, found it as a result: its order would differ",
+          printable(name));
+    }
+    Node node;
+    node.op = "output";
+    const bool vector = value.logical.rank() == 1;
+    model_.output(vector ? arranged(node, value, {0}).value : value.value);
+  }
+}
+
+const Imported& Builder::input(const Node& node, std::size_t i) const {
+  if (!node.has(i)) refuse("expected input {}, found none", i);
+  const auto found = values_.find(node.inputs[i]);
+  if (found == values_.end()) {
+    refuse("expected input {} to be computed, found the constant \"{}\"", i,
+           printable(node.inputs[i]));
+  }
+  return found->second;
+}
+
+const Constant* Builder::constant(const Node& node, std::size_t i) const {
+  if (!node.has(i)) return nullptr;
+  const Constant* value = graph_.constant(node.inputs[i]);
+  if (value == nullptr) {
+    refuse("expected input {}, \"{}\", to be a constant, found a computed value", i,
+           printable(node.inputs[i]));
+  }
+  return value;
+}
+
+const Constant& Builder::required_constant(const Node& node, std::size_t i) const {
+  const Constant* value = constant(node, i);
+  if (value == nullptr) refuse("expected input {}, found none", i);
+  return *value;
+}
+
+std::string Builder::unique_name(const Node& node) {
+  std::string name = node.inputs.size() > 1 ? stem_of(node.inputs[1]) : "";
+  if (name.empty()) name = cleaned(node.name);
+  if (name.empty()) name = cleaned(node.op);
+  if (name.empty()) name = "layer";
+  std::string free = name;
+  for (int i = 1; !names_.insert(free).second; ++i) free = fmt::format("{}_{}", name, i);
+  return free;
+}
+
+Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
+                      const std::vector<Imported>& inputs, std::vector<Index> axes,
+                      Weights weights) {
+  layer->set_name(unique_name(node));
+  std::vector<Shape> shapes;
+  std::vector<Value> values;
+  for (const Imported& input : inputs) {
+    shapes.push_back(input.physical);
+    values.push_back(input.value);
+  }
+  layer->build_all(shapes, Random(0));
+  Imported result;
+  result.physical = layer->output_shape();
+  result.axes = std::move(axes);
+  Index rank = 0;
+  for (const Index axis : result.axes) rank = std::max(rank, axis + 1);
+  std::vector<Index> logical(static_cast<std::size_t>(rank), 1);
+  for (std::size_t i = 0; i < result.axes.size(); ++i) {
+    if (result.axes[i] >= 0) {
+      logical[static_cast<std::size_t>(result.axes[i])] = result.physical[static_cast<Index>(i)];
+    }
+  }
+  result.logical = Shape(std::move(logical));
+  if (!weights.empty()) weights_.emplace_back(layer->name(), std::move(weights));
+  result.value = model_.add(std::move(layer), values);
+  return result;
+}
+
+Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& padding) {
+  Node pad = node;
+  pad.inputs.clear();
+  pad.name += "/pad";
+  Imported result = add(pad, std::make_unique<ZeroPadding2D>(padding), {x}, x.axes);
+  result.not_negative = x.not_negative;
+  return result;
+}
+
+void Builder::set_weights() {
+  for (const auto& [name, weights] : weights_) {
+    const Layer& layer = model_.layer(name);
+    std::vector<NamedTensor> tensors = layer.parameters();
+    append(tensors, layer.state());
+    for (const auto& [key, given] : weights) {
+      const auto found = std::ranges::find(tensors, key, &NamedTensor::name);
+      if (found == tensors.end() || found->tensor.shape() != given.shape()) {
+        refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", name, key,
+               given.shape().to_string());
+      }
+      std::ranges::copy(given.span(), found->tensor.span().begin());
+    }
+  }
+}
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <octet/core/ops/image_ops.h>
+#include <octet/core/tensor.h>
+#include <octet/import/onnx/graph.h>
+#include <octet/layers/model.h>
+
+#include <memory>
+
+namespace octet::detail::onnx_import {
+
+/// Where the elements of a value that was flattened come from: it was `logical` in ONNX, with axes
+/// in this order in the model.
+struct Flattened {
+  Shape logical;
+  std::vector<Index> axes;
+
+  bool operator==(const Flattened&) const = default;
+};
+
+/// A value of the ONNX graph as the model holds it. A transposition is no layer, but another way
+/// to read the same value: which of ONNX's axes each of the model's is. All shapes are without the
+/// batch.
+struct Imported {
+  Value value;
+  /// In the model.
+  Shape physical;
+  /// In ONNX.
+  Shape logical;
+  /// By axis of the model: that of ONNX, or -1 for an extent of 1 that ONNX does not have. Axes of
+  /// ONNX that are not named have extent 1.
+  std::vector<Index> axes;
+  /// Of a vector that was an image whose axes were in another order.
+  std::optional<Flattened> flattened{};
+  /// Whether no element is below 0, as behind a ReLU.
+  bool not_negative = false;
+
+  /// Whether the elements are in ONNX's order.
+  bool in_order() const;
+  /// By position in the model's vector: that in ONNX's. For vectors.
+  std::vector<Index> order() const;
+};
+
+/// The order of images in the model, [height, width, channels], by axes of ONNX's [channels,
+/// height, width]; that of sequences, [steps, channels], of [channels, steps].
+inline const std::vector<Index> kImageAxes = {1, 2, 0};
+inline const std::vector<Index> kSequenceAxes = {1, 0};
+
+/// Tensors of a layer, by their names in it, that the file gives.
+using Weights = std::vector<std::pair<std::string, Tensor>>;
+
+/// Makes a model of a graph, node by node.
+class Builder {
+ public:
+  explicit Builder(Graph& graph);
+
+  /// The model, built, with the file's weights.
+  Model build();
+
+  // What the functions of operators use. `node` is the node that is being imported.
+
+  std::int64_t opset() const { return graph_.opset; }
+  /// Input `i` of the node, which is computed. Throws InvalidArgument for a constant.
+  const Imported& input(const Node& node, std::size_t i) const;
+  /// Input `i`, which is a constant; null where it is left out. Throws InvalidArgument for a value
+  /// that is computed.
+  const Constant* constant(const Node& node, std::size_t i) const;
+  /// The same, which has to be there.
+  const Constant& required_constant(const Node& node, std::size_t i) const;
+  /// The number of examples that the file is written for; -1 where it is open.
+  Index batch() const { return batch_; }
+
+  /// Adds a layer named after the node's weights or the node itself.
+  Imported add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Imported>& inputs,
+               std::vector<Index> axes, Weights weights = {});
+  /// `x` with its axes in the order `axes`. Throws InvalidArgument where only a transposition makes
+  /// that of it.
+  Imported arranged(const Node& node, const Imported& x, const std::vector<Index>& axes);
+  /// The same for images, sequences and vectors, by their ranks.
+  Imported image(const Node& node, const Imported& x);
+  Imported vector(const Node& node, const Imported& x);
+  /// `x` as ONNX's Reshape to `logical` reads it.
+  Imported reshaped(const Node& node, const Imported& x, const Shape& logical);
+  /// `x` with zeros around it, which is an image.
+  Imported padded(const Node& node, const Imported& x, const Padding2D& padding);
+
+ private:
+  void add_inputs();
+  bool is_image_input(const std::string& name, const std::vector<Index>& extents) const;
+  void import(const Node& node);
+  void add_outputs();
+  void set_weights();
+  std::string unique_name(const Node& node);
+
+  Graph& graph_;
+  Model model_;
+  Index batch_ = -1;
+  std::map<std::string, Imported, std::less<>> values_;
+  std::set<std::string, std::less<>> names_;
+  std::vector<std::pair<std::string, Weights>> weights_;
+};
+
+/// A row of the table of operators.
+struct Operator {
+  std::string_view name;
+  Imported (*import)(Builder& builder, const Node& node);
+};
+
+// The operators, by family: each in a file of operators/.
+std::span<const Operator> activation_operators();
+std::span<const Operator> convolution_operators();
+std::span<const Operator> dense_operators();
+std::span<const Operator> merge_operators();
+std::span<const Operator> pooling_operators();
+std::span<const Operator> shape_operators();
+
+/// The operator of that name; null where Octet has none.
+const Operator* find_operator(std::string_view name);
+
+/// How a window slides over an image, from the attributes that Conv and pools share.
+struct WindowOptions {
+  std::array<Index, 2> strides = {1, 1};
+  std::array<Index, 2> dilations = {1, 1};
+  /// Whether padding is what Padding::same or Padding::valid computes, or has to be put around.
+  std::optional<Padding> padding{};
+  Padding2D around{};
+  /// Whether windows that the image ends in count for more than those that ceil_mode leaves out.
+  bool overhangs = false;
+};
+
+/// The window of `node` with a kernel of `size` on an image of height and width `image`; sequences
+/// have height 1.
+WindowOptions window_of(const Node& node, const std::array<Index, 2>& size,
+                        const std::array<Index, 2>& image, std::size_t rank);
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/shape.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace octet::detail::onnx_import {
+
+/// What stands for the number of examples where a graph computes with shapes.
+inline constexpr std::int64_t kBatch = INT64_MIN;
+
+template <class... Args>
+[[noreturn]] void fail_format(fmt::format_string<Args...> text, Args&&... args) {
+  throw FormatError("ONNX: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
+  throw InvalidArgument(fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// Numbers that the file holds, or that follow from them: floats, or integers for shapes and axes.
+struct Constant {
+  Shape shape;
+  std::variant<std::vector<float>, std::vector<std::int64_t>> data;
+
+  bool is_float() const { return data.index() == 0; }
+  std::size_t size() const {
+    return is_float() ? std::get<0>(data).size() : std::get<1>(data).size();
+  }
+  /// Throw InvalidArgument for numbers of the other kind.
+  const std::vector<float>& floats() const;
+  const std::vector<std::int64_t>& integers() const;
+  /// The value of a constant of one element.
+  float real() const;
+};
+
+using Attribute = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>,
+                               std::vector<float>, Constant>;
+
+/// A node, its operator of ONNX's own domain.
+struct Node {
+  std::string op;
+  std::string name;
+  /// Names of values; an empty one is an operand left out.
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::map<std::string, Attribute, std::less<>> attributes;
+
+  bool has(std::size_t input) const { return input < inputs.size() && !inputs[input].empty(); }
+  const std::string& output() const { return outputs.front(); }
+  /// The attribute, or `otherwise` where there is none. Throw FormatError for another type.
+  std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
+  float real(std::string_view key, float otherwise) const;
+  std::string text(std::string_view key, const std::string& otherwise) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
+};
+
+/// "node "name" (Op)".
+std::string describe(const Node& node);
+
+/// What `work` gives; what it throws names the node.
+template <class Work>
+auto in_node(const Node& node, const Work& work) {
+  try {
+    return work();
+  } catch (const InvalidArgument& error) {
+    refuse("import_onnx: {}: {}", describe(node), error.what());
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", describe(node), error.what()));
+  }
+}
+
+/// An input of a graph: its extents, -1 where the file does not say.
+struct GraphInput {
+  std::string name;
+  std::vector<Index> extents;
+};
+
+/// The checked contents of a file: every value is given once, in front of what reads it.
+struct Graph {
+  std::string name;
+  std::int64_t opset = 0;
+  std::vector<Node> nodes;
+  std::map<std::string, Constant, std::less<>> constants;
+  std::vector<GraphInput> inputs;
+  std::vector<std::string> outputs;
+  /// How many more elements constants may be computed to: a small file must not name huge ones.
+  std::size_t budget = 0;
+
+  /// The constant of that name; null where there is none.
+  const Constant* constant(const std::string& value) const;
+  /// Takes `elements` from the budget. Throws FormatError where they are too many.
+  void spend(std::size_t elements);
+};
+
+/// The graph of a file. Without a folder, weights in external files are refused.
+Graph parse(std::span<const std::uint8_t> bytes,
+            const std::optional<std::filesystem::path>& folder);
+
+/// What `node` gives for constants, where it is one of the operators that exporters compute shapes
+/// and reorder weights with; nothing for any other.
+std::optional<Constant> evaluate(const Node& node, const std::vector<const Constant*>& inputs,
+                                 Graph& graph);
+
+/// The axes of a node that has them as an attribute up to some opset, and as input `i` since.
+std::optional<std::vector<std::int64_t>> axes_of(const Node& node, std::size_t i,
+                                                 const Constant* input);
+
+/// Computes what follows from constants, drops what computes nothing, and makes one node of those
+/// that are one layer.
+void simplify(Graph& graph);
+
+}  // namespace octet::detail::onnx_import

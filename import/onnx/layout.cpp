@@ -1,0 +1,153 @@
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/reshape.h>
+
+#include <algorithm>
+#include <numeric>
+
+// How values of ONNX lie in the model: the one place that knows transpositions.
+
+namespace octet::detail::onnx_import {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// The axes among `axes` whose extents are not 1.
+std::vector<Index> long_axes(const std::vector<Index>& axes, const Shape& logical) {
+  std::vector<Index> result;
+  for (const Index axis : axes) {
+    if (axis >= 0 && logical[axis] != 1) result.push_back(axis);
+  }
+  return result;
+}
+
+std::vector<Index> counting(Index rank) {
+  std::vector<Index> result(at(rank));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
+std::vector<Index> long_extents(const Shape& shape) {
+  std::vector<Index> result;
+  std::ranges::copy_if(shape, std::back_inserter(result), [](Index n) { return n != 1; });
+  return result;
+}
+
+/// The axes of `x` where ONNX reads it as `logical`, which differs in extents of 1 alone.
+std::vector<Index> renamed(const Imported& x, const Shape& logical) {
+  std::vector<Index> to(at(x.logical.rank()), -1);
+  Index next = 0;
+  for (Index axis = 0; axis < x.logical.rank(); ++axis) {
+    if (x.logical[axis] == 1) continue;
+    while (logical[next] == 1) ++next;
+    to[at(axis)] = next++;
+  }
+  std::vector<Index> axes;
+  for (const Index axis : x.axes) axes.push_back(axis < 0 ? -1 : to[at(axis)]);
+  return axes;
+}
+
+}  // namespace
+
+bool Imported::in_order() const {
+  return !flattened.has_value() && std::ranges::is_sorted(long_axes(axes, logical));
+}
+
+std::vector<Index> Imported::order() const {
+  std::vector<Index> result = {0};
+  if (!flattened.has_value()) {
+    result.resize(at(logical.size()));
+    std::iota(result.begin(), result.end(), 0);
+    return result;
+  }
+  const Shape& from = flattened->logical;
+  for (const Index axis : flattened->axes) {
+    if (axis < 0) continue;
+    Index step = 1;
+    for (Index i = axis + 1; i < from.rank(); ++i) step *= from[i];
+    std::vector<Index> next;
+    next.reserve(result.size() * at(from[axis]));
+    for (const Index base : result) {
+      for (Index i = 0; i < from[axis]; ++i) next.push_back(base + i * step);
+    }
+    result = std::move(next);
+  }
+  return result;
+}
+
+Imported Builder::arranged(const Node& node, const Imported& x, const std::vector<Index>& axes) {
+  if (x.axes == axes) return x;
+  if (long_axes(x.axes, x.logical) != long_axes(axes, x.logical)) {
+    refuse(
+        "a layer would have to transpose {} (extents without the batch, as ONNX has them) "
+        "first, which Octet does not: images are [height, width, channels] there",
+        x.logical.to_string());
+  }
+  std::vector<Index> extents;
+  for (const Index axis : axes) extents.push_back(axis < 0 ? 1 : x.logical[axis]);
+  Shape target(std::move(extents));
+  if (target == x.physical) {
+    Imported same = x;
+    same.axes = axes;
+    return same;
+  }
+  std::unique_ptr<Layer> layer;
+  if (target.rank() == 1) {
+    layer = std::make_unique<Flatten>();
+  } else {
+    layer = std::make_unique<Reshape>(target);
+  }
+  Node unnamed = node;
+  unnamed.name.clear();
+  Imported result = add(unnamed, std::move(layer), {x}, axes);
+  result.logical = x.logical;
+  result.not_negative = x.not_negative;
+  return result;
+}
+
+Imported Builder::image(const Node& node, const Imported& x) {
+  if (x.logical.rank() != 3) {
+    refuse("expected images [batch, channels, height, width], found [batch, {}]",
+           fmt::join(x.logical, ", "));
+  }
+  return arranged(node, x, kImageAxes);
+}
+
+Imported Builder::vector(const Node& node, const Imported& x) {
+  if (x.logical.rank() != 1) {
+    refuse("expected vectors [batch, features], found [batch, {}]: flatten them first",
+           fmt::join(x.logical, ", "));
+  }
+  return arranged(node, x, {0});
+}
+
+Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& logical) {
+  if (logical == x.logical) return x;
+  if (logical.size() != x.logical.size()) {
+    refuse("{} cannot become {} (extents without the batch)", x.logical.to_string(),
+           logical.to_string());
+  }
+  Imported result = x;
+  if (!x.flattened.has_value() && long_extents(x.logical) == long_extents(logical)) {
+    result.axes = renamed(x, logical);
+    result.logical = logical;
+    return result;
+  }
+  if (x.flattened.has_value() || (!x.in_order() && logical.rank() != 1)) {
+    refuse(
+        "{} in the order of ONNX, [channels, height, width], would have to become {}, which "
+        "cuts across channels: Octet has no transposition",
+        x.logical.to_string(), logical.to_string());
+  }
+  std::unique_ptr<Layer> layer;
+  if (logical.rank() == 1) {
+    layer = std::make_unique<Flatten>();
+  } else {
+    layer = std::make_unique<Reshape>(logical);
+  }
+  result = add(node, std::move(layer), {x}, counting(logical.rank()));
+  result.not_negative = x.not_negative;
+  if (!x.in_order()) result.flattened = Flattened{x.logical, x.axes};
+  return result;
+}
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,94 @@
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/hard_swish.h>
+#include <octet/layers/leaky_relu.h>
+
+#include <limits>
+
+namespace octet::detail::onnx_import {
+namespace {
+
+/// A function of each element: its result lies as its input does.
+Imported add_elementwise(Builder& builder, const Node& node, std::unique_ptr<Layer> layer,
+                         bool not_negative) {
+  const Imported& x = builder.input(node, 0);
+  Imported result = builder.add(node, std::move(layer), {x}, x.axes);
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  result.not_negative = not_negative;
+  return result;
+}
+
+Imported import_relu(Builder& builder, const Node& node) {
+  return add_elementwise(builder, node, std::make_unique<ReLU>(), true);
+}
+
+/// A bound of Clip: an attribute up to opset 10, an input since.
+float bound(const Builder& builder, const Node& node, std::size_t i, std::string_view key,
+            float otherwise) {
+  const Constant* given = builder.constant(node, i);
+  return given == nullptr ? node.real(key, otherwise) : given->real();
+}
+
+Imported import_clip(Builder& builder, const Node& node) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const float lo = bound(builder, node, 1, "min", -kMost);
+  const float hi = bound(builder, node, 2, "max", kMost);
+  if (lo == 0 && hi == 6) return add_elementwise(builder, node, std::make_unique<ReLU6>(), true);
+  if (lo == 0 && hi >= kMost) return import_relu(builder, node);
+  refuse(
+      "expected bounds 0 and 6 (ReLU6), or 0 alone (ReLU), found {} and {}: Octet has no other "
+      "clamp",
+      lo, hi);
+}
+
+Imported import_leaky_relu(Builder& builder, const Node& node) {
+  return add_elementwise(builder, node, std::make_unique<LeakyReLU>(node.real("alpha", 0.01F)),
+                         false);
+}
+
+Imported import_sigmoid(Builder& builder, const Node& node) {
+  return add_elementwise(builder, node, std::make_unique<ActivationLayer>(Activation::sigmoid),
+                         true);
+}
+
+Imported import_tanh(Builder& builder, const Node& node) {
+  return add_elementwise(builder, node, std::make_unique<ActivationLayer>(Activation::tanh), false);
+}
+
+Imported import_hard_swish(Builder& builder, const Node& node) {
+  return add_elementwise(builder, node, std::make_unique<HardSwish>(), false);
+}
+
+/// Octet's is over the last axis of the model. Before opset 13, ONNX's is over `axis` and all
+/// behind it.
+Imported import_softmax(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const bool old = builder.opset() < 13;
+  const Index rank = x.logical.rank() + 1;
+  Index axis = node.integer("axis", old ? 1 : -1);
+  if (axis < 0) axis += rank;
+  bool behind = true;
+  for (Index i = axis; i + 1 < rank && i >= 0; ++i) behind = behind && x.logical[i] == 1;
+  if (axis < 1 || axis >= rank || x.axes.back() != axis - 1 || (old && !behind)) {
+    refuse(
+        "expected a softmax over features, or over the channels of images, found one over axis "
+        "{} of [batch, {}]",
+        axis, fmt::join(x.logical, ", "));
+  }
+  return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
+}
+
+constexpr std::array<Operator, 7> kOperators = {{{"Clip", import_clip},
+                                                 {"HardSwish", import_hard_swish},
+                                                 {"LeakyRelu", import_leaky_relu},
+                                                 {"Relu", import_relu},
+                                                 {"Sigmoid", import_sigmoid},
+                                                 {"Softmax", import_softmax},
+                                                 {"Tanh", import_tanh}}};
+
+}  // namespace
+
+std::span<const Operator> activation_operators() { return kOperators; }
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,178 @@
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/conv1d.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace octet::detail::onnx_import {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// Kernel [filters, channels / groups, height, width] as [height, width, channels / groups,
+/// filters].
+Tensor kernel_of(const Constant& weights, const Shape& shape) {
+  const Index filters = weights.shape[0];
+  const Index channels = weights.shape[1];
+  const Index taps = filters * channels == 0 ? 0 : shape.size() / (filters * channels);
+  Tensor kernel(shape);
+  const std::vector<float>& from = weights.floats();
+  float* to = kernel.data();
+  for (Index f = 0; f < filters; ++f) {
+    for (Index c = 0; c < channels; ++c) {
+      for (Index t = 0; t < taps; ++t) {
+        to[(t * channels + c) * filters + f] = from[at((f * channels + c) * taps + t)];
+      }
+    }
+  }
+  return kernel;
+}
+
+/// Appends the bias, where there is one. Returns whether there is.
+bool add_bias(const Builder& builder, const Node& node, Index filters, Weights& weights) {
+  const Constant* bias = builder.constant(node, 2);
+  if (bias == nullptr) return false;
+  if (bias->shape != Shape{filters}) {
+    refuse("expected a bias of {}, found {}", filters, bias->shape.to_string());
+  }
+  weights.emplace_back("bias", Tensor::from(bias->shape, bias->floats()));
+  return true;
+}
+
+/// The groups, which `channels` and the kernel have to fit.
+Index groups_of(const Node& node, const Constant& weights, Index channels) {
+  const Index groups = node.integer("group", 1);
+  const Shape& shape = weights.shape;
+  if (weights.floats().empty() || groups < 1 || channels % groups != 0 ||
+      shape[1] != channels / groups || shape[0] % groups != 0) {
+    refuse("expected a kernel [filters, {} channels / {} groups, ...], found {}", channels, groups,
+           shape.to_string());
+  }
+  const auto size = node.integers("kernel_shape");
+  if (!size.empty() && !std::ranges::equal(size, shape.dims().subspan(2))) {
+    refuse("expected kernel_shape to be that of the weights {}, found [{}]", shape.to_string(),
+           fmt::join(size, ", "));
+  }
+  return groups;
+}
+
+Imported import_sequence_conv(Builder& builder, const Node& node, const Constant& weights) {
+  if (builder.input(node, 0).logical.rank() != 2) {
+    refuse("expected sequences [batch, channels, steps]");
+  }
+  const Imported x = builder.arranged(node, builder.input(node, 0), kSequenceAxes);
+  const Index groups = groups_of(node, weights, x.logical[0]);
+  const Shape kernel = {weights.shape[2], weights.shape[1], weights.shape[0]};
+  const WindowOptions window = window_of(node, {1, kernel[0]}, {1, x.logical[1]}, 1);
+  if (!window.padding.has_value()) {
+    refuse(
+        "pads a sequence by {} and {}, which is neither none nor TensorFlow's SAME: Octet pads "
+        "images alone; a Conv2D over images of height 1 would do",
+        window.around.left, window.around.right);
+  }
+  Weights tensors = {{"kernel", kernel_of(weights, kernel)}};
+  const bool bias = add_bias(builder, node, kernel[2], tensors);
+  auto layer = std::make_unique<Conv1D>(kernel[2], kernel[0], Activation::none,
+                                        Conv1DLayerOptions{.stride = window.strides[1],
+                                                           .dilation = window.dilations[1],
+                                                           .padding = *window.padding,
+                                                           .groups = groups,
+                                                           .use_bias = bias});
+  return builder.add(node, std::move(layer), {x}, kSequenceAxes, std::move(tensors));
+}
+
+/// The layer of a convolution of images.
+std::unique_ptr<Layer> image_layer(const Shape& kernel, const WindowOptions& window, Index groups,
+                                   bool depthwise, bool bias) {
+  const std::array size = {kernel[0], kernel[1]};
+  const Padding padding = window.padding.value_or(Padding::valid);
+  if (depthwise) {
+    return std::make_unique<DepthwiseConv2D>(
+        size, Activation::none,
+        DepthwiseConv2DLayerOptions{.strides = window.strides,
+                                    .dilation = window.dilations,
+                                    .padding = padding,
+                                    .depth_multiplier = kernel[3],
+                                    .use_bias = bias});
+  }
+  return std::make_unique<Conv2D>(kernel[3], size, Activation::none,
+                                  Conv2DLayerOptions{.strides = window.strides,
+                                                     .dilation = window.dilations,
+                                                     .padding = padding,
+                                                     .groups = groups,
+                                                     .use_bias = bias});
+}
+
+Imported import_conv(Builder& builder, const Node& node) {
+  const Constant& weights = builder.required_constant(node, 1);
+  if (weights.shape.rank() == 3) return import_sequence_conv(builder, node, weights);
+  if (weights.shape.rank() != 4) {
+    refuse("expected a kernel over images or sequences, found {}", weights.shape.to_string());
+  }
+  Imported x = builder.image(node, builder.input(node, 0));
+  const Index channels = x.logical[0];
+  const Index groups = groups_of(node, weights, channels);
+  const Shape& shape = weights.shape;
+  const bool depthwise = groups == channels && groups > 1;
+  // Filter c * multiplier + m reads channel c: [h, w, 1, filters] is [h, w, channels, multiplier].
+  const Shape kernel = depthwise ? Shape{shape[2], shape[3], channels, shape[0] / channels}
+                                 : Shape{shape[2], shape[3], shape[1], shape[0]};
+  const WindowOptions window =
+      window_of(node, {shape[2], shape[3]}, {x.logical[1], x.logical[2]}, 2);
+  Weights tensors = {{"kernel", kernel_of(weights, kernel)}};
+  const bool bias = add_bias(builder, node, shape[0], tensors);
+  if (!window.padding.has_value()) x = builder.padded(node, x, window.around);
+  return builder.add(node, image_layer(kernel, window, groups, depthwise, bias), {x}, kImageAxes,
+                     std::move(tensors));
+}
+
+Imported import_batch_norm(Builder& builder, const Node& node) {
+  if (node.integer("training_mode", 0) != 0) {
+    refuse("normalizes by the batch: export the model in eval mode");
+  }
+  const Imported& input = builder.input(node, 0);
+  Imported x = input;
+  if (input.logical.rank() == 3) {
+    x = builder.image(node, input);
+  } else if (input.logical.rank() == 2) {
+    x = builder.arranged(node, input, kSequenceAxes);
+  } else {
+    x = builder.vector(node, input);
+  }
+  const Index channels = x.logical[0];
+  for (std::size_t i = 1; i < 5; ++i) {
+    const Shape& found = builder.required_constant(node, i).shape;
+    if (found != Shape{channels}) {
+      refuse("expected {} numbers as input {}, found {}", channels, i, found.to_string());
+    }
+  }
+  std::vector<Index> order(at(channels));
+  std::iota(order.begin(), order.end(), 0);
+  if (x.flattened.has_value()) order = x.order();
+  Weights tensors;
+  constexpr std::array<std::string_view, 4> kNames = {"gamma", "beta", "moving_mean",
+                                                      "moving_variance"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const std::vector<float>& from = builder.required_constant(node, i + 1).floats();
+    Tensor to({channels});
+    for (Index c = 0; c < channels; ++c) to.data()[c] = from[at(order[at(c)])];
+    tensors.emplace_back(kNames[i], to);
+  }
+  auto layer = std::make_unique<BatchNorm>(BatchNormOptions{
+      .momentum = node.real("momentum", 0.9F), .epsilon = node.real("epsilon", 1e-5F)});
+  Imported result = builder.add(node, std::move(layer), {x}, x.axes, std::move(tensors));
+  result.flattened = x.flattened;
+  return result;
+}
+
+constexpr std::array<Operator, 2> kOperators = {
+    {{"BatchNormalization", import_batch_norm}, {"Conv", import_conv}}};
+
+}  // namespace
+
+std::span<const Operator> convolution_operators() { return kOperators; }
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,82 @@
+#include <octet/import/onnx/builder.h>
+#include <octet/layers/dense.h>
+
+namespace octet::detail::onnx_import {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// What Gemm multiplies by.
+struct Factors {
+  bool transposed = false;
+  float alpha = 1;
+  float beta = 1;
+};
+
+/// Row i of the kernel multiplies element i of the model's vector, which ONNX may have elsewhere.
+Tensor kernel_of(const Constant& weights, const Factors& by, const std::vector<Index>& order,
+                 Index units) {
+  const auto inputs = static_cast<Index>(order.size());
+  const std::vector<float>& from = weights.floats();
+  Tensor kernel({inputs, units});
+  float* to = kernel.data();
+  for (Index i = 0; i < inputs; ++i) {
+    const Index row = order[at(i)];
+    for (Index u = 0; u < units; ++u) {
+      const float w = from[at(by.transposed ? u * inputs + row : row * units + u)];
+      to[i * units + u] = by.alpha * w;
+    }
+  }
+  return kernel;
+}
+
+Tensor bias_of(const Constant& bias, const Factors& by, Index units) {
+  const auto size = static_cast<Index>(bias.size());
+  const bool fits = size == 1 || (size == units && bias.shape.dim(-1) == units);
+  if (!fits) refuse("expected a bias of {}, found {}", units, bias.shape.to_string());
+  Tensor result({units});
+  for (Index u = 0; u < units; ++u) {
+    result.data()[u] = by.beta * bias.floats()[at(size == 1 ? 0 : u)];
+  }
+  return result;
+}
+
+Imported import_dense(Builder& builder, const Node& node, const Factors& by) {
+  const Imported x = builder.vector(node, builder.input(node, 0));
+  const Constant& weights = builder.required_constant(node, 1);
+  if (weights.shape.rank() != 2) {
+    refuse("expected weights of two axes, found {}", weights.shape.to_string());
+  }
+  const Index units = weights.shape[by.transposed ? 0 : 1];
+  const Index inputs = weights.shape[by.transposed ? 1 : 0];
+  if (inputs != x.logical[0] || weights.floats().empty()) {
+    refuse("expected weights for {} features, found {}", x.logical[0], weights.shape.to_string());
+  }
+  Weights tensors = {{"kernel", kernel_of(weights, by, x.order(), units)}};
+  const Constant* bias = builder.constant(node, 2);
+  if (bias != nullptr) tensors.emplace_back("bias", bias_of(*bias, by, units));
+  auto layer =
+      std::make_unique<Dense>(units, Activation::none, DenseOptions{.use_bias = bias != nullptr});
+  return builder.add(node, std::move(layer), {x}, {0}, std::move(tensors));
+}
+
+Imported import_gemm(Builder& builder, const Node& node) {
+  if (node.integer("transA", 0) != 0) refuse("expected transA 0, found 1");
+  return import_dense(builder, node,
+                      {.transposed = node.integer("transB", 0) != 0,
+                       .alpha = node.real("alpha", 1),
+                       .beta = node.real("beta", 1)});
+}
+
+Imported import_mat_mul(Builder& builder, const Node& node) {
+  return import_dense(builder, node, {});
+}
+
+constexpr std::array<Operator, 2> kOperators = {
+    {{"Gemm", import_gemm}, {"MatMul", import_mat_mul}}};
+
+}  // namespace
+
+std::span<const Operator> dense_operators() { return kOperators; }
+
+}  // namespace octet::detail::onnx_import

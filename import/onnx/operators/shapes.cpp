@@ -1,0 +1,172 @@
+#include <octet/import/onnx/builder.h>
+
+#include <algorithm>
+
+// What moves elements: no layer where the model can be read another way.
+
+namespace octet::detail::onnx_import {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+/// An axis of ONNX as one of examples. Throws for the batch.
+Index example_axis(std::int64_t axis, Index rank) {
+  const Index counted = axis < 0 ? axis + rank + 1 : axis;
+  if (counted < 1 || counted > rank) refuse("expected an axis of examples, found {}", axis);
+  return counted - 1;
+}
+
+Imported import_flatten(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index axis = node.integer("axis", 1);
+  if (axis != 1 && axis != -x.logical.rank()) {
+    refuse("expected all of an example to be flattened (axis 1), found axis {}", axis);
+  }
+  return builder.reshaped(node, x, {x.logical.size()});
+}
+
+/// The extents of an example that Reshape to `target` gives.
+Shape example_of(const Builder& builder, const Imported& x, const Integers& target) {
+  const bool batch = !target.empty() && (target[0] == kBatch || target[0] == 0 || target[0] == -1 ||
+                                         target[0] == builder.batch());
+  if (!batch || target.size() < 2) {
+    refuse("expected a shape whose first extent is the batch's, found [{}]",
+           fmt::join(target, ", "));
+  }
+  std::vector<Index> extents;
+  Index known = 1;
+  Index open = -1;
+  for (std::size_t i = 1; i < target.size(); ++i) {
+    Index extent = target[i];
+    if (extent == 0 && static_cast<Index>(i) <= x.logical.rank()) {
+      extent = x.logical[static_cast<Index>(i) - 1];
+    }
+    if (extent == -1 && open < 0) {
+      open = static_cast<Index>(i) - 1;
+    } else if (extent < 1 || __builtin_mul_overflow(known, extent, &known)) {
+      refuse("expected extents above 0, found {}", extent);
+    }
+    extents.push_back(extent);
+  }
+  if (open >= 0) extents[static_cast<std::size_t>(open)] = x.logical.size() / known;
+  return Shape(std::move(extents));
+}
+
+Imported import_reshape(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  if (node.integer("allowzero", 0) != 0) refuse("expected allowzero 0, found 1");
+  return builder.reshaped(node, x,
+                          example_of(builder, x, builder.required_constant(node, 1).integers()));
+}
+
+Imported import_squeeze(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index rank = x.logical.rank();
+  const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
+  std::vector<bool> dropped(static_cast<std::size_t>(rank));
+  for (Index i = 0; i < rank && !axes.has_value(); ++i) {
+    dropped[static_cast<std::size_t>(i)] = x.logical[i] == 1;
+  }
+  for (const std::int64_t axis : axes.value_or(Integers())) {
+    const Index i = example_axis(axis, rank);
+    if (x.logical[i] != 1) refuse("expected extent 1 of axis {}, found {}", axis, x.logical[i]);
+    dropped[static_cast<std::size_t>(i)] = true;
+  }
+  std::vector<Index> extents;
+  for (Index i = 0; i < rank; ++i) {
+    if (!dropped[static_cast<std::size_t>(i)]) extents.push_back(x.logical[i]);
+  }
+  if (extents.empty()) refuse("nothing but the batch would be left");
+  return builder.reshaped(node, x, Shape(std::move(extents)));
+}
+
+Imported import_unsqueeze(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const auto axes = axes_of(node, 1, node.has(1) ? builder.constant(node, 1) : nullptr);
+  constexpr std::size_t kMost = 4;
+  if (!axes.has_value() || axes->size() > kMost) refuse("expected one to {} axes", kMost);
+  const Index rank = x.logical.rank() + static_cast<Index>(axes->size());
+  std::vector<bool> added(static_cast<std::size_t>(rank));
+  for (const std::int64_t axis : *axes) {
+    added[static_cast<std::size_t>(example_axis(axis, rank))] = true;
+  }
+  if (std::ranges::count(added, true) != static_cast<std::ptrdiff_t>(axes->size())) {
+    refuse("expected different axes, found [{}]", fmt::join(*axes, ", "));
+  }
+  std::vector<Index> extents;
+  Index next = 0;
+  for (const bool is_new : added) extents.push_back(is_new ? 1 : x.logical[next++]);
+  return builder.reshaped(node, x, Shape(std::move(extents)));
+}
+
+Imported import_transpose(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Index rank = x.logical.rank();
+  const Integers perm = node.integers("perm");
+  std::vector<Index> sorted(perm.begin(), perm.end());
+  std::ranges::sort(sorted);
+  bool valid = static_cast<Index>(perm.size()) == rank + 1 && perm[0] == 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    valid = valid && sorted[i] == static_cast<Index>(i);
+  }
+  if (!valid) {
+    refuse("expected the batch to stay in front, found perm [{}]", fmt::join(perm, ", "));
+  }
+  Imported result = x;
+  std::vector<Index> logical;
+  std::vector<Index> to(static_cast<std::size_t>(rank));
+  for (Index i = 0; i < rank; ++i) {
+    const Index from = perm[static_cast<std::size_t>(i) + 1] - 1;
+    to[static_cast<std::size_t>(from)] = i;
+    logical.push_back(x.logical[from]);
+  }
+  for (Index& axis : result.axes) {
+    if (axis >= 0) axis = to[static_cast<std::size_t>(axis)];
+  }
+  result.logical = Shape(std::move(logical));
+  return result;
+}
+
+/// Zeros around images: an attribute up to opset 10, an input since.
+Imported import_pad(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Constant* given = builder.constant(node, 1);
+  const Constant* filling = builder.constant(node, 2);
+  const Integers pads = given == nullptr ? node.integers("pads") : given->integers();
+  const float value = filling == nullptr ? node.real("value", 0) : filling->real();
+  if (node.text("mode", "constant") != "constant" || value != 0 || node.has(3)) {
+    refuse("expected zeros around images (mode constant, value 0)");
+  }
+  if (std::ranges::all_of(pads, [](std::int64_t n) { return n == 0; })) return x;
+  const Index rank = x.logical.rank();
+  if (rank != 3 || pads.size() != 8 || x.axes.size() != 3) {
+    refuse("expected 8 pads of images, found {} of [batch, {}]", pads.size(),
+           fmt::join(x.logical, ", "));
+  }
+  // By axis of the model; none along the batch and the channels.
+  Integers before(3);
+  Integers after(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (x.axes[i] < 0) refuse("expected images that have all axes");
+    const auto axis = static_cast<std::size_t>(x.axes[i]) + 1;
+    before[i] = pads[axis];
+    after[i] = pads[axis + 4];
+  }
+  if (pads[0] != 0 || pads[4] != 0 || before[2] != 0 || after[2] != 0) {
+    refuse("expected zeros along height and width alone, found pads [{}]", fmt::join(pads, ", "));
+  }
+  return builder.padded(node, x, {before[0], after[0], before[1], after[1]});
+}
+
+constexpr std::array<Operator, 6> kOperators = {{{"Flatten", import_flatten},
+                                                 {"Pad", import_pad},
+                                                 {"Reshape", import_reshape},
+                                                 {"Squeeze", import_squeeze},
+                                                 {"Transpose", import_transpose},
+                                                 {"Unsqueeze", import_unsqueeze}}};
+
+}  // namespace
+
+std::span<const Operator> shape_operators() { return kOperators; }
+
+}  // namespace octet::detail::onnx_import

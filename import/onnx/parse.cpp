@@ -1,0 +1,141 @@
+#include <octet/core/printable.h>
+#include <octet/import/onnx/tensor_reader.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "octet_onnx.pb.h"
+
+namespace octet::detail::onnx_import {
+namespace {
+
+constexpr std::int64_t kOldestOpset = 9;
+constexpr std::int64_t kNewestOpset = 18;
+/// What looks at every node for every other stays quick.
+constexpr int kMostNodes = 10000;
+
+/// Empty, or "ai.onnx", is ONNX's own set of operators.
+bool is_own(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::int64_t opset_of(const onnx::ModelProto& model) {
+  for (const auto& set : model.opset_import()) {
+    if (!is_own(set.domain())) continue;
+    if (set.version() >= kOldestOpset && set.version() <= kNewestOpset) return set.version();
+    refuse(
+        "import_onnx: expected opset {} to {}, found {}: export the model again with "
+        "opset_version=17",
+        kOldestOpset, kNewestOpset, set.version());
+  }
+  fail_format("expected the opset of ONNX's operators, found none: is this an ONNX file?");
+}
+
+Attribute attribute_of(const onnx::AttributeProto& attribute, TensorReader& tensors) {
+  using Proto = onnx::AttributeProto;
+  switch (attribute.type()) {
+    case Proto::FLOAT:
+      return attribute.f();
+    case Proto::INT:
+      return attribute.i();
+    case Proto::STRING:
+      return attribute.s();
+    case Proto::TENSOR:
+      return tensors.read(attribute.t());
+    case Proto::FLOATS:
+      return std::vector<float>(attribute.floats().begin(), attribute.floats().end());
+    case Proto::INTS:
+      return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    default:
+      // A graph, or a list of tensors: no operator that is imported has one.
+      return std::string();
+  }
+}
+
+Node node_of(const onnx::NodeProto& proto, TensorReader& tensors) {
+  Node node;
+  node.op = is_own(proto.domain()) ? proto.op_type() : proto.domain() + "." + proto.op_type();
+  node.name = proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name();
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  node.outputs.assign(proto.output().begin(), proto.output().end());
+  if (node.outputs.empty()) fail_format("node \"{}\" has no output", printable(node.name));
+  for (const auto& attribute : proto.attribute()) {
+    node.attributes.insert_or_assign(attribute.name(), attribute_of(attribute, tensors));
+  }
+  return node;
+}
+
+GraphInput input_of(const onnx::ValueInfoProto& proto) {
+  const auto& type = proto.type().tensor_type();
+  if (type.elem_type() != onnx::TensorProto::FLOAT) {
+    refuse("import_onnx: input \"{}\": expected float32, found element type {}",
+           printable(proto.name()), type.elem_type());
+  }
+  GraphInput input{proto.name(), {}};
+  for (const auto& dim : type.shape().dim()) {
+    input.extents.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
+  }
+  return input;
+}
+
+/// Every value is given once, by something in front of what reads it.
+void check_values(const Graph& graph) {
+  std::set<std::string, std::less<>> known;
+  for (const auto& [name, constant] : graph.constants) known.insert(name);
+  const auto give = [&](const std::string& name) {
+    if (!known.insert(name).second) fail_format("value \"{}\" is given twice", printable(name));
+  };
+  const auto read = [&](const std::string& name, std::string_view by) {
+    if (known.contains(name)) return;
+    fail_format("{} reads \"{}\", which nothing in front of it gives", printable(by),
+                printable(name));
+  };
+  for (const GraphInput& input : graph.inputs) give(input.name);
+  for (const Node& node : graph.nodes) {
+    for (const std::string& name : node.inputs) {
+      if (!name.empty()) read(name, node.name);
+    }
+    for (const std::string& name : node.outputs) {
+      if (!name.empty()) give(name);
+    }
+  }
+  for (const std::string& name : graph.outputs) read(name, "the graph");
+}
+
+}  // namespace
+
+Graph parse(std::span<const std::uint8_t> bytes,
+            const std::optional<std::filesystem::path>& folder) {
+  onnx::ModelProto model;
+  if (bytes.empty() || bytes.size() > INT_MAX ||
+      !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    fail_format("expected an ONNX file, found {} bytes that are none: is the file cut off?",
+                bytes.size());
+  }
+  Graph graph;
+  graph.opset = opset_of(model);
+  const onnx::GraphProto& proto = model.graph();
+  if (proto.node_size() > kMostNodes) {
+    refuse("import_onnx: expected at most {} nodes, found {}", kMostNodes, proto.node_size());
+  }
+  graph.name = proto.name();
+  TensorReader tensors(folder);
+  for (const auto& tensor : proto.initializer()) {
+    if (!graph.constants.emplace(tensor.name(), tensors.read(tensor)).second) {
+      fail_format("value \"{}\" is given twice", printable(tensor.name()));
+    }
+  }
+  for (const auto& node : proto.node()) graph.nodes.push_back(node_of(node, tensors));
+  // Before IR version 4 initializers are inputs, too.
+  for (const auto& input : proto.input()) {
+    if (!graph.constants.contains(input.name())) graph.inputs.push_back(input_of(input));
+  }
+  for (const auto& output : proto.output()) graph.outputs.push_back(output.name());
+  if (graph.inputs.empty() || graph.outputs.empty()) {
+    fail_format("expected a graph with inputs and outputs, found {} and {}", graph.inputs.size(),
+                graph.outputs.size());
+  }
+  check_values(graph);
+  graph.budget = 4 * (bytes.size() + tensors.external_bytes()) + 65536;
+  return graph;
+}
+
+}  // namespace octet::detail::onnx_import

@@ -1,0 +1,232 @@
+#include <octet/import/onnx/graph.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace octet::detail::onnx_import {
+namespace {
+
+/// The constants among what a node reads; null for others.
+std::vector<const Constant*> constants_of(const Graph& graph, const Node& node) {
+  std::vector<const Constant*> result;
+  for (const std::string& name : node.inputs) result.push_back(graph.constant(name));
+  return result;
+}
+
+bool is_constant(const Graph& graph, const Node& node) {
+  if (node.op == "Constant") return true;
+  return !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](const std::string& name) {
+    return name.empty() || graph.constant(name) != nullptr;
+  });
+}
+
+/// Whether the node passes its first input on.
+bool passes_on(const Graph& graph, const Node& node) {
+  if (node.op == "Identity") return true;
+  if (node.op != "Dropout") return false;
+  if (!node.has(2)) return true;
+  const Constant* training = graph.constant(node.inputs[2]);
+  if (training == nullptr || training->size() != 1 || training->integers()[0] != 0) {
+    refuse("it drops when it runs: export the model in eval mode");
+  }
+  return true;
+}
+
+/// What follows from constants becomes one; what passes its input on goes.
+void fold(Graph& graph) {
+  std::map<std::string, std::string, std::less<>> instead;
+  const auto replace = [&](std::string& name) {
+    const auto found = instead.find(name);
+    if (found != instead.end()) name = found->second;
+  };
+  std::vector<Node> nodes;
+  for (Node& node : graph.nodes) {
+    for (std::string& name : node.inputs) replace(name);
+    if (is_constant(graph, node)) {
+      const auto inputs = constants_of(graph, node);
+      if (auto value = in_node(node, [&] { return evaluate(node, inputs, graph); })) {
+        graph.constants.emplace(node.output(), std::move(*value));
+        continue;
+      }
+    }
+    if (node.has(0) && in_node(node, [&] { return passes_on(graph, node); })) {
+      instead.emplace(node.output(), node.inputs[0]);
+      continue;
+    }
+    nodes.push_back(std::move(node));
+  }
+  graph.nodes = std::move(nodes);
+  for (std::string& name : graph.outputs) replace(name);
+}
+
+/// How often each value is read, by nodes and as a result.
+std::map<std::string, int, std::less<>> count_readers(const Graph& graph) {
+  std::map<std::string, int, std::less<>> readers;
+  for (const Node& node : graph.nodes) {
+    for (const std::string& name : node.inputs) ++readers[name];
+  }
+  for (const std::string& name : graph.outputs) ++readers[name];
+  return readers;
+}
+
+/// Makes one node of two that are one layer. Nodes that are left over are read by nobody.
+class Merger {
+ public:
+  explicit Merger(Graph& graph) : graph_(graph), readers_(count_readers(graph)) {
+    for (Node& node : graph.nodes) producers_.emplace(node.output(), &node);
+  }
+
+  void run() {
+    for (Node& node : graph_.nodes) {
+      if (node.op == "Add") merge_bias(node);
+      if (node.op == "Conv") merge_pad(node);
+      if (node.op == "Mul") merge_hard_swish(node);
+      if (node.op == "Clip") merge_relu(node);
+    }
+  }
+
+ private:
+  /// The node that gives `name`, where only one other reads it.
+  Node* only_read(const std::string& name) {
+    const auto found = producers_.find(name);
+    return found == producers_.end() || readers_[name] != 1 ? nullptr : found->second;
+  }
+
+  /// MatMul, or a Conv without bias, + a constant.
+  void merge_bias(Node& add) {
+    if (add.inputs.size() != 2) return;
+    for (const auto& [x, constant] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Constant* bias = graph_.constant(add.inputs[constant]);
+      Node* linear = only_read(add.inputs[x]);
+      if (bias == nullptr || linear == nullptr || linear->inputs.size() != 2) continue;
+      const Constant* weights = graph_.constant(linear->inputs[1]);
+      if (weights == nullptr || !bias->is_float()) continue;
+      Constant values{{static_cast<Index>(bias->size())}, bias->data};
+      const bool dense = linear->op == "MatMul" && weights->shape.rank() == 2 &&
+                         is_along(*bias, weights->shape[1], 0);
+      const bool conv = linear->op == "Conv" && weights->shape.rank() > 2 &&
+                        is_along(*bias, weights->shape[0], weights->shape.rank() - 2);
+      if (!dense && !conv) continue;
+      const std::string name = add.inputs[constant] + "/bias of " + add.output();
+      graph_.constants.emplace(name, std::move(values));
+      const std::string output = add.output();
+      add = *linear;
+      add.outputs = {output};
+      add.inputs.push_back(name);
+      return;
+    }
+  }
+
+  /// Whether `bias` has an element for each of `units`, with `behind` axes of extent 1 behind them.
+  static bool is_along(const Constant& bias, Index units, Index behind) {
+    const Index axis = bias.shape.rank() - 1 - behind;
+    return axis >= 0 && static_cast<Index>(bias.size()) == units && bias.shape[axis] == units;
+  }
+
+  /// Zeros around an image in front of a Conv are its own padding.
+  void merge_pad(Node& conv) {
+    Node* pad = conv.has(0) ? only_read(conv.inputs[0]) : nullptr;
+    if (pad == nullptr || pad->op != "Pad" || conv.text("auto_pad", "NOTSET") != "NOTSET") return;
+    const auto pads = zeros_around(*pad);
+    const std::size_t axes = pads.size() / 2;
+    if (axes < 3 || pads[0] != 0 || pads[1] != 0 || pads[axes] != 0 || pads[axes + 1] != 0) return;
+    const auto is_padding = [](std::int64_t n) { return n >= 0 && n < (1 << 29); };
+    std::vector<std::int64_t> sum = conv.integers("pads");
+    sum.resize(2 * (axes - 2));
+    if (!std::ranges::all_of(sum, is_padding)) return;
+    for (std::size_t i = 0; i < axes - 2; ++i) {
+      sum[i] += pads[i + 2];
+      sum[axes - 2 + i] += pads[axes + i + 2];
+    }
+    conv.attributes.insert_or_assign("pads", std::move(sum));
+    conv.inputs[0] = pad->inputs[0];
+  }
+
+  /// The pads of a Pad with zeros; none of any other.
+  std::vector<std::int64_t> zeros_around(const Node& pad) const {
+    if (pad.text("mode", "constant") != "constant" || pad.has(3)) return {};
+    const auto is_padding = [](std::int64_t n) { return n >= 0 && n < (1 << 29); };
+    std::vector<std::int64_t> pads = pad.integers("pads");
+    float value = pad.real("value", 0);
+    if (pad.has(1)) {
+      const Constant* given = graph_.constant(pad.inputs[1]);
+      if (given == nullptr || given->is_float()) return {};
+      pads = given->integers();
+    }
+    if (pad.has(2)) {
+      const Constant* given = graph_.constant(pad.inputs[2]);
+      if (given == nullptr || !given->is_float() || given->size() != 1) return {};
+      value = given->real();
+    }
+    if (value != 0 || !std::ranges::all_of(pads, is_padding)) return {};
+    return pads;
+  }
+
+  /// x * HardSigmoid(x), as exporters wrote hard swish before opset 14.
+  void merge_hard_swish(Node& mul) {
+    if (mul.inputs.size() != 2) return;
+    for (const auto& [x, gate] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
+      const Node* sigmoid = only_read(mul.inputs[gate]);
+      if (sigmoid == nullptr || sigmoid->op != "HardSigmoid" ||
+          sigmoid->inputs != std::vector{mul.inputs[x]} ||
+          std::abs(sigmoid->real("alpha", 0.2F) - 1.0F / 6) > 1e-6F ||
+          sigmoid->real("beta", 0.5F) != 0.5F) {
+        continue;
+      }
+      mul.op = "HardSwish";
+      mul.inputs = {std::string(mul.inputs[x])};
+      return;
+    }
+  }
+
+  /// PyTorch writes ReLU6 as a Relu and a Clip: one clamp.
+  void merge_relu(Node& clip) {
+    const Node* relu = clip.has(0) ? only_read(clip.inputs[0]) : nullptr;
+    if (relu == nullptr || relu->op != "Relu" || !relu->has(0)) return;
+    constexpr float kMost = std::numeric_limits<float>::max();
+    const auto lo = bound_of(clip, 1, "min", -kMost);
+    const auto hi = bound_of(clip, 2, "max", kMost);
+    if (!lo.has_value() || !hi.has_value() || *lo > 0) return;
+    clip.inputs = {std::string(relu->inputs[0])};
+    clip.attributes.insert_or_assign("min", 0.0F);
+    clip.attributes.insert_or_assign("max", *hi);
+  }
+
+  /// A bound of Clip: an attribute up to opset 10, an input since.
+  std::optional<float> bound_of(const Node& clip, std::size_t i, std::string_view key,
+                                float otherwise) const {
+    if (!clip.has(i)) return clip.real(key, otherwise);
+    const Constant* given = graph_.constant(clip.inputs[i]);
+    if (given == nullptr || !given->is_float() || given->size() != 1) return std::nullopt;
+    return given->real();
+  }
+
+  Graph& graph_;
+  std::map<std::string, int, std::less<>> readers_;
+  std::map<std::string, Node*, std::less<>> producers_;
+};
+
+/// Drops nodes that no result follows from, and inputs that none reads.
+void drop_unread(Graph& graph) {
+  std::set<std::string, std::less<>> read(graph.outputs.begin(), graph.outputs.end());
+  std::vector<Node> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const auto is_read = [&](const std::string& name) { return read.contains(name); };
+    if (std::ranges::none_of(node->outputs, is_read)) continue;
+    read.insert(node->inputs.begin(), node->inputs.end());
+    kept.push_back(std::move(*node));
+  }
+  std::ranges::reverse(kept);
+  graph.nodes = std::move(kept);
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  fold(graph);
+  Merger(graph).run();
+  drop_unread(graph);
+}
+
+}  // namespace octet::detail::onnx_import

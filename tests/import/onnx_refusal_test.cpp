@@ -1,0 +1,258 @@
+// What import_onnx() does not take, and that it says so.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/import/onnx/import_onnx.h>
+#include <octet/tests/import/onnx_file.h>
+
+#include <string>
+
+namespace octet::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+template <class E>
+std::string message_of(const Bytes& file) {
+  try {
+    import_onnx(file);
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::vector<std::int64_t> kImages = {-1, 2, 6, 6};
+
+struct Refusal {
+  const char* name;
+  std::vector<std::int64_t> input;
+  std::vector<Message> nodes;
+  std::vector<Message> tensors;
+  const char* says;
+};
+
+std::vector<Refusal> refusals() {
+  const Message w = floats("w", {3, 2, 3, 3});
+  const auto conv = [&](const std::vector<Message>& attributes) {
+    return std::vector{node("Conv", {"x", "w"}, "y", attributes)};
+  };
+  const auto pool = [&](const char* op, std::vector<Message> attributes) {
+    attributes.push_back(attribute("kernel_shape", {2, 2}));
+    return std::vector{node(op, {"x"}, "y", attributes)};
+  };
+  return {
+      {"Unknown",
+       kImages,
+       {node("Relu", {"x"}, "a"), node("Resize", {"a"}, "b"), node("Relu", {"b"}, "y")},
+       {},
+       "node \"node b\" (Resize): Octet has no such operator; the other 2 of 3 nodes"},
+      {"OtherDomain", kImages, {node("Relu", {"x"}, "a"), node("Erf", {"a"}, "y")}, {}, "Erf"},
+      {"SameLower", kImages, conv({attribute("auto_pad", "SAME_LOWER")}), {w}, "SAME_LOWER"},
+      {"Groups",
+       kImages,
+       conv({attribute("group", std::int64_t{2})}),
+       {w},
+       "2 channels / 2 groups"},
+      {"NegativePads", kImages, conv({attribute("pads", {-1, 0, 0, 0})}), {w}, "pads of 0 or more"},
+      {"ZeroStrides",
+       kImages,
+       conv({attribute("strides", {0, 1})}),
+       {w},
+       "numbers above 0 as strides"},
+      {"KernelTooLarge", {-1, 2, 2, 6}, conv({}), {w}, "does not fit"},
+      {"MaxPoolOfNegatives",
+       kImages,
+       pool("MaxPool", {attribute("pads", {1, 1, 1, 1})}),
+       {},
+       "behind a Relu it would import"},
+      {"AverageWithoutPadding",
+       kImages,
+       pool("AveragePool", {attribute("pads", {1, 1, 1, 1})}),
+       {},
+       "count_include_pad=1"},
+      {"Clip",
+       {-1, 4},
+       {node("Clip", {"x", "lo", "hi"}, "y")},
+       {floats("lo", {}), floats("hi", {})},
+       "bounds 0 and 6"},
+      {"TransposedImages",
+       kImages,
+       {node("Conv", {"x", "w"}, "a"),
+        node("Transpose", {"a"}, "b", {attribute("perm", {0, 1, 3, 2})}),
+        node("GlobalAveragePool", {"b"}, "c"),
+        node("Transpose", {"a"}, "d", {attribute("perm", {0, 2, 1, 3})}),
+        node("MaxPool", {"d"}, "y", {attribute("kernel_shape", {2, 2})})},
+       {w},
+       "transpose"},
+      {"MovedBatch",
+       {-1, 4},
+       {node("Transpose", {"x"}, "y", {attribute("perm", {1, 0})})},
+       {},
+       "batch to stay in front"},
+      {"FlattenedResult",
+       kImages,
+       {node("Conv", {"x", "w"}, "a"), node("Flatten", {"a"}, "y")},
+       {w},
+       "its order would differ"},
+      {"CutAcrossChannels",
+       kImages,
+       {node("Conv", {"x", "w"}, "a"), node("Reshape", {"a", "s"}, "y")},
+       {w, integers("s", {0, 6, 8})},
+       "cuts across channels"},
+      {"SoftmaxOfRows",
+       kImages,
+       {node("Conv", {"x", "w"}, "a"),
+        node("Softmax", {"a"}, "y", {attribute("axis", std::int64_t{2})})},
+       {w},
+       "expected a softmax over"},
+      {"WrongFeatures",
+       {-1, 5},
+       {node("MatMul", {"x", "m"}, "y")},
+       {floats("m", {4, 2})},
+       "weights for 5 features"},
+      {"TransposedA",
+       {-1, 4},
+       {node("Gemm", {"x", "m"}, "y", {attribute("transA", std::int64_t{1})})},
+       {floats("m", {4, 2})},
+       "transA"},
+      {"TrainingBatchNorm",
+       {-1, 2},
+       {node("BatchNormalization", {"x", "n", "n", "n", "n"}, "y",
+             {attribute("training_mode", std::int64_t{1})})},
+       {floats("n", {2})},
+       "eval mode"},
+      {"ReflectedPad",
+       kImages,
+       {node("Pad", {"x", "p"}, "y", {attribute("mode", "reflect")})},
+       {integers("p", {0, 0, 1, 1, 0, 0, 1, 1})},
+       "expected zeros around"},
+      {"ConstantAdded",
+       {-1, 4},
+       {node("Add", {"x", "c"}, "y")},
+       {floats("c", {4})},
+       "the constant \"c\""},
+      {"OpenExtents", {-1, -1, 6, 6}, {node("Relu", {"x"}, "y")}, {}, "fixed extents"},
+      {"BatchArithmetic",
+       {-1, 4},
+       {node("Shape", {"x"}, "s"), node("Mul", {"s", "s"}, "t"), node("Reshape", {"x", "t"}, "y")},
+       {},
+       "number of examples"},
+      {"Float16", {-1, 4}, {node("MatMul", {"x", "m"}, "y")}, {tensor("m", 10, {4, 2})}, "float16"},
+  };
+}
+
+TEST(OnnxRefusals, NameOperatorNodeAndReason) {
+  for (const Refusal& refusal : refusals()) {
+    const Bytes file = onnx_file(refusal.input, refusal.nodes, refusal.tensors);
+    EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr(refusal.says))
+        << refusal.name;
+  }
+}
+
+TEST(OnnxRefusals, OpsetsOutsideOfTheRange) {
+  for (const std::int64_t opset : {8, 19}) {
+    const Bytes file = onnx_file({-1, 4}, {node("Relu", {"x"}, "y")}, {}, opset);
+    EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr("opset 9 to 18"));
+  }
+}
+
+TEST(OnnxRefusals, BrokenGraphs) {
+  const auto says = [](const Bytes& file, const char* text) {
+    EXPECT_THAT(message_of<FormatError>(file), testing::HasSubstr(text));
+  };
+  const std::vector relu = {node("Relu", {"x"}, "y")};
+  says({}, "0 bytes");
+  says({'n', 'o', ' ', 'O', 'N', 'N', 'X'}, "cut off");
+  says(onnx_file({-1, 4}, {node("Relu", {"z"}, "y")}), "which nothing in front of it gives");
+  says(onnx_file({-1, 4}, {node("Relu", {"x"}, "y"), node("Relu", {"x"}, "y")}), "given twice");
+  says(onnx_file({-1, 4}, relu, {floats("m", {2}), floats("m", {2})}), "given twice");
+  says(onnx_file({-1, 4}, relu, {tensor("m", 1, {1 << 30, 1 << 30})}),
+       "expected 1152921504606846976");
+  says(onnx_file({-1, 4}, relu, {tensor("m", 1, {INT64_MAX, 4})}), "\"m\"");
+  says(onnx_file({-1, 4}, relu, {tensor("m", 1, {-3})}), "\"m\"");
+  says(onnx_file({-1, 4}, relu, {tensor("m", 1, {3}).text(9, "1234")}),
+       "expected 12 bytes, found 4");
+  says(onnx_file({-1, 4}, {node("Flatten", {"x"}, "y", {attribute("axis", 1.0F)})}), "an integer");
+}
+
+TEST(OnnxRefusals, ConstantsThatGrow) {
+  // Each Concat doubles.
+  std::vector<Message> nodes;
+  std::string last = "c0";
+  for (int i = 1; i < 60; ++i) {
+    const std::string next = fmt::format("c{}", i);
+    nodes.push_back(node("Concat", {last, last}, next, {attribute("axis", std::int64_t{0})}));
+    last = next;
+  }
+  nodes.push_back(node("Relu", {"x"}, "y"));
+  EXPECT_THAT(message_of<FormatError>(onnx_file({-1, 4}, nodes, {integers("c0", {1, 2})})),
+              testing::HasSubstr("much larger than the file"));
+}
+
+class OnnxExternalData : public testing::Test {
+ protected:
+  OnnxExternalData() : folder_(std::filesystem::path(testing::TempDir()) / "octet_external") {
+    std::filesystem::create_directories(folder_ / "inner");
+    const std::vector<float> values(8, 0.5F);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+    write_file_atomic(folder_ / "w.data", std::span(bytes, 32));
+    write_file_atomic(folder_ / "inner" / "w.data", std::span(bytes, 32));
+  }
+  ~OnnxExternalData() override { std::filesystem::remove_all(folder_); }
+  OnnxExternalData(const OnnxExternalData&) = delete;
+  OnnxExternalData& operator=(const OnnxExternalData&) = delete;
+
+  /// What is said of weights [4, 2] that `entries` tell of; empty where they are read.
+  std::string said(const std::vector<std::pair<std::string, std::string>>& entries) const {
+    return said_of({external("m", {4, 2}, entries)});
+  }
+  std::string said_of(const std::vector<Message>& tensors) const {
+    write_file_atomic(folder_ / "net.onnx",
+                      onnx_file({-1, 4}, {node("MatMul", {"x", "m"}, "y")}, tensors));
+    try {
+      import_onnx(folder_ / "net.onnx");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const std::filesystem::path folder_;
+};
+
+TEST_F(OnnxExternalData, IsReadFromTheFolderAlone) {
+  EXPECT_EQ(said({{"location", "w.data"}}), "");
+  EXPECT_EQ(said({{"location", "inner/w.data"}, {"offset", "0"}, {"length", "32"}}), "");
+  const auto outside = testing::HasSubstr("in the folder of the file");
+  EXPECT_THAT(said({{"location", (folder_ / "w.data").string()}}), outside);
+  EXPECT_THAT(said({{"location", "../octet_external/w.data"}}), outside);
+  EXPECT_THAT(said({{"location", "inner/../w.data"}}), outside);
+  EXPECT_THAT(said({}), outside);
+  std::filesystem::create_symlink(folder_ / "w.data", folder_ / "link.data");
+  EXPECT_THAT(said({{"location", "link.data"}}), testing::HasSubstr("symbolic link"));
+  EXPECT_THAT(said({{"location", "none.data"}}), testing::HasSubstr("none.data"));
+}
+
+TEST_F(OnnxExternalData, LiesInsideItsFile) {
+  const auto says = testing::HasSubstr("of the file's 32");
+  EXPECT_THAT(said({{"location", "w.data"}, {"offset", "1"}}), says);
+  EXPECT_THAT(said({{"location", "w.data"}, {"offset", "18446744073709551615"}}), says);
+  EXPECT_THAT(said({{"location", "w.data"}, {"length", "16"}}), says);
+  EXPECT_THAT(said({{"location", "w.data"}, {"offset", "-1"}}), testing::HasSubstr("a number for"));
+  EXPECT_THAT(said_of({external("m", {4, 2}, {{"location", "w.data"}}),
+                       external("n", {4, 2}, {{"location", "w.data"}})}),
+              testing::HasSubstr("add up to more than the file"));
+}
+
+TEST_F(OnnxExternalData, NeedsAPath) {
+  const Bytes file = onnx_file({-1, 4}, {node("MatMul", {"x", "m"}, "y")},
+                               {external("m", {4, 2}, {{"location", "w.data"}})});
+  EXPECT_THAT(message_of<InvalidArgument>(file), testing::HasSubstr("by its path"));
+}
+
+}  // namespace
+}  // namespace octet::test
