@@ -31,6 +31,11 @@
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/layers/sequential.h>
+#include <octet/report/advice.h>
+#include <octet/report/measure.h>
+#include <octet/report/range_log.h>
+#include <octet/report/report.h>
+#include <octet/report/run_facts.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/packed_weights.h>

@@ -114,6 +114,16 @@ struct SearchOptions {
 /// Finds the bits of every layer of a float model for a budget of flash.
 void search(const SearchOptions& options);
 
+struct ReportCommand {
+  std::string folder;
+  std::string data;
+  std::string output;
+  int threads = 0;
+};
+
+/// Writes a page about a run that has ended, from what it left in its folder.
+void report(const ReportCommand& options);
+
 /// Samples that `verify` compares on where it is given none.
 inline constexpr std::size_t kDefaultSamples = 1000;
 

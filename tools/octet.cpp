@@ -161,6 +161,24 @@ void add_search(CLI::App& app) {
   command->callback([options] { search(*options); });
 }
 
+void add_report(CLI::App& app) {
+  const auto options = std::make_shared<ReportCommand>();
+  CLI::App* command = app.add_subcommand(
+      "report", "Writes a page about a run that has ended: accuracies, layers, what to do.");
+  command->add_option("FOLDER", options->folder, "What the run was told as --out")
+      ->required()
+      ->check(named());
+  command->add_option("--data", options->data, "The folder with IDX files that it trained on")
+      ->required()
+      ->check(named());
+  command->add_option("--output", options->output, "The HTML file to write")
+      ->required()
+      ->check(named());
+  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
+      ->check(CLI::Range(1, 1024));
+  command->callback([options] { report(*options); });
+}
+
 /// Sets `exit_code` to 1 where the models differ.
 void add_verify(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<VerifyOptions>();
@@ -215,6 +233,7 @@ int run_tool(int argc, char** argv) {
   add_export(app);
   add_import(app);
   add_search(app);
+  add_report(app);
   int exit_code = 0;
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);

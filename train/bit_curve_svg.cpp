@@ -1,13 +1,18 @@
 #include <fmt/format.h>
 #include <octet/train/bit_search.h>
+#include <octet/train/svg_plot.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 namespace octet {
 namespace {
+
+using detail::escaped_markup;
+using detail::PlotAxis;
+using detail::svg_line;
+using detail::svg_text;
 
 constexpr double kWidth = 760.0;
 constexpr double kHeight = 440.0;
@@ -20,77 +25,8 @@ constexpr const char* kMeasured = "#e4572e";
 constexpr const char* kMuted = "#666666";
 /// Accuracies further than this below the best would squeeze all others into a line.
 constexpr double kMostPointsShown = 10.0;
-/// About so many lines of a grid.
-constexpr double kTicks = 6.0;
 /// A curve of more points is a line alone.
 constexpr std::size_t kMostDots = 200;
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const bool is_control = static_cast<unsigned char>(c) < ' ';
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      // XML takes no control characters, escaped or not.
-      result += is_control ? ' ' : c;
-    }
-  }
-  return result;
-}
-
-/// 1, 2 or 5 times a power of ten, so that `span` has about kTicks of it.
-double step_for(double span) {
-  const double rough = span / kTicks;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  const double digit = rough / power;
-  return power * (digit <= 1.0 ? 1.0 : digit <= 2.0 ? 2.0 : digit <= 5.0 ? 5.0 : 10.0);
-}
-
-/// An axis from `low` to `high`, whole steps of its grid, drawn between two pixels.
-class Axis {
- public:
-  Axis(double low, double high, double from, double to) : from_(from), to_(to) {
-    // One value alone gets some room.
-    const double span = high > low ? high - low : std::max(std::abs(low) * 0.1, 1e-3);
-    step_ = step_for(span);
-    low_ = std::floor(low / step_) * step_;
-    high_ = std::ceil((low + span) / step_) * step_;
-  }
-
-  double at(double value) const { return from_ + (value - low_) / (high_ - low_) * (to_ - from_); }
-  std::vector<double> ticks() const {
-    std::vector<double> result;
-    const auto count = static_cast<int>(std::lround((high_ - low_) / step_));
-    for (int i = 0; i <= count; ++i) result.push_back(low_ + i * step_);
-    return result;
-  }
-  /// Digits behind the point that tell ticks apart.
-  int digits() const { return std::max(0, static_cast<int>(std::ceil(-std::log10(step_) - 1e-9))); }
-  double low() const { return low_; }
-
- private:
-  double from_;
-  double to_;
-  double step_ = 1.0;
-  double low_ = 0.0;
-  double high_ = 1.0;
-};
-
-std::string text_at(double x, double y, const std::string& text, const std::string& more) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, more, escaped(text));
-}
-
-std::string line(double x1, double y1, double x2, double y2, const std::string& more) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1,
-                     x2, y2, more);
-}
 
 /// Draws one search.
 class Picture {
@@ -108,7 +44,7 @@ class Picture {
         "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" "
         "fill=\"#222222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         kWidth, kHeight);
-    text += text_at(kLeft, 26, title, "font-size=\"15\"");
+    text += svg_text(kLeft, 26, title, "font-size=\"15\"");
     text += grid();
     text += fmt::format(
         "<clipPath id=\"plot\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n"
@@ -161,39 +97,39 @@ class Picture {
     std::string text;
     for (const double tick : x_.ticks()) {
       const double x = x_.at(tick);
-      text += line(x, kTop, x, kBottom, "stroke=\"#eeeeee\"");
-      text += text_at(x, kBottom + 18, fmt::format("{:.{}f}", tick, x_.digits()),
-                      fmt::format("text-anchor=\"middle\" fill=\"{}\"", kMuted));
+      text += svg_line(x, kTop, x, kBottom, "stroke=\"#eeeeee\"");
+      text += svg_text(x, kBottom + 18, x_.text(tick),
+                       fmt::format("text-anchor=\"middle\" fill=\"{}\"", kMuted));
     }
     for (const double tick : y_.ticks()) {
       const double y = y_.at(tick);
-      text += line(kLeft, y, kRight, y, "stroke=\"#eeeeee\"");
-      text += text_at(kLeft - 10, y + 4, fmt::format("{:.{}f}", tick, y_.digits()),
-                      fmt::format("text-anchor=\"end\" fill=\"{}\"", kMuted));
+      text += svg_line(kLeft, y, kRight, y, "stroke=\"#eeeeee\"");
+      text += svg_text(kLeft - 10, y + 4, y_.text(tick),
+                       fmt::format("text-anchor=\"end\" fill=\"{}\"", kMuted));
     }
-    text += text_at((kLeft + kRight) / 2, kBottom + 40,
-                    kibibytes_ ? "flash of weights, biases and multipliers, KiB"
-                               : "flash of weights, biases and multipliers, bytes",
-                    "text-anchor=\"middle\"");
+    text += svg_text((kLeft + kRight) / 2, kBottom + 40,
+                     kibibytes_ ? "flash of weights, biases and multipliers, KiB"
+                                : "flash of weights, biases and multipliers, bytes",
+                     "text-anchor=\"middle\"");
     const double middle = (kTop + kBottom) / 2;
-    return text + text_at(20, middle, in_points_ ? "accuracy on the samples, %" : "loss",
-                          fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 20 {:.1f})\"",
-                                      middle));
+    return text + svg_text(20, middle, in_points_ ? "accuracy on the samples, %" : "loss",
+                           fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 20 {:.1f})\"",
+                                       middle));
   }
 
   /// The float model, and what was asked for.
   std::string limits() const {
     const double y = y_.at(y_of(search_.in_float));
-    std::string text =
-        line(kLeft, y, kRight, y, fmt::format("stroke=\"{}\" stroke-dasharray=\"2 3\"", kMuted));
+    std::string text = svg_line(kLeft, y, kRight, y,
+                                fmt::format("stroke=\"{}\" stroke-dasharray=\"2 3\"", kMuted));
     const std::string dashed = fmt::format("stroke=\"{}\" stroke-dasharray=\"6 4\"", kMeasured);
     if (search_.budget) {
       const double x = x_.at(x_of(static_cast<double>(*search_.budget)));
-      text += line(x, kTop, x, kBottom, dashed);
+      text += svg_line(x, kTop, x, kBottom, dashed);
     }
     if (search_.most_drop) {
       const double least = y_.at(y_of(search_.in_float) - *search_.most_drop);
-      text += line(kLeft, least, kRight, least, dashed);
+      text += svg_line(kLeft, least, kRight, least, dashed);
     }
     return text;
   }
@@ -201,7 +137,7 @@ class Picture {
   std::string tooltip(const BitAssignment& one, const ModelScore& score, const char* how) const {
     std::string bits;
     for (std::size_t i = 0; i < one.bits.size(); ++i) {
-      bits += fmt::format("\n{}: {} bits", escaped(search_.layers[i].name), one.bits[i]);
+      bits += fmt::format("\n{}: {} bits", escaped_markup(search_.layers[i].name), one.bits[i]);
     }
     return fmt::format("<title>{} bytes, {} {}{}</title>", one.bytes, value_text(score), how, bits);
   }
@@ -254,7 +190,7 @@ class Picture {
         "fill-opacity=\"0.85\"/>\n",
         x - 10, y - 14, 84);
     const auto row = [&](const std::string& mark, const std::string& words) {
-      text += mark + text_at(x + 32, y + 4, words, "");
+      text += mark + svg_text(x + 32, y + 4, words, "");
       y += 19;
     };
     const auto dot = [&](double r, const char* fill, const char* stroke) {
@@ -262,14 +198,14 @@ class Picture {
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n", x + 12, y,
           r, fill, stroke);
     };
-    row(line(x, y, x + 24, y, fmt::format("stroke=\"{}\"", kPredicted)) +
+    row(svg_line(x, y, x + 24, y, fmt::format("stroke=\"{}\"", kPredicted)) +
             dot(2.5, kPredicted, kPredicted),
         "predicted, layer by layer");
     row(dot(4, "#ffffff", kMeasured), "run for real");
-    row(line(x, y, x + 24, y, fmt::format("stroke=\"{}\" stroke-dasharray=\"6 4\"", kMeasured)),
+    row(svg_line(x, y, x + 24, y, fmt::format("stroke=\"{}\" stroke-dasharray=\"6 4\"", kMeasured)),
         search_.budget ? fmt::format("budget: {} bytes", *search_.budget)
                        : fmt::format("drop of {} points", search_.most_drop.value_or(0.0)));
-    row(line(x, y, x + 24, y, fmt::format("stroke=\"{}\" stroke-dasharray=\"2 3\"", kMuted)),
+    row(svg_line(x, y, x + 24, y, fmt::format("stroke=\"{}\" stroke-dasharray=\"2 3\"", kMuted)),
         fmt::format("float: {}", value_text(search_.in_float)));
     return text;
   }
@@ -278,14 +214,14 @@ class Picture {
     const BitAssignment& one = search_.chosen;
     const ModelScore& score = one.measured ? *one.measured : one.predicted;
     const std::string words = fmt::format("chosen: {} bytes, {}", one.bytes, value_text(score));
-    return text_at(kRight, 26, words, fmt::format("text-anchor=\"end\" fill=\"{}\"", kMeasured));
+    return svg_text(kRight, 26, words, fmt::format("text-anchor=\"end\" fill=\"{}\"", kMeasured));
   }
 
   const BitSearch& search_;
   bool in_points_;
   bool kibibytes_;
-  Axis x_;
-  Axis y_;
+  PlotAxis x_;
+  PlotAxis y_;
 };
 
 }  // namespace

@@ -16,14 +16,19 @@ std::string quoted(std::string_view word) {
 
 }  // namespace
 
-std::string resume_command(int argc, const char* const* argv, std::string_view flag) {
+std::string shell_command(int argc, const char* const* argv) {
   std::string text;
-  bool resumes = false;
   for (int i = 0; i < argc; ++i) {
     if (i > 0) text += ' ';
     text += quoted(argv[i]);
-    resumes = resumes || argv[i] == flag;
   }
+  return text;
+}
+
+std::string resume_command(int argc, const char* const* argv, std::string_view flag) {
+  const std::string text = shell_command(argc, argv);
+  bool resumes = false;
+  for (int i = 0; i < argc; ++i) resumes = resumes || argv[i] == flag;
   return resumes ? text : text + ' ' + quoted(flag);
 }
 

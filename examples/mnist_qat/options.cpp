@@ -4,6 +4,7 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/train/resume_command.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -81,6 +82,11 @@ const CLI::Validator kUnits =
 const CLI::Validator kFolder(
     [](const std::string& text) {
       return text.empty() ? "expected a folder, found an empty name" : "";
+    },
+    "");
+const CLI::Validator kFile(
+    [](const std::string& text) {
+      return text.empty() ? "expected a file, found an empty name" : "";
     },
     "");
 
@@ -199,6 +205,11 @@ void add_options(const Adder& add, Options& o) {
       ->type_name("POINTS")
       ->excludes(flash);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
+  add.app
+      .add_option("--report", o.report,
+                  "Writes a page about the run, one HTML file: accuracies, layers, what to do")
+      ->check(kFile)
+      ->type_name("FILE");
   add.flag("--resume", o.resume, "Go on from the last checkpoint");
   add.choice("--log-level", {"trace", "debug", "info", "warn", "error", "off"}, "warn",
              "The least that is logged, on stderr",
@@ -282,6 +293,7 @@ ParsedOptions parse_options(int argc, char** argv) {
                printable(text.substr(0, text.find('\n')), kMostOfMessage));
     return {std::nullopt, kUsageError};
   }
+  options.command = shell_command(argc, argv);
   if (options.checkpoint_dir.empty()) options.checkpoint_dir = options.out / "checkpoints";
   return {options, 0};
 }

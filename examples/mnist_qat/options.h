@@ -61,6 +61,10 @@ struct Options {
   std::optional<std::int64_t> flash;
   std::optional<double> max_drop;
   std::filesystem::path checkpoint_dir;
+  /// Where the HTML report goes; empty: none is written.
+  std::filesystem::path report;
+  /// As a shell takes it, for the report.
+  std::string command;
   std::string log_level = "warn";
   bool resume = false;
   bool no_progress = false;

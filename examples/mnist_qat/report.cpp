@@ -55,6 +55,8 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"c_flash_bytes", r.c_flash_bytes},
       {"c_ram_bytes", r.c_ram_bytes},
       {"warnings", r.warnings},
+      {"ranges", nlohmann::json::parse(ranges_json(r.ranges))},
+      {"command", options.command},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (options.network == kMlp) {
     metrics["hidden"] = options.hidden;
@@ -76,7 +78,8 @@ std::string metrics_json(const Options& options, const Results& r) {
                                             {"largest", layer.largest},
                                             {"mean", layer.mean()}});
   }
-  return metrics.dump();
+  // A command line may hold bytes that are no UTF-8.
+  return metrics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string final_report(const Options& options, const Results& r, const History& history,

@@ -32,6 +32,8 @@ struct Results {
   /// Of the C source: constants, and static buffers.
   std::int64_t c_flash_bytes = 0;
   std::int64_t c_ram_bytes = 0;
+  /// After calibration and every QAT epoch of this process.
+  std::vector<RangeRecord> ranges;
   /// Of the exported file: see runtime_warnings().
   std::vector<std::string> warnings;
 };

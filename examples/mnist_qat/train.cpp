@@ -1,6 +1,7 @@
 #include "train.h"
 
 #include <fmt/format.h>
+#include <octet/core/file.h>
 #include <octet/examples/networks/networks.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 
 #include "flash.h"
+#include "page.h"
 #include "report.h"
 
 namespace octet::mnist {
@@ -170,12 +172,15 @@ class Run {
     show(screen_, storage_text(quantized));
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
+    const auto ranges = std::make_shared<RangeLog>();
+    trainer.add_callback(ranges);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
+    results_.ranges = ranges->ranges();
     if (trainer.calibrated()) {
       results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
     }
     export_and_compare(trainer, quantized);
-    finish();
+    finish(quantized);
     return true;
   }
 
@@ -227,7 +232,7 @@ class Run {
       const std::filesystem::path path = options_.out / "mnist_float.tflite";
       write_tflite(lower_float(model), path);
       run_.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
-      if (options_.control) trainer.save_checkpoint(checkpoint);
+      if (options_.control || !options_.report.empty()) trainer.save_checkpoint(checkpoint);
       if (searches_bits(options_)) search(model);
     } else if (needs_control()) {
       trainer.load_checkpoint(checkpoint);
@@ -294,10 +299,30 @@ class Run {
     results_.layer_differences = compare_networks(quantized, file, data_.test);
   }
 
-  void finish() {
+  /// The trained float model: in a run that was resumed after it, that of its checkpoint.
+  std::optional<Model> trained_float() const {
+    const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
+    if (!std::filesystem::exists(checkpoint)) return std::nullopt;
+    Model model = load_model(checkpoint);
+    // It may be that of a run before this one.
+    const std::vector<std::uint8_t> file = read_file(options_.out / "mnist_float.tflite");
+    if (to_tflite(lower_float(model)) != file) return std::nullopt;
+    set_searched_bits(model);
+    return model;
+  }
+
+  void write_report_page(const Model& quantized, const std::string& metrics) const {
+    if (options_.report.empty()) return;
+    const std::optional<Model> in_float = trained_float();
+    write_page(options_, in_float ? &*in_float : nullptr, quantized, data_, metrics);
+    show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
+  }
+
+  void finish(const Model& quantized) {
     const RunReport report =
         run_.finish(options_.out / "mnist_int8.tflite", metrics_json(options_, results_));
     show(screen_, final_report(options_, results_, run_.history(), report));
+    write_report_page(quantized, report.metrics);
     if (options_.json) show(stdout, report.metrics);
   }
 

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train import examples tools; do
+for room in core runtime layers deploy train import report examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -21,8 +21,9 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["deploy"] = "deploy " below["layers"]
     below["train"] = "train " below["deploy"]
     below["import"] = "import " below["train"]
-    below["examples"] = "examples octet.h " below["import"]
-    below["tools"] = "tools octet.h " below["import"]
+    below["report"] = "report " below["train"]
+    below["examples"] = "examples octet.h import report " below["train"]
+    below["tools"] = "tools octet.h import report " below["train"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }

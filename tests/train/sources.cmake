@@ -44,6 +44,7 @@ set(OCTET_CLI_TESTS
   cli/mnist_qat_same_bytes_test.cpp
   cli/mnist_qat_test.cpp
   cli/mnist_qat_usage_test.cpp
+  cli/report_test.cpp
   cli/octet_memory_test.cpp
   cli/octet_search_test.cpp
   cli/octet_verify_test.cpp

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/target.h>
+#include <octet/deploy/runtime_warnings.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/report/measure.h>
+#include <octet/report/measure_internal.h>
+#include <octet/report/png.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/runtime/operator_cost.h>
+#include <octet/train/evaluate.h>
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+Outcome outcome_of(std::string name, const Labels& predictions,
+                   std::span<const std::int32_t> labels, const Labels* in_float) {
+  std::uint64_t right = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) right += predictions[i] == labels[i] ? 1U : 0U;
+  Outcome result{.name = std::move(name), .accuracy = wilson_interval(right, labels.size())};
+  if (in_float != nullptr) result.against_float = mcnemar_test(*in_float, predictions, labels);
+  return result;
+}
+
+std::vector<std::string> targets_of(Rounding rounding) {
+  std::vector<std::string> result = {"C source (portable C99)"};
+  const auto name = [](Target target) {
+    switch (target) {
+      case Target::litert:
+        return "LiteRT (XNNPACK)";
+      case Target::tflm:
+        return "TensorFlow Lite Micro";
+      case Target::cmsis_nn:
+        return "CMSIS-NN";
+      case Target::onnxruntime:
+        return "ONNX Runtime";
+    }
+    throw InvalidArgument("measure_report: a Target outside the enumeration");
+  };
+  for (const Target target : kTargets) {
+    if (contract_of(target) == rounding) result.emplace_back(name(target));
+  }
+  if (rounding == Rounding::single_rounding) {
+    result.emplace_back("LiteRT's built-in kernels on Arm and in plain C++");
+  }
+  if (rounding == Rounding::q15) {
+    result = {"LiteRT's built-in kernels", "TensorFlow Lite Micro", "CMSIS-NN"};
+  }
+  return result;
+}
+
+Costs costs_of(const ReportModels& models) {
+  const Interpreter interpreter(models.shipped);
+  return {.float_bytes = to_tflite(models.in_float).size(),
+          .integer_bytes = to_tflite(models.shipped).size(),
+          .arena_bytes = interpreter.arena_bytes(),
+          .multiply_adds = model_cost(models.shipped).multiply_adds};
+}
+
+/// The largest output where outputs are probabilities, i.e. a SOFTMAX ends the model.
+std::optional<double> confidence(Interpreter& interpreter, const Tensor& example) {
+  const std::vector<float> outputs = interpreter.run(example.span());
+  const auto& operators = interpreter.model().operators;
+  const bool ends_in_softmax = std::ranges::any_of(operators, [&](const Operator& op) {
+    return op.code == OpCode::softmax &&
+           &op - operators.data() + 2 >= static_cast<std::ptrdiff_t>(operators.size());
+  });
+  if (!ends_in_softmax || outputs.size() < 2) return std::nullopt;
+  return *std::ranges::max_element(outputs);
+}
+
+void find_changed(const ReportModels& models, const Dataset& test, const Labels& in_float,
+                  const Labels& integers, const ReportOptions& options, Report& report) {
+  Interpreter float_interpreter(models.in_float);
+  Interpreter interpreter(models.shipped);
+  const auto labels = test.labels();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (in_float[i] == integers[i]) continue;
+    ++report.changed_examples;
+    if (report.changed.size() >= options.changed_examples) continue;
+    const Tensor example = test.features(i, i + 1);
+    report.changed.push_back({.index = i,
+                              .label = labels[i],
+                              .in_float = in_float[i],
+                              .in_integers = integers[i],
+                              .float_confidence = confidence(float_interpreter, example),
+                              .integer_confidence = confidence(interpreter, example),
+                              .png = image_png(example.span(), test.example_shape())});
+  }
+}
+
+void count_confusion(const Dataset& test, const Labels& predictions, int most_classes,
+                     Report& report) {
+  if (test.classes() > most_classes) {
+    report.missing.push_back(
+        fmt::format("The confusion matrix of {} classes is too large to show.", test.classes()));
+    return;
+  }
+  // A network may say classes that no example has.
+  std::size_t classes = static_cast<std::size_t>(test.classes());
+  for (const std::int32_t one : predictions) {
+    classes = std::max(classes, static_cast<std::size_t>(one) + 1);
+  }
+  report.confusion.assign(classes, std::vector<std::uint64_t>(classes, 0));
+  const auto labels = test.labels();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    ++report
+          .confusion[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(predictions[i])];
+  }
+}
+
+void check_test(const Dataset& test) {
+  if (test.empty()) throw InvalidArgument("measure_report: expected test examples, found none");
+  if (!test.has_labels() || test.is_read()) {
+    throw InvalidArgument(fmt::format(
+        "measure_report: expected a test set in memory with class labels, found \"{}\" without",
+        test.name()));
+  }
+}
+
+Tensor calibration_of(const ReportModels& models, const Dataset& train,
+                      const ReportOptions& options) {
+  return fit_to_input(*models.float_model,
+                      train.features(0, std::min(options.calibration_samples, train.size())));
+}
+
+void measure_layer_report(const ReportModels& models, const Dataset& train, const Dataset& test,
+                          const ReportOptions& options, Report& report) {
+  if (models.quantized == nullptr) {
+    report.missing.emplace_back(
+        "Layers: the quantized model is not there, the integers alone do not tell.");
+    return;
+  }
+  report.layers.samples = std::min(options.layer_samples, test.size());
+  report.layers.layers = detail::measure_layers(*models.quantized, test, report.layers.samples);
+  if (models.float_model == nullptr || train.empty() || options.sensitivity_samples == 0) {
+    report.missing.emplace_back(
+        "Sensitivity of layers: it takes the trained float model and training examples.");
+    return;
+  }
+  const auto is_annotated = [](const auto& layer) { return layer->annotation() != nullptr; };
+  if (std::ranges::any_of(models.float_model->layers(), is_annotated)) {
+    report.missing.emplace_back(
+        "Sensitivity of layers: a QuantizeConfig says how one is quantized, so that it cannot be "
+        "left in float.");
+    return;
+  }
+  const Tensor calibration = calibration_of(models, train, options);
+  detail::measure_sensitivity(models, calibration, test.head(options.sensitivity_samples),
+                              report.layers);
+}
+
+}  // namespace
+
+namespace detail {
+
+Model quantized_as(const Model& quantized, const Model& model, const Tensor& calibration) {
+  QuantizeOptions options;
+  for (const auto& layer : quantized.layers()) {
+    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
+    if (wrapper == nullptr) continue;
+    options = wrapper->config().options();
+    break;
+  }
+  return quantize_post_training(model, calibration, options);
+}
+
+}  // namespace detail
+
+Report measure_report(const ReportModels& models, const Dataset& train, const Dataset& test,
+                      const ReportOptions& options) {
+  check_test(test);
+  Report report;
+  report.data = fmt::format("{}, {} test examples", test.name(), test.size());
+  const Labels in_float = evaluate(models.in_float, test).predictions;
+  const Labels integers = evaluate(models.shipped, test).predictions;
+  report.outcomes.push_back(outcome_of("float", in_float, test.labels(), nullptr));
+  if (models.float_model != nullptr && models.quantized != nullptr && !train.empty()) {
+    const Tensor calibration = calibration_of(models, train, options);
+    const Model post = detail::quantized_as(*models.quantized, *models.float_model, calibration);
+    report.outcomes.push_back(outcome_of("quantized after training",
+                                         evaluate(lower(post), test).predictions, test.labels(),
+                                         &in_float));
+  }
+  report.outcomes.push_back(outcome_of(options.shipped_name, integers, test.labels(), &in_float));
+  report.costs = costs_of(models);
+  const Rounding rounding = rounding_of(models.shipped);
+  report.contract = to_string(rounding);
+  report.targets = targets_of(rounding);
+  report.warnings = runtime_warnings(models.shipped);
+  measure_layer_report(models, train, test, options, report);
+  count_confusion(test, integers, options.confusion_classes, report);
+  find_changed(models, test, in_float, integers, options, report);
+  return report;
+}
+
+}  // namespace octet

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <octet/layers/model.h>
+#include <octet/report/report.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/train/dataset.h>
+
+#include <cstddef>
+#include <string>
+
+namespace octet {
+
+/// The networks that a report is about. Only the first two have to be there.
+struct ReportModels {
+  /// The float network as operators: lower_float(), or read_tflite() of what that wrote.
+  const IntegerModel& in_float;
+  /// The integers that ship.
+  const IntegerModel& shipped;
+  /// The quantized model that they came from: with it, what happens in each layer is measured.
+  const Model* quantized = nullptr;
+  /// The trained float model: with both, what comes of it without training is measured, and how
+  /// much each layer takes of that.
+  const Model* float_model = nullptr;
+};
+
+struct ReportOptions {
+  /// The first so many test examples are what layers are looked at with.
+  std::size_t layer_samples = 256;
+  /// The first so many are what each layer's sensitivity is measured on; 0: it is not.
+  std::size_t sensitivity_samples = 1000;
+  /// The first so many training examples give the ranges of a network quantized without training.
+  std::size_t calibration_samples = 500;
+  /// The most examples that changed class, and classes of a confusion matrix, that are shown.
+  std::size_t changed_examples = 24;
+  int confusion_classes = 20;
+  /// What the integers are called: "trained with quantization", or what a program has done.
+  std::string shipped_name = "trained with quantization";
+};
+
+/// Measures what the report states in parts 1 and 3; the title, history, ranges, command, facts and
+/// hashes are the caller's:
+///
+///     Report report = measure_report({lower_float(model), trainer.lower(), &quantized, &model},
+///                                    data.train, data.test);
+///     report.history = trainer.history();
+///     write_report("report.html", report);
+///
+/// Every number is the same on any number of threads. Throws InvalidArgument for an empty test set
+/// and targets that are no labels, and as Interpreter, lower() and evaluate() do.
+Report measure_report(const ReportModels& models, const Dataset& train, const Dataset& test,
+                      const ReportOptions& options = {});
+
+}  // namespace octet

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <octet/report/statistics.h>
+#include <octet/train/history.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What a report states, as plain numbers: measure_report() finds them, advice() judges them,
+// write_report() shows them.
+
+namespace octet {
+
+/// What one version of the network came to on the test set.
+struct Outcome {
+  std::string name;
+  Proportion accuracy;
+  /// Against the float network on the same examples; none for that one itself, and where the
+  /// predictions are not known.
+  std::optional<PairedTest> against_float{};
+};
+
+/// What the integers need of a machine, for one sample.
+struct Costs {
+  std::uint64_t float_bytes = 0;    ///< of the .tflite file in float
+  std::uint64_t integer_bytes = 0;  ///< of the .tflite file in integers
+  std::uint64_t arena_bytes = 0;    ///< of the interpreter's memory plan
+  std::int64_t multiply_adds = 0;
+};
+
+/// The ranges of results as training moved them.
+struct RangeRecord {
+  std::string moment;  ///< "calibrated", or the epoch
+  std::string layer;
+  float min = 0.0F;
+  float max = 0.0F;
+};
+
+/// The share of a kernel's weights that swung between codes, after an epoch.
+struct OscillationRecord {
+  std::string moment;
+  std::string layer;
+  double share = 0.0;
+  double frozen = 0.0;
+};
+
+/// Counts of values in equal bins from `low` to `high`; the first and the last bin count what lies
+/// beyond them too.
+struct Histogram {
+  double low = 0.0;
+  double high = 0.0;
+  std::vector<std::uint64_t> counts{};
+
+  void add(double value);
+};
+
+/// How the values of a tensor lie on their grid of codes.
+struct GridFacts {
+  std::uint64_t values = 0;
+  /// Values that lie more than half a step outside the grid.
+  std::uint64_t clipped = 0;
+  /// Codes that some value has, and all codes of the grid.
+  std::size_t codes_used = 0;
+  std::size_t codes = 0;
+  int bits = 8;
+  /// The reals of the lowest and the highest code, with several scales of the widest.
+  double grid_low = 0.0;
+  double grid_high = 0.0;
+  Histogram histogram{};
+
+  double clipped_share() const;
+};
+
+/// A channel whose values span more than those of others.
+struct WideChannel {
+  std::size_t channel = 0;
+  double span = 0.0;
+  /// Its span in medians of all channels' spans.
+  double medians = 0.0;
+};
+
+/// The channels of a tensor; a span is the largest magnitude in a channel.
+struct ChannelFacts {
+  std::size_t channels = 0;
+  double median_span = 0.0;
+  /// Channels whose span is 8 medians or more.
+  std::size_t wide = 0;
+  /// The widest ones, widest first, three at most.
+  std::vector<WideChannel> widest{};
+  /// Of results: channels whose code was the same in every sample and place.
+  std::size_t dead = 0;
+};
+
+/// The accuracy of two networks quantized without training, on the same samples.
+struct Sensitivity {
+  double only_this_quantized = 0.0;
+  double only_this_in_float = 0.0;
+};
+
+/// One quantized layer.
+struct LayerFacts {
+  std::string name;
+  std::string type;
+  /// Of the result, in float by the same weights and in integers; infinite where they are equal.
+  std::optional<double> sqnr_db{};
+  GridFacts result{};
+  /// Whether the operator decides the grid of the result, as softmax does.
+  bool fixed_grid = false;
+  ChannelFacts result_channels{};
+  /// Of a layer with a kernel.
+  std::optional<GridFacts> weights{};
+  ChannelFacts weight_channels{};
+  bool per_channel = false;
+  std::optional<double> oscillating{};
+  std::optional<Sensitivity> sensitivity{};
+};
+
+/// A test example that the float network and the integers class differently.
+struct ChangedExample {
+  std::size_t index = 0;
+  std::int32_t label = 0;
+  std::int32_t in_float = 0;
+  std::int32_t in_integers = 0;
+  /// The largest outputs, where they are probabilities.
+  std::optional<double> float_confidence{};
+  std::optional<double> integer_confidence{};
+  /// A PNG file; empty for examples that are no images.
+  std::string png{};
+};
+
+/// Where the layers hurt, on how many samples that was measured, and why a part is missing.
+struct LayerReport {
+  std::vector<LayerFacts> layers;
+  std::size_t samples = 0;
+  std::size_t sensitivity_samples = 0;
+  /// On the sensitivity samples: the float network, and all layers quantized without training.
+  std::optional<double> float_accuracy{};
+  std::optional<double> quantized_accuracy{};
+};
+
+struct Report {
+  std::string title;
+  // 1. What came out.
+  std::vector<Outcome> outcomes;
+  std::string data;
+  Costs costs;
+  std::string contract;
+  /// The runtimes whose bytes the integers are.
+  std::vector<std::string> targets;
+  std::vector<std::string> warnings;
+  // 2. How it went.
+  History history;
+  std::vector<RangeRecord> ranges;
+  std::vector<OscillationRecord> oscillations;
+  // 3. Where it hurts.
+  LayerReport layers;
+  /// [label][class that the integers said]; empty where there are too many classes to show.
+  std::vector<std::vector<std::uint64_t>> confusion;
+  /// How many examples changed class, and the first of them.
+  std::uint64_t changed_examples = 0;
+  std::vector<ChangedExample> changed;
+  // 5. How to repeat it.
+  std::string command;
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::pair<std::string, std::string>> hashes;
+  /// What could not be measured, and why: a sentence each.
+  std::vector<std::string> missing;
+};
+
+/// The report as one HTML page, which needs no other file and no network. The same report gives the
+/// same bytes.
+std::string report_html(const Report& report);
+
+/// Writes report_html(). The file is replaced as a whole or not at all (IoError).
+void write_report(const std::filesystem::path& path, const Report& report);
+
+}  // namespace octet

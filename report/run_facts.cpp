@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/json_text.h>
+#include <octet/report/run_facts.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace octet {
+namespace {
+
+using nlohmann::json;
+
+/// What two equal runs may differ in, what other parts of the page say, and bulk.
+constexpr auto kLeftOut = std::to_array<std::string_view>(
+    {"acc", "c_flash_bytes", "c_ram_bytes", "calibrated_integer_accuracy", "command",
+     "control_accuracy", "differing_predictions", "float_accuracy", "float_bytes", "int8_bytes",
+     "integer_accuracy", "isa", "s_per_epoch", "seconds", "simulated_accuracy", "threads",
+     "warnings"});
+
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.dump();
+}
+
+bool is_fact(const json& value) {
+  const auto is_plain = [](const json& one) {
+    return one.is_string() || one.is_boolean() || one.is_number();
+  };
+  return is_plain(value) ||
+         (value.is_array() && !value.empty() &&
+          std::all_of(value.begin(), value.end(), [](const json& one) { return one.is_number(); }));
+}
+
+void add_facts(const json& metrics, Report& report) {
+  for (const auto& [name, value] : metrics.items()) {
+    if (std::ranges::find(kLeftOut, name) != kLeftOut.end() || !is_fact(value)) continue;
+    report.facts.emplace_back(name, text_of(value));
+  }
+  for (const char* group : {"data", "bits"}) {
+    if (!metrics.contains(group)) continue;
+    for (const auto& [name, value] : metrics.at(group).items()) {
+      report.facts.emplace_back(fmt::format("{}: {}", group, name), text_of(value));
+    }
+  }
+  if (metrics.contains("sha256")) {
+    for (const auto& [name, value] : metrics.at("sha256").items()) {
+      report.hashes.emplace_back(name, text_of(value));
+    }
+  }
+}
+
+void add_ranges(const json& metrics, Report& report) {
+  if (metrics.contains("ranges")) {
+    for (const json& one : metrics.at("ranges")) {
+      report.ranges.push_back({one.at("moment").get<std::string>(),
+                               one.at("layer").get<std::string>(), one.at("min").get<float>(),
+                               one.at("max").get<float>()});
+    }
+  }
+  if (metrics.contains("oscillations")) {
+    for (const json& one : metrics.at("oscillations")) {
+      report.oscillations.push_back(
+          {one.at("moment").get<std::string>(), one.at("layer").get<std::string>(),
+           one.at("share").get<double>(), one.at("frozen").get<double>()});
+    }
+  }
+}
+
+}  // namespace
+
+void add_run_facts(const std::string& metrics_json, Report& report) {
+  try {
+    const detail::ParsedJson parsed(metrics_json);
+    const json& metrics = *parsed;
+    if (!metrics.is_object()) throw FormatError("expected an object");
+    if (metrics.contains("epochs")) report.history = parse_history(metrics.at("epochs").dump());
+    if (metrics.contains("command")) report.command = metrics.at("command").get<std::string>();
+    add_facts(metrics, report);
+    add_ranges(metrics, report);
+  } catch (const json::exception& error) {
+    throw FormatError(fmt::format("add_run_facts: no metrics of a run: {}", error.what()));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("add_run_facts: no metrics of a run: {}", error.what()));
+  }
+}
+
+std::string ranges_json(const std::vector<RangeRecord>& ranges) {
+  json list = json::array();
+  for (const RangeRecord& one : ranges) {
+    list.push_back(
+        {{"moment", one.moment}, {"layer", one.layer}, {"min", one.min}, {"max", one.max}});
+  }
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string oscillations_json(const std::vector<OscillationRecord>& oscillations) {
+  json list = json::array();
+  for (const OscillationRecord& one : oscillations) {
+    list.push_back({{"moment", one.moment},
+                    {"layer", one.layer},
+                    {"share", one.share},
+                    {"frozen", one.frozen}});
+  }
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace octet

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <octet/report/report.h>
+
+#include <string>
+
+namespace octet {
+
+/// Takes from a run's metrics.json (RunReport::metrics) what a report says of how it went and how
+/// to repeat it: history, ranges, command, the numbers and words that decided the result, data and
+/// hashes. Times, threads and accuracies are left out: equal runs give equal pages. Entries of
+/// other kinds are passed over. Throws FormatError for text that is no such object.
+void add_run_facts(const std::string& metrics_json, Report& report);
+
+/// The records as JSON arrays of objects, for metrics.json: "ranges" and "oscillations".
+std::string ranges_json(const std::vector<RangeRecord>& ranges);
+std::string oscillations_json(const std::vector<OscillationRecord>& oscillations);
+
+}  // namespace octet

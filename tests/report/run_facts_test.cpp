@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/report/run_facts.h>
+
+namespace octet {
+namespace {
+
+using Fact = std::pair<std::string, std::string>;
+
+TEST(RunFacts, AreWhatDecidesTheResult) {
+  Report report;
+  add_run_facts(
+      R"({"seed": 3, "network": "mlp", "hidden": [64, 32], "per_channel": false, "threads": 2,
+          "seconds": 1.5, "integer_accuracy": 0.9, "command": "mnist_qat --seed 3",
+          "data": {"name": "digits", "train": 100}, "sha256": {"model": "ab"},
+          "epochs": [{"epoch": 1, "phase": "float", "train_loss": 0.5, "seconds": 1.0,
+                      "images_per_second": 2.0, "learning_rate": 0.001}],
+          "ranges": [{"moment": "1", "layer": "dense", "min": -1.0, "max": 2.0}],
+          "oscillations": [{"moment": "1", "layer": "dense", "share": 0.25, "frozen": 0.0}]})",
+      report);
+  EXPECT_EQ(report.facts, (std::vector<Fact>{{"hidden", "[64,32]"},
+                                             {"network", "mlp"},
+                                             {"per_channel", "no"},
+                                             {"seed", "3"},
+                                             {"data: name", "digits"},
+                                             {"data: train", "100"}}));
+  EXPECT_EQ(report.hashes, (std::vector<Fact>{{"model", "ab"}}));
+  EXPECT_EQ(report.command, "mnist_qat --seed 3");
+  ASSERT_EQ(report.history.size(), 1U);
+  EXPECT_EQ(report.history[0].train_loss, 0.5);
+  ASSERT_EQ(report.ranges.size(), 1U);
+  EXPECT_EQ(report.ranges[0].max, 2.0F);
+  ASSERT_EQ(report.oscillations.size(), 1U);
+  EXPECT_EQ(report.oscillations[0].share, 0.25);
+}
+
+TEST(RunFacts, ReadBackWhatTheyWrite) {
+  const std::string ranges = ranges_json({{"calibrated", "a\"b", -0.5F, 1.0F}});
+  const std::string swings = oscillations_json({{"2", "a", 0.5, 0.25}});
+  Report report;
+  add_run_facts("{\"ranges\": " + ranges + ", \"oscillations\": " + swings + "}", report);
+  ASSERT_EQ(report.ranges.size(), 1U);
+  EXPECT_EQ(report.ranges[0].layer, "a\"b");
+  EXPECT_EQ(report.ranges[0].min, -0.5F);
+  ASSERT_EQ(report.oscillations.size(), 1U);
+  EXPECT_EQ(report.oscillations[0].frozen, 0.25);
+}
+
+TEST(RunFacts, RefuseWhatIsNoMetrics) {
+  for (const char* text : {"", "[]", "{\"epochs\": 3}", "{\"ranges\": [{}]}", "{\"command\": 1}",
+                           "{\"sha256\"", "{\"ranges\": [{\"moment\": 1}]}"}) {
+    Report report;
+    EXPECT_THROW(add_run_facts(text, report), FormatError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace octet

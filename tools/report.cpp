@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/core/json_text.h>
+#include <octet/core/parallel.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/lower.h>
+#include <octet/report/measure.h>
+#include <octet/report/run_facts.h>
+#include <octet/train/data/idx.h>
+#include <octet/train/load_model.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+
+namespace octet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+  const std::vector<std::uint8_t> bytes = read_file(path);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The files of a folder whose names end so, in the order of their names.
+std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() >= end.size() && name.ends_with(end)) found.push_back(entry.path());
+  }
+  if (error) {
+    throw IoError(fmt::format("report: cannot list {}: {}", folder.string(), error.message()));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The only file of the folder whose name ends so.
+fs::path only_file(const fs::path& folder, std::string_view end) {
+  const std::vector<fs::path> found = files_ending(folder, end);
+  if (found.size() == 1) return found.front();
+  throw InvalidArgument(
+      fmt::format("report: expected one file *{} in {}, found {}; is it the folder of a run that "
+                  "has ended?",
+                  end, folder.string(), found.size()));
+}
+
+/// What a run left on disk.
+struct Leavings {
+  IntegerModel in_float;
+  IntegerModel shipped;
+  std::optional<Model> quantized;
+  std::optional<Model> float_model;
+  std::string metrics;
+};
+
+std::optional<Model> model_in(const fs::path& checkpoint) {
+  if (!fs::exists(checkpoint)) return std::nullopt;
+  return load_model(checkpoint);
+}
+
+/// The bits of layers that a search has found, which the float checkpoint does not know.
+void set_bits_of(const std::string& metrics, Model& model) {
+  const detail::ParsedJson parsed(metrics);
+  if (!parsed->is_object() || !parsed->contains("bits")) return;
+  for (const auto& [layer, bits] : parsed->at("bits").items()) {
+    LayerQuantization how = model.layer(layer).quantization();
+    how.weight_bits = bits.get<int>();
+    model.layer(layer).set_quantization(how);
+  }
+}
+
+Leavings read_run(const fs::path& folder) {
+  Leavings run;
+  run.metrics = text_of(folder / "metrics.json");
+  run.shipped = read_tflite(only_file(folder, "_int8.tflite"));
+  run.in_float = read_tflite(only_file(folder, "_float.tflite"));
+  run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
+  run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
+  // A checkpoint may be that of another run in this folder.
+  if (run.float_model && to_tflite(lower_float(*run.float_model)) != to_tflite(run.in_float)) {
+    run.float_model.reset();
+  }
+  if (run.float_model) set_bits_of(run.metrics, *run.float_model);
+  return run;
+}
+
+std::string name_of(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+}  // namespace
+
+void report(const ReportCommand& options) {
+  if (options.threads > 0) set_num_threads(options.threads);
+  const Leavings run = read_run(options.folder);
+  const DataSplit data = load_idx(options.data);
+  Report found =
+      measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
+                      run.float_model ? &*run.float_model : nullptr},
+                     data.train, data.test);
+  found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
+  add_run_facts(run.metrics, found);
+  write_report(options.output, found);
+  fmt::print("{}\n", printable(options.output, kMostOfWarning));
+}
+
+}  // namespace octet::tools
