@@ -19,8 +19,9 @@ std::string figure(const std::string& title, double width, double height, const 
                    const std::string& caption) {
   const std::string name = escaped_markup(title);
   return fmt::format(
-      "<figure>\n<svg role=\"img\" aria-label=\"{0}\" viewBox=\"0 0 {1:.0f} {2:.0f}\">\n"
-      "<title>{0}</title>\n{3}</svg>\n<figcaption>{4}</figcaption>\n</figure>\n",
+      "<figure>\n<figcaption>{4}</figcaption>\n<svg role=\"img\" aria-label=\"{0}\" viewBox=\"0 0 "
+      "{1:.0f} {2:.0f}\">\n"
+      "<title>{0}</title>\n{3}</svg>\n</figure>\n",
       name, width, height, body, escaped_markup(caption.empty() ? title : caption));
 }
 
