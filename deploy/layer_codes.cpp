@@ -5,6 +5,8 @@
 #include <octet/deploy/layer_codes.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 namespace octet {
 namespace {
@@ -28,6 +30,10 @@ bool serves_conv_2d(const IntegerModel& model, const Operator& reshape) {
   });
 }
 
+bool is_codes(const ModelTensor& tensor) {
+  return tensor.dtype == DType::int8 || tensor.dtype == DType::int16;
+}
+
 /// The tensors whose codes are compared: see LayerCodes::layers().
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   if (model.inputs.size() != 1 || model.outputs.size() != 1) {
@@ -36,27 +42,27 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
                     model.inputs.size(), model.outputs.size()));
   }
   std::vector<std::int32_t> tensors;
-  if (tensor_of(model, model.inputs[0]).dtype == DType::int8) tensors.push_back(model.inputs[0]);
+  if (is_codes(tensor_of(model, model.inputs[0]))) tensors.push_back(model.inputs[0]);
   for (const Operator& op : model.operators) {
     const ModelTensor& output = tensor_of(model, op.outputs[0]);
-    if (output.dtype == DType::int8) {
+    if (is_codes(output)) {
       if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
       continue;
     }
     // Layers in float, and the last codes written as bytes.
     const bool is_end = op.outputs[0] == model.outputs[0] && op.code == OpCode::quantize;
     if (output.dtype != DType::float32 && !is_end) {
-      throw InvalidArgument(
-          fmt::format("layer codes: expected int8 codes or floats behind every operator, found "
-                      "\"{}\" of {}",
-                      output.name, to_string(output.dtype)));
+      throw InvalidArgument(fmt::format(
+          "layer codes: expected codes of int8 or int16, or floats, behind every operator, "
+          "found \"{}\" of {}",
+          output.name, to_string(output.dtype)));
     }
   }
   if (tensors.empty()) {
-    throw InvalidArgument(
-        fmt::format("layer codes: expected int8 codes, found none in model \"{}\"; is this a float "
-                    "model?",
-                    model.name));
+    throw InvalidArgument(fmt::format(
+        "layer codes: expected codes of int8 or int16, found none in model \"{}\"; is this a float "
+        "model?",
+        model.name));
   }
   return tensors;
 }
@@ -70,7 +76,7 @@ std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_
   }
   if (found() == tensors.end()) {
     throw InvalidArgument(
-        fmt::format("layer codes: expected an output that an operator computes from int8 codes, "
+        fmt::format("layer codes: expected an output that an operator computes from codes, "
                     "found \"{}\", which comes from \"{}\" alone",
                     tensor_of(model, model.outputs[0]).name, tensor_of(model, tensor).name));
   }
@@ -95,9 +101,30 @@ std::vector<CodeLayer> code_layers(const IntegerModel& model,
   for (const std::int32_t index : tensors) {
     const ModelTensor& tensor = tensor_of(model, index);
     layers.push_back({tensor.name, tensor.size(), tensor.quantization.scale(),
-                      tensor.quantization.zero_point()});
+                      tensor.quantization.zero_point(), tensor.dtype});
   }
   return layers;
+}
+
+/// The codes that `bytes` hold, as int16.
+void widen(std::span<const std::byte> bytes, DType type, std::vector<std::int16_t>& to) {
+  if (type == DType::int16) {
+    to.resize(bytes.size() / sizeof(std::int16_t));
+    if (!to.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
+    return;
+  }
+  to.resize(bytes.size());
+  std::ranges::transform(bytes, to.begin(), [](std::byte code) {
+    return static_cast<std::int16_t>(static_cast<std::int8_t>(code));
+  });
+}
+
+/// The grid of a layer's codes.
+QuantParams grid_of(const CodeLayer& layer) {
+  if (layer.type == DType::int8) return QuantParams::per_tensor(layer.scale, layer.zero_point);
+  return QuantParams::per_tensor(layer.scale, layer.zero_point,
+                                 std::numeric_limits<std::int16_t>::min(),
+                                 std::numeric_limits<std::int16_t>::max());
 }
 
 InterpreterOptions keeping_tensors(InterpreterOptions options) {
@@ -123,7 +150,7 @@ InterpretedCodes::InterpretedCodes(IntegerModel model, InterpreterOptions option
   layers_ = code_layers(interpreter_.model(), tensors_);
   output_layer_ = find_output(interpreter_.model(), tensors_);
   float_output_ = float_output_of(interpreter_.model());
-  repeated_.resize(layers_.size());
+  codes_.resize(layers_.size());
   rounding_ = interpreter_.rounding();
 }
 
@@ -132,23 +159,15 @@ void InterpretedCodes::run_samples(const Tensor& samples) {
   interpreter_.predict(samples.span());
   const auto count = static_cast<std::size_t>(samples.dim(0));
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const auto once = interpreter_codes(i);
+    std::vector<std::int16_t>& codes = codes_[i];
+    widen(interpreter_.tensor_bytes(tensors_[i]), layers_[i].type, codes);
+    const std::size_t once = codes.size();
     const auto size = static_cast<std::size_t>(layers_[i].size);
-    repeated_[i].resize(once.size() == count * size ? 0 : count * size);
-    if (repeated_[i].empty()) continue;
-    for (std::size_t k = 0; k < count; ++k) {
-      std::ranges::copy(once, repeated_[i].begin() + static_cast<std::ptrdiff_t>(k * size));
-    }
+    if (once == count * size) continue;
+    // The interpreter has what no input reaches once for all samples.
+    codes.resize(count * size);
+    for (std::size_t k = once; k < codes.size(); ++k) codes[k] = codes[k - once];
   }
-}
-
-std::span<const std::int8_t> InterpretedCodes::interpreter_codes(std::size_t layer) const {
-  const auto bytes = interpreter_.tensor_bytes(tensors_[layer]);
-  return {reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size()};
-}
-
-std::span<const std::int8_t> InterpretedCodes::codes(std::size_t layer) const {
-  return repeated_[layer].empty() ? interpreter_codes(layer) : repeated_[layer];
 }
 
 std::span<const float> InterpretedCodes::floats() const {
@@ -189,9 +208,9 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
       // No tensor of those that are compared.
       if (numbers_[layer][i] == layers_.size()) continue;
       const CodeLayer& shown = layers_[numbers_[layer][i]];
-      std::vector<std::int8_t>& codes = codes_[numbers_[layer][i]];
+      std::vector<std::int16_t>& codes = codes_[numbers_[layer][i]];
       codes.resize(static_cast<std::size_t>(steps[i].size()));
-      quantize(steps[i].span(), QuantParams::per_tensor(shown.scale, shown.zero_point), codes);
+      quantize(steps[i].span(), grid_of(shown), codes);
     }
   };
   const Tensor x = samples.reshape(model.input_shape().with_batch(samples.dim(0)));

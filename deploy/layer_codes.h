@@ -13,13 +13,14 @@
 
 namespace octet {
 
-/// One value of a network of int8 codes: its input, or the result of an operator.
+/// One value of a network of int8 or int16 codes: its input, or the result of an operator.
 struct CodeLayer {
   std::string name;
   /// Codes of one sample.
   Index size = 0;
   float scale = 1.0F;
   std::int32_t zero_point = 0;
+  DType type = DType::int8;
 };
 
 /// The output of a network that ends in layers in float.
@@ -51,8 +52,8 @@ class LayerCodes {
   void run(const Tensor& samples);
 
   /// The codes of layer i, the samples of the last run end to end; those of a layer that no input
-  /// reaches are the same for each.
-  virtual std::span<const std::int8_t> codes(std::size_t layer) const = 0;
+  /// reaches are the same for each. Codes of int8 are widened.
+  virtual std::span<const std::int16_t> codes(std::size_t layer) const = 0;
   /// The values of float_output(), the samples of the last run end to end; empty where there is
   /// none.
   virtual std::span<const float> floats() const { return {}; }
@@ -74,22 +75,19 @@ class LayerCodes {
 class InterpretedCodes : public LayerCodes {
  public:
   /// Throws InvalidArgument where the model has several inputs or outputs or computes a layer on
-  /// other codes than int8, and as the Interpreter's constructor.
+  /// other codes than int8 and int16, and as the Interpreter's constructor.
   explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
-  std::span<const std::int8_t> codes(std::size_t layer) const override;
+  std::span<const std::int16_t> codes(std::size_t layer) const override { return codes_[layer]; }
   std::span<const float> floats() const override;
 
  protected:
   void run_samples(const Tensor& samples) override;
 
  private:
-  /// As the interpreter has them.
-  std::span<const std::int8_t> interpreter_codes(std::size_t layer) const;
-
   Interpreter interpreter_;
   std::vector<std::int32_t> tensors_;
-  /// By layer: the codes where the interpreter has them once for all samples.
-  std::vector<std::vector<std::int8_t>> repeated_;
+  /// By layer.
+  std::vector<std::vector<std::int16_t>> codes_;
 };
 
 /// The codes that a quantized model simulates: its forward pass, layer by layer. Under
@@ -100,7 +98,7 @@ class SimulatedCodes : public LayerCodes {
   /// Keeps a reference to `model`, which must not be trained meanwhile, and runs it with the ranges
   /// of its kernels as they are now. Throws as lower().
   explicit SimulatedCodes(const Model& model);
-  std::span<const std::int8_t> codes(std::size_t layer) const override { return codes_[layer]; }
+  std::span<const std::int16_t> codes(std::size_t layer) const override { return codes_[layer]; }
   std::span<const float> floats() const override { return floats_; }
 
  protected:
@@ -110,7 +108,7 @@ class SimulatedCodes : public LayerCodes {
   WithCurrentKernelRanges current_;
   /// By layer of the model and operator: the number in layers() of what it gives.
   std::vector<std::vector<std::size_t>> numbers_;
-  std::vector<std::vector<std::int8_t>> codes_;
+  std::vector<std::vector<std::int16_t>> codes_;
   std::vector<float> floats_;
 };
 

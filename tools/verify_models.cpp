@@ -22,7 +22,7 @@ class CheckpointCodes : public LayerCodes {
     output_layer_ = codes_.output_layer();
     rounding_ = codes_.rounding();
   }
-  std::span<const std::int8_t> codes(std::size_t layer) const override {
+  std::span<const std::int16_t> codes(std::size_t layer) const override {
     return codes_.codes(layer);
   }
 
@@ -54,23 +54,25 @@ class CSourceCodes : public LayerCodes {
     layers_ = {input, {"output", static_cast<Index>(program_.output_size())}};
     output_layer_ = 1;
   }
-  std::span<const std::int8_t> codes(std::size_t layer) const override {
+  std::span<const std::int16_t> codes(std::size_t layer) const override {
     return layer == 0 ? input_ : output_;
   }
 
  protected:
   void run_samples(const Tensor& samples) override {
-    input_.resize(static_cast<std::size_t>(samples.size()));
+    std::vector<std::int8_t> codes(static_cast<std::size_t>(samples.size()));
     const CodeLayer& input = layers_.front();
-    quantize(samples.span(), QuantParams::per_tensor(input.scale, input.zero_point), input_,
+    quantize(samples.span(), QuantParams::per_tensor(input.scale, input.zero_point), codes,
              quantize_mode(rounding_));
-    output_ = program_.run(input_);
+    input_.assign(codes.begin(), codes.end());
+    const std::vector<std::int8_t> results = program_.run(codes);
+    output_.assign(results.begin(), results.end());
   }
 
  private:
   CProgram program_;
-  std::vector<std::int8_t> input_;
-  std::vector<std::int8_t> output_;
+  std::vector<std::int16_t> input_;
+  std::vector<std::int16_t> output_;
 };
 
 bool is_archive(const std::string& file) {

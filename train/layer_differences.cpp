@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostPerPass = 500;
 
-LayerDifference compare_codes(std::span<const std::int8_t> a, std::span<const std::int8_t> b) {
+LayerDifference compare_codes(std::span<const std::int16_t> a, std::span<const std::int16_t> b) {
   LayerDifference result;
   result.compared = a.size();
   if (std::ranges::equal(a, b)) return result;
@@ -50,10 +50,10 @@ void check_count(std::string_view what, const std::string& name, Index size, std
 }
 
 /// The codes of one layer for `samples` samples.
-std::span<const std::int8_t> codes_of(const LayerCodes& network, std::size_t layer,
-                                      std::size_t samples) {
+std::span<const std::int16_t> codes_of(const LayerCodes& network, std::size_t layer,
+                                       std::size_t samples) {
   const CodeLayer& shape = network.layers()[layer];
-  const std::span<const std::int8_t> codes = network.codes(layer);
+  const std::span<const std::int16_t> codes = network.codes(layer);
   check_count("codes", shape.name, shape.size, samples, codes.size());
   return codes;
 }
@@ -128,7 +128,7 @@ std::size_t sample_bytes(const LayerCodes& a, const LayerCodes& b) {
       codes += static_cast<std::size_t>(layer.size);
     }
   }
-  return codes * (sizeof(std::int8_t) + sizeof(float));
+  return codes * (sizeof(std::int16_t) + sizeof(float));
 }
 
 }  // namespace

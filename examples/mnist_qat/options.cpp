@@ -76,6 +76,10 @@ const CLI::Validator kPoints =
       double points = -1.0;
       return CLI::detail::lexical_cast(text, points) && points >= 0.0 && points <= 100.0;
     });
+const CLI::Validator kActivationBits = expecting("2 to 8, or 16", [](const std::string& text) {
+  const auto bits = whole_number<int>(text);
+  return bits && ((*bits >= 2 && *bits <= 8) || *bits == kInt16Bits);
+});
 const CLI::Validator kUnits =
     expecting(fmt::format("numbers from 1 to {} with commas between", kMostUnits),
               [](const std::string& text) { return parse_units(text).has_value(); });
@@ -160,9 +164,12 @@ void add_options(const Adder& add, Options& o) {
   add.flag("--full-grid", o.full_grid,
            "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
            "of -1, 0, 1");
-  add.number("--activation-bits", o.activation_bits, bits, "Bits of what comes out of a ReLU");
+  add.number("--activation-bits", o.activation_bits, kActivationBits,
+             "Bits of what comes out of a ReLU; with 16 the input and all results are int16 codes, "
+             "by contract q15, and there is no C source");
   add.choice("--scales", {"measured", "lsq"}, "measured",
-             "measured: scales come from observed ranges; lsq: they are learned",
+             "measured: scales come from observed ranges; lsq: they are learned, those of weights "
+             "alone where activations have 16 bits",
              [&o](const std::string& text) { o.learned_scales = text == "lsq"; });
   add.flag("--tfmot-ranges", o.tfmot_ranges,
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
@@ -234,6 +241,23 @@ void reconcile_search(const CLI::App& app, Options& o) {
   if (app.count("--qat-lr") == 0 && !o.rate_falls) o.qat_lr = o.lr;
 }
 
+/// Takes the contract of int16 codes. Throws CLI::ValidationError for what they do not go with.
+void reconcile_int16(const CLI::App& app, Options& o) {
+  const auto refuse = [](const char* name, const std::string& why) {
+    throw CLI::ValidationError(
+        name, fmt::format("{}, found --activation-bits 16; use 2 to 8 bits or leave it out", why));
+  };
+  if (app.count("--rounding") > 0) refuse("--rounding", "is that of int8 codes");
+  if (o.packed) refuse("--packed", "needs activations of 8 bits and fewer");
+  if (searches_bits(o)) {
+    refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 codes");
+  }
+  if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
+    refuse("--target", "takes int16 codes by contract q15 as tflm and cmsis-nn");
+  }
+  o.rounding = Rounding::q15;
+}
+
 /// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
 /// other.
 void reconcile(const CLI::App& app, Options& o) {
@@ -256,6 +280,7 @@ void reconcile(const CLI::App& app, Options& o) {
   }
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && app.count("--qat-lr") == 0) o.qat_lr = o.lr;
+  if (o.activation_bits == kInt16Bits) return reconcile_int16(app, o);
   if (searches_bits(o)) reconcile_search(app, o);
   if (o.target.empty()) {
     if (o.packed) throw CLI::ValidationError("--packed", "asks for a --target");

@@ -13,6 +13,9 @@
 
 namespace octet::mnist {
 
+/// Activations of so many bits are int16 codes.
+inline constexpr int kInt16Bits = 16;
+
 /// The network that --hidden describes.
 inline constexpr std::string_view kMlp = "mlp";
 

@@ -52,8 +52,6 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"differing_predictions", r.differing_predictions},
       {"float_bytes", r.float_bytes},
       {"int8_bytes", r.int8_bytes},
-      {"c_flash_bytes", r.c_flash_bytes},
-      {"c_ram_bytes", r.c_ram_bytes},
       {"warnings", r.warnings},
       {"ranges", nlohmann::json::parse(ranges_json(r.ranges))},
       {"command", options.command},
@@ -66,6 +64,8 @@ std::string metrics_json(const Options& options, const Results& r) {
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;
   }
+  if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
+  if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
   if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
   if (options.flash) metrics["flash"] = *options.flash;
   if (options.max_drop) metrics["max_drop"] = *options.max_drop;
@@ -105,8 +105,10 @@ std::string final_report(const Options& options, const Results& r, const History
   for (const auto& output : interpreter.get_output_details()) {
     text += details_line("output", output);
   }
-  text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
-                      stem, r.c_flash_bytes, r.c_ram_bytes);
+  if (r.c_flash_bytes && r.c_ram_bytes) {
+    text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
+                        stem, *r.c_flash_bytes, *r.c_ram_bytes);
+  }
   if (searches_bits(options)) text += flash_table(options, r.flash);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",

@@ -29,9 +29,9 @@ struct Results {
   Profile qat_profile;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
-  /// Of the C source: constants, and static buffers.
-  std::int64_t c_flash_bytes = 0;
-  std::int64_t c_ram_bytes = 0;
+  /// Of the C source, where there is one: constants, and static buffers.
+  std::optional<std::int64_t> c_flash_bytes;
+  std::optional<std::int64_t> c_ram_bytes;
   /// After calibration and every QAT epoch of this process.
   std::vector<RangeRecord> ranges;
   /// Of the exported file: see runtime_warnings().

@@ -110,7 +110,7 @@ QuantizeOptions quantize_options(const Options& options) {
   result.activation_bits = options.activation_bits;
   if (options.learned_scales) {
     result.weight_scales = Scales::lsq;
-    result.activation_scales = Scales::lsq;
+    if (options.activation_bits != kInt16Bits) result.activation_scales = Scales::lsq;
   }
   result.rounding = options.rounding;
   result.simulation = options.simulation;
@@ -280,15 +280,10 @@ class Run {
   void export_and_compare(const Trainer& trainer, const Model& quantized) {
     const std::filesystem::path stem = options_.out / "mnist_int8";
     const std::filesystem::path path = stem.string() + ".tflite";
-    trainer.export_int8(path, {.pack_weights = true});
+    const bool wide = options_.activation_bits == kInt16Bits;
+    trainer.export_int8(path, {.pack_weights = !wide});
     results_.int8_bytes = std::filesystem::file_size(path);
-    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
-    const bool few_bits = options_.weight_bits < 8 || searches_bits(options_);
-    const CSource source = trainer.export_c_source(
-        stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
-               .self_test_inputs = {images.span().begin(), images.span().end()}});
-    results_.c_flash_bytes = source.flash_bytes;
-    results_.c_ram_bytes = source.ram_bytes;
+    if (!wide) export_c(trainer, stem);
     const Evaluation simulated = trainer.evaluate(data_.test);
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
@@ -297,6 +292,16 @@ class Run {
     results_.integer_accuracy = shipped.accuracy;
     results_.differing_predictions = count_differing(simulated, shipped);
     results_.layer_differences = compare_networks(quantized, file, data_.test);
+  }
+
+  void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
+    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
+    const bool few_bits = options_.weight_bits < 8 || searches_bits(options_);
+    const CSource source = trainer.export_c_source(
+        stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
+               .self_test_inputs = {images.span().begin(), images.span().end()}});
+    results_.c_flash_bytes = source.flash_bytes;
+    results_.c_ram_bytes = source.ram_bytes;
   }
 
   /// The trained float model: in a run that was resumed after it, that of its checkpoint.

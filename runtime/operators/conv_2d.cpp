@@ -210,7 +210,7 @@ std::int64_t conv_2d_products(const Operands& operands) { return products_with_u
 
 std::size_t conv_2d_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = conv_2d_geometry(operands);
-  if (operands.input().dtype == DType::int16) return int16_bytes(operands);
+  if (operands.input().dtype == DType::int16) return int16_bytes(operands, geometry.groups);
   if (operands.input().dtype == DType::float32) {
     return static_cast<std::size_t>(geometry.filters * (geometry.patch() + 1)) * sizeof(float);
   }

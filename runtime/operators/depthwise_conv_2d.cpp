@@ -71,7 +71,7 @@ std::int64_t depthwise_products(const Operands& operands) {
 
 std::size_t depthwise_bytes(const Operands& operands) {
   const Conv2DGeometry geometry = depthwise_geometry(operands);
-  if (operands.input().dtype == DType::int16) return int16_bytes(operands, 3);
+  if (operands.input().dtype == DType::int16) return int16_depthwise_bytes(operands);
   if (operands.input().dtype == DType::float32) {
     return DepthwiseSums<float, float>::bytes_of(geometry);
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/gemm_s16.h>
+#include <octet/core/kernels/gemm_s8.h>
 #include <octet/core/kernels/patches.h>
 #include <octet/core/parallel.h>
 #include <octet/runtime/operators/fully_connected.h>
@@ -15,7 +16,7 @@ namespace octet::detail {
 namespace {
 
 /// Codes that are read at once stay in the cache.
-constexpr Index kBlockCodes = 8192;
+constexpr Index kBlockCodes = 32768;
 constexpr Index kMostRows = 64;
 constexpr Index kLeastRows = 4;
 
@@ -34,6 +35,84 @@ void for_blocks(Index rows, Index block, Index products, Body&& body) {
     for (auto i = static_cast<Index>(first); i < end; i += block) body(i, std::min(i + block, end));
   });
 }
+
+/// Weights [units, depth] that rows of int16 codes are multiplied by.
+class Int16Weights {
+ public:
+  Int16Weights(const std::int8_t* weights, Index units, Index depth)
+      : units_(units), depth_(depth) {
+    if (suits_int8_product(units, depth)) {
+      packed_ = PackedS8(weights, units, depth);
+    } else {
+      wide_.assign(weights, weights + units * depth);
+    }
+  }
+
+  static std::size_t bytes(Index units, Index depth) {
+    return suits_int8_product(units, depth)
+               ? PackedS8::bytes(units, depth)
+               : static_cast<std::size_t>(units * depth) * sizeof(std::int16_t);
+  }
+  std::size_t bytes() const { return bytes(units_, depth_); }
+  /// Of a product of so many rows.
+  std::size_t thread_bytes(Index rows) const {
+    if (!wide_.empty()) return 0;
+    return static_cast<std::size_t>(2 * rows) *
+               (static_cast<std::size_t>(depth_) +
+                static_cast<std::size_t>(units_) * sizeof(std::int32_t)) +
+           gemm_s8_thread_bytes(2 * rows, packed_);
+  }
+
+  /// sums[i, j] = start[j] + sum over k of x[i, k] * weights[j, k], exact.
+  void multiply(Index rows, const std::int16_t* x, const std::int64_t* start,
+                std::int64_t* sums) const {
+    if (wide_.empty()) return multiply_halves(rows, x, start, sums);
+    gemm_s16(rows, units_, depth_, x, wide_.data(), start, sums);
+  }
+
+ private:
+  /// Beyond a depth, sums of int8 products leave int32; of a few units, those of a group for
+  /// example, a packed panel would be empty for the most part.
+  static bool suits_int8_product(Index units, Index depth) {
+    constexpr Index kMostDepth = 131071;
+    constexpr Index kLeastUnits = 8;
+    return units >= kLeastUnits && depth <= kMostDepth;
+  }
+
+  /// A code is 256 h + l + 128 with h and l of int8, so that int8 products, which are the fastest
+  /// that there are, give the sums: 256 sum h w + sum l w + 128 sum w.
+  void multiply_halves(Index rows, const std::int16_t* x, const std::int64_t* start,
+                       std::int64_t* sums) const {
+    constexpr int kHalf = 128;
+    const Index codes = rows * depth_;
+    const ScratchBuffer<std::int8_t, Int16Weights> halves(static_cast<std::size_t>(2 * codes));
+    std::int8_t* const high = halves.data();
+    std::int8_t* const low = high + codes;
+    for (Index i = 0; i < codes; ++i) {
+      high[i] = static_cast<std::int8_t>(x[i] >> 8);
+      low[i] = static_cast<std::int8_t>((x[i] & 255) - kHalf);
+    }
+    const Index count = rows * units_;
+    const ScratchBuffer<std::int32_t, Int16Weights> parts(static_cast<std::size_t>(2 * count));
+    gemm_s8(2 * rows, high, depth_, packed_, parts.data());
+    const auto of_weights = packed_.row_sums();
+    for (Index i = 0; i < rows; ++i) {
+      const std::int32_t* of_high = parts.data() + i * units_;
+      const std::int32_t* of_low = of_high + count;
+      for (Index j = 0; j < units_; ++j) {
+        const std::int64_t of_half = std::int64_t{kHalf} * of_weights[static_cast<std::size_t>(j)];
+        sums[i * units_ + j] =
+            start[j] + of_half + of_low[j] + 2 * kHalf * std::int64_t{of_high[j]};
+      }
+    }
+  }
+
+  Index units_;
+  Index depth_;
+  /// One of the two.
+  PackedS8 packed_;
+  std::vector<std::int16_t> wide_;
+};
 
 /// What the kernels have in common: the epilogue.
 class Int16Kernel : public Kernel {
@@ -69,13 +148,12 @@ class Int16Dense final : public Int16Kernel {
         rows_(rows),
         depth_(std::ssize(n.weights) / n.units),
         block_(rows_per_block(depth_)),
-        weights_(n.weights.begin(), n.weights.end()) {}
+        weights_(n.weights.data(), n.units, depth_) {}
 
-  std::size_t bytes() const override {
-    return Int16Kernel::bytes() + weights_.size() * sizeof(std::int16_t);
-  }
+  std::size_t bytes() const override { return Int16Kernel::bytes() + weights_.bytes(); }
   std::size_t thread_bytes(Index /*samples*/) const override {
-    return static_cast<std::size_t>(block_ * units()) * sizeof(std::int64_t);
+    return static_cast<std::size_t>(block_ * units()) * sizeof(std::int64_t) +
+           weights_.thread_bytes(block_);
   }
 
   void run(const KernelArguments& a) const override {
@@ -84,8 +162,7 @@ class Int16Dense final : public Int16Kernel {
     for_blocks(a.samples * rows_, block_, depth_ * units(), [&](Index begin, Index end) {
       const Index count = (end - begin) * units();
       const ScratchBuffer<std::int64_t, Int16Kernel> sums(static_cast<std::size_t>(count));
-      gemm_s16(end - begin, units(), depth_, x + begin * depth_, weights_.data(), bias(),
-               sums.data());
+      weights_.multiply(end - begin, x + begin * depth_, bias(), sums.data());
       requantize(requantizer(), sums.data(), count, y + begin * units());
     });
   }
@@ -95,25 +172,26 @@ class Int16Dense final : public Int16Kernel {
   Index rows_;
   Index depth_;
   Index block_;
-  std::vector<std::int16_t> weights_;
+  Int16Weights weights_;
 };
 
 /// Gathers patches and multiplies them, group by group.
 class Int16Conv final : public Int16Kernel {
  public:
   Int16Conv(const Conv2DGeometry& geometry, const Int16Numbers& n)
-      : Int16Kernel(n),
-        geometry_(geometry),
-        block_(rows_per_block(geometry.patch())),
-        weights_(n.weights.begin(), n.weights.end()) {
-    const auto filters = static_cast<std::size_t>(geometry.filters_per_group());
-    for (std::size_t g = 0; g < static_cast<std::size_t>(geometry.groups); ++g) {
-      of_groups_.push_back(requantizer().part(g * filters, filters));
+      : Int16Kernel(n), geometry_(geometry), block_(rows_per_block(geometry.patch())) {
+    const Index filters = geometry.filters_per_group();
+    for (Index g = 0; g < geometry.groups; ++g) {
+      const auto first = static_cast<std::size_t>(g * filters);
+      weights_.emplace_back(n.weights.data() + g * filters * geometry.patch(), filters,
+                            geometry.patch());
+      of_groups_.push_back(requantizer().part(first, static_cast<std::size_t>(filters)));
     }
   }
 
   std::size_t bytes() const override {
-    std::size_t total = Int16Kernel::bytes() + weights_.size() * sizeof(std::int16_t);
+    std::size_t total = Int16Kernel::bytes();
+    for (const Int16Weights& of_group : weights_) total += of_group.bytes();
     for (const Requantizer& of_group : of_groups_) total += of_group.multipliers().size_bytes();
     return total;
   }
@@ -121,6 +199,7 @@ class Int16Conv final : public Int16Kernel {
     const Index filters = geometry_.filters_per_group();
     return static_cast<std::size_t>(block_ * filters) *
                (sizeof(std::int64_t) + sizeof(std::int16_t)) +
+           weights_.front().thread_bytes(block_) +
            static_cast<std::size_t>(block_ * geometry_.patch() +
                                     padded_elements(geometry_, block_)) *
                sizeof(std::int16_t);
@@ -143,9 +222,9 @@ class Int16Conv final : public Int16Kernel {
     const ScratchBuffer<std::int16_t, Int16Conv> patches(static_cast<std::size_t>(rows * depth));
     gather_rows(geometry_, x, g, std::int16_t{0}, begin, end, depth, patches.data());
     const ScratchBuffer<std::int64_t, Int16Kernel> sums(static_cast<std::size_t>(rows * filters));
-    gemm_s16(rows, filters, depth, patches.data(), weights_.data() + g * filters * depth,
-             bias() + g * filters, sums.data());
-    const Requantizer& by = of_groups_[static_cast<std::size_t>(g)];
+    const auto group = static_cast<std::size_t>(g);
+    weights_[group].multiply(rows, patches.data(), bias() + g * filters, sums.data());
+    const Requantizer& by = of_groups_[group];
     if (geometry_.groups == 1) {
       return requantize(by, sums.data(), rows * filters, y + begin * filters);
     }
@@ -159,7 +238,8 @@ class Int16Conv final : public Int16Kernel {
 
   Conv2DGeometry geometry_;
   Index block_;
-  std::vector<std::int16_t> weights_;
+  /// By group.
+  std::vector<Int16Weights> weights_;
   std::vector<Requantizer> of_groups_;
 };
 
@@ -245,18 +325,34 @@ std::int64_t int16_bound(std::span<const std::int64_t> magnitudes,
 
 namespace {
 
+/// The sum of |w|, a piece at a time, so that compilers make vectors of int32 of it.
+std::int64_t magnitude(std::span<const std::int8_t> weights) {
+  constexpr std::size_t kPiece = 4096;
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < weights.size(); i += kPiece) {
+    std::int32_t sum = 0;
+    for (const std::int8_t w : weights.subspan(i, std::min(kPiece, weights.size() - i))) {
+      sum += std::abs(w);
+    }
+    total += sum;
+  }
+  return total;
+}
+
 /// Of an operator whose units lie along `axis` of its weights.
 std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
   const auto weights = values_of<std::int8_t>(operands.input(1));
   const auto units = static_cast<std::size_t>(operands.input(1).shape[axis]);
   const std::size_t of_unit = weights.size() / units;
   std::vector<std::int64_t> magnitudes(units);
-  // Units lie first, or last behind the taps.
-  const std::size_t outer = axis == 0 ? units : of_unit;
-  const std::size_t inner = axis == 0 ? of_unit : units;
-  for (std::size_t i = 0; i < outer; ++i) {
-    for (std::size_t k = 0; k < inner; ++k) {
-      magnitudes[axis == 0 ? i : k] += std::abs(weights[i * inner + k]);
+  if (axis == 0) {
+    for (std::size_t i = 0; i < units; ++i) {
+      magnitudes[i] = magnitude({weights.data() + i * of_unit, of_unit});
+    }
+  } else {
+    // Units lie last, behind the taps.
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      magnitudes[i % units] += std::abs(weights[i]);
     }
   }
   return int16_bound(magnitudes, values_of<std::int64_t>(operands.input(2)));
@@ -325,13 +421,22 @@ std::unique_ptr<Kernel> make_int16_depthwise(const Conv2DGeometry& geometry, Int
   return std::make_unique<Int16Depthwise>(geometry, std::move(numbers));
 }
 
-std::size_t int16_bytes(const Operands& operands, std::size_t axis) {
+std::size_t int16_bytes(const Operands& operands, Index groups) {
   const ModelTensor& weights = operands.input(1);
-  const auto units = static_cast<std::size_t>(weights.shape[axis]);
-  // The groups of a convolution have a multiplier each, beside those of all units.
-  return static_cast<std::size_t>(weights.size()) * sizeof(std::int16_t) +
-         units * (sizeof(std::int64_t) + 2 * sizeof(QuantizedMultiplier)) +
-         static_cast<std::size_t>(operands.input().shape.back()) * sizeof(QuantizedMultiplier);
+  const Index units = weights.shape[0] / groups;
+  // A group has multipliers of its own, beside those of all units.
+  return static_cast<std::size_t>(groups) *
+             (Int16Weights::bytes(units, weights.size() / weights.shape[0]) +
+              sizeof(QuantizedMultiplier)) +
+         static_cast<std::size_t>(weights.shape[0]) *
+             (sizeof(std::int64_t) + 2 * sizeof(QuantizedMultiplier));
+}
+
+std::size_t int16_depthwise_bytes(const Operands& operands) {
+  const ModelTensor& weights = operands.input(1);
+  return static_cast<std::size_t>(weights.size()) +
+         static_cast<std::size_t>(weights.shape[3]) *
+             (sizeof(std::int64_t) + sizeof(QuantizedMultiplier));
 }
 
 }  // namespace octet::detail

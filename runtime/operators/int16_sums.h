@@ -52,7 +52,8 @@ std::unique_ptr<Kernel> make_int16_dense(const KernelSource& source, const Int16
 std::unique_ptr<Kernel> make_int16_conv(const Conv2DGeometry& geometry,
                                         const Int16Numbers& numbers);
 std::unique_ptr<Kernel> make_int16_depthwise(const Conv2DGeometry& geometry, Int16Numbers numbers);
-/// An upper bound of what any of them keeps, of units along `axis`.
-std::size_t int16_bytes(const Operands& operands, std::size_t axis = 0);
+/// Upper bounds of what they keep: the first two, of units in so many groups, and the last.
+std::size_t int16_bytes(const Operands& operands, Index groups = 1);
+std::size_t int16_depthwise_bytes(const Operands& operands);
 
 }  // namespace octet::detail

@@ -197,7 +197,7 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
        {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
         Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"},
         Arguments{"--batch-norm", "--dropout", "0.1"}, Arguments{"--weight-bits", "4"},
-        Arguments{"--activation-bits", "3"},
+        Arguments{"--activation-bits", "3"}, Arguments{"--activation-bits", "16"},
         Arguments{"--weight-bits", "2", "--activation-bits", "2", "--full-grid", "--scales",
                   "lsq"}}) {
     SCOPED_TRACE(options.front() + " " + options.back());
@@ -210,9 +210,14 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
     EXPECT_EQ(m.at("tfmot_ranges"), options.front() == "--tfmot-ranges");
     const bool few = options.front() == "--weight-bits";
     EXPECT_EQ(m.at("weight_bits"), few ? std::stoi(options[1]) : 8);
-    EXPECT_EQ(m.at("activation_bits"), options.front() == "--activation-bits" ? 3
-                                       : options.back() == "lsq"              ? 2
-                                                                              : 8);
+    EXPECT_EQ(m.at("activation_bits"), options.front() == "--activation-bits"
+                                           ? std::stoi(options.back())
+                                       : options.back() == "lsq" ? 2
+                                                                 : 8);
+    const bool wide = options.back() == "16";
+    EXPECT_EQ(m.contains("c_flash_bytes"), !wide);
+    EXPECT_EQ(fs::exists(path(out + "/mnist_int8.c")), !wide);
+    EXPECT_EQ(m.at("rounding") == "q15", wide);
     EXPECT_EQ(m.at("full_grid"), options.back() == "lsq");
     EXPECT_EQ(m.at("scales"), options.back() == "lsq" ? "lsq" : "measured");
     if (options.back() == "single" || options.back() == "double") {

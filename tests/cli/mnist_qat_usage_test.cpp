@@ -99,7 +99,8 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--weight-bits", "1"},
                                         {"--weight-bits", "9"},
                                         {"--activation-bits", "1"},
-                                        {"--activation-bits", "16"},
+                                        {"--activation-bits", "9"},
+                                        {"--activation-bits", "17"},
                                         {"--scales", "pact"},
                                         {"--packed"},
                                         {"--dropout", "1"},
@@ -161,6 +162,21 @@ TEST(MnistQatUsage, ATargetChoosesTheContract) {
   EXPECT_EQ(rounding_for({"--target", "tflm"}), Rounding::double_rounding);
   EXPECT_EQ(rounding_for({"--target", "cmsis-nn", "--rounding", "double"}),
             Rounding::double_rounding);
+}
+
+TEST(MnistQatUsage, CodesOfInt16HaveAContractOfTheirOwn) {
+  const Arguments wide = {"--activation-bits", "16"};
+  EXPECT_EQ(options_of(wide).rounding, Rounding::q15);
+  for (const char* target : {"tflm", "cmsis-nn"}) {
+    EXPECT_EQ(options_of(wide + Arguments{"--target", target}).rounding, Rounding::q15);
+  }
+  for (const Arguments& options :
+       {Arguments{"--rounding", "fp32"}, Arguments{"--packed", "--target", "tflm"},
+        Arguments{"--flash", "65536"}, Arguments{"--max-drop", "1"},
+        Arguments{"--target", "litert"}, Arguments{"--target", "onnxruntime"}}) {
+    expect_failure(parse(wide + options), 2, "found --activation-bits 16");
+    expect_failure(parse(wide + options), 2, options.front() + ": ");
+  }
 }
 
 TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {

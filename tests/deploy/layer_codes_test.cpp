@@ -123,13 +123,13 @@ TEST(LayerCodes, OutputsAreComparedWhateverLiesBehindThem) {
 class ShortCodes : public LayerCodes {
  public:
   ShortCodes() { layers_ = {{"x", kWidth}, {"y", kWidth}}; }
-  std::span<const std::int8_t> codes(std::size_t /*layer*/) const override { return codes_; }
+  std::span<const std::int16_t> codes(std::size_t /*layer*/) const override { return codes_; }
 
  protected:
   void run_samples(const Tensor& /*samples*/) override {}
 
  private:
-  std::vector<std::int8_t> codes_ = std::vector<std::int8_t>(kWidth);
+  std::vector<std::int16_t> codes_ = std::vector<std::int16_t>(kWidth);
 };
 
 TEST(LayerCodes, ANetworkThatGivesTooFewCodesIsRefused) {

@@ -30,7 +30,9 @@ Codes codes_of(const LayerCodes& network, const std::string& name) {
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     if (network.layers()[i].name != name) continue;
     const auto codes = network.codes(i);
-    return {codes.begin(), codes.end()};
+    Codes narrow;
+    for (const std::int16_t code : codes) narrow.push_back(static_cast<std::int8_t>(code));
+    return narrow;
   }
   ADD_FAILURE() << "no layer " << name;
   return {};
