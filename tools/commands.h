@@ -124,6 +124,36 @@ struct ReportCommand {
 /// Writes a page about a run that has ended, from what it left in its folder.
 void report(const ReportCommand& options);
 
+struct QuantizeCommand {
+  std::string file;
+  std::string data;
+  std::string out;
+  ContractOptions contract;
+  /// Training examples that ranges are measured on.
+  std::size_t calibrate = 1000;
+  /// With quantization in the loop; 0: calibration alone.
+  int epochs = 0;
+  float lr = 1e-4F;
+  std::size_t batch = 128;
+  std::uint64_t seed = 0;
+  int weight_bits = 8;
+  bool per_channel = false;
+  /// What the float model was trained on is (x - mean) / deviation of pixels in [0, 1]; one number,
+  /// or one for each channel. Empty: 0 and 1.
+  std::vector<float> mean;
+  std::vector<float> deviation;
+  int threads = 0;
+  std::string report;
+  bool resume = false;
+  bool json = false;
+  /// As it was typed, and what resumes it.
+  std::string command;
+  std::string resume_command;
+};
+
+/// Quantizes a float model and writes it in every format; the exit code.
+int quantize(const QuantizeCommand& options);
+
 /// Samples that `verify` compares on where it is given none.
 inline constexpr std::size_t kDefaultSamples = 1000;
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
+#include <octet/train/resume_command.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -179,6 +180,71 @@ void add_report(CLI::App& app) {
   command->callback([options] { report(*options); });
 }
 
+void add_training(CLI::App& command, QuantizeCommand& options) {
+  command
+      .add_option("--calibrate", options.calibrate,
+                  "Training images that ranges are measured on; default: 1000")
+      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  command
+      .add_option("--epochs", options.epochs,
+                  "Epochs of training with quantization in the loop; default: 0, calibration alone")
+      ->check(CLI::Range(0, 1000000));
+  command
+      .add_option("--lr", options.lr,
+                  "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4")
+      ->check(CLI::Range(1e-9F, 1.0F));
+  command.add_option("--batch", options.batch, "Images per step; default: 128")
+      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  command.add_option("--seed", options.seed, "Of the order of images; default: 0");
+  command.add_option("--weight-bits", options.weight_bits, "Bits of weights; default: 8")
+      ->check(CLI::Range(2, 8));
+  command.add_flag(
+      "--per-channel", options.per_channel,
+      "A scale per unit of Dense layers too; convolutions have one per channel anyway");
+  command
+      .add_option("--mean", options.mean,
+                  "What training took off pixels in [0, 1]: a number, or one per channel: M,M,M")
+      ->delimiter(',');
+  command
+      .add_option("--std", options.deviation,
+                  "What training divided the rest by: a number, or one per channel")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+}
+
+/// Sets `exit_code` to that of a run that a signal stopped.
+void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
+  const auto options = std::make_shared<QuantizeCommand>();
+  CLI::App* command = app.add_subcommand(
+      "quantize",
+      "Quantizes a float model, by calibration or by training with quantization in the loop, and "
+      "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
+  command
+      ->add_option("FILE", options->file,
+                   "A float model: .onnx, a file of Model::save(), or a checkpoint of its training")
+      ->required()
+      ->check(named());
+  command->add_option("--data", options->data, "A folder with IDX files: training and test images")
+      ->required()
+      ->check(named());
+  command->add_option("--out", options->out, "Folder for what is written")
+      ->required()
+      ->check(named());
+  add_training(*command, *options);
+  add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
+  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
+      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--report", options->report,
+                   "An HTML page of what came out, which layers lose most, and what to do")
+      ->check(named());
+  command->add_flag("--resume", options->resume, "Goes on with a run that was stopped");
+  command->add_flag("--json", options->json, "Prints JSON");
+  options->command = octet::shell_command(argc, argv);
+  options->resume_command = octet::resume_command(argc, argv, "--resume");
+  command->callback([options, &exit_code] { exit_code = quantize(*options); });
+}
+
 /// Sets `exit_code` to 1 where the models differ.
 void add_verify(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<VerifyOptions>();
@@ -238,6 +304,7 @@ int run_tool(int argc, char** argv) {
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   add_verify(app, exit_code);
+  add_quantize(app, argc, argv, exit_code);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");

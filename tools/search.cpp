@@ -1,27 +1,20 @@
 #include <fmt/format.h>
-#include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
 #include <octet/train/bit_search.h>
 #include <octet/train/data/idx.h>
-#include <octet/train/load_model.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "float_model.h"
 
 namespace octet::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Model load_float_model(const std::string& file) {
-  // A damaged file is an error: load_model() would go on with the checkpoint before it.
-  Archive::read(file);
-  return load_model(file);
-}
 
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {
   BitSearchOptions how;
@@ -74,7 +67,7 @@ void print_table(const BitSearch& search) {
 
 void search(const SearchOptions& options) {
   if (options.threads > 0) set_num_threads(options.threads);
-  const Model model = load_float_model(options.file);
+  const Model model = read_float_model(options.file);
   const DataSplit data = load_idx(options.data);
   const BitSearch found = find(options, model, data.train);
   const std::string name = std::filesystem::path(options.file).filename().string();

@@ -1,0 +1,18 @@
+#include "float_model.h"
+
+#include <octet/core/archive.h>
+#include <octet/import/onnx/import_onnx.h>
+#include <octet/train/load_model.h>
+
+#include <filesystem>
+
+namespace octet::tools {
+
+Model read_float_model(const std::string& file) {
+  if (std::filesystem::path(file).extension() == ".onnx") return import_onnx(file);
+  // A damaged file is an error: load_model() would go on with the checkpoint before it.
+  Archive::read(file);
+  return load_model(file);
+}
+
+}  // namespace octet::tools

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <octet/layers/model.h>
+
+#include <string>
+
+namespace octet::tools {
+
+/// A float model: import_onnx() of an .onnx file, else load_model(). Throws as those do, and
+/// where only the checkpoint before a damaged one could be read.
+Model read_float_model(const std::string& file);
+
+}  // namespace octet::tools
