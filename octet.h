@@ -19,6 +19,7 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/import/tflite/import_tflite.h>
 #include <octet/import/weights/weights.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/layers.h>

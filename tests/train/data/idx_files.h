@@ -20,7 +20,7 @@ using Bytes = std::vector<std::uint8_t>;
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    std::string name = testing::TempDir() + "octet_XXXXXX";
+    std::string name = ::testing::TempDir() + "octet_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
     path_ = name;
   }

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/printable.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/import/tflite/import_tflite.h>
+#include <octet/import/tflite/operator_layers.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace octet {
+namespace {
+
+using detail::OperatorLayers;
+
+constexpr std::size_t kMostListed = 20;
+constexpr std::size_t kLongestName = 64;
+
+const ModelTensor& tensor_at(const IntegerModel& source, std::int32_t index) {
+  return source.tensors.at(static_cast<std::size_t>(index));
+}
+
+/// Throws where a computed tensor is no batch of reals.
+void require_float(const IntegerModel& source) {
+  for (const ModelTensor& tensor : source.tensors) {
+    if (tensor.is_constant() || tensor.dtype == DType::float32) continue;
+    throw FormatError(fmt::format(
+        "import_tflite: expected a float model, found tensor \"{}\" of type {}; a quantized model "
+        "is run by Interpreter(read_tflite(path))",
+        printable(tensor.name), to_string(tensor.dtype)));
+  }
+  for (const std::int32_t input : source.inputs) {
+    if (!tensor_at(source, input).shape.empty()) continue;
+    throw FormatError(fmt::format("import_tflite: input \"{}\" has no batch axis",
+                                  printable(tensor_at(source, input).name)));
+  }
+}
+
+std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
+  std::vector<OperatorLayers> all;
+  std::string refused;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < source.operators.size(); ++i) {
+    const Operator& op = source.operators[i];
+    try {
+      all.push_back(detail::layers_of(source, op));
+    } catch (const Error& error) {
+      if (++count > kMostListed) continue;
+      const std::string result = op.outputs.empty() ? "" : tensor_at(source, op.outputs[0]).name;
+      refused += fmt::format("\n  operator {} ({}, \"{}\"): {}", i, to_string(op.code),
+                             printable(result), error.what());
+    }
+  }
+  if (count > 0) {
+    throw FormatError(
+        fmt::format("import_tflite: {} of {} operators can be imported; not these:{}{}", all.size(),
+                    source.operators.size(), refused, count > kMostListed ? "\n  ..." : ""));
+  }
+  return all;
+}
+
+/// The name of a tensor where a layer can have it.
+bool is_name(const std::string& tensor) {
+  const auto plain = [](char c) {
+    return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+  };
+  return !tensor.empty() && tensor.size() <= kLongestName && std::ranges::all_of(tensor, plain);
+}
+
+class Graph {
+ public:
+  explicit Graph(const IntegerModel& source)
+      : source_(source), model_(source.name.empty() ? "model" : source.name) {}
+
+  Model build() {
+    std::vector<OperatorLayers> converted = convert_all(source_);
+    for (const std::int32_t input : source_.inputs) {
+      const ModelTensor& tensor = tensor_at(source_, input);
+      std::vector<Index> shape(tensor.shape.begin() + 1, tensor.shape.end());
+      values_[input] = model_.input(Shape(std::move(shape)), name_for(tensor.name, "input"));
+    }
+    for (std::size_t i = 0; i < converted.size(); ++i) {
+      add(source_.operators[i], std::move(converted[i]));
+    }
+    for (const std::int32_t output : source_.outputs) model_.output(values_.at(output));
+    model_.build();
+    for (const auto& [layer, tensors] : weights_) set_weights(*model_.layers()[layer], tensors);
+    check_shapes();
+    return std::move(model_);
+  }
+
+ private:
+  void add(const Operator& op, OperatorLayers converted) {
+    std::vector<Value> reads;
+    for (const std::int32_t input : converted.inputs) reads.push_back(values_.at(input));
+    for (std::size_t i = 0; i < converted.layers.size(); ++i) {
+      const bool last = i + 1 == converted.layers.size();
+      const std::string& result = tensor_at(source_, op.outputs[0]).name;
+      converted.layers[i]->set_name(name_for(last ? result : "", to_string(op.code)));
+      if (i == converted.weighted && !converted.weights.empty()) {
+        weights_.emplace_back(model_.layers().size(), std::move(converted.weights));
+      }
+      reads = {model_.add(std::move(converted.layers[i]), reads)};
+    }
+    values_[op.outputs[0]] = reads.front();
+    results_.emplace_back(model_.layers().size() - 1, op.outputs[0]);
+  }
+
+  /// `tensor` where a layer can have that name and none has it, otherwise a new one. Not the
+  /// model's automatic names, which take time with the square of the layers.
+  std::string name_for(const std::string& tensor, std::string_view kind) {
+    if (is_name(tensor) && names_.insert(tensor).second) return tensor;
+    std::string name(kind);
+    std::ranges::transform(name, name.begin(), [](char c) {
+      return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    });
+    name += fmt::format("_{}", model_.layers().size());
+    while (!names_.insert(name).second) name += '_';
+    return name;
+  }
+
+  static void set_weights(const Layer& layer, const std::vector<NamedTensor>& weights) {
+    std::vector<NamedTensor> own = layer.parameters();
+    append(own, layer.state());
+    for (NamedTensor& target : own) {
+      const auto from = std::ranges::find(weights, target.name, &NamedTensor::name);
+      if (from == weights.end() || from->tensor.size() != target.tensor.size()) {
+        throw FormatError(fmt::format("import_tflite: layer \"{}\" wants {} of {}", layer.name(),
+                                      target.name, target.tensor.shape().to_string()));
+      }
+      const Tensor& values = from->tensor;
+      std::ranges::copy(values.span(), target.tensor.data());
+    }
+  }
+
+  /// What the file says of every result is what the layers give: no operator was misunderstood.
+  void check_shapes() const {
+    for (const auto& [layer, index] : results_) {
+      const ModelTensor& tensor = tensor_at(source_, index);
+      const Shape& shape = model_.layers()[layer]->output_shape();
+      const bool same = tensor.shape.size() == static_cast<std::size_t>(shape.rank()) + 1 &&
+                        std::equal(shape.begin(), shape.end(), tensor.shape.begin() + 1);
+      if (same) continue;
+      throw FormatError(fmt::format(
+          "import_tflite: tensor \"{}\" has examples of other shape than layer \"{}\", {}",
+          printable(tensor.name), model_.layers()[layer]->name(), shape.to_string()));
+    }
+  }
+
+  const IntegerModel& source_;
+  Model model_;
+  std::map<std::int32_t, Value> values_;
+  std::set<std::string> names_;
+  /// By position of the layer in the model.
+  std::vector<std::pair<std::size_t, std::vector<NamedTensor>>> weights_;
+  std::vector<std::pair<std::size_t, std::int32_t>> results_;
+};
+
+}  // namespace
+
+Model import_float_model(const IntegerModel& source) {
+  source.validate();
+  require_float(source);
+  try {
+    return Graph(source).build();
+  } catch (const InvalidArgument& error) {
+    throw FormatError(fmt::format("import_tflite: {}", error.what()));
+  }
+}
+
+Model import_tflite(const std::filesystem::path& path) {
+  const IntegerModel source = read_tflite(path);
+  try {
+    return import_float_model(source);
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("'{}': {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace octet

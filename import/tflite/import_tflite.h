@@ -1,0 +1,37 @@
+#pragma once
+
+#include <octet/layers/model.h>
+#include <octet/runtime/integer_model.h>
+
+#include <filesystem>
+
+namespace octet {
+
+/// The model of a float `.tflite` file, to be quantized, trained on, or run: what
+/// read_tflite() reads, as layers. An operator becomes one layer, and one more where an activation
+/// is fused into it that the layer has not; a layer has the name of its operator's result where
+/// that is made of letters, digits and '_', and no other has it, and one of the operator and a
+/// number otherwise.
+///
+///     CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV     Conv2D, DepthwiseConv2D, TransposedConv2D
+///     FULLY_CONNECTED                                Dense, behind a Flatten where it needs one
+///     ADD, MUL                                       Add, Multiply; of a constant per channel, and
+///     SUB                                            of a constant only: BatchNorm
+///     AVERAGE_POOL_2D, MAX_POOL_2D                   AveragePool2D, MaxPool2D
+///     MEAN over height and width                     GlobalAveragePool2D
+///     CONCATENATION                                  Concatenate
+///     PAD, PADV2 of zeros around images              ZeroPadding2D
+///     RESHAPE, SQUEEZE                               Flatten, Reshape
+///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
+///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
+///     LEAKY_RELU, HARD_SWISH                         LeakyReLU, HardSwish
+///
+/// Throws as read_tflite(), and FormatError that names every operator that cannot be imported, its
+/// number and why, and says how many of the others can; for a model that is quantized, and one
+/// without a batch axis.
+Model import_tflite(const std::filesystem::path& path);
+
+/// The same of a model in memory.
+Model import_float_model(const IntegerModel& source);
+
+}  // namespace octet

@@ -1,0 +1,353 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/import/tflite/operator_layers.h>
+#include <octet/layers/layers.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+template <class... Arguments>
+[[noreturn]] void refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  throw FormatError(fmt::format(text, std::forward<Arguments>(arguments)...));
+}
+
+/// The values of a constant.
+template <class T>
+std::vector<T> values_of(const ModelTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
+  return values;
+}
+
+Shape shape_of(const ModelTensor& tensor) {
+  return Shape(std::vector<Index>(tensor.shape.begin(), tensor.shape.end()));
+}
+
+Tensor floats_of(const ModelTensor& tensor) {
+  if (!tensor.is_constant() || tensor.dtype != DType::float32) {
+    refuse("its weights are no float32 constants");
+  }
+  return Tensor::from(shape_of(tensor), values_of<float>(tensor));
+}
+
+/// x with its axes in another order: axis i of the result is order[i] of x.
+Tensor permuted(const Tensor& x, const std::array<Index, 4>& order) {
+  std::array<Index, 4> extents{};
+  for (std::size_t i = 0; i < 4; ++i) extents.at(i) = x.dim(order.at(i));
+  Tensor result(Shape{extents[0], extents[1], extents[2], extents[3]});
+  std::array<Index, 4> strides = {x.dim(1) * x.dim(2) * x.dim(3), x.dim(2) * x.dim(3), x.dim(3), 1};
+  const std::span<float> to = result.span();
+  const std::span<const float> from = x.span();
+  std::size_t next = 0;
+  for (Index a = 0; a < extents[0]; ++a) {
+    for (Index b = 0; b < extents[1]; ++b) {
+      for (Index c = 0; c < extents[2]; ++c) {
+        for (Index d = 0; d < extents[3]; ++d) {
+          to[next++] =
+              from[static_cast<std::size_t>(a * strides.at(static_cast<std::size_t>(order[0])) +
+                                            b * strides.at(static_cast<std::size_t>(order[1])) +
+                                            c * strides.at(static_cast<std::size_t>(order[2])) +
+                                            d * strides.at(static_cast<std::size_t>(order[3])))];
+        }
+      }
+    }
+  }
+  return result;
+}
+
+class Converter {
+ public:
+  Converter(const IntegerModel& model, const Operator& op) : model_(model), op_(op) {}
+
+  OperatorLayers convert() {
+    if (op_.outputs.size() != 1) refuse("it has {} results", op_.outputs.size());
+    result_.inputs = {op_.inputs.at(0)};
+    switch (op_.code) {
+      case OpCode::conv_2d:
+        conv();
+        break;
+      case OpCode::depthwise_conv_2d:
+        depthwise();
+        break;
+      case OpCode::transpose_conv:
+        transposed();
+        break;
+      case OpCode::fully_connected:
+        dense();
+        break;
+      case OpCode::add:
+      case OpCode::mul:
+      case OpCode::sub:
+        binary();
+        break;
+      case OpCode::average_pool_2d:
+        add(AveragePool2D(pool()), op_.activation());
+        break;
+      case OpCode::max_pool_2d:
+        add(MaxPool2D(pool()), op_.activation());
+        break;
+      case OpCode::mean:
+        mean();
+        break;
+      case OpCode::concatenation:
+        concatenation();
+        break;
+      case OpCode::pad:
+      case OpCode::padv2:
+        pad();
+        break;
+      case OpCode::reshape:
+      case OpCode::squeeze:
+        reshape();
+        break;
+      case OpCode::resize_nearest_neighbor:
+        resize();
+        break;
+      default:
+        function();
+    }
+    for (const std::int32_t input : result_.inputs) {
+      if (tensor(input).is_constant()) refuse("it reads a constant");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const ModelTensor& tensor(std::int32_t index) const {
+    return model_.tensors.at(static_cast<std::size_t>(index));
+  }
+  const ModelTensor& input(std::size_t i) const { return tensor(op_.inputs.at(i)); }
+  const ModelTensor& output() const { return tensor(op_.outputs[0]); }
+  bool has_input(std::size_t i) const { return op_.inputs.size() > i && op_.inputs[i] >= 0; }
+  Shape example(const ModelTensor& of) const { return shape_of(of).without_batch(); }
+
+  template <class L>
+  void add(L layer) {
+    result_.layers.push_back(std::make_unique<L>(std::move(layer)));
+  }
+  template <class L>
+  void add(L layer, FusedActivation activation) {
+    add(std::move(layer));
+    const Activation function = activation_of(activation);
+    if (function == Activation::relu) add(ReLU());
+    if (function == Activation::relu6) add(ReLU6());
+  }
+
+  static Activation activation_of(FusedActivation fused) {
+    if (fused == FusedActivation::none) return Activation::none;
+    if (fused == FusedActivation::relu) return Activation::relu;
+    if (fused == FusedActivation::relu6) return Activation::relu6;
+    refuse("its fused activation is neither RELU nor RELU6");
+  }
+
+  void require_rank(const ModelTensor& of, std::size_t rank) const {
+    if (of.shape.size() != rank) refuse("it has operands of {} axes", of.shape.size());
+  }
+
+  /// The kernel, as the layer has it, and the bias in operand 2.
+  bool keep_weights(Tensor kernel) {
+    result_.weighted = result_.layers.size();
+    result_.weights = {{"kernel", std::move(kernel)}};
+    if (has_input(2)) result_.weights.push_back({"bias", floats_of(input(2))});
+    return has_input(2);
+  }
+
+  void conv() {
+    const auto& a = op_.as<Conv2DAttributes>();
+    const Tensor kernel = floats_of(input(1));
+    require_rank(input(0), 4);
+    require_rank(input(1), 4);
+    if (kernel.size() == 0 || input(0).shape[3] % kernel.dim(3) != 0) refuse("of no whole groups");
+    const bool bias = keep_weights(permuted(kernel, {1, 2, 3, 0}));
+    add(Conv2D(kernel.dim(0), {kernel.dim(1), kernel.dim(2)}, activation_of(a.activation),
+               {.strides = {a.stride_h, a.stride_w},
+                .dilation = {a.dilation_h, a.dilation_w},
+                .padding = a.padding,
+                .groups = input(0).shape[3] / kernel.dim(3),
+                .use_bias = bias}));
+  }
+
+  void depthwise() {
+    const auto& a = op_.as<DepthwiseConv2DAttributes>();
+    const Tensor kernel = floats_of(input(1));
+    require_rank(input(0), 4);
+    require_rank(input(1), 4);
+    const Index channels = input(0).shape[3];
+    if (kernel.size() == 0 || channels == 0 || kernel.dim(3) % channels != 0) {
+      refuse("of no whole multiplier");
+    }
+    const Index multiplier = kernel.dim(3) / channels;
+    const bool bias =
+        keep_weights(kernel.reshape({kernel.dim(1), kernel.dim(2), channels, multiplier}));
+    add(DepthwiseConv2D({kernel.dim(1), kernel.dim(2)}, activation_of(a.activation),
+                        {.strides = {a.stride_h, a.stride_w},
+                         .dilation = {a.dilation_h, a.dilation_w},
+                         .padding = a.padding,
+                         .depth_multiplier = multiplier,
+                         .use_bias = bias}));
+  }
+
+  void transposed() {
+    const auto& a = op_.as<TransposeConvAttributes>();
+    const Tensor kernel = floats_of(input(1));
+    require_rank(input(1), 4);
+    const bool bias = keep_weights(permuted(kernel, {1, 2, 0, 3}));
+    add(TransposedConv2D(
+        kernel.dim(0), {kernel.dim(1), kernel.dim(2)}, activation_of(a.activation),
+        {.strides = {a.stride_h, a.stride_w}, .padding = a.padding, .use_bias = bias}));
+  }
+
+  void dense() {
+    const Tensor kernel = floats_of(input(1));
+    require_rank(input(1), 2);
+    const Index inputs = kernel.dim(1);
+    const Shape read = example(input(0));
+    if (read.size() != inputs) {
+      refuse("its input {} is not one vector of {} an example", read.to_string(), inputs);
+    }
+    if (read.rank() != 1) add(Flatten());
+    const Tensor lying = permuted(kernel.reshape({1, 1, kernel.dim(0), inputs}), {0, 1, 3, 2});
+    const bool bias = keep_weights(lying.reshape({inputs, kernel.dim(0)}));
+    const auto fused = op_.as<FullyConnectedAttributes>().activation;
+    add(Dense(kernel.dim(0), activation_of(fused), {.use_bias = bias}));
+  }
+
+  void binary() {
+    const FusedActivation fused = op_.activation();
+    const bool second = input(1).is_constant();
+    if (second || input(0).is_constant()) {
+      per_channel(second ? 0 : 1, fused);
+    } else if (op_.code == OpCode::sub) {
+      refuse("of two computed operands");
+    } else {
+      result_.inputs = op_.inputs;
+      if (op_.code == OpCode::add) add(Add(activation_of(fused)));
+      if (op_.code == OpCode::mul) add(Multiply(activation_of(fused)));
+    }
+  }
+
+  /// x + c, x - c and x c of constants per channel, as the normalization by the mean 0 and the
+  /// variance 1, epsilon included.
+  void per_channel(std::size_t computed, FusedActivation fused) {
+    if (op_.code == OpCode::sub && computed == 1) refuse("of a constant as its first operand");
+    const ModelTensor& x = input(computed);
+    Tensor constant = floats_of(input(1 - computed));
+    const Index channels = example(x).rank() == 0 ? 0 : x.shape.back();
+    if (constant.size() != channels || constant.rank() == 0 || constant.dim(-1) != channels) {
+      refuse("of a constant of shape {}, which is not one value per channel of {}",
+             constant.shape().to_string(), shape_of(x).to_string());
+    }
+    constant = constant.reshape({channels}).clone();
+    if (op_.code == OpCode::sub) {
+      for (float& value : constant.span()) value = -value;
+    }
+    const bool scales = op_.code == OpCode::mul;
+    constexpr float kEpsilon = 0x1p-10F;
+    result_.inputs = {op_.inputs.at(computed)};
+    result_.weights = {{"gamma", scales ? constant : Tensor::ones({channels})},
+                       {"beta", scales ? Tensor::zeros({channels}) : constant},
+                       {"moving_mean", Tensor::zeros({channels})},
+                       {"moving_variance", Tensor::full({channels}, 1.0F - kEpsilon)}};
+    add(BatchNorm({.epsilon = kEpsilon}), fused);
+  }
+
+  Pool2DOptions pool() const {
+    const auto& a = op_.as<PoolAttributes>();
+    return {
+        .size = {a.filter_h, a.filter_w}, .stride = {a.stride_h, a.stride_w}, .padding = a.padding};
+  }
+
+  void mean() {
+    std::vector<std::int32_t> axes = values_of<std::int32_t>(input(1));
+    for (std::int32_t& axis : axes) axis += axis < 0 ? 4 : 0;
+    std::ranges::sort(axes);
+    if (input(0).shape.size() != 4 || axes != std::vector<std::int32_t>{1, 2}) {
+      refuse("it is not over height and width of images");
+    }
+    add(GlobalAveragePool2D());
+    if (op_.as<MeanAttributes>().keep_dims) add(Reshape(example(output())));
+  }
+
+  void concatenation() {
+    const auto& a = op_.as<ConcatenationAttributes>();
+    const auto rank = static_cast<std::int32_t>(output().shape.size());
+    const std::int32_t axis = a.axis < 0 ? a.axis + rank : a.axis;
+    if (axis < 1 || axis >= rank) refuse("it is along axis {}", a.axis);
+    result_.inputs = op_.inputs;
+    add(Concatenate(axis - rank), a.activation);
+  }
+
+  void pad() {
+    if (op_.code == OpCode::padv2) {
+      const Tensor value = floats_of(input(2));
+      if (std::as_const(value).item() != 0.0F) refuse("it pads by other numbers than 0");
+    }
+    const std::vector<std::int32_t> p = values_of<std::int32_t>(input(1));
+    if (p.size() != 8 || p[0] != 0 || p[1] != 0 || p[6] != 0 || p[7] != 0) {
+      refuse("it does not pad height and width of images alone");
+    }
+    add(ZeroPadding2D({.top = p[2], .bottom = p[3], .left = p[4], .right = p[5]}));
+  }
+
+  void reshape() {
+    if (output().shape.empty() || input(0).shape.empty() ||
+        output().shape[0] != input(0).shape[0]) {
+      refuse("it changes the number of examples");
+    }
+    const Shape target = example(output());
+    if (target.rank() == 1) {
+      add(Flatten());
+    } else {
+      add(Reshape(target));
+    }
+  }
+
+  void resize() {
+    if (op_.as<ResizeNearestNeighborAttributes>().align_corners) refuse("with aligned corners");
+    const auto& from = input(0).shape;
+    const auto& to = output().shape;
+    if (from.size() != 4 || to.size() != 4 || from[1] < 1 || from[2] < 1 || to[1] % from[1] != 0 ||
+        to[2] % from[2] != 0) {
+      refuse("not by whole factors");
+    }
+    add(UpSampling2D({to[1] / from[1], to[2] / from[2]}));
+  }
+
+  void function() {
+    switch (op_.code) {
+      case OpCode::relu:
+        return add(ReLU());
+      case OpCode::relu6:
+        return add(ReLU6());
+      case OpCode::softmax:
+        if (op_.as<SoftmaxAttributes>().beta != 1.0F) refuse("its beta is not 1");
+        return add(Softmax());
+      case OpCode::logistic:
+        return add(ActivationLayer(Activation::sigmoid));
+      case OpCode::tanh:
+        return add(ActivationLayer(Activation::tanh));
+      case OpCode::leaky_relu:
+        return add(LeakyReLU(op_.as<LeakyReluAttributes>().alpha));
+      case OpCode::hard_swish:
+        return add(HardSwish());
+      default:
+        refuse("no layer computes it");
+    }
+  }
+
+  const IntegerModel& model_;
+  const Operator& op_;
+  OperatorLayers result_;
+};
+
+}  // namespace
+
+OperatorLayers layers_of(const IntegerModel& model, const Operator& op) {
+  return Converter(model, op).convert();
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+#include <octet/layers/layer.h>
+#include <octet/runtime/integer_model.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+// What a float operator of a .tflite file is as layers.
+
+namespace octet::detail {
+
+/// The layers of one operator, of which each reads the one before it.
+struct OperatorLayers {
+  std::vector<std::unique_ptr<Layer>> layers;
+  /// The tensors that the first one reads.
+  std::vector<std::int32_t> inputs;
+  /// Which of the layers has weights, and by the names that it has for them.
+  std::size_t weighted = 0;
+  std::vector<NamedTensor> weights;
+};
+
+/// Throws FormatError that says why an operator cannot be one of Octet's layers.
+OperatorLayers layers_of(const IntegerModel& model, const Operator& op);
+
+}  // namespace octet::detail

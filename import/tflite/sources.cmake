@@ -1,0 +1,6 @@
+# Models in float .tflite files; paths are relative to import/.
+target_sources(octet PRIVATE
+  tflite/import_tflite.cpp
+  tflite/operator_layers.cpp)
+
+octet_public_headers(tflite/import_tflite.h)

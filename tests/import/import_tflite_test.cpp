@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+#include <octet/core/error.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/examples/networks/networks.h>
+#include <octet/import/tflite/import_tflite.h>
+#include <octet/layers/layers.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/quantize/post_training.h>
+#include <octet/layers/sequential.h>
+#include <octet/runtime/interpreter.h>
+#include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/idx_files.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet::test {
+namespace {
+
+/// The largest difference between two results, relative to the largest value.
+float difference(const Tensor& a, std::span<const float> b) {
+  EXPECT_EQ(a.span().size(), b.size());
+  float scale = 1e-30F;
+  float worst = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    scale = std::max(scale, std::abs(b[i]));
+    worst = std::max(worst, std::abs(a.span()[i] - b[i]));
+  }
+  return worst / scale;
+}
+
+constexpr float kMost = 1e-5F;
+
+/// Through a file and back: the same results, and the same file again.
+void expect_round_trip(const Model& model, const Tensor& x) {
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "a.tflite";
+  write_tflite(lower_float(model), path);
+  const Model imported = import_tflite(path);
+  const Tensor expected = model.forward(x);
+  EXPECT_LE(difference(imported.forward(x), std::as_const(expected).span()), kMost);
+  const auto operators = [](const IntegerModel& lowered) {
+    std::vector<OpCode> codes;
+    for (const Operator& op : lowered.operators) codes.push_back(op.code);
+    return codes;
+  };
+  EXPECT_EQ(operators(lower_float(imported)), operators(lower_float(model)));
+}
+
+/// Statistics and biases that a trained network has.
+void unsettle(const Model& model) {
+  std::uint64_t stream = 0;
+  std::vector<NamedTensor> all = model.parameters();
+  append(all, model.state());
+  for (NamedTensor& tensor : all) {
+    if (tensor.tensor.rank() != 1) continue;
+    const bool positive = tensor.name.ends_with("variance");
+    const Tensor values = Tensor::uniform(tensor.tensor.shape(), octet::Random(7).fork(stream++),
+                                          positive ? 0.5F : -0.5F, 1.5F);
+    std::ranges::copy(values.span(), tensor.tensor.data());
+  }
+}
+
+Tensor examples(const Model& model, Index count) {
+  return Tensor::uniform(model.input_shape().with_batch(count), octet::Random(3), -1, 1);
+}
+
+TEST(ImportTflite, RandomNetsComeBackAsTheyWere) {
+  for (std::uint32_t seed = 500; seed < 540; ++seed) {
+    SCOPED_TRACE(seed);
+    octet::testing::RandomNet net(seed);
+    expect_round_trip(net.model(), net.batch(5));
+  }
+}
+
+TEST(ImportTflite, NetworksComeBackAsTheyWere) {
+  std::vector<Model> models;
+  models.push_back(networks::lenet5({28, 28, 1}, 10));
+  models.push_back(networks::resnet8({32, 32, 3}, 10));
+  models.push_back(networks::dscnn({49, 10, 1}, 12));
+  models.push_back(networks::mobilenet_v1({96, 96, 3}, 2));
+  models.push_back(networks::autoencoder(640));
+  for (Model& model : models) {
+    SCOPED_TRACE(model.name());
+    model.build(1);
+    unsettle(model);
+    expect_round_trip(model, examples(model, 2));
+  }
+}
+
+TEST(ImportTflite, EveryKindOfLayerComesBack) {
+  Model model("all");
+  const Value x = model.input({8, 6, 3}, "x");
+  Value a = model.add(
+      Conv2D(4, {3, 2}, Activation::relu,
+             {.strides = {2, 1}, .padding = Padding::same, .use_bias = false, .name = "conv"}),
+      x);
+  a = model.add(ZeroPadding2D({.top = 1, .bottom = 2, .left = 0, .right = 3}), a);
+  a = model.add(DepthwiseConv2D(3, Activation::relu6, {.dilation = {2, 2}, .depth_multiplier = 2}),
+                a);
+  a = model.add(TransposedConv2D(5, {3, 2}, Activation::relu, {.strides = {2, 2}}), a);
+  a = model.add(LeakyReLU(0.1F), a);
+  a = model.add(Conv2D(6, 1, Activation::sigmoid), a);
+  a = model.add(UpSampling2D({2, 1}), a);
+  Value b =
+      model.add(AveragePool2D({.size = {2, 2}, .stride = {1, 1}, .padding = Padding::same}), a);
+  b = model.add(HardSwish(), b);
+  a = model.add(MaxPool2D({.size = {3, 3}, .stride = {1, 1}, .padding = Padding::same}), a);
+  Value c = model.add(Multiply(), std::vector{a, b});
+  c = model.add(Concatenate(), std::vector{c, model.add(Add(Activation::relu), std::vector{a, b})});
+  c = model.add(ActivationLayer(Activation::tanh), c);
+  const Value pooled = model.add(GlobalAveragePool2D(), c);
+  Value d = model.add(Reshape({4, 3}), pooled);
+  d = model.add(Conv1D(3, 2, Activation::relu), d);
+  d = model.add(Flatten(), d);
+  d = model.add(Concatenate(), std::vector{d, pooled});
+  model.output(model.add(Dense(4, Activation::softmax, "head"), d));
+  model.build(5);
+  unsettle(model);
+  expect_round_trip(model, examples(model, 3));
+  const Model imported = import_float_model(lower_float(model));
+  EXPECT_EQ(imported.layer("conv").type(), "Conv2D");
+  EXPECT_EQ(imported.layer("head").type(), "Softmax");
+  EXPECT_EQ(imported.layers().front()->name(), "x");
+}
+
+/// Runs the file's operators themselves.
+void expect_as_interpreted(const IntegerModel& source) {
+  source.validate();
+  const Model imported = import_float_model(source);
+  const Tensor x = examples(imported, 1);
+  Interpreter interpreter(source);
+  std::ranges::copy(x.span(), interpreter.input<float>().begin());
+  interpreter.invoke();
+  EXPECT_LE(difference(imported.forward(x), interpreter.output<float>()), kMost);
+}
+
+TEST(ImportTflite, TakesOperatorsThatOctetDoesNotWrite) {
+  ModelBuilder b;
+  const auto reals = [&](const char* name, std::vector<std::int32_t> shape) {
+    return b.activation(name, std::move(shape), DType::float32);
+  };
+  const auto constant = [&](std::vector<std::int32_t> shape, const std::vector<float>& values) {
+    return b.constant("c", std::move(shape), DType::float32, values);
+  };
+  const std::int32_t x = reals("model/x;0", {1, 4, 3, 2});
+  const std::int32_t scaled = reals("scaled", {1, 4, 3, 2});
+  const std::int32_t moved = reals("moved", {1, 4, 3, 2});
+  const std::int32_t lowered = reals("lowered", {1, 4, 3, 2});
+  const std::int32_t padded = reals("padded", {1, 5, 3, 2});
+  const std::int32_t mean = reals("mean", {1, 1, 1, 2});
+  const std::int32_t squeezed = reals("squeezed", {1, 2});
+  const std::int32_t dense = reals("scaled", {1, 3});
+  b.op(OpCode::mul, {x, constant({2}, {-1.5F, 3})}, scaled);
+  b.op(OpCode::add, {constant({1, 1, 1, 2}, {0.25F, -7}), scaled}, moved,
+       BinaryAttributes{.activation = FusedActivation::relu6});
+  b.op(OpCode::sub, {moved, constant({2}, {0.5F, 1})}, lowered);
+  b.op(OpCode::pad,
+       {lowered,
+        b.constant("p", {4, 2}, DType::int32, std::vector<std::int32_t>{0, 0, 1, 0, 0, 0, 0, 0})},
+       padded);
+  b.op(OpCode::mean,
+       {padded, b.constant("axes", {2}, DType::int32, std::vector<std::int32_t>{2, 1})}, mean,
+       MeanAttributes{.keep_dims = true});
+  b.op(OpCode::squeeze, {mean}, squeezed, SqueezeAttributes{.squeeze_dims = {1, 2}});
+  b.op(OpCode::fully_connected,
+       {squeezed, constant({3, 2}, {1, 2, 3, 4, 5, 6}), constant({3}, {1, 0, -1})}, dense,
+       FullyConnectedAttributes{.activation = FusedActivation::relu});
+  b.model.inputs = {x};
+  b.model.outputs = {dense};
+  expect_as_interpreted(b.model);
+}
+
+TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
+  ModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, 3}, DType::float32);
+  const std::int32_t y = b.activation("y", {1, 3}, DType::float32);
+  const std::int32_t z = b.activation("z", {1, 3}, DType::float32);
+  const std::int32_t w = b.activation("w", {1, 3}, DType::float32);
+  b.op(OpCode::relu, {x}, y);
+  b.op(OpCode::relu_n1_to_1, {y}, z);
+  b.op(OpCode::sub, {y, z}, w);
+  b.model.inputs = {x};
+  b.model.outputs = {w};
+  const std::string message = message_of<FormatError>([&] { import_float_model(b.model); });
+  expect_mentions(message, "1 of 3 operators can be imported");
+  expect_mentions(message, "operator 1 (RELU_N1_TO_1, \"z\"): no layer computes it");
+  expect_mentions(message, "operator 2 (SUB, \"w\"): of two computed operands");
+}
+
+TEST(ImportTflite, RefusesAQuantizedModelAndNamesTheFile) {
+  Sequential model("m", Input({4}), Dense(3));
+  model.build();
+  const Tensor x = examples(model, 8);
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "int8.tflite";
+  write_tflite(lower(quantize_post_training(model, x)), path);
+  const std::string message = message_of<FormatError>([&] { import_tflite(path); });
+  expect_mentions(message, path.string());
+  expect_mentions(message, "expected a float model");
+  EXPECT_THROW(import_tflite(scratch.path() / "none"), IoError);
+}
+
+}  // namespace
+}  // namespace octet::test
