@@ -86,7 +86,7 @@ class Graph {
     for (std::size_t i = 0; i < converted.size(); ++i) {
       add(source_.operators[i], std::move(converted[i]));
     }
-    for (const std::int32_t output : source_.outputs) model_.output(values_.at(output));
+    for (const std::int32_t output : source_.outputs) model_.output(value_of(output));
     model_.build();
     for (const auto& [layer, tensors] : weights_) set_weights(*model_.layers()[layer], tensors);
     check_shapes();
@@ -94,9 +94,16 @@ class Graph {
   }
 
  private:
+  const Value& value_of(std::int32_t tensor) const {
+    const auto found = values_.find(tensor);
+    if (found != values_.end()) return found->second;
+    throw FormatError(fmt::format("import_tflite: no operator computes tensor \"{}\"",
+                                  printable(tensor_at(source_, tensor).name)));
+  }
+
   void add(const Operator& op, OperatorLayers converted) {
     std::vector<Value> reads;
-    for (const std::int32_t input : converted.inputs) reads.push_back(values_.at(input));
+    for (const std::int32_t input : converted.inputs) reads.push_back(value_of(input));
     for (std::size_t i = 0; i < converted.layers.size(); ++i) {
       const bool last = i + 1 == converted.layers.size();
       const std::string& result = tensor_at(source_, op.outputs[0]).name;

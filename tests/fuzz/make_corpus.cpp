@@ -7,8 +7,12 @@
 #include <octet/layers/add.h>
 #include <octet/layers/architecture.h>
 #include <octet/layers/concatenate.h>
+#include <octet/layers/conv2d.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
 #include <octet/runtime/dense_form.h>
@@ -73,6 +77,11 @@ void write_models(const fs::path& root) {
   seeds.add("per_channel", to_tflite(test::make_mlp(2, {5, 4, 2}, true, true)));
   seeds.add("conv_2d", to_tflite(per_channel_as_conv_2d(test::make_mlp(2, {5, 4, 2}, true, true))));
   seeds.add("reshape", to_tflite(with_reshape()));
+  Sequential floats("f", Input({4, 3, 1}), Conv2D(2, {2, 1}, Activation::relu),
+                    DepthwiseConv2D(2, Activation::none, {.padding = Padding::same}), MaxPool2D(),
+                    Flatten(), Dense(2, Activation::softmax));
+  floats.build(1);
+  seeds.add("float", to_tflite(lower_float(floats)));
   seeds.add("graph", to_tflite(test::draw_graph(7, true)));
   seeds.add("mean", to_tflite(test::model_of(test::Mean{})));
   seeds.add("sub", to_tflite(test::model_of(test::Pair{.code = OpCode::sub})));

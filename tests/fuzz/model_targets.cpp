@@ -2,6 +2,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/import/tflite/import_tflite.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 
@@ -101,6 +102,17 @@ void run_every_way(const IntegerModel& model, DrawBytes& bytes) {
 
 }  // namespace
 
+/// A float model becomes one of layers, which gives the operators' results where it is small.
+void check_import(const IntegerModel& source) {
+  const Model model = import_float_model(source);
+  if (!is_small(source)) return;
+  std::vector<Tensor> inputs;
+  for (const std::size_t i : model.input_layers()) {
+    inputs.push_back(Tensor::zeros(model.layers()[i]->output_shape().with_batch(1)));
+  }
+  require(model.forward_all(inputs).size() == source.outputs.size(), "every result is there");
+}
+
 void tflite(Data input) {
   // A buffer of exactly these bytes, so that reading past them is seen.
   const std::vector<std::uint8_t> file(input.begin(), input.end());
@@ -109,6 +121,7 @@ void tflite(Data input) {
     const auto written = to_tflite(model);
     require(to_tflite(from_tflite(written)) == written, "a model that was read reads back");
     if (is_small(model)) Interpreter(model).invoke();
+    check_import(model);
   } catch (const FormatError&) {
     return;
   }

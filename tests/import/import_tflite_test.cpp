@@ -189,6 +189,13 @@ TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
   expect_mentions(message, "operator 2 (SUB, \"w\"): of two computed operands");
 }
 
+TEST(ImportTflite, RefusesAResultThatIsAConstant) {
+  ModelBuilder b;
+  b.model.inputs = {b.activation("x", {1, 1}, DType::float32)};
+  b.model.outputs = {b.constant("two", {1, 1}, DType::float32, std::vector<float>{2})};
+  expect_mentions(message_of<FormatError>([&] { import_float_model(b.model); }), "\"two\"");
+}
+
 TEST(ImportTflite, RefusesAQuantizedModelAndNamesTheFile) {
   Sequential model("m", Input({4}), Dense(3));
   model.build();
