@@ -85,6 +85,7 @@ std::vector<Index> extents(const Shape& shape) { return {shape.begin(), shape.en
 std::vector<NamedWeight> named_weights(const std::vector<WeightTensor>& tensors,
                                        WeightNames names) {
   std::vector<NamedWeight> weights;
+  weights.reserve(tensors.size());
   for (const WeightTensor& tensor : tensors) weights.push_back(split(tensor, names));
   if (names == WeightNames::keras) {
     for (NamedWeight& weight : weights) weight.name = ours(kKeras, weight.name);
