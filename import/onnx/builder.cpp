@@ -282,9 +282,8 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
 }
 
 Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& padding) {
-  Node pad = node;
-  pad.inputs.clear();
-  pad.name += "/pad";
+  Node pad;
+  pad.name = node.name + "/pad";
   Imported result = add(pad, std::make_unique<ZeroPadding2D>(padding), {x}, x.axes);
   result.not_negative = x.not_negative;
   return result;

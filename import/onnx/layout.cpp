@@ -96,9 +96,9 @@ Imported Builder::arranged(const Node& node, const Imported& x, const std::vecto
   } else {
     layer = std::make_unique<Reshape>(target);
   }
-  Node unnamed = node;
-  unnamed.name.clear();
-  Imported result = add(unnamed, std::move(layer), {x}, axes);
+  Node reshape;
+  reshape.name = node.name + "/reshape";
+  Imported result = add(reshape, std::move(layer), {x}, axes);
   result.logical = x.logical;
   result.not_negative = x.not_negative;
   return result;

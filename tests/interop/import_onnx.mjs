@@ -5,7 +5,7 @@ import path from 'node:path';
 import { createRequire } from 'node:module';
 
 const [folder, packages] = process.argv.slice(2);
-const ort = createRequire(path.join(packages, 'index.js'))('onnxruntime-node');
+const ort = createRequire(path.resolve(packages, 'index.js'))('onnxruntime-node');
 const kMost = 1e-5;
 
 /// Element i of a batch, as in tests/data/onnx/make_fixtures.py.
