@@ -89,7 +89,10 @@ const Operator* find_operator(std::string_view name) {
 }
 
 Builder::Builder(Graph& graph)
-    : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {}
+    : graph_(graph), model_(cleaned(graph.name).empty() ? "onnx" : cleaned(graph.name)) {
+  for (const Node& node : graph.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
+  read_.insert(graph.outputs.begin(), graph.outputs.end());
+}
 
 Model Builder::build() {
   require_known(graph_);
@@ -162,12 +165,9 @@ void Builder::add_inputs() {
 
 void Builder::import(const Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    const std::string& name = node.outputs[i];
-    const auto reads = [&](const Node& reader) {
-      return std::ranges::find(reader.inputs, name) != reader.inputs.end();
-    };
-    if (!name.empty() && std::ranges::any_of(graph_.nodes, reads)) {
-      refuse("expected its first result alone to be read, found \"{}\"", printable(name));
+    if (!node.outputs[i].empty() && read_.contains(node.outputs[i])) {
+      refuse("expected its first result alone to be read, found \"{}\"",
+             printable(node.outputs[i]));
     }
   }
   const bool is_constant = !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](auto& x) {
@@ -256,6 +256,10 @@ std::string Builder::unique_name(const Node& node) {
 Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
                       const std::vector<Imported>& inputs, std::vector<Index> axes,
                       Weights weights) {
+  // Nodes may share weights: a small file must not make a huge model.
+  for (const auto& [key, tensor] : weights) {
+    graph_.spend(static_cast<std::size_t>(tensor.size()));
+  }
   layer->set_name(unique_name(node));
   std::vector<Shape> shapes;
   std::vector<Value> values;

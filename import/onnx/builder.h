@@ -96,7 +96,10 @@ class Builder {
   Model model_;
   Index batch_ = -1;
   std::map<std::string, Imported, std::less<>> values_;
+  /// Names of layers.
   std::set<std::string, std::less<>> names_;
+  /// What nodes read and what the graph puts out.
+  std::set<std::string, std::less<>> read_;
   std::vector<std::pair<std::string, Weights>> weights_;
 };
 

@@ -58,7 +58,7 @@ const Constant* Graph::constant(const std::string& value) const {
 
 void Graph::spend(std::size_t elements) {
   if (elements > budget) {
-    fail_format("constants are computed that are much larger than the file");
+    fail_format("its weights are shared, or computed, and add up to much more than the file");
   }
   budget -= elements;
 }

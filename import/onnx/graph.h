@@ -98,7 +98,8 @@ struct Graph {
   std::map<std::string, Constant, std::less<>> constants;
   std::vector<GraphInput> inputs;
   std::vector<std::string> outputs;
-  /// How many more elements constants may be computed to: a small file must not name huge ones.
+  /// How many more elements may be computed of constants and copied into layers: a small file must
+  /// not make a huge model.
   std::size_t budget = 0;
 
   /// The constant of that name; null where there is none.

@@ -13,6 +13,9 @@ constexpr std::int64_t kOldestOpset = 9;
 constexpr std::int64_t kNewestOpset = 18;
 /// What looks at every node for every other stays quick.
 constexpr int kMostNodes = 10000;
+constexpr int kMostInputs = 100;
+/// Elements that any file may make.
+constexpr std::size_t kLeastBudget = 65536;
 
 /// Empty, or "ai.onnx", is ONNX's own set of operators.
 bool is_own(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -116,6 +119,10 @@ Graph parse(std::span<const std::uint8_t> bytes,
   if (proto.node_size() > kMostNodes) {
     refuse("import_onnx: expected at most {} nodes, found {}", kMostNodes, proto.node_size());
   }
+  const int ends = proto.input_size() + proto.output_size();
+  if (ends > kMostInputs + proto.initializer_size()) {
+    refuse("import_onnx: expected at most {} inputs and outputs, found {}", kMostInputs, ends);
+  }
   graph.name = proto.name();
   TensorReader tensors(folder);
   for (const auto& tensor : proto.initializer()) {
@@ -134,7 +141,7 @@ Graph parse(std::span<const std::uint8_t> bytes,
                 graph.outputs.size());
   }
   check_values(graph);
-  graph.budget = 4 * (bytes.size() + tensors.external_bytes()) + 65536;
+  graph.budget = bytes.size() + tensors.external_bytes() + kLeastBudget;
   return graph;
 }
 

@@ -190,7 +190,7 @@ TEST(OnnxRefusals, ConstantsThatGrow) {
   }
   nodes.push_back(node("Relu", {"x"}, "y"));
   EXPECT_THAT(message_of<FormatError>(onnx_file({-1, 4}, nodes, {integers("c0", {1, 2})})),
-              testing::HasSubstr("much larger than the file"));
+              testing::HasSubstr("much more than the file"));
 }
 
 class OnnxExternalData : public testing::Test {

@@ -1,15 +1,18 @@
 // Small files that ask for much: what is allocated stays within the multiples of the file's size
 // that docs/guarantees.md states.
 
+#include <fmt/format.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/import/onnx/import_onnx.h>
 #include <octet/import/weights/weight_file.h>
 #include <octet/layers/architecture.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/deploy/raw_flatbuffer.h>
+#include <octet/tests/import/onnx_file.h>
 #include <octet/tests/import/safetensors_files.h>
 #include <octet/tests/import/zip_files.h>
 #include <octet/tests/robustness/archive_bytes.h>
@@ -95,6 +98,43 @@ TEST(MemoryBound, ANameThatTensorsShareIsCountedForEach) {
 TEST(MemoryBound, AWholeModelTakesFewTimesItsFile) {
   const Bytes file = to_tflite(make_mlp(1, {3000, 300, 100}, true, true));
   EXPECT_LT(peak_of([&] { from_tflite(file); }), 2 * file.size());
+}
+
+TEST(MemoryBound, WeightsThatOnnxNodesShareAreCounted) {
+  std::vector<Message> nodes;
+  std::string last = "x";
+  for (int i = 0; i < 1000; ++i) {
+    nodes.push_back(node("MatMul", {last, "w"}, fmt::format("m{}", i)));
+    last = fmt::format("m{}", i);
+  }
+  nodes.push_back(node("Relu", {last}, "y"));
+  const Bytes file = onnx_file({-1, 300}, nodes, {floats("w", {300, 300})});
+  const std::size_t peak = peak_of([&] {
+    expect_mentions(message_of<FormatError>([&] { import_onnx(file); }), "much more than the file");
+  });
+  EXPECT_LT(peak, 16 * file.size() + 4 * kMiB);
+}
+
+TEST(MemoryBound, OnnxFilesOfNothingButNames) {
+  std::vector<Message> nodes;
+  std::string last = "x";
+  for (int i = 0; i < 9999; ++i) {
+    nodes.push_back(node("Relu", {last}, fmt::format("{}", i)));
+    last = fmt::format("{}", i);
+  }
+  nodes.push_back(node("Relu", {last}, "y"));
+  std::vector<Message> tensors;
+  for (int i = 0; i < 100000; ++i) tensors.push_back(tensor(fmt::format("t{}", i), 1, {0}));
+  const Bytes chain = onnx_file({-1, 3}, nodes);
+  EXPECT_LT(peak_of([&] { import_onnx(chain); }), 64 * chain.size() + 32 * kMiB);
+  const Bytes names = onnx_file({-1, 3}, {node("Relu", {"x"}, "y")}, tensors);
+  EXPECT_LT(peak_of([&] { import_onnx(names); }), 64 * names.size() + 32 * kMiB);
+}
+
+TEST(MemoryBound, AnOnnxNetworkTakesFewTimesItsFile) {
+  const Bytes file =
+      onnx_file({-1, 1000}, {node("MatMul", {"x", "w"}, "y")}, {floats("w", {1000, 500})});
+  EXPECT_LT(peak_of([&] { import_onnx(file); }), 6 * file.size());
 }
 
 /// Reads bytes as codes, RELU, on a shape that the file promises.
