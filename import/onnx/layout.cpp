@@ -83,6 +83,7 @@ Imported Builder::arranged(const Node& node, const Imported& x, const std::vecto
         x.logical.to_string());
   }
   std::vector<Index> extents;
+  extents.reserve(axes.size());
   for (const Index axis : axes) extents.push_back(axis < 0 ? 1 : x.logical[axis]);
   Shape target(std::move(extents));
   if (target == x.physical) {

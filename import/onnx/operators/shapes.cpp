@@ -94,6 +94,7 @@ Imported import_unsqueeze(Builder& builder, const Node& node) {
     refuse("expected different axes, found [{}]", fmt::join(*axes, ", "));
   }
   std::vector<Index> extents;
+  extents.reserve(added.size());
   Index next = 0;
   for (const bool is_new : added) extents.push_back(is_new ? 1 : x.logical[next++]);
   return builder.reshaped(node, x, Shape(std::move(extents)));
