@@ -118,7 +118,7 @@ std::vector<Advice> advise_sensitive_layer(const Report& report) {
     const auto gain = gain_of(report.layers, layer);
     const double loss = 100.0 * (report.layers.float_accuracy.value_or(0.0) -
                                  report.layers.quantized_accuracy.value_or(0.0));
-    if (!gain || *gain < kLeastGain || *gain < kDominantShare * loss) {
+    if (!gain || *gain < kLeastGain || loss < kLeastGain || *gain < kDominantShare * loss) {
       return std::optional<Advice>();
     }
     return std::optional(

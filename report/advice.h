@@ -36,8 +36,8 @@ std::vector<Advice> advise_dead_channels(const Report& report);
 std::vector<Advice> advise_unused_codes(const Report& report);
 /// 2 % or more of a kernel's weights swing between codes.
 std::vector<Advice> advise_oscillation(const Report& report);
-/// Leaving one layer in float brings 0.2 points or more, and half or more of what quantization
-/// costs without training.
+/// Quantization costs 0.2 points or more without training, and leaving one layer in float brings
+/// 0.2 points and half of them or more.
 std::vector<Advice> advise_sensitive_layer(const Report& report);
 /// The integers are worse than float by the paired test, p below 0.05.
 std::vector<Advice> advise_significant_loss(const Report& report);

@@ -13,7 +13,7 @@ constexpr std::size_t kColors = 4;
 /// More codes than this are drawn as a strip.
 constexpr std::size_t kMostCodesDrawn = 64;
 constexpr double kBarHeight = 11.0;
-constexpr std::size_t kMostOfLabel = 18;
+constexpr std::size_t kMostOfLabel = 15;
 
 std::string figure(const std::string& title, double width, double height, const std::string& body,
                    const std::string& caption) {

@@ -12,6 +12,8 @@ namespace {
 
 /// Layers whose histograms are drawn, those of the least SQNR first.
 constexpr std::size_t kMostHistograms = 16;
+/// Of decibels; what is above lost nothing to speak of.
+constexpr double kMostSqnrDrawn = 100.0;
 /// The text of a missing number.
 const Cell kNone{.text = "\xE2\x80\x93", .number = -1.0};
 
@@ -184,7 +186,9 @@ std::string layers_html(const Report& report) {
                  .series = {"SQNR"},
                  .rows = {}};
   for (const LayerFacts& layer : report.layers.layers) {
-    if (layer.sqnr_db) chart.rows.push_back({layer.name, {*layer.sqnr_db}});
+    // Inputs differ by roundings of floats: their bars would dwarf all others.
+    if (layer.sqnr_db && *layer.sqnr_db < kMostSqnrDrawn)
+      chart.rows.push_back({layer.name, {*layer.sqnr_db}});
   }
   std::string text = element("h3", "Layers") + "<div class=\"charts\">\n" + bar_chart(chart) +
                      "</div>\n" + results_table(report.layers) + weights_table(report.layers);

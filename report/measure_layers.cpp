@@ -209,7 +209,8 @@ LayerFacts named_facts(const Layer& layer) {
   const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
   const Layer& shown = wrapper == nullptr ? layer : wrapper->wrapped();
   facts.name = shown.name();
-  facts.type = shown.type();
+  const auto* folded = dynamic_cast<const FoldedBatchNorm*>(&shown);
+  facts.type = folded == nullptr ? shown.type() : folded->unfolded().type();
   facts.fixed_grid = layer.layer_of_fixed_grid() != nullptr;
   if (wrapper != nullptr && wrapper->oscillation() != nullptr) {
     constexpr float kThreshold = 0.005F;

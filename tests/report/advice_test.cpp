@@ -133,6 +133,11 @@ TEST(Advice, ALayerThatDominatesTheLoss) {
   EXPECT_NE(only(report_with(layer)).action.find("more bits"), std::string::npos);
   layer.sensitivity->only_this_in_float = 0.904;
   EXPECT_TRUE(advise_sensitive_layer(report_with(layer)).empty());
+  // Nothing is lost.
+  Report gained = report_with(layer);
+  gained.layers.layers[1].sensitivity->only_this_in_float = 0.95;
+  gained.layers.float_accuracy = 0.89;
+  EXPECT_TRUE(advise_sensitive_layer(gained).empty());
   // Half of next to nothing.
   Report report = report_with(layer);
   report.layers.layers[1].sensitivity->only_this_in_float = 0.9015;

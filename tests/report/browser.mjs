@@ -175,7 +175,7 @@ const limit = setTimeout(() => { fail("no answer within 90 s"); child.kill(); en
 
 function end() {
   clearTimeout(limit);
-  for (const text of failures) console.error(`browser: ${text}`);
+  for (const text of failures) console.error(`browser: ${text.slice(0, 300)}`);
   child.once("exit", () => {
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
     process.exit(failures.length > 0 ? 1 : 0);
