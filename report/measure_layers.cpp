@@ -44,7 +44,7 @@ Limits limits_of(const QuantParams& grid, std::size_t channel) {
 GridFacts facts_of(const QuantParams& grid) {
   GridFacts facts;
   facts.codes = static_cast<std::size_t>(grid.qmax - grid.qmin) + 1;
-  facts.bits = std::bit_width(static_cast<unsigned>(grid.qmax - grid.qmin));
+  facts.bits = static_cast<int>(std::bit_width(static_cast<unsigned>(grid.qmax - grid.qmin)));
   for (std::size_t i = 0; i < grid.channels(); ++i) {
     facts.grid_low = std::min(facts.grid_low, real_of(grid, grid.qmin, i));
     facts.grid_high = std::max(facts.grid_high, real_of(grid, grid.qmax, i));

@@ -53,8 +53,6 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"float_bytes", r.float_bytes},
       {"int8_bytes", r.int8_bytes},
       {"warnings", r.warnings},
-      {"ranges", nlohmann::json::parse(ranges_json(r.ranges))},
-      {"command", options.command},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (options.network == kMlp) {
     metrics["hidden"] = options.hidden;
@@ -66,6 +64,11 @@ std::string metrics_json(const Options& options, const Results& r) {
   }
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
+  // A run that was resumed knows neither of before: metrics are otherwise the same.
+  if (!options.report.empty()) {
+    metrics["ranges"] = nlohmann::json::parse(ranges_json(r.ranges));
+    metrics["command"] = options.command;
+  }
   if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
   if (options.flash) metrics["flash"] = *options.flash;
   if (options.max_drop) metrics["max_drop"] = *options.max_drop;
