@@ -151,6 +151,9 @@ void add_options(const Adder& add, Options& o) {
       ->default_str(joined(o.hidden));
   add.flag("--batch-norm", o.batch_norm,
            "A BatchNorm in each hidden layer of --network mlp, folded when it is quantized");
+  add.flag("--batch-statistics", o.batch_statistics,
+           "Quantized training normalizes each batch by its own statistics, but for the last third "
+           "of the steps; else by those of the epochs in float, where there are any");
   add.number("--dropout", o.dropout, CLI::Range(0.0F, 0.9F),
              "The share of hidden values of --network mlp that each training step drops");
   add.number("--seed", o.seed, kSeed, "Of weights, order and drawn digits");
@@ -342,6 +345,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
       {"--rounding", std::string(to_string(options.rounding))},
       {"--simulation", std::string(to_string(options.simulation))}};
   if (options.batch_norm) result["--batch-norm"] = "yes";
+  if (options.batch_statistics) result["--batch-statistics"] = "yes";
   if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);
   if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
   if (options.full_grid) result["--full-grid"] = "yes";

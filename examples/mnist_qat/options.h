@@ -38,6 +38,8 @@ struct Options {
   /// Of the MLP.
   std::vector<int> hidden = {256, 128};
   bool batch_norm = false;
+  /// Whether quantized training moves the statistics of batch normalization after epochs in float.
+  bool batch_statistics = false;
   float dropout = 0.0F;
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.

@@ -115,7 +115,9 @@ QuantizeOptions quantize_options(const Options& options) {
   result.rounding = options.rounding;
   result.simulation = options.simulation;
   // Statistics of a network that was never trained say nothing.
-  if (options.epochs == 0) result.batch_norm = BatchNormMode::statistics;
+  if (options.epochs == 0 || options.batch_statistics) {
+    result.batch_norm = BatchNormMode::statistics;
+  }
   return result;
 }
 

@@ -318,6 +318,7 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--weight-bits", "4"},
                                                         {"--activation-bits", "4"},
                                                         {"--batch-norm", ""},
+                                                        {"--batch-statistics", ""},
                                                         {"--dropout", "0.1"},
                                                         {"--full-grid", ""},
                                                         {"--scales", "lsq"},

@@ -33,16 +33,41 @@ TEST(MnistQatUsage, HelpAndVersion) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_EQ(parse({"--help"}).out, help.out);
-  for (const char* option :
-       {"--data",         "--out",         "--epochs",         "--qat-epochs",
-        "--batch",        "--lr",          "--qat-lr",         "--qat-schedule",
-        "--hidden",       "--seed",        "--threads",        "--per-channel",
-        "--tfmot-ranges", "--rounding",    "--checkpoint-dir", "--resume",
-        "--log-level",    "--no-progress", "--json",           "--simulation",
-        "--profile",      "--help",        "--version",        "256,128",
-        "--network",      "lenet5",        "--target",         "cmsis-nn",
-        "--packed",       "--scales",      "--weight-bits",    "--activation-bits",
-        "--flash",        "--max-drop"}) {
+  for (const char* option : {"--data",
+                             "--out",
+                             "--epochs",
+                             "--qat-epochs",
+                             "--batch",
+                             "--lr",
+                             "--qat-lr",
+                             "--qat-schedule",
+                             "--hidden",
+                             "--seed",
+                             "--threads",
+                             "--per-channel",
+                             "--tfmot-ranges",
+                             "--rounding",
+                             "--checkpoint-dir",
+                             "--resume",
+                             "--log-level",
+                             "--no-progress",
+                             "--json",
+                             "--simulation",
+                             "--profile",
+                             "--help",
+                             "--version",
+                             "256,128",
+                             "--network",
+                             "lenet5",
+                             "--target",
+                             "cmsis-nn",
+                             "--packed",
+                             "--scales",
+                             "--weight-bits",
+                             "--activation-bits",
+                             "--flash",
+                             "--max-drop",
+                             "--batch-statistics"}) {
     expect_mentions(help.out, option);
   }
 }
@@ -236,7 +261,7 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "--scales",
                          "lsq"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
-                                  "--batch-norm", "--dropout", "0.1"})
+                                  "--batch-norm", "--dropout", "0.1", "--batch-statistics"})
                 .exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);
