@@ -2,6 +2,7 @@
 
 #include <octet/core/archive.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/import/tflite/import_tflite.h>
 #include <octet/train/load_model.h>
 
 #include <filesystem>
@@ -9,7 +10,9 @@
 namespace octet::tools {
 
 Model read_float_model(const std::string& file) {
-  if (std::filesystem::path(file).extension() == ".onnx") return import_onnx(file);
+  const std::filesystem::path extension = std::filesystem::path(file).extension();
+  if (extension == ".onnx") return import_onnx(file);
+  if (extension == ".tflite") return import_tflite(file);
   // A damaged file is an error: load_model() would go on with the checkpoint before it.
   Archive::read(file);
   return load_model(file);

@@ -6,8 +6,9 @@
 
 namespace octet::tools {
 
-/// A float model: import_onnx() of an .onnx file, else load_model(). Throws as those do, and
-/// where only the checkpoint before a damaged one could be read.
+/// A float model: import_onnx() of an .onnx file, import_tflite() of a .tflite file, else
+/// load_model(). Throws as those do, and where only the checkpoint before a damaged one could be
+/// read.
 Model read_float_model(const std::string& file);
 
 }  // namespace octet::tools

@@ -120,8 +120,11 @@ void add_export(CLI::App& app) {
 
 void add_import(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
-  CLI::App* command = app.add_subcommand("import", "Makes a float model of an ONNX file.");
-  command->add_option("FILE", options->file, "An .onnx file")->required()->check(named());
+  CLI::App* command =
+      app.add_subcommand("import", "Makes a float model of an .onnx or a float .tflite file.");
+  command->add_option("FILE", options->file, "An .onnx or .tflite file")
+      ->required()
+      ->check(named());
   command->add_option("--out", options->out, "The file to write, as Model::save() does")
       ->required()
       ->check(named());
@@ -221,7 +224,7 @@ void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
       "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
   command
       ->add_option("FILE", options->file,
-                   "A float model: .onnx, a file of Model::save(), or a checkpoint of its training")
+                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
       ->required()
       ->check(named());
   command->add_option("--data", options->data, "A folder with IDX files: training and test images")

@@ -99,11 +99,12 @@ class Quantization {
 
   /// False where a signal stopped it.
   bool run() {
-    run_.begin(data_);
-    float_accuracy_ = evaluate(float_, data_.test).accuracy;
+    // Refuses a model that is quantized already.
     Model quantized = quantize_model(float_, {.rounding = rounding_of(options_),
                                               .weight_bits = options_.weight_bits,
                                               .per_channel = options_.per_channel});
+    run_.begin(data_);
+    float_accuracy_ = evaluate(float_, data_.test).accuracy;
     Trainer trainer = make_trainer(quantized);
     if (!run_.fit(kPhase, trainer, options_.epochs)) return false;
     const IntegerModel shipped = export_files(trainer);

@@ -46,6 +46,7 @@ set(OCTET_CLI_TESTS
   cli/mnist_qat_usage_test.cpp
   cli/report_test.cpp
   cli/octet_memory_test.cpp
+  cli/octet_quantize_test.cpp
   cli/octet_search_test.cpp
   cli/octet_verify_test.cpp
   cli/residual_test.cpp

@@ -1,0 +1,109 @@
+// `octet quantize` as its users run it.
+
+#include <fmt/format.h>
+#include <octet/deploy/tflite/reader.h>
+#include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/data/idx.h>
+#include <octet_test_paths.h>
+
+namespace octet::test {
+namespace {
+
+using nlohmann::json;
+
+class OctetQuantize : public ::testing::Test {
+ protected:
+  OctetQuantize() {
+    write_set(path("set"), 400, 50);
+    data_ = load_idx(path("set"));
+    model_ = Sequential("digits", Input({63}), Dense(14, Activation::relu),
+                        Dense(4, Activation::softmax));
+    model_.build(1);
+    Trainer(model_, Adam(0.01F), {.batch_size = 32}).fit(data_.train, 2);
+    model_.save(path("float.octet"));
+  }
+
+  std::string path(const std::string& name) const { return (scratch_.path() / name).string(); }
+  ProcessResult quantize(const std::string& out, const Arguments& more) const {
+    return run_process(Arguments{OCTET_TOOL, "quantize", path("float.octet"), "--data", path("set"),
+                                 "--out", path(out)} +
+                           more,
+                       plain_environment());
+  }
+  double accuracy_of_file(const std::string& out) const {
+    return evaluate(read_tflite(path(out + "/model_int8.tflite")), data_.test).accuracy;
+  }
+
+  DataSplit data_;
+  Sequential model_;
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+TEST_F(OctetQuantize, CalibratesAndWritesEveryFormat) {
+  const ProcessResult result =
+      quantize("out", {"--calibrate", "100", "--json", "--report", path("page.html")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json found = json::parse(result.out);
+  EXPECT_EQ(found.at("float_accuracy"), evaluate(model_, data_.test).accuracy);
+  EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file("out"));
+  EXPECT_EQ(found.at("calibrated_integer_accuracy"), found.at("integer_accuracy"));
+  EXPECT_EQ(found.at("differing_predictions"), 0);
+  EXPECT_EQ(found.at("epochs"), json::array());
+  for (const char* file : {"model_float.tflite", "model_int8.onnx", "model_int8.c", "model_int8.h",
+                           "history.csv", "metrics.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(path("out") + "/" + file)) << file;
+  }
+  expect_mentions(text_of(path("page.html")), "float.octet on set");
+}
+
+TEST_F(OctetQuantize, TheSameBytesOnAnyNumberOfThreads) {
+  for (const char* threads : {"1", "3"}) {
+    const ProcessResult result = quantize(
+        threads, {"--epochs", "2", "--lr", "0.003", "--batch", "32", "--threads", threads});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    expect_mentions(result.out, "integers, calibrated");
+    expect_mentions(result.out, fmt::format("integers, trained         {:>9.2f} %",
+                                            100.0 * accuracy_of_file(threads)));
+  }
+  EXPECT_EQ(text_of(path("1/model_int8.tflite")), text_of(path("3/model_int8.tflite")));
+}
+
+TEST_F(OctetQuantize, ScalesPixelsAsTheFloatModelKnowsThem) {
+  const Tensor pixels = data_.test.features(0, data_.test.size());
+  std::vector<float> values(pixels.span().begin(), pixels.span().end());
+  for (float& value : values) value = (value - 0.25F) / 2.0F;
+  const auto labels = data_.test.labels();
+  const Dataset scaled =
+      Dataset::from_floats("scaled", data_.test.example_shape(), std::move(values),
+                           {labels.begin(), labels.end()}, data_.test.classes());
+  const ProcessResult result = quantize("out", {"--mean", "0.25", "--std", "2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json found = json::parse(result.out);
+  EXPECT_EQ(found.at("float_accuracy"), evaluate(model_, scaled).accuracy);
+  const IntegerModel file = read_tflite(path("out/model_int8.tflite"));
+  EXPECT_EQ(found.at("integer_accuracy"), evaluate(file, scaled).accuracy);
+  // Pixels reach from 0 to 1: their codes from -1/8 to 3/8.
+  EXPECT_NEAR(Interpreter(file).get_input_details()[0].quantization.first, 0.5F / 255.0F, 1e-5F);
+}
+
+TEST_F(OctetQuantize, SaysWhatIsWrong) {
+  const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
+    const ProcessResult result = quantize("out", arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_EQ(lines_in(result.err), 1) << result.err;
+    expect_mentions(result.err, part);
+  };
+  failure({"--mean", "1,2"}, 2, "--mean: expected one number, or one for each of the 7 channels");
+  failure({"--std", "0"}, 2, "--std");
+  failure({"--weight-bits", "1"}, 2, "--weight-bits");
+  failure({"--rounding", "single", "--target", "tflm"}, 2, "--target");
+  failure({"--resume"}, 1, "--resume");
+  quantize_model(model_).save(path("float.octet"));
+  failure({}, 1, "is quantized already");
+}
+
+}  // namespace
+}  // namespace octet::test
