@@ -86,6 +86,7 @@ program:git git
 program:shasum perl
 program:sudo sudo
 program:wget wget
+file:/usr/lib/python3/dist-packages/onnx/__init__.py python3-onnx
 LIST
 }
 

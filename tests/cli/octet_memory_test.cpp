@@ -44,7 +44,7 @@ TEST_F(OctetMemory, VerifyMakesSamplesAsTheyAreNeeded) {
 TEST_F(OctetMemory, VerifyRefusesASampleThatIsTooLarge) {
   const std::string wide = write_wide(1 << 27);
   const ProcessResult result = run_process({OCTET_TOOL, "verify", wide, wide});
-  expect_refused(result, "one sample takes 2684354560 bytes of memory, more than the 1073741824");
+  expect_refused(result, "one sample takes 3221225472 bytes of memory, more than the 1073741824");
   expect_peak_below(result, 600);
 }
 
