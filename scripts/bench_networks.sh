@@ -32,7 +32,8 @@ network_steps() {
   for mode in float qat; do
     for isa in "" avx2; do
       run "${names[@]}" threads=1 who=octet mode=$mode isa=${isa:-auto} -- env OCTET_ISA=$isa \
-        "$bin/octet_measure" step --network "$name" --mode $mode --batch "$batch" --steps "$network_steps"
+        "$bin/octet_measure" step --network "$name" --mode $mode --batch "$batch" \
+        --steps "$network_steps" --seconds "$network_seconds"
     done
     if [ -n "$has_torch" ]; then
       run "${names[@]}" threads=1 who=torch mode=$mode isa=auto -- "${tuned[@]}" OMP_NUM_THREADS=1 \
@@ -44,7 +45,8 @@ network_steps() {
     fi
   done
   run "${names[@]}" threads=2 who=octet mode=qat isa=auto -- "$bin/octet_measure" --threads 2 \
-    step --network "$name" --mode qat --batch "$batch" --steps "$network_steps"
+    step --network "$name" --mode qat --batch "$batch" --steps "$network_steps" \
+    --seconds "$network_seconds"
 }
 
 # network_invokes ROUND NETWORK BATCH: one thread, int8 in and out.

@@ -48,7 +48,9 @@ void add_network_options(CLI::App& app, Arguments& arguments) {
   network->add_option("--tflite", arguments.network.tflite, "A file for its integers, untrained");
   CLI::App* step = app.add_subcommand("step", "Steps of training of a network of the examples");
   add_training(*step, arguments.step, arguments.mode);
-  step->add_option("--steps", arguments.step.steps)->check(CLI::Range(6, 1 << 20));
+  step->add_option("--steps", arguments.step.steps, "Of an epoch")->check(CLI::Range(6, 1 << 20));
+  step->add_option("--seconds", arguments.step.seconds, "Epochs are trained until then")
+      ->check(CLI::Range(0.0, 3600.0));
   CLI::App* inference =
       app.add_subcommand("inference", "Interpreter::invoke of a network of the examples");
   inference->add_option("--network", arguments.inference.network)->capture_default_str();

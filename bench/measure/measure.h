@@ -34,8 +34,10 @@ struct StepRequest {
   ConvolutionsSize of;
   bool quantized = false;
   std::size_t batch = 128;
-  /// At least 6, of which the first warm up.
+  /// Of an epoch: at least 6, of which the first warm up.
   std::size_t steps = 30;
+  /// Epochs are trained until so much time has passed, one at least.
+  double seconds = 0.0;
 };
 
 /// Trains a network of examples/networks, or convolutions, on noise: seconds of the middle and of
