@@ -87,7 +87,7 @@ std::vector<Advice> advise_dead_channels(const Report& report) {
 std::vector<Advice> advise_unused_codes(const Report& report) {
   return for_each_layer(report, "unused codes", [](const LayerFacts& layer) {
     const GridFacts& result = layer.result;
-    const double used = static_cast<double>(result.codes_used);
+    const auto used = static_cast<double>(result.codes_used);
     const bool fires = !layer.fixed_grid && result.bits >= kLeastBitsOfUnusedCodes &&
                        // Fewer values than codes cannot use them.
                        result.values >= 4 * result.codes &&

@@ -102,7 +102,7 @@ void count_confusion(const Dataset& test, const Labels& predictions, int most_cl
     return;
   }
   // A network may say classes that no example has.
-  std::size_t classes = static_cast<std::size_t>(test.classes());
+  auto classes = static_cast<std::size_t>(test.classes());
   for (const std::int32_t one : predictions) {
     classes = std::max(classes, static_cast<std::size_t>(one) + 1);
   }

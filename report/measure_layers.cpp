@@ -224,7 +224,7 @@ LayerFacts named_facts(const Layer& layer) {
 void Histogram::add(double value) {
   if (counts.empty() || !(high > low)) return;
   const double place = (value - low) / (high - low) * static_cast<double>(counts.size());
-  const double last = static_cast<double>(counts.size() - 1);
+  const auto last = static_cast<double>(counts.size() - 1);
   ++counts[static_cast<std::size_t>(std::clamp(std::floor(place), 0.0, last))];
 }
 

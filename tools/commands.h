@@ -138,6 +138,8 @@ struct QuantizeCommand {
   std::uint64_t seed = 0;
   int weight_bits = 8;
   bool per_channel = false;
+  /// Whether it is counted how often the codes of weights swing back and forth in training.
+  bool count_oscillations = false;
   /// What the float model was trained on is (x - mean) / deviation of pixels in [0, 1]; one number,
   /// or one for each channel. Empty: 0 and 1.
   std::vector<float> mean;

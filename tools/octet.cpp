@@ -204,6 +204,8 @@ void add_training(CLI::App& command, QuantizeCommand& options) {
   command.add_flag(
       "--per-channel", options.per_channel,
       "A scale per unit of Dense layers too; convolutions have one per channel anyway");
+  command.add_flag("--count-oscillations", options.count_oscillations,
+                   "Count how often the codes of weights swing in training, for the report");
   command
       .add_option("--mean", options.mean,
                   "What training took off pixels in [0, 1]: a number, or one per channel: M,M,M")

@@ -77,6 +77,7 @@ std::map<std::string, std::string> defining_options(const QuantizeCommand& optio
           {"--seed", std::to_string(options.seed)},
           {"--weight-bits", std::to_string(options.weight_bits)},
           {"--per-channel", options.per_channel ? "1" : "0"},
+          {"--count-oscillations", options.count_oscillations ? "1" : "0"},
           {"--rounding", std::string(to_string(rounding_of(options)))},
           {"--mean", fmt::format("{}", fmt::join(options.mean, ","))},
           {"--std", fmt::format("{}", fmt::join(options.deviation, ","))},
@@ -102,7 +103,8 @@ class Quantization {
     // Refuses a model that is quantized already.
     Model quantized = quantize_model(float_, {.rounding = rounding_of(options_),
                                               .weight_bits = options_.weight_bits,
-                                              .per_channel = options_.per_channel});
+                                              .per_channel = options_.per_channel,
+                                              .count_oscillations = options_.count_oscillations});
     run_.begin(data_);
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
     Trainer trainer = make_trainer(quantized);
@@ -149,24 +151,26 @@ class Quantization {
 
   void finish(const Model& quantized, const IntegerModel& shipped) {
     const Evaluation integers = evaluate(shipped, data_.test);
-    nlohmann::json metrics = {{"file", options_.file},
-                              {"command", options_.command},
-                              {"calibrate", options_.calibrate},
-                              {"batch", options_.batch},
-                              {"lr", options_.lr},
-                              {"seed", options_.seed},
-                              {"weight_bits", options_.weight_bits},
-                              {"per_channel", options_.per_channel},
-                              {"mean", options_.mean},
-                              {"std", options_.deviation},
-                              {"rounding", to_string(rounding_of(options_))},
-                              {"float_accuracy", float_accuracy_},
-                              {"integer_accuracy", integers.accuracy},
-                              {"simulated_accuracy", simulated_.accuracy},
-                              {"differing_predictions", count_differing(simulated_, integers)},
-                              {"int8_bytes", fs::file_size(file("model_int8.tflite"))},
-                              {"float_bytes", fs::file_size(file("model_float.tflite"))},
-                              {"ranges", nlohmann::json::parse(ranges_json(ranges_->ranges()))}};
+    nlohmann::json metrics = {
+        {"file", options_.file},
+        {"command", options_.command},
+        {"calibrate", options_.calibrate},
+        {"batch", options_.batch},
+        {"lr", options_.lr},
+        {"seed", options_.seed},
+        {"weight_bits", options_.weight_bits},
+        {"per_channel", options_.per_channel},
+        {"mean", options_.mean},
+        {"std", options_.deviation},
+        {"rounding", to_string(rounding_of(options_))},
+        {"float_accuracy", float_accuracy_},
+        {"integer_accuracy", integers.accuracy},
+        {"simulated_accuracy", simulated_.accuracy},
+        {"differing_predictions", count_differing(simulated_, integers)},
+        {"int8_bytes", fs::file_size(file("model_int8.tflite"))},
+        {"float_bytes", fs::file_size(file("model_float.tflite"))},
+        {"ranges", nlohmann::json::parse(ranges_json(ranges_->ranges()))},
+        {"oscillations", nlohmann::json::parse(oscillations_json(ranges_->oscillations()))}};
     if (calibrated_) metrics["calibrated_integer_accuracy"] = *calibrated_;
     const RunReport done = run_.finish(file("model_int8.tflite"), metrics.dump());
     if (!options_.report.empty()) write_page(quantized, shipped, done.metrics);

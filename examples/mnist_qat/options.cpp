@@ -174,6 +174,12 @@ void add_options(const Adder& add, Options& o) {
              "measured: scales come from observed ranges; lsq: they are learned, those of weights "
              "alone where activations have 16 bits",
              [&o](const std::string& text) { o.learned_scales = text == "lsq"; });
+  add.flag("--count-oscillations", o.count_oscillations,
+           "Count how often the codes of weights swing back and forth in QAT, and show it");
+  add.number(
+      "--freeze-oscillations", o.freeze_oscillations, CLI::Range(0.0F, 0.99F),
+      "Count it, and freeze weights that swing in more than this share of the steps on their "
+      "mean code, with --scales lsq");
   add.flag("--tfmot-ranges", o.tfmot_ranges,
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
@@ -353,6 +359,10 @@ std::map<std::string, std::string> defining_options(const Options& options) {
     result["--activation-bits"] = fmt::format("{}", options.activation_bits);
   }
   if (options.learned_scales) result["--scales"] = "lsq";
+  if (options.count_oscillations) result["--count-oscillations"] = "yes";
+  if (options.freeze_oscillations > 0.0F) {
+    result["--freeze-oscillations"] = fmt::format("{}", options.freeze_oscillations);
+  }
   if (options.control) result["--control"] = "yes";
   if (options.rate_falls) result["--schedule"] = "cosine";
   if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);

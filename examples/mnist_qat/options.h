@@ -53,6 +53,10 @@ struct Options {
   /// Whether the scales of kernels and results are learned, by LSQ.
   bool learned_scales = false;
   bool tfmot_ranges = false;
+  /// Whether it is counted how often the codes of weights swing, and above which frequency weights
+  /// are frozen on their mean code; 0: none is.
+  bool count_oscillations = false;
+  float freeze_oscillations = 0.0F;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;
   /// Whether weights that the target takes no packed form of are refused.

@@ -29,6 +29,17 @@ std::string details_line(const char* role, const TensorDetails& details) {
                      details.quantization.second);
 }
 
+/// The share of each layer's weights that swing between codes, and that of the frozen.
+std::string oscillation_table(const std::vector<OscillatingWeights>& layers) {
+  if (layers.empty()) return "";
+  std::string text = fmt::format("\n{:<22} {:>14} {:>14}\n", "weights", "oscillating", "frozen");
+  for (const OscillatingWeights& one : layers) {
+    text +=
+        fmt::format("{:<22} {:>14} {:>14}\n", one.layer, percent(one.share), percent(one.frozen));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string metrics_json(const Options& options, const Results& r) {
@@ -67,7 +78,11 @@ std::string metrics_json(const Options& options, const Results& r) {
   // A run that was resumed knows neither of before: metrics are otherwise the same.
   if (!options.report.empty()) {
     metrics["ranges"] = nlohmann::json::parse(ranges_json(r.ranges));
+    metrics["oscillations"] = nlohmann::json::parse(oscillations_json(r.oscillation_log));
     metrics["command"] = options.command;
+  }
+  for (const OscillatingWeights& one : r.oscillations) {
+    metrics["oscillating_weights"][one.layer] = {{"share", one.share}, {"frozen", one.frozen}};
   }
   if (r.control_accuracy) metrics["control_accuracy"] = *r.control_accuracy;
   if (options.flash) metrics["flash"] = *options.flash;
@@ -113,6 +128,7 @@ std::string final_report(const Options& options, const Results& r, const History
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);
   }
   if (searches_bits(options)) text += flash_table(options, r.flash);
+  text += oscillation_table(r.oscillations);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",
                       report.hashes.model, report.hashes.history);

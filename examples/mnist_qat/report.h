@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/octet.h>
+#include <octet/report/report.h>
 
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct Results {
   std::optional<std::int64_t> c_ram_bytes;
   /// After calibration and every QAT epoch of this process.
   std::vector<RangeRecord> ranges;
+  std::vector<OscillationRecord> oscillation_log;
+  /// After the last step, where it was counted.
+  std::vector<OscillatingWeights> oscillations;
   /// Of the exported file: see runtime_warnings().
   std::vector<std::string> warnings;
 };

@@ -112,6 +112,8 @@ QuantizeOptions quantize_options(const Options& options) {
     result.weight_scales = Scales::lsq;
     if (options.activation_bits != kInt16Bits) result.activation_scales = Scales::lsq;
   }
+  result.count_oscillations = options.count_oscillations;
+  result.freeze_oscillations_above = options.freeze_oscillations;
   result.rounding = options.rounding;
   result.simulation = options.simulation;
   // Statistics of a network that was never trained say nothing.
@@ -161,10 +163,9 @@ class Run {
   bool train() {
     Model model = make_model(options_, data_.train);
     check_flash(options_, model, quantize_options(options_));
-    if (options_.packed) {
-      require_packed_weights(quantize_model(model, quantize_options(options_)),
-                             parse_target(options_.target));
-    }
+    // What cannot be quantized so is refused before it is trained.
+    const Model planned = quantize_model(model, quantize_options(options_));
+    if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
     begin();
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
@@ -178,6 +179,8 @@ class Run {
     trainer.add_callback(ranges);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
     results_.ranges = ranges->ranges();
+    results_.oscillation_log = ranges->oscillations();
+    results_.oscillations = oscillating_weights(quantized);
     if (trainer.calibrated()) {
       results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
     }

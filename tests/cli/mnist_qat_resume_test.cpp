@@ -322,6 +322,7 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--dropout", "0.1"},
                                                         {"--full-grid", ""},
                                                         {"--scales", "lsq"},
+                                                        {"--count-oscillations", ""},
                                                         {"--rounding", "double"}}) {
     expect_failure(resume_with(option, value), 1, "the checkpoint was made with " + option);
   }

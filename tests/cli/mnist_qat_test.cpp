@@ -230,6 +230,47 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
   }
 }
 
+TEST_F(MnistQat, CountsWeightsThatSwingWithoutChangingThem) {
+  ASSERT_EQ(mnist_qat(small_run("plain")).exit_code, 0);
+  const ProcessResult counted = mnist_qat(small_run("counted") + Arguments{"--count-oscillations"});
+  ASSERT_EQ(counted.exit_code, 0) << counted.err;
+  EXPECT_EQ(model("counted"), model("plain"));
+  EXPECT_FALSE(metrics("plain").contains("oscillating_weights"));
+  const auto layers = metrics("counted").at("oscillating_weights");
+  EXPECT_GE(layers.size(), 2U);
+  for (const auto& [layer, share] : layers.items()) {
+    EXPECT_GE(share.at("share"), 0.0);
+    EXPECT_LE(share.at("share"), 1.0);
+    EXPECT_EQ(share.at("frozen"), 0.0);
+    expect_mentions(counted.out, layer);
+  }
+  expect_mentions(counted.out, "oscillating");
+}
+
+TEST_F(MnistQat, FreezesWeightsThatSwing) {
+  const auto run = [&](const std::string& out, const std::string& above) {
+    const ProcessResult result = mnist_qat(
+        {"--out", path(out), "--hidden", "8", "--epochs", "0", "--qat-epochs", "1", "--qat-lr",
+         "0.02", "--weight-bits", "4", "--scales", "lsq", "--freeze-oscillations", above});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const auto measured = metrics(out);
+    double frozen = 0.0;
+    for (const auto& layer : measured.at("oscillating_weights")) {
+      frozen += layer.at("frozen").get<double>();
+    }
+    return frozen;
+  };
+  EXPECT_GT(run("often", "0.03"), 0.0);
+  EXPECT_EQ(run("never", "0.99"), 0.0);
+}
+
+TEST_F(MnistQat, WhatCannotBeQuantizedIsRefusedBeforeTraining) {
+  const ProcessResult result =
+      mnist_qat(small_run("out") + Arguments{"--freeze-oscillations", "0.1"});
+  expect_failure(result, 1, "freeze");
+  EXPECT_FALSE(fs::exists(path("out/history.csv")));
+}
+
 TEST_F(MnistQat, AConvolutionalNetworkShipsWhatItTrained) {
   write_set(path("images"), 300, 100, 16, 16);
   const auto run = [&](const Arguments& more) {

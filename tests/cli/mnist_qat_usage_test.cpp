@@ -67,7 +67,9 @@ TEST(MnistQatUsage, HelpAndVersion) {
                              "--activation-bits",
                              "--flash",
                              "--max-drop",
-                             "--batch-statistics"}) {
+                             "--batch-statistics",
+                             "--count-oscillations",
+                             "--freeze-oscillations"}) {
     expect_mentions(help.out, option);
   }
 }
@@ -261,7 +263,8 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "--scales",
                          "lsq"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
-                                  "--batch-norm", "--dropout", "0.1", "--batch-statistics"})
+                                  "--batch-norm", "--dropout", "0.1", "--batch-statistics",
+                                  "--count-oscillations", "--freeze-oscillations", "0.05"})
                 .exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);
