@@ -22,7 +22,7 @@ std::vector<WeightTensor> read(const Bytes& bytes) {
 std::string error(const Bytes& bytes) {
   const ScratchDirectory scratch;
   const auto path = scratch.write("a.npz", bytes);
-  const std::string message = message_of<FormatError>([&] { read_npz(path); });
+  std::string message = message_of<FormatError>([&] { read_npz(path); });
   expect_mentions(message, path.string());
   return message;
 }

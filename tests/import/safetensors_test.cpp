@@ -20,7 +20,7 @@ std::vector<WeightTensor> read(const Bytes& bytes) {
 std::string error(std::string_view header, const Bytes& data) {
   const ScratchDirectory scratch;
   const auto path = scratch.write("a.safetensors", safetensors_bytes(header, data));
-  const std::string message = message_of<FormatError>([&] { read_safetensors(path); });
+  std::string message = message_of<FormatError>([&] { read_safetensors(path); });
   expect_mentions(message, path.string());
   return message;
 }
