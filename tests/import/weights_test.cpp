@@ -60,7 +60,7 @@ class LoadWeights : public testing::Test {
     Sequential model = network(2);
     const std::vector<float> before = numbers(model);
     write(tensors);
-    const std::string message = message_of<FormatError>([&] { load_weights(model, path_, rules); });
+    std::string message = message_of<FormatError>([&] { load_weights(model, path_, rules); });
     EXPECT_EQ(numbers(model), before);
     return message;
   }

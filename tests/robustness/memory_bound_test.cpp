@@ -125,6 +125,7 @@ TEST(MemoryBound, OnnxFilesOfNothingButNames) {
   }
   nodes.push_back(node("Relu", {last}, "y"));
   std::vector<Message> tensors;
+  tensors.reserve(100000);
   for (int i = 0; i < 100000; ++i) tensors.push_back(tensor(fmt::format("t{}", i), 1, {0}));
   const Bytes chain = onnx_file({-1, 3}, nodes);
   EXPECT_LT(peak_of([&] { import_onnx(chain); }), 64 * chain.size() + 32 * kMiB);
