@@ -156,6 +156,8 @@ void add_options(const Adder& add, Options& o) {
            "of the steps; else by those of the epochs in float, where there are any");
   add.number("--dropout", o.dropout, CLI::Range(0.0F, 0.9F),
              "The share of hidden values of --network mlp that each training step drops");
+  add.number("--input-dropout", o.input_dropout, CLI::Range(0.0F, 0.9F),
+             "The same of pixels");
   add.number("--seed", o.seed, kSeed, "Of weights, order and drawn digits");
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
@@ -270,7 +272,7 @@ void reconcile_int16(const CLI::App& app, Options& o) {
 /// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
 /// other.
 void reconcile(const CLI::App& app, Options& o) {
-  for (const char* name : {"--hidden", "--batch-norm", "--dropout"}) {
+  for (const char* name : {"--hidden", "--batch-norm", "--dropout", "--input-dropout"}) {
     if (o.network == kMlp || app.count(name) == 0) continue;
     throw CLI::ValidationError(
         name, fmt::format("describes --network mlp, found --network {}", o.network));
@@ -353,6 +355,9 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.batch_norm) result["--batch-norm"] = "yes";
   if (options.batch_statistics) result["--batch-statistics"] = "yes";
   if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);
+  if (options.input_dropout > 0.0F) {
+    result["--input-dropout"] = fmt::format("{}", options.input_dropout);
+  }
   if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
   if (options.full_grid) result["--full-grid"] = "yes";
   if (options.activation_bits != 8) {

@@ -41,6 +41,7 @@ struct Options {
   /// Whether quantized training moves the statistics of batch normalization after epochs in float.
   bool batch_statistics = false;
   float dropout = 0.0F;
+  float input_dropout = 0.0F;
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.
   int threads = 0;

@@ -69,6 +69,7 @@ std::string metrics_json(const Options& options, const Results& r) {
     metrics["hidden"] = options.hidden;
     metrics["batch_norm"] = options.batch_norm;
     metrics["dropout"] = options.dropout;
+    metrics["input_dropout"] = options.input_dropout;
   }
   if (r.calibrated_integer_accuracy) {
     metrics["calibrated_integer_accuracy"] = *r.calibrated_integer_accuracy;

@@ -85,7 +85,10 @@ Model make_model(const Options& options, const Dataset& data) {
     check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
     Model model = networks::mlp(
         image, options.hidden, data.classes(),
-        {.batch_norm = options.batch_norm, .dropout = options.dropout, .name = "mnist"});
+        {.batch_norm = options.batch_norm,
+         .dropout = options.dropout,
+         .input_dropout = options.input_dropout,
+         .name = "mnist"});
     model.build(options.seed);
     return model;
   }

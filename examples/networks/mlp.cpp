@@ -6,6 +6,7 @@ Sequential mlp(const Shape& example, const std::vector<int>& hidden, Index class
                const MlpOptions& options) {
   Sequential model(options.name);
   model.add(Input({example.size()}));
+  if (options.input_dropout > 0.0F) model.add(Dropout(options.input_dropout));
   for (const int units : hidden) {
     if (options.batch_norm) {
       model.add(Dense(units));

@@ -17,6 +17,8 @@ struct MlpOptions {
   bool batch_norm = false;
   /// The rate of a Dropout behind each hidden layer; 0: none.
   float dropout = 0.0F;
+  /// That of a Dropout in front of the first layer.
+  float input_dropout = 0.0F;
   std::string name = "mlp";
 };
 

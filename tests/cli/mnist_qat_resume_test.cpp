@@ -320,6 +320,7 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--batch-norm", ""},
                                                         {"--batch-statistics", ""},
                                                         {"--dropout", "0.1"},
+                                                        {"--input-dropout", "0.1"},
                                                         {"--full-grid", ""},
                                                         {"--scales", "lsq"},
                                                         {"--count-oscillations", ""},

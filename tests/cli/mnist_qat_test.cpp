@@ -196,7 +196,7 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
   for (const Arguments& options :
        {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
         Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"},
-        Arguments{"--batch-norm", "--dropout", "0.1"},
+        Arguments{"--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2"},
         Arguments{"--batch-norm", "--batch-statistics"}, Arguments{"--weight-bits", "4"},
         Arguments{"--activation-bits", "3"}, Arguments{"--activation-bits", "16"},
         Arguments{"--weight-bits", "2", "--activation-bits", "2", "--full-grid", "--scales",

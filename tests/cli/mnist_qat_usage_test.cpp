@@ -263,7 +263,7 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "--scales",
                          "lsq"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
-                                  "--batch-norm", "--dropout", "0.1", "--batch-statistics",
+                                  "--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2", "--batch-statistics",
                                   "--count-oscillations", "--freeze-oscillations", "0.05"})
                 .exit_code,
             -1);
