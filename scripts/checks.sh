@@ -6,6 +6,8 @@
 #   threads   ThreadSanitizer over what runs on several threads
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
+#   microcontroller
+#             the C source of two networks on a Cortex-M4 under qemu, byte for byte
 # Each prints one line. One that fails fails the script; the lines of its log that say what failed are
 # shown, with those around them, and its end.
 set -uo pipefail
@@ -13,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64)
+[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64 microcontroller)
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
@@ -186,6 +188,10 @@ job_tidy() {
 
 job_aarch64() {
   scripts/aarch64.sh && summary="kernels and interpreter on portable, neon, neon_dotprod"
+}
+
+job_microcontroller() {
+  scripts/microcontroller.sh && summary="the C source of an MLP and of LeNet-5 on a Cortex-M4, 0 bytes differ"
 }
 
 # What compilers, tests, sanitizers and run_tests write where they fail.

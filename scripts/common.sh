@@ -66,6 +66,15 @@ program:qemu-aarch64 qemu-user
 LIST
 }
 
+# What scripts/microcontroller.sh compiles with and runs on.
+octet_microcontroller_requirements() {
+  cat <<'LIST'
+program:arm-none-eabi-gcc gcc-arm-none-eabi
+program:arm-none-eabi-size binutils-arm-none-eabi
+program:qemu-system-arm qemu-system-arm
+LIST
+}
+
 # What the foreign runtimes in tests/interop run on.
 octet_interop_requirements() {
   cat <<'LIST'

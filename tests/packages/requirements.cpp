@@ -21,7 +21,9 @@ std::string header_path(const std::string& name) {
       for (const auto& entry : fs::recursive_directory_iterator(parent, none)) {
         const std::string path = entry.path().string();
         const bool language = fs::path(path).parent_path() == "/usr/include/c++";
-        if (entry.is_directory() && (language || path.ends_with("/include"))) {
+        // Not those of cross compilers for parts without an operating system.
+        const bool host = path.find("-none-") == std::string::npos;
+        if (entry.is_directory() && (language || (host && path.ends_with("/include")))) {
           folders.push_back(path);
         }
       }

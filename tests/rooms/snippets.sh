@@ -9,7 +9,7 @@ shift 3
 
 rm -rf "$work"
 mkdir -p "$work"
-for page in "$source/README.md" "$source"/docs/*.md; do
+for page in "$source/README.md" "$source"/docs/*.md "$source"/docs/*/*.md; do
   awk -v page="$page" -v every="$([ "$page" = "$source/README.md" ] && echo 1 || echo 0)" '
     /^<!-- given: .*-->$/ { given = $0; sub(/^<!-- given: */, "", given); sub(/ *-->$/, "", given); marked = 1; next }
     /^```cpp$/ { inside = 1; body = ""; line = NR + 1; next }
