@@ -8,6 +8,7 @@
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 #   microcontroller
 #             the C source of two networks on a Cortex-M4 under qemu, byte for byte
+#   site      the site that Doxygen makes of the documentation, without links that lead nowhere
 # Each prints one line. One that fails fails the script; the lines of its log that say what failed are
 # shown, with those around them, and its end.
 set -uo pipefail
@@ -15,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64 microcontroller)
+[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64 microcontroller site)
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
@@ -192,6 +193,13 @@ job_aarch64() {
 
 job_microcontroller() {
   scripts/microcontroller.sh && summary="the C source of an MLP and of LeNet-5 on a Cortex-M4, 0 bytes differ"
+}
+
+job_site() {
+  octet_install octet_site_requirements && cmake --preset release -DOCTET_BUILD_TESTS=ON &&
+    cmake --build --preset release --target docs &&
+    tests/rooms/site.sh build/release/docs/html | tee "$logs/site.txt" || return
+  summary=$(tail -1 "$logs/site.txt")
 }
 
 # What compilers, tests, sanitizers and run_tests write where they fail.

@@ -66,6 +66,14 @@ program:qemu-aarch64 qemu-user
 LIST
 }
 
+# What the site of the documentation is made with.
+octet_site_requirements() {
+  cat <<'LIST'
+program:doxygen doxygen
+file:/usr/share/doxygen-awesome-css/doxygen-awesome.css doxygen-awesome-css
+LIST
+}
+
 # What scripts/microcontroller.sh compiles with and runs on.
 octet_microcontroller_requirements() {
   cat <<'LIST'
@@ -90,7 +98,6 @@ octet_optional() {
 program:ccache ccache
 program:curl curl
 program:debootstrap debootstrap
-program:doxygen doxygen
 program:git git
 program:shasum perl
 program:sudo sudo
