@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/code_table.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/operators/definitions.h>
@@ -83,6 +84,20 @@ void check_quantization(const IntegerModel& model, std::size_t index) {
       fail_tensor(model, index,
                   fmt::format("zero point {} outside {}", zero_point, to_string(tensor.dtype)));
     }
+  }
+}
+
+void check_decoded_bits(const IntegerModel& model, std::size_t index) {
+  const ModelTensor& tensor = model.tensors[index];
+  if (tensor.decoded_bits == 0) return;
+  const bool fits = tensor.dtype == DType::int8 && tensor.is_constant() && tensor.stored_bits == 8;
+  if (!fits || tensor.decoded_bits < 1 || tensor.decoded_bits > 7 ||
+      bits_of_table({reinterpret_cast<const std::int8_t*>(tensor.data.data()),
+                     tensor.data.size()}) > tensor.decoded_bits) {
+    fail_tensor(model, index,
+                fmt::format("decoded from {} bits, expected constant codes of int8 with at most so "
+                            "many values",
+                            tensor.decoded_bits));
   }
 }
 
@@ -225,6 +240,10 @@ std::string_view to_string(DType dtype) {
 }
 
 std::size_t ModelTensor::stored_bytes() const {
+  if (decoded_bits > 0) {
+    constexpr std::size_t kHeader = 16;
+    return index_bytes(data.size(), decoded_bits) + kHeader + (std::size_t{1} << decoded_bits);
+  }
   return stored_bits == 8 ? data.size() : packed_bytes(data.size(), stored_bits);
 }
 
@@ -246,6 +265,7 @@ void IntegerModel::validate() const {
     check_shape(*this, i);
     check_quantization(*this, i);
     check_stored_bits(*this, i);
+    check_decoded_bits(*this, i);
   }
   if (inputs.empty() || outputs.empty()) {
     throw FormatError(fmt::format("model: expected inputs and outputs, found {} and {}",

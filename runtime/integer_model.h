@@ -50,6 +50,10 @@ struct ModelTensor {
   /// byte per code all the same. FULLY_CONNECTED takes weights of 4 and 2 bits, CONV_2D and
   /// DEPTHWISE_CONV_2D of 4; how runtimes rescale their sums: see contract_of_weights().
   int stored_bits = 8;
+  /// Bits, 1 to 7, of the indices that a file holds in the place of constant codes of int8: an
+  /// operator TFLM_DECODE makes codes of them before TensorFlow Lite Micro runs the model. 0: there
+  /// is none.
+  int decoded_bits = 0;
 
   /// Bytes of the data in a file.
   std::size_t stored_bytes() const;

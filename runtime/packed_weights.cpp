@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/quant/code_table.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/packed_weights.h>
@@ -30,15 +33,24 @@ WeightForm form_of(const detail::Operands& operands) {
               operands.op.code == OpCode::conv_2d && weights.shape[3] != operands.input().shape[3]};
 }
 
-/// Whether input 1 is int8 weights that nothing else reads.
+/// Whether input 1 is constants of int8 that nothing else reads.
+bool has_own_codes(const detail::Operands& operands) {
+  const ModelTensor& weights = operands.input(1);
+  return weights.dtype == DType::int8 && weights.is_constant() &&
+         readers_of(operands.model, operands.op.inputs[1]) == 1;
+}
+
+/// Whether these are weights that files may pack.
 bool has_own_weights(const detail::Operands& operands) {
   if (definition(operands.op.code).least_weight_bits == 8) return false;
-  const ModelTensor& weights = operands.input(1);
-  const auto& zero_points = weights.quantization.zero_points;
-  return weights.dtype == DType::int8 && weights.is_constant() &&
-         readers_of(operands.model, operands.op.inputs[1]) == 1 &&
+  const auto& zero_points = operands.input(1).quantization.zero_points;
+  return has_own_codes(operands) &&
          std::ranges::all_of(zero_points, [](std::int32_t z) { return z == 0; });
 }
+
+/// What a file holds for an operator TFLM_DECODE beside indices and table: two tensors, their
+/// buffers and the operator itself.
+constexpr std::size_t kDecodeBytes = 300;
 
 }  // namespace
 
@@ -63,6 +75,31 @@ IntegerModel pack_weights(IntegerModel model) {
     for (const int bits : {2, 4}) {
       if (weights.stored_bits <= bits || !holds(weights, bits)) continue;
       if (takes_packed_weights(form_of(source), rounding, bits)) weights.stored_bits = bits;
+    }
+  }
+  return model;
+}
+
+IntegerModel decode_weights(IntegerModel model) {
+  model.validate();
+  const Rounding rounding = rounding_of(model);
+  if (rounding != Rounding::double_rounding && rounding != Rounding::q15) {
+    throw InvalidArgument(fmt::format(
+        "decode_weights: expected a model of contract double or q15, which TensorFlow Lite Micro "
+        "computes, found {}; train it for Target::tflm",
+        to_string(rounding)));
+  }
+  for (const Operator& op : model.operators) {
+    if (!detail::has_weights(op.code)) continue;
+    if (!has_own_codes(detail::Operands(model, op))) continue;
+    ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
+    if (weights.stored_bits != 8) continue;
+    ModelTensor decoded = weights;
+    decoded.decoded_bits = bits_of_table(
+        {reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.data.size()});
+    if (decoded.decoded_bits == 8) continue;
+    if (decoded.stored_bytes() + kDecodeBytes < weights.stored_bytes()) {
+      weights.decoded_bits = decoded.decoded_bits;
     }
   }
   return model;

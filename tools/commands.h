@@ -81,6 +81,7 @@ struct ExportOptions {
   std::string file;
   std::string onnx;
   std::string c;
+  std::string tflm;
   std::string style = "exact";
   bool int8_io = false;
   std::vector<std::string> codes;

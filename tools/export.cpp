@@ -3,6 +3,8 @@
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/packed_weights.h>
 
 #include "commands.h"
 
@@ -17,6 +19,7 @@ void export_model(const ExportOptions& options) {
                 .code_outputs = options.codes});
   }
   if (!options.c.empty()) write_c_source(model, options.c);
+  if (!options.tflm.empty()) write_tflite(decode_weights(model), options.tflm);
   for (const std::string& warning : runtime_warnings(model)) {
     fmt::print(stderr, "octet: warning: {}\n", printable(warning, kMostOfWarning));
   }

@@ -29,8 +29,9 @@ std::string scales_text(const ModelTensor& tensor) {
   return fmt::format("{:.4g} to {:.4g} ({})", *least, *most, scales.size());
 }
 
-/// "int8", or "int4" of packed codes.
+/// "int8", "int4" of packed codes, or "int8 of 3 bits" behind a TFLM_DECODE.
 std::string stored_type(const ModelTensor& tensor) {
+  if (tensor.decoded_bits > 0) return fmt::format("int8 of {} bits", tensor.decoded_bits);
   return tensor.stored_bits == 8 ? std::string(to_string(tensor.dtype))
                                  : fmt::format("int{}", tensor.stored_bits);
 }

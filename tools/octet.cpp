@@ -103,6 +103,10 @@ void add_export(CLI::App& app) {
       targets->add_option("--onnx", options->onnx, "The ONNX file to write (QDQ)")->check(named());
   targets->add_option("--c", options->c, "The C source to write, without .h and .c: DIR/NAME")
       ->check(named());
+  targets
+      ->add_option("--tflm", options->tflm,
+                   "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
+      ->check(named());
   command
       ->add_option("--style", options->style,
                    "exact (default): our codes in any runtime; standard: every scale at its tensor")

@@ -7,6 +7,7 @@ target_sources(octet_runtime PRIVATE
   quant/code_mean.cpp
   quant/code_multiplier.cpp
   quant/code_requantize.cpp
+  quant/code_table.cpp
   quant/fake_quant.cpp
   quant/fake_quant_grad.cpp
   quant/fixed_point.cpp

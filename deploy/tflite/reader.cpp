@@ -3,6 +3,7 @@
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
 #include <octet/core/quant/packed_codes.h>
+#include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/reader.h>
 
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace octet {
@@ -58,10 +60,11 @@ class Reader {
     }
     reserve(model_.operators, size_or_zero(graph.operators()));
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
-      model_.operators.push_back(read_operator(i, *graph.operators()->Get(narrow(i))));
+      read_operator_or_decode(i, *graph.operators()->Get(narrow(i)));
     }
     model_.inputs = read_values(graph.inputs(), model_.tensors.size(), "model inputs");
     model_.outputs = read_values(graph.outputs(), model_.tensors.size(), "model outputs");
+    drop_decode_inputs();
     read_metadata();
     model_.validate();
     return std::move(model_);
@@ -189,12 +192,97 @@ class Reader {
     }
   }
 
-  Operator read_operator(std::size_t index, const tflite::Operator& source) {
+  const tflite::OperatorCode& code_of(std::size_t index, const tflite::Operator& source) const {
     if (source.opcode_index() >= size_or_zero(file_.operator_codes())) {
       detail::fail_tflite("operator {}: code index {} outside the {} operator codes", index,
                           source.opcode_index(), size_or_zero(file_.operator_codes()));
     }
-    const tflite::OperatorCode& entry = *file_.operator_codes()->Get(source.opcode_index());
+    return *file_.operator_codes()->Get(source.opcode_index());
+  }
+
+  void read_operator_or_decode(std::size_t index, const tflite::Operator& source) {
+    const tflite::OperatorCode& entry = code_of(index, source);
+    const flatbuffers::String* custom = entry.custom_code();
+    if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
+      model_.operators.push_back(read_operator(index, source, entry));
+      read_tensors_.insert(model_.operators.back().inputs.begin(),
+                           model_.operators.back().inputs.end());
+    } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
+      decode(index, source);
+    } else {
+      detail::fail_tflite("operator {}: the custom operator '{}' is not supported", index,
+                          custom == nullptr ? "" : printable(custom->string_view()));
+    }
+  }
+
+  /// The tensor that a value of a TFLM_DECODE names.
+  ModelTensor& tensor_at(std::int32_t index, std::string_view who) {
+    if (index < 0 || static_cast<std::size_t>(index) >= model_.tensors.size()) {
+      detail::fail_tflite("{}: tensor {} outside the {} tensors", who, index,
+                          model_.tensors.size());
+    }
+    return model_.tensors[static_cast<std::size_t>(index)];
+  }
+
+  /// Its outputs become constants: what they are made of is constant.
+  void decode(std::size_t index, const tflite::Operator& source) {
+    const std::string who = fmt::format("operator {} ({})", index, detail::kTflmDecode);
+    const auto inputs = read_values(source.inputs(), 2 * kMaxOperands, who);
+    const auto outputs = read_values(source.outputs(), kMaxOperands, who);
+    if (outputs.empty() || inputs.size() != 2 * outputs.size()) {
+      detail::fail_tflite("{}: expected two inputs for every output, found {} and {}", who,
+                          inputs.size(), outputs.size());
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      ModelTensor& output = tensor_at(outputs[i], who);
+      const ModelTensor& indices = tensor_at(inputs[2 * i], who);
+      const ModelTensor& tables = tensor_at(inputs[2 * i + 1], who);
+      if (indices.dtype != DType::uint8 || tables.dtype != DType::uint8) {
+        detail::fail_tflite("{}: expected inputs of uint8", who);
+      }
+      if (read_tensors_.contains(outputs[i])) {
+        detail::fail_tflite("{}: tensor {} is read before it is made", who, outputs[i]);
+      }
+      budget_.take(static_cast<std::size_t>(output.size()));
+      detail::decode(indices.data, tables.data, who, output);
+      decode_inputs_.insert({inputs[2 * i], inputs[2 * i + 1]});
+    }
+  }
+
+  /// Removes what was decoded, and counts the other tensors anew.
+  void drop_decode_inputs() {
+    if (decode_inputs_.empty()) return;
+    const auto is_dropped = [&](std::int32_t tensor) {
+      return decode_inputs_.contains(tensor) && !read_tensors_.contains(tensor) &&
+             std::ranges::find(model_.inputs, tensor) == model_.inputs.end() &&
+             std::ranges::find(model_.outputs, tensor) == model_.outputs.end();
+    };
+    std::vector<std::int32_t> places(model_.tensors.size(), -1);
+    std::vector<ModelTensor> kept;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (is_dropped(static_cast<std::int32_t>(i))) continue;
+      places[i] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(std::move(model_.tensors[i]));
+    }
+    model_.tensors = std::move(kept);
+    // Values outside of the tensors are validate()'s to refuse, and stay outside.
+    const auto renumber = [&](std::vector<std::int32_t>& values) {
+      for (std::int32_t& value : values) {
+        if (value >= 0 && static_cast<std::size_t>(value) < places.size()) {
+          value = places[static_cast<std::size_t>(value)];
+        }
+      }
+    };
+    for (Operator& op : model_.operators) {
+      renumber(op.inputs);
+      renumber(op.outputs);
+    }
+    renumber(model_.inputs);
+    renumber(model_.outputs);
+  }
+
+  Operator read_operator(std::size_t index, const tflite::Operator& source,
+                         const tflite::OperatorCode& entry) {
     const std::int32_t number = std::max(static_cast<std::int32_t>(entry.builtin_code()),
                                          std::int32_t{entry.deprecated_builtin_code()});
     Operator op;
@@ -234,6 +322,9 @@ class Reader {
   const tflite::Model& file_;
   detail::Budget budget_;
   IntegerModel model_;
+  /// Tensors that operators before the next one read, and the inputs of TFLM_DECODE.
+  std::set<std::int32_t> read_tensors_;
+  std::set<std::int32_t> decode_inputs_;
 };
 
 IntegerModel from_aligned(std::span<const std::uint8_t> bytes) {

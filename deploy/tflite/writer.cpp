@@ -2,12 +2,15 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/quant/packed_codes.h>
+#include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/operators.h>
 #include <octet/deploy/tflite/writer.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -62,7 +65,7 @@ class Writer {
   }
 
   std::uint32_t add_data(const ModelTensor& tensor) {
-    if (!tensor.is_constant()) return 0;
+    if (!tensor.is_constant() || tensor.decoded_bits > 0) return 0;
     if (tensor.stored_bits == 8) return add_buffer(tensor.data.data(), tensor.data.size());
     const std::span codes(reinterpret_cast<const std::int8_t*>(tensor.data.data()),
                           tensor.data.size());
@@ -85,17 +88,41 @@ class Writer {
 
   /// The position of (code, version) among the operator codes, which are in order of first use.
   std::uint32_t code_index(OpCode code, int version) {
-    const std::pair key{code, version};
-    const auto found = std::find(used_codes_.begin(), used_codes_.end(), key);
-    const auto index = static_cast<std::uint32_t>(found - used_codes_.begin());
-    if (found == used_codes_.end()) {
-      used_codes_.push_back(key);
+    const auto index = static_cast<std::uint32_t>(codes_.size());
+    const auto [found, is_new] = used_codes_.try_emplace({code, version}, index);
+    if (is_new) {
       const auto number = static_cast<std::int32_t>(code);
       codes_.push_back(
           tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(std::min(number, 127)), 0,
                                      version, static_cast<tflite::BuiltinOperator>(number)));
     }
-    return index;
+    return found->second;
+  }
+
+  Offset<tflite::Tensor> write_bytes(const std::string& name,
+                                     const std::vector<std::uint8_t>& bytes) {
+    const std::vector<std::int32_t> shape{static_cast<std::int32_t>(bytes.size())};
+    return tflite::CreateTensorDirect(builder_, &shape, tflite::TensorType::UINT8,
+                                      add_buffer(bytes.data(), bytes.size()), name.c_str());
+  }
+
+  /// The operator that makes tensor `index` of two more tensors, which are added to `tensors`.
+  Offset<tflite::Operator> write_decode(std::int32_t index, Offsets<tflite::Tensor>& tensors) {
+    if (!decode_code_) {
+      decode_code_ = static_cast<std::uint32_t>(codes_.size());
+      codes_.push_back(tflite::CreateOperatorCode(
+          builder_, static_cast<std::int8_t>(tflite::BuiltinOperator::CUSTOM),
+          builder_.CreateString(detail::kTflmDecode.data(), detail::kTflmDecode.size()), 1,
+          tflite::BuiltinOperator::CUSTOM));
+    }
+    const ModelTensor& tensor = model_.tensors[static_cast<std::size_t>(index)];
+    const detail::DecodeInputs bytes = detail::decode_inputs(tensor);
+    const auto first = static_cast<std::int32_t>(tensors.size());
+    tensors.push_back(write_bytes(tensor.name + "/indices", bytes.indices));
+    tensors.push_back(write_bytes(tensor.name + "/table", bytes.tables));
+    const std::vector<std::int32_t> inputs{first, first + 1};
+    const std::vector<std::int32_t> outputs{index};
+    return tflite::CreateOperatorDirect(builder_, *decode_code_, &inputs, &outputs);
   }
 
   Offset<tflite::Operator> write_operator(const Operator& op) {
@@ -110,7 +137,14 @@ class Writer {
     Offsets<tflite::Tensor> tensors;
     for (const ModelTensor& tensor : model_.tensors) tensors.push_back(write_tensor(tensor));
     Offsets<tflite::Operator> operators;
-    for (const Operator& op : model_.operators) operators.push_back(write_operator(op));
+    for (const Operator& op : model_.operators) {
+      for (const std::int32_t input : op.inputs) {
+        if (input < 0 || model_.tensors[static_cast<std::size_t>(input)].decoded_bits == 0)
+          continue;
+        if (decoded_.insert(input).second) operators.push_back(write_decode(input, tensors));
+      }
+      operators.push_back(write_operator(op));
+    }
     return tflite::CreateSubGraphDirect(builder_, &tensors, &model_.inputs, &model_.outputs,
                                         &operators, model_.name.c_str());
   }
@@ -124,7 +158,8 @@ class Writer {
 
   Offsets<tflite::Metadata> write_metadata() {
     int release = 0;
-    for (const auto& [code, version] : used_codes_) {
+    for (const auto& [used, index] : used_codes_) {
+      const auto [code, version] = used;
       release = std::max(release, detail::tflite_operator(code).first_release(version));
     }
     std::string text = fmt::format("{}.{}.{}", release / 10000, release / 100 % 100, release % 100);
@@ -160,8 +195,13 @@ class Writer {
   const IntegerModel& model_;
   flatbuffers::FlatBufferBuilder builder_;
   Offsets<tflite::Buffer> buffers_;
-  std::vector<std::pair<OpCode, int>> used_codes_;
   Offsets<tflite::OperatorCode> codes_;
+  /// The places of operators by code and version among `codes_`, which are in order of first use,
+  /// and that of TFLM_DECODE.
+  std::map<std::pair<OpCode, int>, std::uint32_t> used_codes_;
+  std::optional<std::uint32_t> decode_code_;
+  /// Tensors whose TFLM_DECODE is written.
+  std::set<std::int32_t> decoded_;
 };
 
 /// No file is larger: what the parts of the model hold, and more than tables and padding add.
@@ -170,8 +210,10 @@ std::uint64_t most_bytes(const IntegerModel& model) {
   std::uint64_t bytes = 4 * kTables + model.name.size() + model.description.size();
   for (const ModelTensor& tensor : model.tensors) {
     // A name may stand in the signature too, a channel has a scale and a zero point of 8 bytes.
-    bytes += kTables + tensor.data.size() + 2 * tensor.name.size() + 8 * tensor.shape.size() +
-             12 * tensor.quantization.scales.size();
+    // A tensor that is decoded is three, and an operator.
+    const std::uint64_t parts = tensor.decoded_bits > 0 ? 4 : 1;
+    bytes += parts * (kTables + 2 * tensor.name.size()) + tensor.data.size() +
+             8 * tensor.shape.size() + 12 * tensor.quantization.scales.size();
   }
   for (const Operator& op : model.operators) {
     const auto* reshape = std::get_if<ReshapeAttributes>(&op.attributes);

@@ -104,6 +104,9 @@ void write_models(const fs::path& root) {
   packed("int2", {OpCode::fully_connected, 2, 3, true});
   packed("int4_depthwise", {OpCode::depthwise_conv_2d, 4, 1, true});
   packed("int4_conv_2d", {OpCode::conv_2d, 4, 1, true});
+  IntegerModel decoded = test::few_bits_model({OpCode::fully_connected, 3, 3, true}, 1);
+  decoded.tensors[1].decoded_bits = 3;
+  seeds.add("tflm_decode", to_tflite(decoded));
   const auto of_int16 = [&](const char* name, OpCode code) {
     seeds.add(name, to_tflite(test::as_int16(test::few_bits_model({code, 8, 2, true}, 1))));
   };

@@ -1,5 +1,6 @@
 // Axes are attributes of older operators and inputs of newer ones: the same networks either way.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/random.h>
 #include <octet/import/onnx/import_onnx.h>
@@ -41,7 +42,7 @@ Tensor means(const Tensor& x) {
   for (Index i = 0; i < x.dim(0); ++i) {
     for (Index c = 0; c < x.dim(3); ++c) {
       double sum = 0.0;
-      for (Index p = 0; p < pixels; ++p) sum += x.span()[(i * pixels + p) * x.dim(3) + c];
+      for (Index p = 0; p < pixels; ++p) sum += x.data()[(i * pixels + p) * x.dim(3) + c];
       result.at({i, c}) = static_cast<float>(sum / static_cast<double>(pixels));
     }
   }
@@ -58,9 +59,7 @@ TEST(OnnxOpsets, MeansOverTheAxesOfAnInputOrAnAttribute) {
                              with_input("ReduceMean", {-2, -1}, keep, 18)}) {
       const Tensor found = import_onnx(file).forward(x);
       ASSERT_EQ(found.size(), expected.size());
-      for (Index i = 0; i < found.size(); ++i) {
-        EXPECT_NEAR(found.span()[i], expected.span()[i], 1e-6F);
-      }
+      EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-6F), expected.span()));
     }
   }
 }
@@ -78,9 +77,7 @@ TEST(OnnxOpsets, SqueezedAxesOfAnInputOrAnAttribute) {
                            onnx_file(kImages, newer, {integers("axes", {-1, 2})}, 18)}) {
     const Tensor found = import_onnx(file).forward(x);
     ASSERT_EQ(found.size(), expected.size());
-    for (Index i = 0; i < found.size(); ++i) {
-      EXPECT_NEAR(found.span()[i], expected.span()[i], 1e-6F);
-    }
+    EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-6F), expected.span()));
   }
 }
 
