@@ -1,64 +1,101 @@
 #!/usr/bin/env bash
 # microcontroller.sh [FILE.tflite...]: exports networks as C source, compiles that for a Cortex-M4 with
 # examples/microcontroller, runs it under qemu, and holds every byte against what `octet run` makes of
-# the file. Without a file: the MLP and LeNet-5 of mnist_qat, trained for an epoch on drawn digits.
-# Shows instructions per sample and what the linker says of memory, beside what the export promised.
+# the file; then the export's own self-test. Without a file: the MLP and LeNet-5 of mnist_qat, trained for
+# an epoch on drawn digits. Shows instructions per sample and what the linker says of memory, beside what
+# the export promised. OCTET_SAMPLES=N takes N inputs. Ends with 77 where the tools cannot be had.
 set -euo pipefail
 start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
-samples=200
+samples=${OCTET_SAMPLES:-200}
+board=$PWD/examples/microcontroller
 bin=$PWD/build/release/bin
 work=$PWD/build/microcontroller
 flags=(-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -O2 -std=c99 -Wall -Wextra -Werror -ffreestanding
   -ffunction-sections -fdata-sections -DNETWORK_NO_FLOAT)
 
 octet_install octet_runtime_requirements octet_requirements octet_microcontroller_requirements || {
-  echo "microcontroller: no cross compiler or emulator, and they could not be installed; on Debian or" \
+  echo "microcontroller: SKIPPED: no cross compiler or emulator, and they could not be installed; on Debian or" \
     "Ubuntu: apt-get install gcc-arm-none-eabi qemu-system-arm" >&2
-  exit 1
+  exit 77
 }
-[ -x "$bin/octet" ] && [ -x "$bin/mnist_qat" ] || octet_build release
+[ -x "$bin/octet" ] && [ -x "$bin/mnist_qat" ] || {
+  cmake --preset release >/dev/null &&
+    cmake --build --preset release --parallel "$(nproc)" --target octet_tool mnist_qat >/dev/null
+}
 
-# Sizes of the sections of an object file whose names begin so, added up.
-section_bytes() {
-  arm-none-eabi-size -A "$1" | awk -v name="$2" 'index($1, name) == 1 { sum += $2 } END { print sum + 0 }'
+# What the linker took of network.o into the firmware, of sections whose names begin so, in bytes.
+linked() {
+  local size sum=0
+  for size in $(awk -v name="$1" '
+    /^Linker script and memory map/ { taken = 1 }
+    taken && $NF == "network.o" && index($1 ~ /^\./ ? $1 : section, name) == 1 { print $(NF - 1) }
+    { section = $1 }' firmware.map); do
+    sum=$((sum + size))
+  done
+  echo "$sum"
+}
+# Sizes of all the firmware's sections of these names, added up.
+firmware_bytes() {
+  arm-none-eabi-size -A firmware.elf |
+    awk -v names=" $* " 'index(names, " " $1 " ") { sum += $2 } END { print sum + 0 }'
 }
 # The number behind a name in the header of an export, or in what the firmware prints.
 promised() { sed -n "s/^#define NETWORK_$1 \([0-9]*\)$/\1/p" network.h; }
 said() { sed -n "s/^$1 //p" said; }
+failed() { echo "microcontroller: $1" >&2 && return 1; }
+
+# compile PROGRAM [OPTION...]: of what stands in this folder and of examples/microcontroller.
+compile() {
+  local program=$1
+  shift
+  arm-none-eabi-gcc "${flags[@]}" -I"$board" -c network.c -o network.o "$@" ${1:+-Dmain=network_selftest}
+  arm-none-eabi-gcc "${flags[@]}" "$@" -I. -I"$board" -nostdlib -Wl,--gc-sections \
+    -Wl,-Map="$program.map" -T "$board/cortex_m4.ld" "$board"/{startup,firmware}.c network.o -lgcc \
+    -o "$program.elf"
+}
+# emulate PROGRAM: an instruction takes a nanosecond of qemu's time; this board's clock ticks every 40.
+emulate() {
+  timeout 600 qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -icount shift=0 \
+    -semihosting-config enable=on,target=native -kernel "$1.elf" >said 2>&1 || { cat said >&2 && false; }
+}
 
 # run FILE NAME: a line of the table.
 run() {
-  local file=$1 name=$2 bytes ticks
+  local file=$1 name=$2 bytes constants buffers
   mkdir -p "$work/$name"
   cd "$work/$name"
-  rm -f output.bin
   "$bin/octet" export "$file" --c network >/dev/null
   bytes=$(($(promised INPUT_SIZE) * samples))
   # Codes of all values, the same in every run.
   LC_ALL=C awk -v count="$bytes" 'BEGIN { srand(1); for (i = 0; i < count; ++i) printf "%c", int(256 * rand()) }' \
     >input.bin
-  arm-none-eabi-gcc "${flags[@]}" -c network.c -o network.o
-  arm-none-eabi-gcc "${flags[@]}" -I. -nostdlib -Wl,--gc-sections \
-    -T "$OLDPWD/examples/microcontroller/cortex_m4.ld" \
-    "$OLDPWD"/examples/microcontroller/{startup,firmware}.c network.o -lgcc -o firmware.elf
-  # An instruction takes a nanosecond of qemu's time; this board's clock ticks every 40.
-  timeout 600 qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -icount shift=0 \
-    -semihosting-config enable=on,target=native -kernel firmware.elf >said 2>&1 ||
-    { cat said >&2; echo "microcontroller: $name: the firmware failed" >&2; return 1; }
+  compile selftest -DNETWORK_SELFTEST
+  emulate selftest || failed "$name: the self-test"
+  compile firmware
+  rm -f output.bin
+  emulate firmware || failed "$name: the firmware"
   "$bin/octet" run "$file" --input input.bin --output expected.bin >/dev/null
-  cmp output.bin expected.bin || { echo "microcontroller: $name: bytes differ" >&2; return 1; }
-  ticks=$(said ticks)
-  printf '| %s | %s samples, %s bytes, 0 differ | %s | %s | %s | %s | %s | %s | %s |\n' "$name" \
-    "$(said samples)" "$(stat -c %s output.bin)" "$(promised MACS)" $((ticks * 40)) \
-    "$(promised FLASH_BYTES)" "$(section_bytes network.o .rodata)" "$(section_bytes network.o .text)" \
-    "$(promised RAM_BYTES) / $(section_bytes network.o .bss)" "$(said stack)"
+  cmp output.bin expected.bin || failed "$name: bytes differ"
+  # Two ticks, in which the counter is read.
+  [ $(($(said million) * 40 - 1000000)) -le 80 ] && [ "$(said million)" -ge 25000 ] ||
+    failed "a loop of 1000000 instructions took $(said million) ticks, not 25000: another clock"
+  constants=$(($(linked .rodata) + $(linked .data))) buffers=$(linked .bss)
+  [ "$constants" -gt 0 ] && [ "$constants" -le "$(promised FLASH_BYTES)" ] ||
+    failed "$name: $constants bytes of constants, promised were $(promised FLASH_BYTES)"
+  [ "$buffers" -le "$(promised RAM_BYTES)" ] ||
+    failed "$name: $buffers bytes of buffers, promised were $(promised RAM_BYTES)"
+  printf '| %s | %s, 0 differ | %s | %s to %s | %s / %s | %s | %s / %s | %s | %s / %s |\n' "$name" \
+    "$(stat -c %s output.bin)" "$(promised MACS)" $(($(said least) * 40)) $(($(said most) * 40)) \
+    "$(promised FLASH_BYTES)" "$constants" "$(linked .text)" "$(promised RAM_BYTES)" "$buffers" \
+    "$(said stack)" "$(firmware_bytes .text .data)" "$(firmware_bytes .data .bss)"
   cd "$OLDPWD"
 }
 
-echo "| network | output | multiply-adds | instructions | constants, promised | constants, linked | code | buffers, promised / linked | stack |"
+echo "Bytes; of $samples inputs; gcc $(arm-none-eabi-gcc -dumpversion), -O2 -mcpu=cortex-m4" && echo
+echo "| network | output bytes | multiply-adds | instructions | constants, promised / linked | code | buffers, promised / linked | stack | firmware: flash / RAM |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 if [ $# -gt 0 ]; then
   for file; do

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include "network.h"
 
+void exit_with(int status);
+
 enum {
     SYS_OPEN = 0x01,
     SYS_CLOSE = 0x02,
@@ -51,6 +53,31 @@ static void print_number(const char *name, uint32_t value)
 #define SYSTICK_CONTROL (*(volatile uint32_t *)0xe000e010u)
 #define SYSTICK_RELOAD (*(volatile uint32_t *)0xe000e014u)
 #define SYSTICK_VALUE (*(volatile uint32_t *)0xe000e018u)
+static const uint32_t kPassedZero = 1u << 16; /* in the control register, until that is read */
+
+static uint32_t start_ticks(void)
+{
+    SYSTICK_VALUE = 0u; /* starts again from the reload value */
+    while (SYSTICK_VALUE == 0u) {}
+    (void)SYSTICK_CONTROL;
+    return SYSTICK_VALUE;
+}
+static uint32_t ticks_since(uint32_t begin)
+{
+    const uint32_t end = SYSTICK_VALUE;
+    if ((SYSTICK_CONTROL & kPassedZero) == 0u) return begin - end;
+    print("a sample takes longer than SysTick counts\n");
+    exit_with(1);
+    return 0u;
+}
+/* A loop of a million instructions: what they take tells what a tick is. */
+static uint32_t ticks_of_a_million(void)
+{
+    uint32_t rounds = 500000u;
+    const uint32_t begin = start_ticks();
+    __asm__ volatile("1: subs %0, %0, #1\n bne 1b" : "+r"(rounds) : : "cc");
+    return ticks_since(begin);
+}
 
 /* Of startup.c and the linker script: the stack grows down to stack_limit. */
 extern uint32_t stack_limit[], stack_top[];
@@ -69,12 +96,23 @@ static uint32_t stack_used(void)
     return (uint32_t)(stack_top - word) * 4u;
 }
 
+#ifdef NETWORK_SELFTEST
+/* The main() of network.c, where that is compiled with -Dmain=network_selftest. */
+int network_selftest(void);
+#else
+static int network_selftest(void) { return 0; }
+#endif
+
 int main(void)
 {
     static int8_t input[NETWORK_INPUT_SIZE], output[NETWORK_OUTPUT_SIZE];
     const int32_t from = open_file("input.bin", 9, READ_BINARY);
     const int32_t to = open_file("output.bin", 10, WRITE_BINARY);
-    uint32_t samples = 0, ticks = 0;
+    uint32_t samples = 0, least = UINT32_MAX, most = 0;
+    if (network_selftest() != 0) {
+        print("the self-test failed\n");
+        return 1;
+    }
     if (from < 0 || to < 0) {
         print("input.bin or output.bin cannot be opened\n");
         return 1;
@@ -82,18 +120,20 @@ int main(void)
     paint_stack();
     SYSTICK_RELOAD = 0xffffffu;
     SYSTICK_CONTROL = 5u; /* on, by the processor's clock */
+    print_number("million ", ticks_of_a_million());
     while (transfer(SYS_READ, from, input, sizeof input) == 0) {
-        SYSTICK_VALUE = 0u; /* starts again from the reload value */
-        while (SYSTICK_VALUE == 0u) {}
-        const uint32_t begin = SYSTICK_VALUE;
+        const uint32_t begin = start_ticks();
         if (network_invoke(input, output) != NETWORK_OK) return 1;
-        ticks = begin - SYSTICK_VALUE;
+        const uint32_t ticks = ticks_since(begin);
+        least = ticks < least ? ticks : least;
+        most = ticks > most ? ticks : most;
         if (transfer(SYS_WRITE, to, output, sizeof output) != 0) return 1;
         ++samples;
     }
     host(SYS_CLOSE, &to);
     print_number("samples ", samples);
-    print_number("ticks ", ticks);
+    print_number("least ", least);
+    print_number("most ", most);
     print_number("stack ", stack_used());
     return 0;
 }
