@@ -25,6 +25,7 @@ constexpr const char* kFirstKind = "octet checkpoint 1";
 /// The entries of "trainer" that are there only where a run has made use of them.
 constexpr const char* kAccumulate = "accumulate_batches";
 constexpr const char* kFrozen = "frozen";
+constexpr const char* kShards = "shards";
 const std::string kModelPrefix = "model";
 /// Where the running means of an epoch hold their time.
 constexpr std::size_t kSecondsOfSums = 3;
@@ -154,6 +155,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
                   {"batch_size", options_.batch_size},
                   {"sums", {sums_.loss, sums_.right, sums_.images, sums_.seconds}}};
   if (options_.accumulate_batches != 1) trainer[kAccumulate] = options_.accumulate_batches;
+  if (options_.shards != 1) trainer[kShards] = options_.shards;
   if (const auto frozen = frozen_parameters(*model_); !frozen.empty()) trainer[kFrozen] = frozen;
   archive.add_text("kind", kKind);
   archive.add_text("trainer", trainer.dump());
@@ -199,6 +201,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
           fmt::format("checkpoint: expected {} {}, found {}", key, expected.dump(), found.dump()));
     };
     must_agree(kAccumulate, options_.accumulate_batches, 1);
+    must_agree(kShards, options_.shards, 1);
     must_agree(kFrozen, frozen_parameters(*model_), json::array());
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));

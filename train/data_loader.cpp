@@ -17,14 +17,32 @@ Random stream(std::uint64_t seed, std::uint64_t purpose, Index epoch) {
   return Random(seed).fork(purpose).fork(static_cast<std::uint64_t>(epoch));
 }
 
-/// Batch `number` of a set in the order `order`, or as it stands where that is null.
-Batch batch_of(const Dataset& set, const std::vector<std::uint32_t>* order, std::size_t batch_size,
-               std::size_t number) {
+/// How batches are cut.
+struct Cut {
+  std::size_t batch_size;
+  std::size_t shards;
+  IndexRange own;
+};
+
+/// Own shards of batch `number` of a set in the order `order`, or as it stands where that is null.
+std::vector<Batch> shards_of(const Dataset& set, const std::vector<std::uint32_t>* order,
+                             const Cut& cut, std::size_t number) {
   // No overflow: number * batch_size < set.size().
-  const std::size_t begin = number * batch_size;
-  const std::size_t rows = std::min(batch_size, set.size() - begin);
-  if (order == nullptr) return set.batch(begin, begin + rows);
-  return set.batch(std::span<const std::uint32_t>(*order).subspan(begin, rows));
+  const std::size_t first = number * cut.batch_size;
+  const std::size_t rows = std::min(cut.batch_size, set.size() - first);
+  std::vector<Batch> result;
+  for (std::size_t shard = cut.own.begin; shard < cut.own.end; ++shard) {
+    const IndexRange part = part_of(rows, cut.shards, shard);
+    if (part.empty()) {
+      result.emplace_back();
+    } else if (order == nullptr) {
+      result.push_back(set.batch(first + part.begin, first + part.end));
+    } else {
+      result.push_back(set.batch(
+          std::span<const std::uint32_t>(*order).subspan(first + part.begin, part.size())));
+    }
+  }
+  return result;
 }
 
 void check_augmented(const Batch& batch, std::size_t rows) {
@@ -56,6 +74,18 @@ DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
   if (options_.read_ahead == 0) {
     throw InvalidArgument("DataLoader: expected read_ahead of at least 1 batch, found 0");
   }
+  if (options_.shards == 0 || options_.shards > options_.batch_size) {
+    throw InvalidArgument(
+        fmt::format("DataLoader: expected from 1 to {0} shards for batches of {0}, found {1}",
+                    options_.batch_size, options_.shards));
+  }
+  if (options_.own_shards.empty()) options_.own_shards = {0, options_.shards};
+  if (options_.own_shards.begin > options_.own_shards.end ||
+      options_.own_shards.end > options_.shards) {
+    throw InvalidArgument(fmt::format("DataLoader: expected own shards in [0, {}), found [{}, {})",
+                                      options_.shards, options_.own_shards.begin,
+                                      options_.own_shards.end));
+  }
   const std::size_t whole = dataset.size() / options_.batch_size;
   const bool remainder = dataset.size() % options_.batch_size != 0;
   batches_ = whole + (remainder && !options_.drop_last ? 1 : 0);
@@ -69,6 +99,11 @@ DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
 std::size_t DataLoader::examples() const {
   if (!options_.drop_last) return dataset_->size();
   return batches_ * options_.batch_size;
+}
+
+std::size_t DataLoader::rows_of(std::size_t number) const {
+  const std::size_t begin = number * options_.batch_size;
+  return begin < examples() ? std::min(options_.batch_size, examples() - begin) : 0;
 }
 
 void DataLoader::seek(LoaderPosition position) {
@@ -92,18 +127,19 @@ void DataLoader::order_rows() {
   ordered_epoch_ = position_.epoch;
 }
 
-Batch DataLoader::read_ahead(std::size_t number) {
+std::vector<Batch> DataLoader::read_ahead(std::size_t number) {
   if (!ahead_ || ahead_epoch_ != position_.epoch || ahead_->next() != number) {
     ahead_.reset();
     // The loader may be moved, and order_ replaced, while the thread reads.
-    const auto read = [set = dataset_, order = order_, size = options_.batch_size](std::size_t i) {
-      return batch_of(*set, order.get(), size, i);
+    const Cut cut{options_.batch_size, options_.shards, options_.own_shards};
+    const auto read = [set = dataset_, order = order_, cut](std::size_t i) {
+      return shards_of(*set, order.get(), cut, i);
     };
     ahead_ = std::make_unique<detail::ReadAhead>(read, number, batches_, options_.read_ahead);
     ahead_epoch_ = position_.epoch;
   }
   try {
-    Batch batch = ahead_->take();
+    std::vector<Batch> batch = ahead_->take();
     if (number + 1 == batches_) ahead_.reset();
     return batch;
   } catch (...) {
@@ -112,21 +148,43 @@ Batch DataLoader::read_ahead(std::size_t number) {
   }
 }
 
-bool DataLoader::next(Batch& batch) {
+void DataLoader::augment(std::vector<Batch>& shards, std::size_t number) const {
+  if (!options_.augment) return;
+  const Random of_batch = stream(options_.seed, kAugmentStream, position_.epoch).fork(number);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    Batch& shard = shards[i];
+    const std::size_t rows = shard.targets.size();
+    if (rows == 0) continue;
+    options_.augment(
+        shard.features, shard.targets,
+        options_.shards == 1 ? of_batch : of_batch.fork(options_.own_shards.begin + i));
+    check_augmented(shard, rows);
+  }
+}
+
+bool DataLoader::next(std::vector<Batch>& shards) {
   const auto number = static_cast<std::size_t>(position_.batch);
   if (number >= batches_) return false;
   if (options_.shuffle) order_rows();
-  Batch result = dataset_->is_read()
-                     ? read_ahead(number)
-                     : batch_of(*dataset_, order_.get(), options_.batch_size, number);
-  if (options_.augment) {
-    const std::size_t rows = result.targets.size();
-    options_.augment(result.features, result.targets,
-                     stream(options_.seed, kAugmentStream, position_.epoch).fork(number));
-    check_augmented(result, rows);
-  }
-  batch = std::move(result);
+  const Cut cut{options_.batch_size, options_.shards, options_.own_shards};
+  std::vector<Batch> result =
+      dataset_->is_read() ? read_ahead(number) : shards_of(*dataset_, order_.get(), cut, number);
+  augment(result, number);
+  shards = std::move(result);
   ++position_.batch;
+  return true;
+}
+
+bool DataLoader::next(Batch& batch) {
+  if (options_.shards != 1) {
+    throw InvalidArgument(fmt::format(
+        "DataLoader::next: expected batches in one piece, found {} shards; give next() a "
+        "std::vector<Batch>",
+        options_.shards));
+  }
+  std::vector<Batch> whole;
+  if (!next(whole)) return false;
+  batch = std::move(whole.front());
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/parts.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,11 @@ struct LoaderOptions {
   /// How many batches a thread reads ahead of the one that is trained on, where the data set is one
   /// that is read (Dataset::from_reader()). At least 1.
   std::size_t read_ahead = 2;
+  /// Into how many shards of consecutive rows every batch is cut, see part_of(): each is read and
+  /// augmented by itself, with random numbers of its own. In a batch of fewer rows some are empty.
+  std::size_t shards = 1;
+  /// The shards that are read; where empty, all.
+  IndexRange own_shards{};
 };
 
 /// Where a loader stands: the epoch, and the batch of it that next() returns next.
@@ -71,8 +77,15 @@ class DataLoader {
   void start_epoch(Index epoch) { seek({epoch, 0}); }
 
   /// Fills `batch` with the epoch's next one; false, with `batch` as it was, after the last. Throws
-  /// what the data set's reader throws; called again, it reads that batch anew.
+  /// what the data set's reader throws; called again, it reads that batch anew. Throws
+  /// InvalidArgument where batches are cut into shards.
   bool next(Batch& batch);
+  /// The same by shards: those of options().own_shards, in ascending order. An empty one has
+  /// undefined features.
+  bool next(std::vector<Batch>& shards);
+
+  /// The number of examples in batch `number` of an epoch, those of all its shards together.
+  std::size_t rows_of(std::size_t number) const;
 
   LoaderPosition position() const { return position_; }
   /// Goes on from `position`. Throws InvalidArgument for an epoch below 0 or a batch outside
@@ -81,8 +94,9 @@ class DataLoader {
 
  private:
   void order_rows();
-  /// Batch `number` of the epoch, by the thread that reads ahead.
-  Batch read_ahead(std::size_t number);
+  /// Own shards of batch `number` of the epoch, by the thread that reads ahead.
+  std::vector<Batch> read_ahead(std::size_t number);
+  void augment(std::vector<Batch>& shards, std::size_t number) const;
 
   const Dataset* dataset_;
   LoaderOptions options_;

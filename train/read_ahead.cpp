@@ -4,8 +4,8 @@
 
 namespace octet::detail {
 
-ReadAhead::ReadAhead(std::function<Batch(std::size_t)> read, std::size_t begin, std::size_t end,
-                     std::size_t depth)
+ReadAhead::ReadAhead(std::function<std::vector<Batch>(std::size_t)> read, std::size_t begin,
+                     std::size_t end, std::size_t depth)
     : read_(std::move(read)),
       depth_(depth),
       next_(begin),
@@ -28,7 +28,7 @@ void ReadAhead::run(std::size_t begin, std::size_t end) {
         changed_.wait(lock, [&] { return stop_ || ready_.size() < depth_; });
         if (stop_) return;
       }
-      Batch batch = read_(number);
+      std::vector<Batch> batch = read_(number);
       {
         const std::lock_guard lock(mutex_);
         ready_.push_back(std::move(batch));
@@ -42,8 +42,8 @@ void ReadAhead::run(std::size_t begin, std::size_t end) {
   }
 }
 
-Batch ReadAhead::take() {
-  Batch batch;
+std::vector<Batch> ReadAhead::take() {
+  std::vector<Batch> batch;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ready_.empty() || failure_; });

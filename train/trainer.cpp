@@ -1,32 +1,20 @@
 #include <fmt/format.h>
-#include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/distributed/shard_tree.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 namespace octet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
-constexpr std::uint64_t kStepStream = 0x57E9;
-
 constexpr const char* kTestLoss = "test_loss";
-
-bool next_batch(DataLoader& loader, Batch& batch) {
-  const ProfileScope scope("data");
-  return loader.next(batch);
-}
 
 void check_epochs(const char* function, int epochs) {
   if (epochs >= 0) return;
@@ -52,6 +40,11 @@ void check_test_set(const Model& model, const Dataset& test) {
 
 }  // namespace
 
+std::size_t default_shards(int ranks) {
+  constexpr std::size_t kOfSeveralRanks = 8;
+  return ranks == 1 ? 1 : std::max(kOfSeveralRanks, static_cast<std::size_t>(ranks));
+}
+
 Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOptions options)
     : model_(&model), optimizer_(std::move(optimizer)), options_(std::move(options)) {
   if (!options_.loss || !optimizer_) {
@@ -62,6 +55,14 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
   }
   if (options_.accumulate_batches == 0) {
     throw InvalidArgument("Trainer: expected accumulate_batches of at least 1, found 0");
+  }
+  if (options_.shards == 0) {
+    options_.shards = default_shards(group_or_alone(options_.group).size());
+  }
+  if (options_.shards > options_.batch_size) {
+    throw InvalidArgument(
+        fmt::format("Trainer: expected at most as many shards as examples in a batch, {}, found {}",
+                    options_.batch_size, options_.shards));
   }
   if (!(options_.clip_norm >= 0.0)) {
     throw InvalidArgument(fmt::format(
@@ -120,15 +121,18 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
   if (position_.epoch < last) check_trainable(*model_);
+  const detail::ShardTree tree(options_.shards, group_or_alone(options_.group));
   DataLoader loader(train, {.batch_size = options_.batch_size,
                             .shuffle = options_.shuffle,
                             .seed = options_.seed,
-                            .augment = options_.augment});
+                            .augment = options_.augment,
+                            .shards = options_.shards,
+                            .own_shards = tree.own()});
   // Before an epoch is spent on it.
   if (test != nullptr) check_test_set(*model_, *test);
   stopped_ = false;
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
-  prepare(loader, test);
+  prepare(train, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
   while (position_.epoch < last && std::ranges::none_of(callbacks_, wants_stop)) {
     loader.seek(position_);
@@ -144,8 +148,13 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   return history_;
 }
 
-void Trainer::prepare(DataLoader& loader, const Dataset* test) {
+void Trainer::prepare(const Dataset& train, const Dataset* test) {
   if (!is_quantized(*model_) || has_ranges(*model_)) return;
+  // In one piece, and by every rank for itself: these are few batches.
+  DataLoader loader(train, {.batch_size = options_.batch_size,
+                            .shuffle = options_.shuffle,
+                            .seed = options_.seed,
+                            .augment = options_.augment});
   loader.start_epoch(position_.epoch);
   Batch batch;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.calibration_batches, 1); ++i) {
@@ -166,29 +175,6 @@ void Trainer::prepare(DataLoader& loader, const Dataset* test) {
   for (const auto& callback : callbacks_) callback->on_calibrated(*this, *calibrated_);
 }
 
-bool Trainer::run_epoch(DataLoader& loader, Index last) {
-  const Clock::time_point begin = Clock::now();
-  const double seconds_before = sums_.seconds;
-  double seconds_profiled = seconds_before;
-  Batch batch;
-  const Profiling profiling(options_.profile);
-  while (next_batch(loader, batch)) {
-    for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
-    if (freezes_batch_norm(loader, last)) freeze_batch_norm(*model_);
-    run_step(loader, batch);
-    ++step_;
-    position_ = loader.position();
-    sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
-    for (const auto& callback : callbacks_) callback->on_step_end(*this, progress(loader, last));
-    if (options_.profile != nullptr) {
-      options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);
-      seconds_profiled = sums_.seconds;
-    }
-    if (options_.should_stop && options_.should_stop()) return false;
-  }
-  return true;
-}
-
 bool Trainer::freezes_batch_norm(const DataLoader& loader, Index last) const {
   if (options_.freeze_batch_norm_after) return position_.epoch >= *options_.freeze_batch_norm_after;
   const std::uint64_t all =
@@ -196,73 +182,13 @@ bool Trainer::freezes_batch_norm(const DataLoader& loader, Index last) const {
   return 3 * step_ >= 2 * all;
 }
 
-void Trainer::run_step(DataLoader& loader, Batch& batch) {
-  const auto done = static_cast<std::size_t>(position_.batch) * options_.batch_size;
-  const std::size_t rows =
-      std::min(options_.accumulate_batches * options_.batch_size, loader.examples() - done);
-  // One list for all: making it allocates a name for each.
-  auto parameters = model_->parameters();
-  for (std::size_t i = 0; i < options_.accumulate_batches; ++i) {
-    if (i > 0 && !next_batch(loader, batch)) break;
-    const double share = static_cast<double>(batch.targets.size()) / static_cast<double>(rows);
-    add_gradients(batch, i, share, parameters);
-  }
-  const ProfileScope scope("optimizer");
-  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
-  optimizer_->step(parameters, optimizer_->learning_rate(step_));
-}
-
-void Trainer::add_gradients(const Batch& batch, std::size_t number, double share,
-                            std::vector<NamedTensor>& parameters) {
-  const Random of_step = Random(options_.seed, kStepStream).fork(step_);
-  const ForwardContext context{.mode = ForwardContext::Mode::training,
-                               .random = number == 0 ? of_step : of_step.fork(number)};
-  const Tensor features = fit_to_input(*model_, batch.features);
-  try {
-    const Tensor output = model_->forward_logits(features, context);
-    Tensor loss = loss_of(output, batch.targets);
-    check_loss(loss, features);
-    const auto images = static_cast<double>(batch.targets.size());
-    sums_.loss += static_cast<double>(loss.item()) * images;
-    if (batch.targets.are_labels()) {
-      const ProfileScope scope("metrics");
-      sums_.right +=
-          share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
-    }
-    sums_.images += images;
-    if (number == 0) {
-      for (auto& [name, tensor] : parameters) tensor.zero_grad();
-    }
-    loss.backward(Tensor::full(loss.shape(), static_cast<float>(share)));
-  } catch (const NumericError& error) {
-    const std::string fault = data_at_fault(batch);
-    throw NumericError(fmt::format("training stopped at {}: {}", place(),
-                                   fault.empty() ? std::string(error.what()) : fault));
-  }
-}
-
 std::uint64_t Trainer::steps_of(Index batches) const {
   const std::uint64_t per_step = options_.accumulate_batches;
   return (static_cast<std::uint64_t>(batches) + per_step - 1) / per_step;
 }
 
-Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
-  const ProfileScope scope("loss");
-  Tensor loss = options_.loss(output, targets);
-  if (loss.defined() && loss.size() == 1) return loss;
-  throw InvalidArgument(fmt::format(
-      "Trainer: expected a loss that returns one number, found {}; take the mean() over the batch",
-      loss.defined() ? loss.shape().to_string() : "an undefined tensor"));
-}
-
 std::optional<double> Trainer::accuracy_so_far(const Dataset& train) const {
   return train.has_labels() ? std::optional(sums_.right / sums_.images) : std::nullopt;
-}
-
-void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
-  if (std::isfinite(loss.item())) return;
-  throw NumericError(fmt::format("the loss is {}; {}", std::isnan(loss.item()) ? "NaN" : "infinite",
-                                 first_layer_at_fault(*model_, features)));
 }
 
 void Trainer::finish_epoch(const Dataset& train, const Dataset* test) {
@@ -359,10 +285,6 @@ Progress Trainer::progress(const DataLoader& loader, Index last) const {
           .accuracy = accuracy_so_far(loader.dataset()),
           .seconds = sums_.seconds,
           .images = sums_.images};
-}
-
-std::string Trainer::place() const {
-  return fmt::format("epoch {}, step {}", position_.epoch + 1, position_.batch + 1);
 }
 
 }  // namespace octet

@@ -8,6 +8,7 @@
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/process_group.h>
 #include <octet/train/evaluate.h>
 #include <octet/train/history.h>
 #include <octet/train/loss.h>
@@ -26,6 +27,11 @@
 
 namespace octet {
 
+namespace detail {
+struct ExampleSums;
+class ShardedStep;
+}  // namespace detail
+
 struct TrainerOptions {
   Loss loss = sparse_categorical_cross_entropy();
   /// What else is measured on the test set after each epoch, beside accuracy: see measure().
@@ -40,6 +46,14 @@ struct TrainerOptions {
   /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
+  /// Into how many shards of consecutive examples every batch is cut, at most batch_size: each is a
+  /// small batch of its own, and their gradients are added along a binary tree whose shape depends
+  /// on this number alone. The result depends on it, as on batch_size; it does not depend on which
+  /// rank of `group` computes which shard. See docs/distributed.md. 0: default_shards().
+  std::size_t shards = 0;
+  /// The processes that share out the shards and the test set, which all make the same trainer and
+  /// call the same functions with the same data; it must outlive the trainer. Null: this one alone.
+  ProcessGroup* group = nullptr;
   /// Gradients are scaled down to this common norm; 0: never.
   double clip_norm = 0.0;
   /// Runs inside the parallel region: see Callback.
@@ -59,6 +73,10 @@ struct TrainerOptions {
   /// be resumed later.
   std::function<bool()> should_stop{};
 };
+
+/// Shards of a batch where nothing else is said: 1 of one rank, and of several 8 or as many as
+/// there are, so that up to 8 ranks make the same bytes.
+std::size_t default_shards(int ranks);
 
 /// Trains a model, float or quantized, on examples with class labels or tensors as targets.
 class Trainer {
@@ -138,18 +156,19 @@ class Trainer {
 
   /// Until epoch `last`; `test` may be null.
   const History& train_until(const Dataset& train, const Dataset* test, Index last);
-  void prepare(DataLoader& loader, const Dataset* test);
+  void prepare(const Dataset& train, const Dataset* test);
   /// False where options.should_stop ended it early.
   bool run_epoch(DataLoader& loader, Index last);
   /// Whether the statistics of batch normalization are to be kept in the step that comes next.
   bool freezes_batch_norm(const DataLoader& loader, Index last) const;
   /// Steps in so many batches.
   std::uint64_t steps_of(Index batches) const;
-  /// Trains on `batch` and the further batches of its step, which it puts there.
-  void run_step(DataLoader& loader, Batch& batch);
-  /// Adds the gradients of a batch, whose share of its step's rows is `share`.
-  void add_gradients(const Batch& batch, std::size_t number, double share,
-                     std::vector<NamedTensor>& parameters);
+  /// Trains on a batch, which is here by its shards, and on the further batches of its step, which
+  /// it puts there. `sharded` is null where each is one shard.
+  void run_step(DataLoader& loader, std::vector<Batch>& shards, detail::ShardedStep* sharded);
+  /// Adds the gradients of examples in a step on `rows` to those of the parameters.
+  detail::ExampleSums add_gradients(const Batch& batch, std::size_t rows, const Random& random);
+  void add(const detail::ExampleSums& sums, std::size_t examples);
   void finish_epoch(const Dataset& train, const Dataset* test);
   void score(EpochRecord& record, const Dataset& test);
   std::optional<IntegerModel> exportable();

@@ -161,6 +161,11 @@ void add_options(const Adder& add, Options& o) {
   add.number("--seed", o.seed, kSeed, "Of weights, order and drawn digits");
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
+  add.app
+      .add_option("--shards", o.shards,
+                  "Parts of a batch whose gradients are added along a fixed tree; the result "
+                  "depends on their number. Default: 1")
+      ->check(CLI::Range(std::size_t{1}, kMostBatch));
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
   const CLI::Range bits(2, 8);
   add.number("--weight-bits", o.weight_bits, bits,
@@ -283,6 +288,10 @@ void reconcile(const CLI::App& app, Options& o) {
     if (app.count("--qat-lr") == 0) o.qat_lr = network.qat_learning_rate;
     if (app.count("--schedule") == 0) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
   }
+  if (o.shards > o.batch) {
+    throw CLI::ValidationError(
+        "--shards", fmt::format("are parts of a batch of --batch {}, found {}", o.batch, o.shards));
+  }
   if (o.rate_falls && o.lr < o.qat_lr) {
     throw CLI::ValidationError(
         "--schedule", fmt::format("cosine falls from --lr to --qat-lr, found {} and {}; give a "
@@ -368,6 +377,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.freeze_oscillations > 0.0F) {
     result["--freeze-oscillations"] = fmt::format("{}", options.freeze_oscillations);
   }
+  if (options.shards > 1) result["--shards"] = fmt::format("{}", options.shards);
   if (options.control) result["--control"] = "yes";
   if (options.rate_falls) result["--schedule"] = "cosine";
   if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);

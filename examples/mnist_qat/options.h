@@ -45,6 +45,8 @@ struct Options {
   std::uint64_t seed = 0;
   /// 0: as many as the machine has.
   int threads = 0;
+  /// Of a batch, see TrainerOptions::shards. 0: default_shards().
+  std::size_t shards = 0;
   int weight_bits = 8;
   /// Of the results behind a ReLU.
   int activation_bits = 8;

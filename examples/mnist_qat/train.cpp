@@ -213,6 +213,7 @@ class Run {
     Trainer trainer(network, Adam(std::move(schedule)),
                     {.batch_size = options_.batch,
                      .seed = seed,
+                     .shards = options_.shards,
                      .profile = options_.profile ? &profile : nullptr,
                      .should_stop = [this] { return signals_.requested(); }});
     const auto style =

@@ -78,7 +78,7 @@ class LearnedQuantizer : public Quantizer {
  private:
   void do_build(const Shape& shape) final;
   void range_changed() final;
-  bool follows_range() const;
+  bool follows_range() const final;
   std::size_t channels() const { return static_cast<std::size_t>(parameters_.front().size()); }
   float repaired(std::size_t parameter, std::size_t channel) const;
   void repair();

@@ -27,6 +27,9 @@ class WeightOscillation {
   WeightOscillation(const WeightOscillation& other);
   WeightOscillation& operator=(const WeightOscillation&) = delete;
 
+  /// Whether count() may change the kernel.
+  bool freezes() const { return freeze_above_ > 0.0F; }
+
   /// Makes the counters for a kernel of `shape`, whose units are on the last axis.
   void build(const Shape& shape);
   /// Counts a training pass of the kernel on `grid`, and holds frozen weights.
@@ -45,8 +48,6 @@ class WeightOscillation {
   std::vector<NamedTensor> counters() const;
 
  private:
-  bool freezes() const { return freeze_above_ > 0.0F; }
-
   float freeze_above_;
   Tensor passes_;
   /// Per weight: its code, the sign of its last change, f, the mean code, and 1 where it is frozen.

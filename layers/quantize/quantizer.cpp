@@ -137,6 +137,12 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
 
 void Quantizer::observe(const Tensor& x) { show(x, &Observer::observe); }
 
+void Quantizer::settle_range() {
+  if (!built() || frozen() || !has_range()) return;
+  if (follows_range()) range_changed();
+  keep_zero_point(params());
+}
+
 void Quantizer::watch(const Tensor& x, const ForwardContext& context) {
   switch (context.mode) {
     case ForwardContext::Mode::inference:

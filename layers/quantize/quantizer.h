@@ -68,6 +68,11 @@ class Quantizer {
   /// while calibrating, nothing at inference.
   void watch(const Tensor& x, const ForwardContext& context);
 
+  /// What observe() does once the observer has a range, for one that was written into min() and
+  /// max(): training on shards merges theirs. Nothing while frozen or without a range. Throws
+  /// NumericError for a range that is too wide for float32.
+  void settle_range();
+
   /// While frozen, observe() changes nothing. Saved with the model.
   void freeze(bool frozen) { frozen_.data()[0] = frozen ? 1.0F : 0.0F; }
   bool frozen() const { return frozen_.item() != 0.0F; }
@@ -137,6 +142,8 @@ class Quantizer {
   /// Takes over what was just observed. Where it throws, it must not have changed anything: the
   /// observer is then put back.
   virtual void range_changed() {}
+  /// Whether range_changed() is to be called for a range that is new.
+  virtual bool follows_range() const { return true; }
   /// Makes the zero point kept beside the range, and those of the tied, that of `params`.
   void keep_zero_point(const QuantParams& params) const;
 

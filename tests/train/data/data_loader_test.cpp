@@ -5,6 +5,7 @@
 #include <octet/train/data_loader.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace octet::test {
@@ -224,6 +225,78 @@ TEST(DataLoader, RefusesPositionsOutsideTheEpoch) {
   EXPECT_THROW(loader.seek({0, -1}), InvalidArgument);
   EXPECT_THROW(loader.start_epoch(-1), InvalidArgument);
   EXPECT_EQ(loader.position(), (LoaderPosition{0, 2}));
+}
+
+/// Labels by shard of every batch of epoch 2.
+std::vector<std::vector<Labels>> shards_of(const Dataset& set, std::size_t shards, IndexRange own) {
+  DataLoader loader(set, {.batch_size = 7, .seed = 4, .shards = shards, .own_shards = own});
+  loader.start_epoch(2);
+  std::vector<std::vector<Labels>> batches;
+  for (std::vector<Batch> batch; loader.next(batch);) {
+    auto& labels = batches.emplace_back();
+    for (const Batch& shard : batch) {
+      labels.push_back(shard.targets.labels());
+      EXPECT_EQ(shard.features.defined(), shard.targets.size() > 0);
+    }
+  }
+  return batches;
+}
+
+TEST(DataLoader, ShardsAreTheBatchInParts) {
+  const Dataset set = numbered(23);
+  DataLoader whole(set, {.batch_size = 7, .seed = 4});
+  EXPECT_EQ(whole.rows_of(0), 7U);
+  EXPECT_EQ(whole.rows_of(3), 2U);
+  EXPECT_EQ(whole.rows_of(4), 0U);
+  const auto expected = epoch(whole, 2);
+  for (std::size_t shards = 1; shards <= 7; ++shards) {
+    const auto all = shards_of(set, shards, {});
+    ASSERT_EQ(all.size(), expected.size());
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      ASSERT_EQ(all[b].size(), shards);
+      EXPECT_EQ(flat(all[b]), expected[b]);
+      for (std::size_t k = 0; k < shards; ++k) {
+        EXPECT_EQ(all[b][k].size(), part_of(expected[b].size(), shards, k).size());
+      }
+    }
+    const IndexRange own{shards / 3, shards - shards / 2};
+    if (own.empty()) continue;
+    const auto some = shards_of(set, shards, own);
+    for (std::size_t b = 0; b < some.size(); ++b) {
+      ASSERT_EQ(some[b].size(), own.size());
+      for (std::size_t k = 0; k < own.size(); ++k) EXPECT_EQ(some[b][k], all[b][own.begin + k]);
+    }
+  }
+}
+
+TEST(DataLoader, EveryShardIsAugmentedByItself) {
+  const Dataset set = numbered(12);
+  const auto draws = [&](std::size_t shards, IndexRange own) {
+    std::vector<std::uint32_t> numbers;
+    DataLoader loader(set,
+                      {.batch_size = 6,
+                       .augment = [&numbers](Tensor&, Targets&,
+                                             Random random) { numbers.push_back(random.bits(0)); },
+                       .shards = shards,
+                       .own_shards = own});
+    for (std::vector<Batch> batch; loader.next(batch);) EXPECT_EQ(batch.size(), own.size());
+    return numbers;
+  };
+  const auto all = draws(3, {0, 3});
+  ASSERT_EQ(all.size(), 6U);
+  EXPECT_EQ((std::set<std::uint32_t>(all.begin(), all.end()).size()), 6U);
+  EXPECT_EQ(draws(3, {1, 3}), (std::vector<std::uint32_t>{all[1], all[2], all[4], all[5]}));
+}
+
+TEST(DataLoader, RefusesShardsThatMakeNoSense) {
+  const Dataset set = numbered(12);
+  EXPECT_THROW(DataLoader(set, {.batch_size = 4, .shards = 0}), InvalidArgument);
+  EXPECT_THROW(DataLoader(set, {.batch_size = 4, .shards = 5}), InvalidArgument);
+  EXPECT_THROW(DataLoader(set, {.batch_size = 4, .shards = 2, .own_shards = {1, 3}}),
+               InvalidArgument);
+  DataLoader loader(set, {.batch_size = 4, .shards = 2});
+  Batch batch;
+  EXPECT_THROW(loader.next(batch), InvalidArgument);
 }
 
 }  // namespace

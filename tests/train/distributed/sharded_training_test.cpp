@@ -1,0 +1,238 @@
+// Batches that are cut into shards: the same bytes whatever ranks share them out.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <octet/core/ops/loss.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/dropout.h>
+#include <octet/layers/quantize/oscillation.h>
+#include <octet/layers/reshape.h>
+#include <octet/tests/train/distributed/thread_group.h>
+#include <octet/tests/train/training.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace octet::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Batches of 13 and a last one of 4, which is fewer than some numbers of shards.
+constexpr std::size_t kExamples = 43;
+constexpr std::size_t kBatch = 13;
+
+Augment noise() {
+  return [](Tensor& x, auto, Random random) {
+    for (Index i = 0; i < x.size(); ++i) {
+      x.data()[i] += 0.05F * random.normal(static_cast<std::uint64_t>(i));
+    }
+  };
+}
+
+Sequential dense_net() {
+  Sequential model("net", Input({6}), Dense(9, Activation::relu), Dropout(0.2F), Dense(11),
+                   BatchNorm(), ActivationLayer(Activation::relu), Dense(3, Activation::softmax));
+  model.build(1);
+  return model;
+}
+
+Sequential conv_net() {
+  Sequential model("conv", Input({6}), Reshape({3, 2, 1}),
+                   Conv2D(4, {2, 2}, Activation::none, {.padding = Padding::same}), BatchNorm(),
+                   ActivationLayer(Activation::relu), Flatten(), Dense(3, Activation::softmax));
+  model.build(1);
+  return model;
+}
+
+struct Case {
+  const char* name;
+  std::function<Sequential()> make;
+  std::size_t accumulate = 1;
+  float rate = 0.03F;
+};
+
+std::vector<Case> cases() {
+  return {{"float", dense_net},
+          {"accumulated", dense_net, 2},
+          {"convolution", conv_net},
+          {"measured", [] { return quantize_model(dense_net()); }},
+          {"statistics",
+           [] { return quantize_model(conv_net(), {.batch_norm = BatchNormMode::statistics}); }},
+          {"fake_quant",
+           [] {
+             return quantize_model(dense_net(),
+                                   {.simulation = Simulation::fake_quant, .per_channel = true});
+           }},
+          {"learned",
+           [] {
+             return quantize_model(small_mlp(), {.weight_bits = 3,
+                                                 .per_channel = true,
+                                                 .weight_scales = Scales::lsq,
+                                                 .activation_scales = Scales::lsq_plus,
+                                                 .count_oscillations = true,
+                                                 .freeze_oscillations_above = 0.005F});
+           }},
+          {"counted", [] {
+             return quantize_model(conv_net(), {.weight_bits = 3,
+                                                .weight_scales = Scales::lsq,
+                                                .count_oscillations = true,
+                                                .batch_norm = BatchNormMode::statistics});
+           }}};
+}
+
+TrainerOptions options(const Case& one, std::size_t shards, ProcessGroup* group = nullptr) {
+  return {.test_loss = true,
+          .batch_size = kBatch,
+          .accumulate_batches = one.accumulate,
+          .seed = 4,
+          .shards = shards,
+          .group = group,
+          .clip_norm = 0.5,
+          .augment = noise()};
+}
+
+Snapshot trained(const Case& one, std::size_t shards, ProcessGroup* group = nullptr) {
+  Sequential model = one.make();
+  Trainer trainer(model, AdamW(one.rate), options(one, shards, group));
+  trainer.fit(clouds(kExamples, 1), clouds(20, 2), 3);
+  return snapshot_of(trainer);
+}
+
+TEST(ShardedTraining, OneShardIsAsBefore) {
+  for (const Case& one : cases()) EXPECT_EQ(trained(one, 1), trained(one, 0)) << one.name;
+}
+
+TEST(ShardedTraining, SameBytesOnAnyNumberOfThreads) {
+  const KeepThreads keep;
+  for (const Case& one : cases()) {
+    set_num_threads(1);
+    const Snapshot expected = trained(one, 5);
+    EXPECT_NE(expected, trained(one, 1)) << one.name;
+    set_num_threads(3);
+    EXPECT_EQ(trained(one, 5), expected) << one.name;
+  }
+}
+
+TEST(ShardedTraining, SameBytesOnAnyNumberOfRanks) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  for (const Case& one : cases()) {
+    for (const std::size_t shards : {3U, 8U}) {
+      const Snapshot expected = trained(one, shards);
+      for (const int ranks : {2, 3, 8}) {
+        if (static_cast<std::size_t>(ranks) > shards) continue;
+        ThreadGroups::run(ranks, [&](ProcessGroup& group) {
+          EXPECT_EQ(trained(one, shards, &group), expected)
+              << one.name << ", rank " << group.rank() << " of " << ranks;
+        });
+      }
+    }
+  }
+}
+
+TEST(ShardedTraining, WeightsAreFrozenInTheCaseOfIt) {
+  const auto all = cases();
+  const auto one = std::ranges::find(all, std::string_view("learned"), &Case::name);
+  Sequential model = one->make();
+  Trainer trainer(model, AdamW(one->rate), options(*one, 5));
+  trainer.fit(clouds(kExamples, 1), 3);
+  EXPECT_GT(oscillating_weights(model).front().frozen, 0.0);
+}
+
+/// The gradients of shards, by hand.
+TEST(ShardedTraining, AStepIsTheSumOfItsShards) {
+  const Dataset data = clouds(10, 1);
+  Sequential model = small_mlp();
+  Sequential by_hand = small_mlp();
+  Trainer trainer(model, Sgd(0.5F), {.batch_size = 10, .shuffle = false, .shards = 4});
+  trainer.fit(data, 1);
+  std::vector<std::vector<std::vector<float>>> gradients;
+  for (const auto& [begin, end] : {std::pair<Index, Index>{0, 3}, {3, 5}, {5, 8}, {8, 10}}) {
+    by_hand.zero_grad();
+    const auto b = static_cast<std::size_t>(begin);
+    const auto e = static_cast<std::size_t>(end);
+    Tensor loss = softmax_cross_entropy(
+        by_hand.forward_logits(data.features(b, e), {.mode = ForwardContext::Mode::training}),
+        data.labels().subspan(b, e - b));
+    loss.backward(Tensor::scalar(static_cast<float>(static_cast<double>(e - b) / 10.0)));
+    auto& of_shard = gradients.emplace_back();
+    for (const auto& [name, tensor] : by_hand.parameters()) {
+      of_shard.emplace_back(tensor.grad().span().begin(), tensor.grad().span().end());
+    }
+  }
+  const auto parameters = by_hand.parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    Tensor tensor = parameters[p].tensor;
+    for (std::size_t i = 0; i < tensor.span().size(); ++i) {
+      const float sum =
+          (gradients[0][p][i] + gradients[1][p][i]) + (gradients[2][p][i] + gradients[3][p][i]);
+      tensor.span()[i] -= 0.5F * sum;
+    }
+  }
+  EXPECT_EQ(bytes_of(model), bytes_of(by_hand));
+}
+
+TEST(ShardedTraining, ARunStoppedOnSomeRanksGoesOnOnOthers) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "checkpoint";
+  for (const Case& one : cases()) {
+    const Snapshot expected = trained(one, 6);
+    ThreadGroups::run(3, [&](ProcessGroup& group) {
+      Sequential model = one.make();
+      TrainerOptions stopping = options(one, 6, &group);
+      int steps = 0;
+      stopping.should_stop = [&steps] { return ++steps == 3; };
+      Trainer trainer(model, AdamW(one.rate), stopping);
+      trainer.fit_until(clouds(kExamples, 1), clouds(20, 2), 3);
+      EXPECT_TRUE(trainer.stopped());
+      if (group.is_root()) trainer.save_checkpoint(path);
+    });
+    const auto resume = [&](ProcessGroup* group) {
+      Sequential model = one.make();
+      Trainer trainer(model, AdamW(one.rate), options(one, 6, group));
+      trainer.load_checkpoint(path);
+      trainer.fit_until(clouds(kExamples, 1), clouds(20, 2), 3);
+      EXPECT_EQ(snapshot_of(trainer), expected) << one.name;
+    };
+    resume(nullptr);
+    ThreadGroups::run(2, [&](ProcessGroup& group) { resume(&group); });
+  }
+}
+
+TEST(ShardedTraining, AnotherNumberOfShardsIsRefusedByName) {
+  const ScratchDirectory scratch;
+  const Case one{"float", dense_net};
+  Sequential model = dense_net();
+  Trainer trainer(model, Adam(), options(one, 2));
+  trainer.fit(clouds(kExamples, 1), 1);
+  trainer.save_checkpoint(scratch.path() / "c");
+  for (const std::size_t shards : {1U, 4U}) {
+    Sequential other = dense_net();
+    Trainer resumed(other, Adam(), options(one, shards));
+    try {
+      resumed.load_checkpoint(scratch.path() / "c");
+      ADD_FAILURE();
+    } catch (const FormatError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(fmt::format("expected shards {}, found 2", shards)));
+    }
+  }
+}
+
+TEST(ShardedTraining, RefusesMoreShardsThanExamples) {
+  Sequential model = small_mlp();
+  EXPECT_THROW(Trainer(model, Adam(), {.batch_size = 4, .shards = 5}), InvalidArgument);
+}
+
+TEST(ShardedTraining, TheDefaultDependsOnRanks) {
+  EXPECT_EQ(default_shards(1), 1U);
+  EXPECT_EQ(default_shards(2), 8U);
+  EXPECT_EQ(default_shards(8), 8U);
+  EXPECT_EQ(default_shards(9), 9U);
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,48 @@
+#include <octet/core/error.h>
+#include <octet/train/distributed/process_group.h>
+
+#include <string>
+
+namespace octet {
+namespace {
+
+/// One process: there is nobody to send to.
+class Alone : public ProcessGroup {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string host() const override { return "this machine"; }
+  void do_send(std::span<const std::byte> /*bytes*/, int /*to*/) override { fail("send"); }
+  void do_receive(std::span<std::byte> /*bytes*/, int /*from*/) override { fail("receive"); }
+  void do_broadcast(std::span<std::byte> /*bytes*/) override {}
+
+ private:
+  [[noreturn]] static void fail(const char* function) {
+    throw InvalidArgument(std::string("ProcessGroup::") + function +
+                          ": expected another rank, found a group of one process");
+  }
+};
+
+}  // namespace
+
+void ProcessGroup::send(std::span<const std::byte> bytes, int to) {
+  do_send(bytes, to);
+  traffic_.sent += bytes.size();
+}
+
+void ProcessGroup::receive(std::span<std::byte> bytes, int from) {
+  do_receive(bytes, from);
+  traffic_.received += bytes.size();
+}
+
+void ProcessGroup::broadcast(std::span<std::byte> bytes) {
+  do_broadcast(bytes);
+  (is_root() ? traffic_.sent : traffic_.received) += size() > 1 ? bytes.size() : 0;
+}
+
+ProcessGroup& group_or_alone(ProcessGroup* group) {
+  static Alone alone;
+  return group != nullptr ? *group : alone;
+}
+
+}  // namespace octet

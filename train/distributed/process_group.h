@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace octet {
+
+/// The processes, called ranks, that train one model together. Each runs the same program on the
+/// same options; what one of them waits for, the others send. No function here computes: sums are
+/// made by who receives, in an order of its own, so that they are the same for any number of ranks.
+///
+/// Distributed is such a group under MPI. A transport of your own derives from this class.
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+  ProcessGroup() = default;
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  /// The number of this process, from 0 to size() - 1.
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// The name of the machine that this process runs on.
+  virtual std::string host() const = 0;
+
+  /// Sends bytes to another rank, which calls receive() for as many. Messages between two ranks
+  /// arrive in the order in which they were sent.
+  void send(std::span<const std::byte> bytes, int to);
+  /// Waits for them.
+  void receive(std::span<std::byte> bytes, int from);
+  /// Gives every rank the bytes of rank 0. All ranks call it, with as many bytes.
+  void broadcast(std::span<std::byte> bytes);
+
+  /// Whether this is the rank that prints and writes files.
+  bool is_root() const { return rank() == 0; }
+
+  /// What this rank has sent and received so far; of a broadcast the bytes once, whatever way they
+  /// take.
+  struct Traffic {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  virtual void do_send(std::span<const std::byte> bytes, int to) = 0;
+  virtual void do_receive(std::span<std::byte> bytes, int from) = 0;
+  virtual void do_broadcast(std::span<std::byte> bytes) = 0;
+
+ private:
+  Traffic traffic_;
+};
+
+/// `group`, or for null the group that this process is alone in.
+ProcessGroup& group_or_alone(ProcessGroup* group);
+
+}  // namespace octet

@@ -1,0 +1,140 @@
+// What a Trainer does in an epoch: steps.
+
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/distributed/sharded_step.h>
+#include <octet/train/faults.h>
+#include <octet/train/trainer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
+constexpr std::uint64_t kStepStream = 0x57E9;
+/// Of a batch's numbers, those of its shards.
+constexpr std::uint64_t kShardStream = 0x5AA2D;
+
+bool next_shards(DataLoader& loader, std::vector<Batch>& shards) {
+  const ProfileScope scope("data");
+  return loader.next(shards);
+}
+
+}  // namespace
+
+bool Trainer::run_epoch(DataLoader& loader, Index last) {
+  ProcessGroup& group = group_or_alone(options_.group);
+  std::optional<detail::ShardedStep> sharded;
+  if (options_.shards > 1)
+    sharded.emplace(*model_, detail::ShardTree(options_.shards, group), group);
+  const Clock::time_point begin = Clock::now();
+  const double seconds_before = sums_.seconds;
+  double seconds_profiled = seconds_before;
+  std::vector<Batch> shards;
+  const Profiling profiling(options_.profile);
+  while (next_shards(loader, shards)) {
+    for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
+    if (freezes_batch_norm(loader, last)) freeze_batch_norm(*model_);
+    run_step(loader, shards, sharded ? &*sharded : nullptr);
+    ++step_;
+    position_ = loader.position();
+    sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
+    for (const auto& callback : callbacks_) callback->on_step_end(*this, progress(loader, last));
+    if (options_.profile != nullptr) {
+      options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);
+      seconds_profiled = sums_.seconds;
+    }
+    if (options_.should_stop && options_.should_stop()) return false;
+  }
+  return true;
+}
+
+void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
+                       detail::ShardedStep* sharded) {
+  const auto done = static_cast<std::size_t>(position_.batch) * options_.batch_size;
+  const std::size_t rows =
+      std::min(options_.accumulate_batches * options_.batch_size, loader.examples() - done);
+  // One list for all: making it allocates a name for each.
+  auto parameters = model_->parameters();
+  for (std::size_t i = 0; i < options_.accumulate_batches; ++i) {
+    if (i > 0 && !next_shards(loader, shards)) break;
+    const Random of_step = Random(options_.seed, kStepStream).fork(step_);
+    const Random random = i == 0 ? of_step : of_step.fork(i);
+    if (sharded == nullptr) {
+      if (i == 0) {
+        for (auto& [name, tensor] : parameters) tensor.zero_grad();
+      }
+      const Batch& batch = shards.front();
+      add(add_gradients(batch, rows, random), batch.targets.size());
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(loader.position().batch) - 1;
+    const Random of_shards = random.fork(kShardStream);
+    const auto gradients = [&](const Batch& shard, std::size_t k) {
+      return add_gradients(shard, rows, of_shards.fork(k));
+    };
+    add(sharded->add(shards, loader.rows_of(number), gradients), loader.rows_of(number));
+  }
+  if (sharded != nullptr) sharded->finish();
+  const ProfileScope scope("optimizer");
+  if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
+  optimizer_->step(parameters, optimizer_->learning_rate(step_));
+}
+
+void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
+  sums_.loss += sums.loss;
+  sums_.right += sums.right;
+  sums_.images += static_cast<double>(examples);
+}
+
+detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
+                                           const Random& random) {
+  const ForwardContext context{.mode = ForwardContext::Mode::training, .random = random};
+  const Tensor features = fit_to_input(*model_, batch.features);
+  try {
+    const Tensor output = model_->forward_logits(features, context);
+    Tensor loss = loss_of(output, batch.targets);
+    check_loss(loss, features);
+    const auto images = static_cast<double>(batch.targets.size());
+    detail::ExampleSums sums{.loss = static_cast<double>(loss.item()) * images};
+    if (batch.targets.are_labels()) {
+      const ProfileScope scope("metrics");
+      sums.right =
+          share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
+    }
+    const double share = images / static_cast<double>(rows);
+    loss.backward(Tensor::full(loss.shape(), static_cast<float>(share)));
+    return sums;
+  } catch (const NumericError& error) {
+    const std::string fault = data_at_fault(batch);
+    throw NumericError(fmt::format("training stopped at {}: {}", place(),
+                                   fault.empty() ? std::string(error.what()) : fault));
+  }
+}
+
+Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
+  const ProfileScope scope("loss");
+  Tensor loss = options_.loss(output, targets);
+  if (loss.defined() && loss.size() == 1) return loss;
+  throw InvalidArgument(fmt::format(
+      "Trainer: expected a loss that returns one number, found {}; take the mean() over the batch",
+      loss.defined() ? loss.shape().to_string() : "an undefined tensor"));
+}
+
+void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
+  if (std::isfinite(loss.item())) return;
+  throw NumericError(fmt::format("the loss is {}; {}", std::isnan(loss.item()) ? "NaN" : "infinite",
+                                 first_layer_at_fault(*model_, features)));
+}
+
+std::string Trainer::place() const {
+  return fmt::format("epoch {}, step {}", position_.epoch + 1, position_.batch + 1);
+}
+
+}  // namespace octet
