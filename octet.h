@@ -50,6 +50,7 @@
 #include <octet/train/data/idx.h>
 #include <octet/train/data/image_augmentation.h>
 #include <octet/train/data/npy.h>
+#include <octet/train/distributed/distributed.h>
 #include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>

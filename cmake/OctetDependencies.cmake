@@ -67,6 +67,12 @@ if(NOT OCTET_LIBZIP_INCLUDE OR NOT OCTET_LIBZIP)
 endif()
 octet_find(nlohmann_json nlohmann-json3-dev)
 octet_find(OpenSSL libssl-dev COMPONENTS Crypto)
+if(OCTET_MPI)
+  # C++ programs, by the functions of C.
+  set(MPI_CXX_SKIP_MPICXX ON)
+  octet_find(MPI "libopenmpi-dev openmpi-bin (or another MPI 3), or leave OCTET_MPI OFF"
+    COMPONENTS CXX)
+endif()
 octet_find(Protobuf "libprotobuf-dev protobuf-compiler")
 if(NOT TARGET protobuf::protoc)
   message(FATAL_ERROR "octet needs protoc, which was not found. "

@@ -54,6 +54,11 @@ endfunction()
 octet_install_pc(octet-runtime "Runs int8 models made by quantization-aware training"
   "fmt" "-loctet_runtime ${OpenMP_CXX_FLAGS}")
 if(NOT OCTET_RUNTIME_ONLY)
+  set(octet_libs "-loctet")
+  if(OCTET_MPI)
+    list(JOIN MPI_CXX_LIBRARIES " " mpi)
+    string(APPEND octet_libs " ${mpi}")
+  endif()
   octet_install_pc(octet "${PROJECT_DESCRIPTION}"
-    "octet-runtime, spdlog, zlib, libzip, libcrypto, protobuf-lite" "-loctet")
+    "octet-runtime, spdlog, zlib, libzip, libcrypto, protobuf-lite" "${octet_libs}")
 endif()

@@ -44,7 +44,7 @@ std::shared_ptr<Callback> make_callback(CallbackFunctions functions) {
 }
 
 void CsvLog::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
-  write_file_atomic(path_, history_csv(trainer.history()));
+  if (trainer.is_root()) write_file_atomic(path_, history_csv(trainer.history()));
 }
 
 double score_of(const EpochRecord& record) {
@@ -87,8 +87,8 @@ void BestCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
   trainer.save_checkpoint(path_);
 }
 
-void LastCheckpoint::on_fit_begin(Trainer& /*trainer*/, const History& /*history*/) {
-  remove_temporaries_left_behind(path_.parent_path());
+void LastCheckpoint::on_fit_begin(Trainer& trainer, const History& /*history*/) {
+  if (trainer.is_root()) remove_temporaries_left_behind(path_.parent_path());
 }
 
 void LastCheckpoint::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {

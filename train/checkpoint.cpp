@@ -6,6 +6,7 @@
 #include <octet/core/log.h>
 #include <octet/layers/architecture.h>
 #include <octet/train/checkpoint.h>
+#include <octet/train/distributed/messages.h>
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
 
@@ -88,6 +89,17 @@ CheckpointFile read_checkpoint(const std::filesystem::path& path) {
   }
 }
 
+CheckpointFile read_checkpoint(const std::filesystem::path& path, ProcessGroup& group) {
+  if (group.size() == 1) return read_checkpoint(path);
+  CheckpointFile file;
+  if (group.is_root()) file = read_checkpoint(path);
+  const std::string found = broadcast_text(group, file.path.string());
+  const auto bytes = broadcast_bytes(
+      group, group.is_root() ? file.archive.to_bytes() : std::vector<std::uint8_t>());
+  if (group.is_root()) return file;
+  return {Archive::from_bytes(bytes, found), found};
+}
+
 Archive without_times(const Archive& checkpoint, const std::vector<std::string>& history_notes) {
   const auto timeless = [](const std::string& history) {
     return history_json(without_times(parse_history(history)));
@@ -118,8 +130,8 @@ namespace {
 /// What `read` makes of the checkpoint at a path; what is wrong with it is said with the file's
 /// name.
 template <class Read>
-auto from_file(const std::filesystem::path& path, Read&& read) {
-  const CheckpointFile file = read_checkpoint(path);
+auto from_file(const std::filesystem::path& path, ProcessGroup& group, Read&& read) {
+  const CheckpointFile file = read_checkpoint(path, group);
   try {
     return read(file.archive);
   } catch (const FormatError& error) {
@@ -130,7 +142,7 @@ auto from_file(const std::filesystem::path& path, Read&& read) {
 }  // namespace
 
 Model load_model(const std::filesystem::path& path) {
-  return from_file(path, [](const Archive& archive) {
+  return from_file(path, group_or_alone(nullptr), [](const Archive& archive) {
     if (!archive.has_text("kind")) return model_from_archive(archive, "");
     check_kind(archive);
     return model_from_archive(archive, kModelPrefix + "/");
@@ -139,6 +151,7 @@ Model load_model(const std::filesystem::path& path) {
 
 void Trainer::save_checkpoint(const std::filesystem::path& path,
                               const std::map<std::string, std::string>& notes) const {
+  if (!is_root()) return;
   Archive archive;
   for (const auto& [name, tensor] : prefixed(kModelPrefix, model_->saved_tensors())) {
     archive.add(name, tensor);
@@ -167,7 +180,8 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
 }
 
 std::map<std::string, std::string> Trainer::load_checkpoint(const std::filesystem::path& path) {
-  return from_file(path, [this](const Archive& archive) { return restore(archive); });
+  return from_file(path, group_or_alone(options_.group),
+                   [this](const Archive& archive) { return restore(archive); });
 }
 
 std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {

@@ -7,10 +7,14 @@
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/train/distributed/messages.h>
+#include <octet/train/distributed/parts.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
 namespace octet {
 namespace {
@@ -24,17 +28,41 @@ void check_not_empty(const char* function, const Dataset& data) {
       fmt::format("{}: expected examples, found an empty data set, '{}'", function, data.name()));
 }
 
+/// Calls add(begin, end) for the pieces of rows that are this rank's, in ascending order.
+template <class Add>
+void each_own_piece(const Dataset& data, const ProcessGroup& group, Add&& add) {
+  const std::size_t pieces = (data.size() + kRowsPerPass - 1) / kRowsPerPass;
+  const IndexRange own = part_of(pieces, static_cast<std::size_t>(group.size()),
+                                 static_cast<std::size_t>(group.rank()));
+  for (std::size_t i = own.begin; i < own.end; ++i) {
+    add(i * kRowsPerPass, std::min(data.size(), (i + 1) * kRowsPerPass));
+  }
+}
+
+/// The values of all ranks, one behind the other.
+template <class T>
+std::vector<T> joined(ProcessGroup& group, const std::vector<T>& own) {
+  if (group.size() == 1) return own;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(own.data());
+  std::vector<T> all;
+  for (const auto& part : gather_bytes(group, {bytes, bytes + sizeof(T) * own.size()})) {
+    const std::size_t old = all.size();
+    all.resize(old + part.size() / sizeof(T));
+    std::memcpy(all.data() + old, part.data(), part.size());
+  }
+  return all;
+}
+
 /// Runs predict_rows(begin, end, features) on pieces of the data set and scores the result.
 template <class Predict>
-Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
+Evaluation evaluate_in_pieces(const Dataset& data, ProcessGroup& group, Predict&& predict_rows) {
   check_not_empty("evaluate", data);
   // Throws where there are none, of any number of examples.
   if (!data.has_labels()) static_cast<void>(data.labels());
-  Evaluation result;
-  result.predictions.reserve(data.size());
-  std::size_t right = 0;
-  const auto add_piece = [&](std::size_t begin) {
-    const std::size_t end = std::min(data.size(), begin + kRowsPerPass);
+  Labels predictions;
+  // All predictions, and whether each is right: a set that is read is read once.
+  std::vector<std::uint8_t> right;
+  const auto add_piece = [&](std::size_t begin, std::size_t end) {
     // Together: a set that is read would be read twice.
     const Batch batch = data.batch(begin, end);
     const Labels predicted = predict_rows(begin, end, batch.features);
@@ -46,34 +74,39 @@ Evaluation evaluate_in_pieces(const Dataset& data, Predict&& predict_rows) {
           end - begin, data.example_shape().to_string(), predicted.size()));
     }
     const Labels& labels = batch.targets.labels();
-    for (std::size_t i = 0; i < labels.size(); ++i) right += predicted[i] == labels[i] ? 1U : 0U;
-    result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
+    for (std::size_t i = 0; i < labels.size(); ++i) right.push_back(predicted[i] == labels[i]);
+    predictions.insert(predictions.end(), predicted.begin(), predicted.end());
   };
-  parallel_region([&] {
-    for (std::size_t i = 0; i < data.size(); i += kRowsPerPass) add_piece(i);
-  });
-  result.accuracy = static_cast<double>(right) / static_cast<double>(data.size());
+  parallel_region([&] { each_own_piece(data, group, add_piece); });
+  Evaluation result{.predictions = joined(group, predictions)};
+  right = joined(group, right);
+  result.accuracy =
+      static_cast<double>(std::ranges::count(right, 1)) / static_cast<double>(data.size());
   return result;
 }
 
 /// Each metric of outputs_of(features), pieces weighted by their rows.
 template <class OutputsOf>
 std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vector<Metric>& metrics,
-                                           OutputsOf&& outputs_of) {
+                                           ProcessGroup& group, OutputsOf&& outputs_of) {
   check_metrics(metrics);
   check_not_empty("measure", data);
+  const NoGrad guard;
+  // By piece, every metric.
+  std::vector<double> parts;
+  each_own_piece(data, group, [&](std::size_t begin, std::size_t end) {
+    const auto [features, targets] = data.batch(begin, end);
+    const Tensor output = outputs_of(features);
+    for (const Metric& metric : metrics) {
+      parts.push_back(metric.value(output, targets) * static_cast<double>(targets.size()));
+    }
+  });
+  parts = joined(group, parts);
   std::vector<MetricValue> values;
   values.reserve(metrics.size());
-  for (const Metric& metric : metrics) values.push_back({metric.name, 0.0});
-  const NoGrad guard;
-  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
-    const auto [features, targets] = data.batch(begin, std::min(data.size(), begin + kRowsPerPass));
-    const Tensor output = outputs_of(features);
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      values[i].value += metrics[i].value(output, targets) * static_cast<double>(targets.size());
-    }
-  }
-  for (MetricValue& metric : values) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    MetricValue& metric = values.emplace_back(MetricValue{metrics[i].name, 0.0});
+    for (std::size_t at = i; at < parts.size(); at += metrics.size()) metric.value += parts[at];
     metric.value /= static_cast<double>(data.size());
     if (std::isfinite(metric.value)) continue;
     throw NumericError(fmt::format("metric \"{}\": expected a finite number on \"{}\", found {}",
@@ -151,17 +184,18 @@ Labels predict(const Model& model, const Tensor& features) {
   return predict_rows(WithCurrentKernelRanges(model).model(), features);
 }
 
-Evaluation evaluate(const Model& model, const Dataset& data) {
+Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group) {
   const WithCurrentKernelRanges current(model);
-  return evaluate_in_pieces(data, [&](std::size_t, std::size_t, const Tensor& features) {
-    return predict_rows(current.model(), features);
-  });
+  return evaluate_in_pieces(data, group_or_alone(group),
+                            [&](std::size_t, std::size_t, const Tensor& features) {
+                              return predict_rows(current.model(), features);
+                            });
 }
 
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics) {
+                                 const std::vector<Metric>& metrics, ProcessGroup* group) {
   const WithCurrentKernelRanges current(model);
-  return measure_in_pieces(data, metrics, [&](const Tensor& features) {
+  return measure_in_pieces(data, metrics, group_or_alone(group), [&](const Tensor& features) {
     return current.model().forward_logits(fit_to_input(model, features));
   });
 }
@@ -170,18 +204,19 @@ std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics) {
   Interpreter interpreter(model, {.batch = kInterpreterBatch});
   check_no_softmax(model);
-  return measure_in_pieces(
-      data, metrics, [&](const Tensor& features) { return real_outputs(interpreter, features); });
+  return measure_in_pieces(data, metrics, group_or_alone(nullptr), [&](const Tensor& features) {
+    return real_outputs(interpreter, features);
+  });
 }
 
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
-                                    const Dataset& data) {
+                                    const Dataset& data, ProcessGroup* group) {
   const WithCurrentKernelRanges current(simulated);
   const NoGrad guard;
   Interpreter interpreter(integers, {.batch = kInterpreterBatch});
   std::size_t differing = 0;
-  for (std::size_t begin = 0; begin < data.size(); begin += kRowsPerPass) {
-    const Tensor features = data.features(begin, std::min(data.size(), begin + kRowsPerPass));
+  each_own_piece(data, group_or_alone(group), [&](std::size_t begin, std::size_t end) {
+    const Tensor features = data.features(begin, end);
     const Tensor expected = current.model().forward(fit_to_input(simulated, features));
     const Tensor found = real_outputs(interpreter, features);
     const std::size_t rows = found.span().size() / width_of(found);
@@ -191,21 +226,23 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
       };
       differing += std::ranges::equal(of_row(expected), of_row(found)) ? 0U : 1U;
     }
-  }
-  return differing;
-}
-
-Evaluation evaluate(const IntegerModel& model, const Dataset& data) {
-  Interpreter interpreter(model, {.batch = kInterpreterBatch});
-  return evaluate(interpreter, data);
-}
-
-Evaluation evaluate(Interpreter& interpreter, const Dataset& data) {
-  const auto size = static_cast<std::size_t>(data.example_shape().size());
-  return evaluate_in_pieces(data, [&](std::size_t begin, std::size_t end, const Tensor& features) {
-    if (data.bytes().empty()) return interpreter.predict(features.span());
-    return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
   });
+  const std::vector<std::size_t> counts = joined(group_or_alone(group), std::vector{differing});
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+Evaluation evaluate(const IntegerModel& model, const Dataset& data, ProcessGroup* group) {
+  Interpreter interpreter(model, {.batch = kInterpreterBatch});
+  return evaluate(interpreter, data, group);
+}
+
+Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup* group) {
+  const auto size = static_cast<std::size_t>(data.example_shape().size());
+  return evaluate_in_pieces(
+      data, group_or_alone(group), [&](std::size_t begin, std::size_t end, const Tensor& features) {
+        if (data.bytes().empty()) return interpreter.predict(features.span());
+        return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
+      });
 }
 
 std::size_t count_differing(const Evaluation& a, const Evaluation& b) {

@@ -4,6 +4,7 @@
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/process_group.h>
 #include <octet/train/metric.h>
 
 #include <cstddef>
@@ -32,15 +33,18 @@ std::optional<float> decision_threshold(const Model& model);
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
 /// model at once. predict() throws NumericError that names the row for features with NaN,
 /// evaluate() InvalidArgument for an empty data set: nothing has no accuracy.
+///
+/// With a group, all of whose ranks call the function, each rank scores some of the pieces of rows,
+/// here and in the functions below; all return what one process alone would, to the last bit.
 Labels predict(const Model& model, const Tensor& features);
-Evaluation evaluate(const Model& model, const Dataset& data);
+Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group = nullptr);
 
 /// Each metric on all of `data`: the mean, weighted by rows, of its values for pieces of 1000 rows
 /// and a smaller last one. That is the metric of the whole for any that is a mean over rows. A
 /// quantized model is run as predict() runs it. Throws InvalidArgument as check_metrics() and for
 /// an empty data set, NumericError that names a metric which is NaN or infinite.
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
-                                 const std::vector<Metric>& metrics);
+                                 const std::vector<Metric>& metrics, ProcessGroup* group = nullptr);
 
 /// The same on the outputs of the integer engine as real values. Throws InvalidArgument also for a
 /// model that ends in a softmax: its outputs are no logits.
@@ -49,12 +53,12 @@ std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
 
 /// The same by the integer engine, on a lowered model. Throws InvalidArgument for an empty data set
 /// and where the sizes of examples and of the model's input differ.
-Evaluation evaluate(const IntegerModel& model, const Dataset& data);
-Evaluation evaluate(Interpreter& interpreter, const Dataset& data);
+Evaluation evaluate(const IntegerModel& model, const Dataset& data, ProcessGroup* group = nullptr);
+Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup* group = nullptr);
 
 /// In how many examples an output of the simulation and of the integers differs.
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
-                                    const Dataset& data);
+                                    const Dataset& data, ProcessGroup* group = nullptr);
 
 /// In how many rows two evaluations of one data set differ.
 std::size_t count_differing(const Evaluation& a, const Evaluation& b);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/train/progress_bar.h>
+#include <octet/train/trainer.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -58,11 +59,13 @@ ProgressBar::ProgressBar(std::FILE* out, Style style)
     : out_(out),
       draws_bar_(style == Style::bar || (style == Style::automatic && isatty(fileno(out)) == 1)) {}
 
-void ProgressBar::on_calibrated(Trainer& /*trainer*/, const EpochRecord& start) {
+void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
+  if (!trainer.is_root()) return;
   show(out_, fmt::format("{:<5} calibrated{}\n", start.phase, scores(start)));
 }
 
-void ProgressBar::on_step_end(Trainer& /*trainer*/, const Progress& p) {
+void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
+  if (!trainer.is_root()) return;
   epochs_ = p.epochs;
   const Clock::time_point now = Clock::now();
   if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawEvery)) return;
@@ -83,7 +86,8 @@ void ProgressBar::clear_bar() {
   bar_is_shown_ = false;
 }
 
-void ProgressBar::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& r) {
+void ProgressBar::on_epoch_end(Trainer& trainer, const EpochRecord& r) {
+  if (!trainer.is_root()) return;
   clear_bar();
   // None where a resumed run had only the end of an epoch left.
   const std::string of_epochs = epochs_ > 0 ? fmt::format("/{}", epochs_) : "";

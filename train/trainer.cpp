@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/data/fingerprint.h>
+#include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/shard_tree.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
@@ -15,6 +18,13 @@ namespace octet {
 namespace {
 
 constexpr const char* kTestLoss = "test_loss";
+
+/// Of names and values.
+std::string digest_of(const std::vector<NamedTensor>& tensors) {
+  Archive archive;
+  for (const auto& [name, tensor] : tensors) archive.add(name, tensor);
+  return fmt::format("{:016x}", xxh64(archive.to_bytes()));
+}
 
 void check_epochs(const char* function, int epochs) {
   if (epochs >= 0) return;
@@ -130,11 +140,14 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
                             .own_shards = tree.own()});
   // Before an epoch is spent on it.
   if (test != nullptr) check_test_set(*model_, *test);
+  require_same_ranks(train, test);
   stopped_ = false;
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(train, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
-  while (position_.epoch < last && std::ranges::none_of(callbacks_, wants_stop)) {
+  ProcessGroup& group = group_or_alone(options_.group);
+  while (position_.epoch < last &&
+         !broadcast_flag(group, std::ranges::any_of(callbacks_, wants_stop))) {
     loader.seek(position_);
     bool whole = false;
     // An epoch is very many short loops.
@@ -146,6 +159,22 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
     finish_epoch(train, test);
   }
   return history_;
+}
+
+void Trainer::require_same_ranks(const Dataset& train, const Dataset* test) const {
+  ProcessGroup& group = group_or_alone(options_.group);
+  if (group.size() == 1) return;
+  require_same(group, {{"program", program_digest()},
+                       {"training data", fingerprint(train)},
+                       {"test data", test == nullptr ? "none" : fingerprint(*test)},
+                       {"shards", fmt::format("{}", options_.shards)},
+                       {"batch size",
+                        fmt::format("{} x {}", options_.batch_size, options_.accumulate_batches)},
+                       {"seed", fmt::format("{}", options_.seed)},
+                       {"optimizer", std::string(optimizer_->type())},
+                       {"model", digest_of(model_->saved_tensors())},
+                       {"state of the optimizer", digest_of(optimizer_->state())},
+                       {"steps done", fmt::format("{}", step_)}});
 }
 
 void Trainer::prepare(const Dataset& train, const Dataset* test) {
@@ -243,16 +272,19 @@ std::optional<IntegerModel> Trainer::exportable() {
 
 void Trainer::score(EpochRecord& record, const Dataset& test) {
   const std::vector<Metric> metrics = metrics_for(test);
-  if (!metrics.empty()) record.metrics = measure(*model_, test, metrics);
+  ProcessGroup* group = options_.group;
+  if (!metrics.empty()) record.metrics = measure(*model_, test, metrics, group);
   const std::optional<IntegerModel> lowered = is_quantized(*model_) ? exportable() : std::nullopt;
   if (!test.has_labels()) {
-    if (lowered) record.differing_predictions = count_differing_outputs(*model_, *lowered, test);
+    if (lowered) {
+      record.differing_predictions = count_differing_outputs(*model_, *lowered, test, group);
+    }
     return;
   }
   const Evaluation simulated = evaluate(test);
   record.test_accuracy = simulated.accuracy;
   if (!lowered) return;
-  const Evaluation integer = octet::evaluate(*lowered, test);
+  const Evaluation integer = octet::evaluate(*lowered, test, group);
   record.integer_accuracy = integer.accuracy;
   record.differing_predictions = count_differing(simulated, integer);
 }
@@ -262,16 +294,17 @@ IntegerModel Trainer::lower(const LowerOptions& options) const {
 }
 
 void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions& options) const {
-  write_tflite(lower(options), path);
+  if (is_root()) write_tflite(lower(options), path);
 }
 
 CSource Trainer::export_c_source(const std::filesystem::path& stem,
                                  const CSourceOptions& options) const {
+  if (!is_root()) return {};
   return write_c_source(lower(), stem, options);
 }
 
 void Trainer::export_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
-  write_onnx(lower(), path, options);
+  if (is_root()) write_onnx(lower(), path, options);
 }
 
 Progress Trainer::progress(const DataLoader& loader, Index last) const {

@@ -70,7 +70,7 @@ struct TrainerOptions {
   /// Where given, the time of every step is added to it, by phase and layer.
   Profile* profile = nullptr;
   /// Asked after every step, inside the parallel region (see Callback); true ends fit() there, to
-  /// be resumed later.
+  /// be resumed later. Of several ranks all must have it; rank 0's answer counts.
   std::function<bool()> should_stop{};
 };
 
@@ -108,11 +108,14 @@ class Trainer {
   const History& fit_until(const Dataset& train, const Dataset& test, int epochs);
   const History& fit_until(const Dataset& train, int epochs);
 
-  /// As octet::evaluate().
-  Evaluation evaluate(const Dataset& data) const { return octet::evaluate(*model_, data); }
+  /// As octet::evaluate(), shared out among the ranks of the group.
+  Evaluation evaluate(const Dataset& data) const {
+    return octet::evaluate(*model_, data, options_.group);
+  }
   Labels predict(const Tensor& features) const { return octet::predict(*model_, features); }
 
-  /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file.
+  /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file: on rank 0, as the
+  /// functions below; other ranks do nothing.
   void export_int8(const std::filesystem::path& path, const LowerOptions& options = {}) const;
   /// The same as C source, `stem`.h and `stem`.c: see write_c_source().
   CSource export_c_source(const std::filesystem::path& stem,
@@ -128,18 +131,20 @@ class Trainer {
   /// training starts from. None without a test set or where the ranges were there already.
   const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
   std::uint64_t steps() const { return step_; }
+  /// Whether this process is the one that prints and writes files: rank 0 of its group.
+  bool is_root() const { return group_or_alone(options_.group).is_root(); }
   /// Whether the last fit() ended by options.should_stop.
   bool stopped() const { return stopped_; }
 
   /// Everything that a run needs to go on as if it had never stopped: parameters, state, optimizer,
   /// position in the data, running means, history; and `notes` for the caller; with the model's
   /// architecture where that can be described (load_model()). Replaces the file as a whole or not
-  /// at all (IoError); what it held before stays as previous_file(path).
+  /// at all (IoError); what it held before stays as previous_file(path). Only rank 0 writes.
   void save_checkpoint(const std::filesystem::path& path,
                        const std::map<std::string, std::string>& notes = {}) const;
   /// As read_checkpoint(): from the one before it where the newest is damaged. Throws IoError, or
   /// FormatError where the file is broken or belongs to another model; the trainer is then as
-  /// before. Returns the notes.
+  /// before. Returns the notes. Rank 0 reads, for all ranks of the group, which all call it.
   std::map<std::string, std::string> load_checkpoint(const std::filesystem::path& path);
   std::map<std::string, std::string> restore(const Archive& checkpoint);
   /// The notes alone. Throws FormatError for an archive that is no checkpoint.
@@ -157,6 +162,9 @@ class Trainer {
   /// Until epoch `last`; `test` may be null.
   const History& train_until(const Dataset& train, const Dataset* test, Index last);
   void prepare(const Dataset& train, const Dataset* test);
+  /// Throws InvalidArgument where the ranks of the group train on something else.
+  void require_same_ranks(const Dataset& train, const Dataset* test) const;
+  bool asked_to_stop() const;
   /// False where options.should_stop ended it early.
   bool run_epoch(DataLoader& loader, Index last);
   /// Whether the statistics of batch normalization are to be kept in the step that comes next.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_step.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
@@ -50,9 +51,15 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
       options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);
       seconds_profiled = sums_.seconds;
     }
-    if (options_.should_stop && options_.should_stop()) return false;
+    if (asked_to_stop()) return false;
   }
   return true;
+}
+
+bool Trainer::asked_to_stop() const {
+  if (!options_.should_stop) return false;
+  ProcessGroup& group = group_or_alone(options_.group);
+  return broadcast_flag(group, group.is_root() && options_.should_stop());
 }
 
 void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,

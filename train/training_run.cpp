@@ -6,6 +6,7 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/fingerprint.h>
+#include <octet/train/distributed/messages.h>
 #include <octet/train/training_run.h>
 
 #include <algorithm>
@@ -93,6 +94,7 @@ TrainingRun::TrainingRun(TrainingRunOptions options) : options_(std::move(option
     options_.checkpoint_folder = options_.folder / "checkpoints";
   }
   check_options();
+  if (!group().is_root()) return;
   if (options_.resume) check_checkpoint_is_there();
   folders_.emplace(
       std::vector<NamedFolder>{{options_.names.folder, options_.folder},
@@ -145,9 +147,10 @@ void TrainingRun::begin(const DataSplit& data) {
     data_hash_ = fmt::format("{} {}", fingerprint(data.train), fingerprint(data.test));
     // What no checkpoint can hold is better known before anything is trained.
     detail::json_text(notes(options_.phases.front()), "TrainingRun: options and names of data");
+    require_same_ranks();
     if (options_.resume) {
       read_checkpoint();
-    } else {
+    } else if (group().is_root()) {
       keep_stopped_run();
     }
   } catch (...) {
@@ -156,6 +159,15 @@ void TrainingRun::begin(const DataSplit& data) {
     finished_.clear();
     throw;
   }
+}
+
+void TrainingRun::require_same_ranks() const {
+  Facts facts = options_.options;
+  facts["resume"] = options_.resume ? "yes" : "no";
+  facts["phases"] = fmt::format("{}", fmt::join(options_.phases, ", "));
+  facts["data"] = fmt::format("{}, {}", data_in_words(), data_hash_);
+  facts["program"] = program_digest();
+  require_same(group(), facts);
 }
 
 const DataSplit& TrainingRun::data() const {
@@ -191,7 +203,7 @@ void TrainingRun::check_data_hash(const Notes& notes) const {
 }
 
 void TrainingRun::read_checkpoint() {
-  CheckpointFile file = octet::read_checkpoint(checkpoint());
+  CheckpointFile file = octet::read_checkpoint(checkpoint(), group());
   const Notes notes = Trainer::notes_of(file.archive);
   const auto refuse = [&](const std::string& name, const std::string& found,
                           const std::string& now) {

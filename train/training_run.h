@@ -35,6 +35,9 @@ struct TrainingRunOptions {
   std::map<std::string, std::string> options{};
   /// Goes on from the last checkpoint instead of starting anew.
   bool resume = false;
+  /// That of the trainers (TrainerOptions::group). All ranks make the same run; rank 0 alone makes
+  /// folders, reads and writes files. Null: this process alone.
+  ProcessGroup* group = nullptr;
   RunOptionNames names{};
 };
 
@@ -115,7 +118,8 @@ class TrainingRun {
   /// run. `model` is the file that the run has exported. `metrics`, a JSON object, is what the
   /// program adds to metrics.json; the run's part is data, epochs, isa, s_per_epoch, seconds,
   /// sha256 and threads. Throws InvalidArgument before all phases are trained and where `metrics`
-  /// is no object or holds one of these names; IoError.
+  /// is no object or holds one of these names; IoError. Ranks other than 0 do nothing and return
+  /// an empty report.
   RunReport finish(const std::filesystem::path& model, const std::string& metrics = "{}");
 
   const std::filesystem::path& folder() const { return options_.folder; }
@@ -130,8 +134,10 @@ class TrainingRun {
     std::map<std::string, double> kept;
   };
 
+  ProcessGroup& group() const { return group_or_alone(options_.group); }
   void check_options() const;
   void check_checkpoint_is_there() const;
+  void require_same_ranks() const;
   const DataSplit& data() const;
   std::size_t index_of(const std::string& phase) const;
   /// The note of a checkpoint that holds the history of a finished phase.

@@ -69,6 +69,7 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   }
   const History all = history();
   RunReport report;
+  if (!group().is_root()) return report;
   report.hashes.model = sha256(read_file(model));
   if (std::filesystem::exists(checkpoint())) report.hashes.checkpoint = checkpoint_hash();
   report.hashes.history = sha256(history_csv(all, false));

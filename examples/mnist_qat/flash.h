@@ -13,9 +13,10 @@ namespace octet::mnist {
 /// where the network cannot be made as small as that.
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);
 
-/// Searches on the training images, and writes the curve as bits.csv and bits.svg in --out.
+/// Searches on the training images, and writes the curve as bits.csv and bits.svg in --out, unless
+/// another rank does.
 BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
-                      const QuantizeOptions& quantize);
+                      const QuantizeOptions& quantize, bool writes_files);
 
 /// What the search has found, for the screen.
 std::string search_report(const Options& options, const BitSearch& search);

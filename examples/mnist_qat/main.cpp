@@ -18,13 +18,14 @@ constexpr int kSignalExit = 128;
 /// Messages quote names from files.
 constexpr std::size_t kMostOfMessage = 2000;
 
-int run_program(const mnist::Options& options, const std::string& resume_command) {
+int run_program(const mnist::Options& options, const std::string& resume_command,
+                ProcessGroup& group) {
   const StopSignals signals;
-  set_log_level(parse_log_level(options.log_level));
+  set_log_level(group.is_root() ? parse_log_level(options.log_level) : LogLevel::off);
   kernels();  // Throws where OCTET_ISA names none.
   if (options.threads > 0) set_num_threads(options.threads);
-  if (!mnist::train(options, options.json ? stderr : stdout, signals)) {
-    mnist::show(stderr,
+  if (!mnist::train(options, options.json ? stderr : stdout, signals, group)) {
+    mnist::show(group.is_root() ? stderr : nullptr,
                 fmt::format("\nstopped; everything up to this step is in {}\nto go on: {}\n",
                             (options.checkpoint_dir / "last.ckpt").string(), resume_command));
     return kSignalExit + signals.signal();
@@ -38,20 +39,28 @@ int run_program(const mnist::Options& options, const std::string& resume_command
   return 0;
 }
 
+int run_rank(int argc, char** argv, Distributed& group) {
+  auto [options, exit_code] = mnist::parse_options(argc, argv, !group.is_root());
+  if (!options) return exit_code;
+  if (options->shards == 0) options->shards = default_shards(group.size());
+  try {
+    return run_program(*options, resume_command(argc, argv, "--resume"), group);
+  } catch (const OutOfMemory& error) {
+    group.fail(fmt::format("mnist_qat: {}; try a smaller network or --batch", error.what()),
+               kFailure);
+  } catch (const std::bad_alloc&) {
+    group.fail("mnist_qat: out of memory; try a smaller network or --batch", kFailure);
+  } catch (const std::exception& error) {
+    group.fail(fmt::format("mnist_qat: {}", printable(error.what(), kMostOfMessage)), kFailure);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto [options, exit_code] = mnist::parse_options(argc, argv);
-  if (!options) return exit_code;
   try {
-    return run_program(*options, resume_command(argc, argv, "--resume"));
-  } catch (const OutOfMemory& error) {
-    mnist::show(stderr,
-                fmt::format("mnist_qat: {}; try a smaller network or --batch\n", error.what()));
-    return kFailure;
-  } catch (const std::bad_alloc&) {
-    mnist::show(stderr, "mnist_qat: out of memory; try a smaller network or --batch\n");
-    return kFailure;
+    Distributed group(argc, argv);
+    return run_rank(argc, argv, group);
   } catch (const std::exception& error) {
     mnist::show(stderr, fmt::format("mnist_qat: {}\n", printable(error.what(), kMostOfMessage)));
     return kFailure;

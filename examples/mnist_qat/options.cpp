@@ -162,9 +162,11 @@ void add_options(const Adder& add, Options& o) {
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
   add.app
-      .add_option("--shards", o.shards,
-                  "Parts of a batch whose gradients are added along a fixed tree; the result "
-                  "depends on their number. Default: 1")
+      .add_option(
+          "--shards", o.shards,
+          "Parts of a batch whose gradients are added along a fixed tree; the result "
+          "depends on their number. Default: 1, or with several ranks of MPI 8 or as many as "
+          "there are")
       ->check(CLI::Range(std::size_t{1}, kMostBatch));
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
   const CLI::Range bits(2, 8);
@@ -317,7 +319,7 @@ void reconcile(const CLI::App& app, Options& o) {
 
 }  // namespace
 
-ParsedOptions parse_options(int argc, char** argv) {
+ParsedOptions parse_options(int argc, char** argv, bool quiet) {
   Options options;
   CLI::App app(
       "Trains a network on MNIST in float, continues with 8-bit quantization in the loop, and "
@@ -330,8 +332,9 @@ ParsedOptions parse_options(int argc, char** argv) {
     reconcile(app, options);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      return {std::nullopt, app.exit(error)};
+      return {std::nullopt, quiet ? 0 : app.exit(error)};
     }
+    if (quiet) return {std::nullopt, kUsageError};
     // CLI11 appends hints as further lines.
     const std::string text = error.what();
     fmt::print(stderr, "mnist_qat: {} (--help lists the options)\n",

@@ -90,12 +90,13 @@ inline bool searches_bits(const Options& options) {
 }
 
 /// The options of a command line, or the exit code to end with: 0 after --help or --version, 2
-/// after an error, which has been printed as one line on stderr.
+/// after an error, which has been printed as one line on stderr. Where `quiet`, nothing is printed:
+/// of several ranks one does.
 struct ParsedOptions {
   std::optional<Options> options;
   int exit_code = 0;
 };
-ParsedOptions parse_options(int argc, char** argv);
+ParsedOptions parse_options(int argc, char** argv, bool quiet = false);
 
 /// The options that a resumed run must share with the run it continues, by name.
 std::map<std::string, std::string> defining_options(const Options& options);

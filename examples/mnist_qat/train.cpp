@@ -150,15 +150,17 @@ std::vector<std::string> phases_of(const Options& options) {
 /// The phases of a run, one after the other.
 class Run {
  public:
-  Run(const Options& options, std::FILE* screen, const StopSignals& signals)
+  Run(const Options& options, std::FILE* screen, const StopSignals& signals, ProcessGroup& group)
       : options_(options),
-        screen_(screen),
+        group_(group),
+        screen_(group.is_root() ? screen : nullptr),
         signals_(signals),
         run_({.folder = options.out,
               .checkpoint_folder = options.checkpoint_dir,
               .phases = phases_of(options),
               .options = defining_options(options),
               .resume = options.resume,
+              .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
         data_(load_data(options)) {}
 
@@ -187,7 +189,9 @@ class Run {
     if (trainer.calibrated()) {
       results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
     }
-    export_and_compare(trainer, quantized);
+    const Evaluation simulated = trainer.evaluate(data_.test);
+    if (!group_.is_root()) return true;
+    export_and_compare(trainer, quantized, simulated);
     finish(quantized);
     return true;
   }
@@ -214,8 +218,10 @@ class Run {
                     {.batch_size = options_.batch,
                      .seed = seed,
                      .shards = options_.shards,
+                     .group = &group_,
                      .profile = options_.profile ? &profile : nullptr,
                      .should_stop = [this] { return signals_.requested(); }});
+    if (!group_.is_root()) return trainer;
     const auto style =
         options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
     trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
@@ -238,9 +244,9 @@ class Run {
     if (run_.needs("float")) {
       if (!run_.fit("float", trainer, options_.epochs)) return false;
       run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
-      const std::filesystem::path path = options_.out / "mnist_float.tflite";
-      write_tflite(lower_float(model), path);
-      run_.keep("bytes", static_cast<double>(std::filesystem::file_size(path)));
+      const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
+      if (group_.is_root()) write_file_atomic(options_.out / "mnist_float.tflite", file);
+      run_.keep("bytes", static_cast<double>(file.size()));
       if (options_.control || !options_.report.empty()) trainer.save_checkpoint(checkpoint);
       if (searches_bits(options_)) search(model);
     } else if (needs_control()) {
@@ -253,7 +259,8 @@ class Run {
 
   /// A run that is resumed later has the bits again.
   void search(const Model& model) {
-    const BitSearch found = search_bits(options_, model, data_.train, quantize_options(options_));
+    const BitSearch found =
+        search_bits(options_, model, data_.train, quantize_options(options_), group_.is_root());
     for (const auto& [layer, bits] : found.chosen_bits()) {
       run_.keep(kept_bits(layer), static_cast<double>(bits));
     }
@@ -286,14 +293,14 @@ class Run {
   }
 
   /// Writes the trained integers as files, and holds the very file against the trained model.
-  void export_and_compare(const Trainer& trainer, const Model& quantized) {
+  void export_and_compare(const Trainer& trainer, const Model& quantized,
+                          const Evaluation& simulated) {
     const std::filesystem::path stem = options_.out / "mnist_int8";
     const std::filesystem::path path = stem.string() + ".tflite";
     const bool wide = options_.activation_bits == kInt16Bits;
     trainer.export_int8(path, {.pack_weights = !wide});
     results_.int8_bytes = std::filesystem::file_size(path);
     if (!wide) export_c(trainer, stem);
-    const Evaluation simulated = trainer.evaluate(data_.test);
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
     const Evaluation shipped = evaluate(file, data_.test);
@@ -341,6 +348,8 @@ class Run {
   }
 
   const Options& options_;
+  ProcessGroup& group_;
+  /// Null on ranks other than 0.
   std::FILE* screen_;
   const StopSignals& signals_;
   TrainingRun run_;
@@ -351,11 +360,12 @@ class Run {
 }  // namespace
 
 void show(std::FILE* screen, const std::string& text) {
-  static_cast<void>(std::fputs(text.c_str(), screen));
+  if (screen != nullptr) static_cast<void>(std::fputs(text.c_str(), screen));
 }
 
-bool train(const Options& options, std::FILE* screen, const StopSignals& signals) {
-  return Run(options, screen, signals).train();
+bool train(const Options& options, std::FILE* screen, const StopSignals& signals,
+           ProcessGroup& group) {
+  return Run(options, screen, signals, group).train();
 }
 
 }  // namespace octet::mnist

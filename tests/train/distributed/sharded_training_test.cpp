@@ -10,8 +10,12 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/distributed/messages.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <mutex>
 #include <string_view>
 
 namespace octet::test {
@@ -93,11 +97,21 @@ TrainerOptions options(const Case& one, std::size_t shards, ProcessGroup* group 
           .augment = noise()};
 }
 
+/// What rank 0 would save. That the others have come to the same model and history is checked here.
+Snapshot outcome_of(const Trainer& trainer, ProcessGroup* group) {
+  const std::string history = history_csv(trainer.history(), false);
+  if (group != nullptr) {
+    EXPECT_EQ(broadcast_bytes(*group, bytes_of(trainer.model())), bytes_of(trainer.model()));
+    EXPECT_EQ(broadcast_text(*group, history), history);
+  }
+  return trainer.is_root() ? snapshot_of(trainer) : Snapshot{};
+}
+
 Snapshot trained(const Case& one, std::size_t shards, ProcessGroup* group = nullptr) {
   Sequential model = one.make();
   Trainer trainer(model, AdamW(one.rate), options(one, shards, group));
   trainer.fit(clouds(kExamples, 1), clouds(20, 2), 3);
-  return snapshot_of(trainer);
+  return outcome_of(trainer, group);
 }
 
 TEST(ShardedTraining, OneShardIsAsBefore) {
@@ -124,8 +138,10 @@ TEST(ShardedTraining, SameBytesOnAnyNumberOfRanks) {
       for (const int ranks : {2, 3, 8}) {
         if (static_cast<std::size_t>(ranks) > shards) continue;
         ThreadGroups::run(ranks, [&](ProcessGroup& group) {
-          EXPECT_EQ(trained(one, shards, &group), expected)
-              << one.name << ", rank " << group.rank() << " of " << ranks;
+          const Snapshot found = trained(one, shards, &group);
+          if (group.is_root()) {
+            EXPECT_EQ(found, expected) << one.name << ", " << ranks << " ranks";
+          }
         });
       }
     }
@@ -185,18 +201,22 @@ TEST(ShardedTraining, ARunStoppedOnSomeRanksGoesOnOnOthers) {
       Sequential model = one.make();
       TrainerOptions stopping = options(one, 6, &group);
       int steps = 0;
-      stopping.should_stop = [&steps] { return ++steps == 3; };
+      // Rank 0 decides; a signal may reach the others at another step.
+      stopping.should_stop = [&] { return ++steps == (group.is_root() ? 3 : 2); };
       Trainer trainer(model, AdamW(one.rate), stopping);
       trainer.fit_until(clouds(kExamples, 1), clouds(20, 2), 3);
       EXPECT_TRUE(trainer.stopped());
-      if (group.is_root()) trainer.save_checkpoint(path);
+      trainer.save_checkpoint(path);
     });
     const auto resume = [&](ProcessGroup* group) {
       Sequential model = one.make();
       Trainer trainer(model, AdamW(one.rate), options(one, 6, group));
       trainer.load_checkpoint(path);
       trainer.fit_until(clouds(kExamples, 1), clouds(20, 2), 3);
-      EXPECT_EQ(snapshot_of(trainer), expected) << one.name;
+      const Snapshot found = outcome_of(trainer, group);
+      if (trainer.is_root()) {
+        EXPECT_EQ(found, expected) << one.name;
+      }
     };
     resume(nullptr);
     ThreadGroups::run(2, [&](ProcessGroup& group) { resume(&group); });
@@ -232,6 +252,98 @@ TEST(ShardedTraining, TheDefaultDependsOnRanks) {
   EXPECT_EQ(default_shards(2), 8U);
   EXPECT_EQ(default_shards(8), 8U);
   EXPECT_EQ(default_shards(9), 9U);
+}
+
+TEST(ShardedTraining, ScoresAreThoseOfOneProcess) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  Sequential model = quantize_model(small_mlp());
+  const Dataset data = clouds(4300, 3);
+  Trainer(model, Adam()).fit(data.head(64), 1);
+  const IntegerModel lowered = lower(model);
+  const std::vector<Metric> metrics = {loss_metric("loss", sparse_categorical_cross_entropy()),
+                                       {"third", [](const Tensor&, const Targets& targets) {
+                                          return 1.0 / static_cast<double>(targets.size());
+                                        }}};
+  const Evaluation expected = evaluate(model, data);
+  const Evaluation expected_integers = evaluate(lowered, data);
+  const auto expected_values = measure(model, data, metrics);
+  // The naive mean.
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    right += expected.predictions[i] == data.labels()[i] ? 1U : 0U;
+  }
+  EXPECT_EQ(expected.accuracy, static_cast<double>(right) / 4300.0);
+  for (const int ranks : {2, 3, 7}) {
+    ThreadGroups::run(ranks, [&](ProcessGroup& group) {
+      const Evaluation found = evaluate(model, data, &group);
+      EXPECT_EQ(found.predictions, expected.predictions);
+      EXPECT_EQ(found.accuracy, expected.accuracy);
+      EXPECT_EQ(evaluate(lowered, data, &group).predictions, expected_integers.predictions);
+      EXPECT_EQ(measure(model, data, metrics, &group), expected_values);
+      EXPECT_EQ(count_differing_outputs(model, lowered, data, &group), 0U);
+    });
+  }
+}
+
+/// What all ranks say where one of them trains on something else.
+std::string refusal(const std::function<void(ProcessGroup&)>& body) {
+  std::string text;
+  std::mutex mutex;
+  ThreadGroups::run(3, [&](ProcessGroup& group) {
+    try {
+      body(group);
+      ADD_FAILURE() << "rank " << group.rank() << " noticed nothing";
+    } catch (const InvalidArgument& error) {
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(text.empty() || text == error.what());
+      text = error.what();
+    }
+  });
+  return text;
+}
+
+TEST(ShardedTraining, RanksThatDifferAreNamed) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  const Dataset data = clouds(40);
+  const auto fit = [&](ProcessGroup& group, const Dataset& train, TrainerOptions options,
+                       std::uint64_t model_seed) {
+    Sequential model = small_mlp(model_seed);
+    options.batch_size = 20;
+    options.group = &group;
+    Trainer(model, Adam(), options).fit(train, 1);
+  };
+  const auto is = [](const ProcessGroup& group) { return group.rank() == 2; };
+  EXPECT_THAT(
+      refusal([&](ProcessGroup& group) { fit(group, is(group) ? clouds(40, 2) : data, {}, 0); }),
+      HasSubstr("rank 2 on thread was started with something else than rank 0 on thread: "
+                "training data: "));
+  EXPECT_THAT(
+      refusal([&](ProcessGroup& group) { fit(group, data, {.seed = is(group) ? 5U : 4U}, 0); }),
+      HasSubstr("seed: 5 against 4"));
+  EXPECT_THAT(
+      refusal([&](ProcessGroup& group) { fit(group, data, {.shards = is(group) ? 6U : 4U}, 0); }),
+      HasSubstr("shards: 6 against 4"));
+  EXPECT_THAT(refusal([&](ProcessGroup& group) { fit(group, data, {}, is(group) ? 1 : 0); }),
+              HasSubstr("model: "));
+}
+
+TEST(ShardedTraining, ARankThatThrowsEndsTheOthers) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  const Dataset data = clouds(40);
+  EXPECT_THROW(ThreadGroups::run(4,
+                                 [&](ProcessGroup& group) {
+                                   Sequential model = small_mlp();
+                                   Augment fault = [&](Tensor& x, auto, Random) {
+                                     if (group.rank() == 1) x.data()[0] = std::nanf("");
+                                   };
+                                   Trainer(model, Adam(),
+                                           {.batch_size = 20, .group = &group, .augment = fault})
+                                       .fit(data, 1);
+                                 }),
+               Error);
 }
 
 }  // namespace

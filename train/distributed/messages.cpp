@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/train/data/fingerprint.h>
+#include <octet/train/distributed/messages.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+namespace octet {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::span<std::byte> raw(Bytes& bytes) { return std::as_writable_bytes(std::span(bytes)); }
+
+Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+void receive_sized(ProcessGroup& group, Bytes& bytes, int from) {
+  std::uint64_t size = 0;
+  group.receive(std::as_writable_bytes(std::span(&size, 1)), from);
+  bytes.resize(size);
+  group.receive(raw(bytes), from);
+}
+
+void send_sized(ProcessGroup& group, const Bytes& bytes, int to) {
+  const std::uint64_t size = bytes.size();
+  group.send(std::as_bytes(std::span(&size, 1)), to);
+  group.send(std::as_bytes(std::span(bytes)), to);
+}
+
+/// The first name whose value is another one, or empty.
+std::string difference(const nlohmann::json& expected, const nlohmann::json& found) {
+  for (const auto& [name, value] : expected.items()) {
+    const std::string other = found.value(name, "unknown");
+    if (other != value) return fmt::format("{}: {} against {}", name, other, std::string(value));
+  }
+  return "";
+}
+
+}  // namespace
+
+Bytes broadcast_bytes(ProcessGroup& group, Bytes bytes) {
+  std::uint64_t size = bytes.size();
+  group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  bytes.resize(size);
+  group.broadcast(raw(bytes));
+  return bytes;
+}
+
+std::string broadcast_text(ProcessGroup& group, const std::string& text) {
+  const Bytes bytes = broadcast_bytes(group, bytes_of(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool broadcast_flag(ProcessGroup& group, bool flag) {
+  auto byte = std::byte{flag};
+  group.broadcast({&byte, 1});
+  return byte != std::byte{0};
+}
+
+std::vector<Bytes> gather_bytes(ProcessGroup& group, const Bytes& bytes) {
+  std::vector<Bytes> all(static_cast<std::size_t>(group.size()));
+  if (group.is_root()) {
+    all[0] = bytes;
+    for (int from = 1; from < group.size(); ++from) {
+      receive_sized(group, all[static_cast<std::size_t>(from)], from);
+    }
+  } else {
+    send_sized(group, bytes, 0);
+  }
+  for (Bytes& part : all) part = broadcast_bytes(group, std::move(part));
+  return all;
+}
+
+void require_same(ProcessGroup& group, const Facts& facts) {
+  if (group.size() == 1) return;
+  // Hosts have names of their own.
+  const nlohmann::json own = {{"host", group.host()}, {"facts", facts}};
+  const std::vector<Bytes> all = gather_bytes(
+      group, bytes_of(own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const nlohmann::json first = nlohmann::json::parse(all[0]);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    const nlohmann::json other = nlohmann::json::parse(all[rank]);
+    const std::string differs = difference(first.at("facts"), other.at("facts"));
+    if (differs.empty()) continue;
+    throw InvalidArgument(fmt::format(
+        "rank {} on {} was started with something else than rank 0 on {}: {}; all ranks take the "
+        "same program, options and data",
+        rank, std::string(other.at("host")), std::string(first.at("host")), differs));
+  }
+}
+
+std::string program_digest() {
+  try {
+    return fmt::format("{:016x}", xxh64(read_file("/proc/self/exe")));
+  } catch (const Error&) {
+    return "unknown";
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,94 @@
+// The ranks of MPI.
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <octet/core/error.h>
+#include <octet/train/distributed/distributed.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace octet::detail {
+namespace {
+
+/// Lengths of MPI are ints.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
+
+void check(int code, const char* function) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw IoError(fmt::format("{}: {}", function, text.data()));
+}
+
+class MpiTransport : public Transport {
+ public:
+  MpiTransport(int argc, char** argv) {
+    int provided = 0;
+    check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_FUNNELED) {
+      throw InvalidArgument(
+          "Distributed: expected an MPI for programs with threads (MPI_THREAD_FUNNELED), found one "
+          "that was built without");
+    }
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+    int length = 0;
+    check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+    host_ = name.data();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string host() const override { return host_; }
+  void abort(int exit_code) override {
+    if (size_ > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+  }
+  void finish() override { MPI_Finalize(); }
+
+ protected:
+  void do_send(std::span<const std::byte> bytes, int to) override {
+    in_pieces(bytes, [to](std::span<const std::byte> piece) {
+      check(MPI_Send(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD),
+            "MPI_Send");
+    });
+  }
+  void do_receive(std::span<std::byte> bytes, int from) override {
+    in_pieces(bytes, [from](std::span<std::byte> piece) {
+      check(MPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, from, 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+            "MPI_Recv");
+    });
+  }
+  void do_broadcast(std::span<std::byte> bytes) override {
+    in_pieces(bytes, [](std::span<std::byte> piece) {
+      check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, 0, MPI_COMM_WORLD),
+            "MPI_Bcast");
+    });
+  }
+
+ private:
+  template <class Byte, class Call>
+  static void in_pieces(std::span<Byte> bytes, const Call& call) {
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kMostBytes))) {
+      call(bytes.first(std::min(bytes.size(), kMostBytes)));
+    }
+  }
+
+  int rank_ = 0;
+  int size_ = 1;
+  std::string host_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_transport(int argc, char** argv) {
+  return std::make_unique<MpiTransport>(argc, argv);
+}
+
+}  // namespace octet::detail
