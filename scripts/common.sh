@@ -38,6 +38,14 @@ program:pkg-config pkg-config
 LIST
 }
 
+# What training on several ranks is built and tested with (OCTET_MPI).
+octet_mpi_requirements() {
+  cat <<'LIST'
+program:mpirun openmpi-bin
+header:mpi/mpi.h libopenmpi-dev
+LIST
+}
+
 # What the benchmarks are built with.
 octet_bench_requirements() {
   cat <<'LIST'
@@ -125,8 +133,19 @@ octet_has() {
     file:*) [ -e "${1#file:}" ] ;;
     llvm:*) octet_llvm "${1#llvm:}" >/dev/null ;;
     llvm-library:*) octet_llvm_library "${1#llvm-library:}" >/dev/null ;;
-    header:*) [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ;;
+    header:*)
+      [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ||
+        compgen -G "/usr/include/*-linux-gnu/${1#header:}" >/dev/null
+      ;;
   esac
+}
+
+# octet_has_all LIST: whether this machine has what the list names.
+octet_has_all() {
+  local list=$1 mark package
+  while read -r mark package; do
+    octet_has "$mark" || return 1
+  done < <("$list")
 }
 
 # octet_install LIST...: installs what the lists name and this machine lacks.

@@ -6,7 +6,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements
 octet_install octet_interop_requirements || true
-octet_build release -DOCTET_BUILD_TESTS=ON
+mpi=OFF
+if octet_has_all octet_mpi_requirements; then
+  mpi=ON
+else
+  echo "octet: there is no MPI here (openmpi-bin, libopenmpi-dev); its tests will be left out"
+fi
+octet_build release -DOCTET_BUILD_TESTS=ON -DOCTET_MPI=$mpi
 [ -n "${OCTET_MNIST_DIR:-}" ] ||
   echo "octet: OCTET_MNIST_DIR is not set; tests on the real MNIST will be skipped"
 [ -n "${OCTET_MLPERF_DIR:-}" ] ||

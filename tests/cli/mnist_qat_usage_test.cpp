@@ -214,6 +214,8 @@ TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {
   expect_failure(parse({"--network", "lenet5", "--hidden", "12"}), 2,
                  "--hidden: describes --network mlp, found --network lenet5");
   EXPECT_EQ(parse({"--network", "mlp", "--hidden", "12"}).exit_code, -1);
+  expect_failure(parse({"--shards", "9", "--batch", "8"}), 2,
+                 "--shards: are parts of a batch of --batch 8, found 9");
   expect_failure(parse({"--target", "tflite"}), 2, "{litert,tflm,cmsis-nn,onnxruntime}");
 }
 
@@ -240,6 +242,8 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "18446744073709551615",
                          "--threads",
                          "1024",
+                         "--shards",
+                         "1048576",
                          "--rounding",
                          "single",
                          "--simulation",
@@ -307,6 +311,21 @@ TEST_F(MnistQat, ResumingWithoutACheckpointSaysWhatToDoAndMakesNothing) {
   expect_mentions(result.err, "start anew without --resume");
   EXPECT_EQ(result.out, "");
   EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
+TEST_F(MnistQat, ResumingWithOtherShardsIsRefusedByName) {
+  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--shards", "4"}).exit_code, 0);
+  const Arguments again = small_run("out") + Arguments{"--resume"};
+  expect_failure(mnist_qat(again), 1, "--shards 4, now it is not given");
+  expect_failure(mnist_qat(again + Arguments{"--shards", "2"}), 1, "--shards 4, now it is 2");
+}
+
+TEST_F(MnistQat, SeveralProcessesWithoutMpiAreRefused) {
+  if (OCTET_WITH_MPI == 1) GTEST_SKIP() << "built with MPI: see tests/mpi";
+  auto variables = plain_environment();
+  variables["OMPI_COMM_WORLD_SIZE"] = "4";
+  expect_failure(run_process(Arguments{OCTET_MNIST_QAT} + small_run("out"), variables), 1,
+                 "-DOCTET_MPI=ON");
 }
 
 TEST_F(MnistQat, AnUnknownCodePathIsRefusedBeforeAnythingIsMade) {

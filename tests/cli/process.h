@@ -100,6 +100,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  ::pid_t id() const { return id_; }
   void signal(int number) const { ::kill(id_, number); }
 
   /// Sends a signal and waits until it has arrived: two of a kind that are on their way become one.

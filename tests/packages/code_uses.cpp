@@ -18,6 +18,7 @@ const std::map<std::string, std::vector<std::string>>& starters() {
       {"tools/process.cpp", {}},  // what c_program.cpp says
       {"tests/cli/octet_tool_test.cpp", {"sh"}},
       {"tests/core/parallel_test.cpp", {"sh", "env"}},  // and itself
+      {"tests/mpi/mpi_test.cpp", {"mpirun"}},           // what CMake has found
       {"tests/packages/debian.cpp", {"sh", "xargs", "dpkg-query", "bash", "ninja"}},
       {"tools/c_program.cpp", {"cc"}},  // gcc and clang only where there is no cc
   };

@@ -109,6 +109,8 @@ bool marks(const Requirement& requirement, const Use& use) {
 // Whether scripts that run or build what is at `where` install the list.
 bool installed_for(const std::string& list, const std::string& where) {
   if (list == "octet_runtime_requirements" || list == "octet_requirements") return true;
+  // One file, where OCTET_MPI asks for it.
+  if (list == "octet_mpi_requirements") return where == "train/distributed/transport_mpi.cpp";
   // Eigen is the tests', which build octet::eigen; elsewhere it is used where it is there.
   const bool tests = where.starts_with("tests/") || where == "core/eigen.h" ||
                      where == "examples/least_squares.cpp";

@@ -5,11 +5,48 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <thread>
 
 namespace octet {
 
-Distributed::Distributed(int argc, char** argv) : transport_(detail::make_transport(argc, argv)) {}
+namespace {
+
+class OneProcess : public detail::Transport {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string host() const override { return group_or_alone(nullptr).host(); }
+  void abort(int exit_code) override { std::_Exit(exit_code); }
+  void finish() override {}
+
+ protected:
+  void do_send(std::span<const std::byte> bytes, int to) override {
+    group_or_alone(nullptr).send(bytes, to);
+  }
+  void do_receive(std::span<std::byte> bytes, int from) override {
+    group_or_alone(nullptr).receive(bytes, from);
+  }
+  void do_broadcast(std::span<std::byte> /*bytes*/) override {}
+};
+
+/// Whether a launcher has started more than this process: Open MPI's, that of MPICH and Intel,
+/// MVAPICH's, or Slurm's by PMIx or PMI-2.
+bool has_other_ranks() {
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) {
+    if (const char* value = std::getenv(size)) return std::string_view(value) != "1";
+  }
+  return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
+}
+
+std::unique_ptr<detail::Transport> make_transport(int argc, char** argv) {
+  if (has_other_ranks()) return detail::make_mpi_transport(argc, argv);
+  return std::make_unique<OneProcess>();
+}
+
+}  // namespace
+
+Distributed::Distributed(int argc, char** argv) : transport_(make_transport(argc, argv)) {}
 
 Distributed::~Distributed() {
   if (std::uncaught_exceptions() == 0) transport_->finish();

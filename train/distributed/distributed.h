@@ -18,8 +18,8 @@ class Transport : public ProcessGroup {
   virtual void finish() = 0;
 };
 
-/// That of MPI, or one process where Octet was built without it.
-std::unique_ptr<Transport> make_transport(int argc, char** argv);
+/// Starts MPI. Throws InvalidArgument where Octet was built without it.
+std::unique_ptr<Transport> make_mpi_transport(int argc, char** argv);
 
 }  // namespace detail
 
@@ -39,8 +39,9 @@ std::unique_ptr<Transport> make_transport(int argc, char** argv);
 /// One object in a process, made first in main(). MPI is called by the thread that made it alone.
 class Distributed : public ProcessGroup {
  public:
-  /// Throws InvalidArgument where mpirun has started several processes of a program that was built
-  /// without MPI: each would train by itself, and all write the same files.
+  /// MPI is started where a launcher (mpirun, srun) says by its environment that there are several
+  /// processes. Throws InvalidArgument where there are and the program was built without MPI: each
+  /// would train by itself, and all write the same files.
   Distributed(int argc, char** argv);
   /// Waits for the other ranks, unless an exception leads here: then mpirun ends them.
   ~Distributed() override;

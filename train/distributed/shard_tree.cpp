@@ -5,17 +5,22 @@
 #include <octet/train/distributed/shard_tree.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace octet::detail {
 
-void ShardSum::add(const ShardSum& more) {
-  float* to = gradients.data();
-  const float* from = more.gradients.data();
-  parallel_for(gradients.size(), thread_share(gradients.size(), parallel_grain(Work::map_floats)),
-               [to, from](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) to[i] += from[i];
+void add_floats(std::span<const float> from, float* to) {
+  parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::map_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 const float* __restrict values = from.data();
+                 float* __restrict sums = to;
+                 for (std::size_t i = begin; i < end; ++i) sums[i] += values[i];
                });
+}
+
+void ShardSum::add(const ShardSum& more) {
+  add_floats(more.gradients, gradients.data());
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more.sums[i];
   for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], more.least[i]);
 }
@@ -37,30 +42,57 @@ int ShardTree::rank_of(std::size_t shard) const {
   return static_cast<int>(part_with(shards_, static_cast<std::size_t>(group_->size()), shard));
 }
 
-ShardSum ShardTree::sum(std::size_t rows, const Sizes& sizes,
-                        FunctionRef<ShardSum(std::size_t shard)> leaf) const {
-  return sum_of({0, shards_}, rows, sizes, leaf);
+ShardSum ShardTree::sum(std::size_t rows, const Sizes& sizes, Leaf leaf) {
+  ShardSum sum = sum_of({0, shards_}, rows, sizes, leaf);
+  return sum.empty ? empty_sum(sizes) : std::move(sum);
 }
 
-ShardSum ShardTree::sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes,
-                           FunctionRef<ShardSum(std::size_t shard)> leaf) const {
-  const std::size_t first_row = part_of(rows, shards_, shards.begin).begin;
+ShardSum ShardTree::empty_sum(const Sizes& sizes) {
+  ShardSum sum;
+  if (!spare_.empty()) {
+    sum = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  sum.empty = true;
+  sum.gradients.resize(sizes.gradients);
+  sum.sums.resize(sizes.sums);
+  sum.least.resize(sizes.least);
+  return sum;
+}
+
+ShardSum ShardTree::sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes, Leaf leaf) {
   const std::size_t last_row = part_of(rows, shards_, shards.end - 1).end;
-  if (first_row == last_row) return {};
+  if (part_of(rows, shards_, shards.begin).begin == last_row) return {};
   const int owner = rank_of(shards.begin);
-  if (shards.size() == 1) return owner == group_->rank() ? leaf(shards.begin) : ShardSum{};
+  const bool is_owner = owner == group_->rank();
+  if (shards.size() == 1) {
+    if (!is_owner) return {};
+    ShardSum sum = empty_sum(sizes);
+    leaf(shards.begin, sum);
+    return sum;
+  }
   const std::size_t middle = (shards.begin + shards.end + 1) / 2;
   ShardSum left = sum_of({shards.begin, middle}, rows, sizes, leaf);
-  ShardSum right = sum_of({middle, shards.end}, rows, sizes, leaf);
-  const bool right_is_empty = part_of(rows, shards_, middle).begin == last_row;
+  if (part_of(rows, shards_, middle).begin == last_row) return left;
   const int sender = rank_of(middle);
-  if (sender != owner && !right_is_empty) {
-    if (group_->rank() == sender) send(right, owner);
-    if (group_->rank() == owner) right = receive(sizes, sender);
+  if (is_owner && sender == owner && shards.end - middle == 1 && !left.empty) {
+    // Saves a pass over the gradients.
+    leaf(middle, left);
+    return left;
   }
-  if (group_->rank() != owner) return {};
-  if (left.empty()) return right;
-  if (!right_is_empty) left.add(right);
+  ShardSum right = sum_of({middle, shards.end}, rows, sizes, leaf);
+  if (sender != owner && sender == group_->rank()) {
+    send(right, owner);
+    recycle(std::move(right));
+  }
+  if (!is_owner) return {};
+  if (sender != owner) {
+    right = empty_sum(sizes);
+    receive(right, sender);
+  }
+  if (left.empty) return right;
+  left.add(right);
+  recycle(std::move(right));
   return left;
 }
 
@@ -71,16 +103,12 @@ void ShardTree::send(const ShardSum& sum, int to) const {
   group_->send(std::as_bytes(std::span(sum.gradients)), to);
 }
 
-ShardSum ShardTree::receive(const Sizes& sizes, int from) const {
+void ShardTree::receive(ShardSum& sum, int from) const {
   const ProfileScope scope("exchange");
-  ShardSum sum;
-  sum.sums.resize(sizes.sums);
-  sum.least.resize(sizes.least);
-  sum.gradients.resize(sizes.gradients);
   group_->receive(std::as_writable_bytes(std::span(sum.sums)), from);
   group_->receive(std::as_writable_bytes(std::span(sum.least)), from);
   group_->receive(std::as_writable_bytes(std::span(sum.gradients)), from);
-  return sum;
+  sum.empty = false;
 }
 
 }  // namespace octet::detail

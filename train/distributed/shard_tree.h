@@ -5,9 +5,14 @@
 #include <octet/train/distributed/process_group.h>
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace octet::detail {
+
+/// to[i] += from[i], on all threads.
+void add_floats(std::span<const float> from, float* to);
 
 /// What shards add up to.
 struct ShardSum {
@@ -18,8 +23,10 @@ struct ShardSum {
   /// Numbers of which the smallest is kept.
   std::vector<double> least;
 
-  bool empty() const { return gradients.empty() && sums.empty() && least.empty(); }
-  /// this + more, element by element.
+  /// Whether nothing has been added: what the others hold is then of no meaning.
+  bool empty = true;
+
+  /// this + more, element by element, of sums that are not empty.
   void add(const ShardSum& more);
 };
 
@@ -43,21 +50,25 @@ class ShardTree {
     std::size_t sums = 0;
     std::size_t least = 0;
   };
-  /// The sum of shards that hold `rows` examples together, on rank 0; elsewhere nothing. `leaf`
-  /// gives that of a shard; it is called for those of this rank, in ascending order, but for shards
-  /// without examples, which add nothing.
-  ShardSum sum(std::size_t rows, const Sizes& sizes,
-               FunctionRef<ShardSum(std::size_t shard)> leaf) const;
+  /// Adds a shard to a sum, which becomes that of the shard where it was empty.
+  using Leaf = FunctionRef<void(std::size_t shard, ShardSum& sum)>;
+  /// The sum of shards that hold `rows` examples together, on rank 0; elsewhere an empty one.
+  /// `leaf` is called for the shards of this rank, in ascending order, but for those without
+  /// examples, which add nothing.
+  ShardSum sum(std::size_t rows, const Sizes& sizes, Leaf leaf);
+  /// Takes the memory of a sum that is of no more use, for the next one.
+  void recycle(ShardSum sum) { spare_.push_back(std::move(sum)); }
 
  private:
   int rank_of(std::size_t shard) const;
-  ShardSum sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes,
-                  FunctionRef<ShardSum(std::size_t shard)> leaf) const;
+  ShardSum sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes, Leaf leaf);
+  ShardSum empty_sum(const Sizes& sizes);
   void send(const ShardSum& sum, int to) const;
-  ShardSum receive(const Sizes& sizes, int from) const;
+  void receive(ShardSum& sum, int from) const;
 
   std::size_t shards_;
   ProcessGroup* group_;
+  std::vector<ShardSum> spare_;
 };
 
 }  // namespace octet::detail

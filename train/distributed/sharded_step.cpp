@@ -41,31 +41,50 @@ std::vector<double> ShardedStep::leaf_sums(const ExampleSums& examples, std::siz
   return sums;
 }
 
-std::vector<float> ShardedStep::gradients_of_parameters() const {
-  std::vector<float> result(sizes_.gradients);
-  float* to = result.data();
+/// Adds the gradients that the parameters hold.
+void ShardedStep::add_gradients_to(ShardSum& sum) const {
+  float* to = sum.gradients.data();
   for (const Tensor& each : parameters_) {
     const Tensor& gradient = each.grad();
-    if (gradient.defined()) copy(gradient.span(), to);
-    to += each.size();
+    const auto size = static_cast<std::size_t>(each.size());
+    if (sum.empty && gradient.defined()) {
+      copy(gradient.span(), to);
+    } else if (sum.empty) {
+      std::fill_n(to, size, 0.0F);
+    } else if (gradient.defined()) {
+      add_floats(gradient.span(), to);
+    }
+    to += size;
   }
-  return result;
+}
+
+void ShardedStep::add_shard(const ExampleSums& examples, std::size_t rows, ShardSum& sum) const {
+  add_gradients_to(sum);
+  ShardSum leaf{{}, leaf_sums(examples, rows), state_.bounds(), false};
+  if (sum.empty) {
+    sum.sums = std::move(leaf.sums);
+    sum.least = std::move(leaf.least);
+    sum.empty = false;
+    return;
+  }
+  for (std::size_t i = 0; i < sum.sums.size(); ++i) sum.sums[i] += leaf.sums[i];
+  for (std::size_t i = 0; i < sum.least.size(); ++i) {
+    sum.least[i] = std::min(sum.least[i], leaf.least[i]);
+  }
 }
 
 ExampleSums ShardedStep::add(const std::vector<Batch>& own, std::size_t rows, Gradients gradients) {
   const std::vector<float> before = state_.values();
   std::vector<float> after_first = before;
   const std::size_t begin = tree_.own().begin;
-  ShardSum sum = tree_.sum(rows, sizes_, [&](std::size_t shard) {
+  ShardSum sum = tree_.sum(rows, sizes_, [&](std::size_t shard, ShardSum& to) {
     const Batch& examples = own[shard - begin];
     for (Tensor& each : parameters_) each.zero_grad();
     const ExampleSums sums = gradients(examples, shard);
     const ProfileScope scope("shards");
-    ShardSum leaf{gradients_of_parameters(), leaf_sums(sums, examples.targets.size()),
-                  state_.bounds()};
+    add_shard(sums, examples.targets.size(), to);
     if (shard == 0) after_first = state_.values();
     state_.restore(before);
-    return leaf;
   });
   const ProfileScope scope("shards");
   if (group_->is_root()) {
@@ -73,16 +92,19 @@ ExampleSums ShardedStep::add(const std::vector<Batch>& own, std::size_t rows, Gr
     state_.merge(std::span(sum.sums).subspan(kExampleSums + parameters_.size()), sum.least, rows);
   }
   if (group_->size() > 1) share(sum);
+  have_gradient_.resize(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    have_gradient_.resize(parameters_.size());
     have_gradient_[i] += sum.sums[kExampleSums + i];
   }
-  if (added_.empty()) {
-    added_ = std::move(sum.gradients);
+  const ExampleSums examples{sum.sums[0], sum.sums[1]};
+  if (is_first_) {
+    std::swap(added_, sum.gradients);
+    is_first_ = false;
   } else {
-    for (std::size_t i = 0; i < added_.size(); ++i) added_[i] += sum.gradients[i];
+    add_floats(sum.gradients, added_.data());
   }
-  return {sum.sums[0], sum.sums[1]};
+  tree_.recycle(std::move(sum));
+  return examples;
 }
 
 /// Gives all ranks the sum and the state of rank 0.
@@ -111,7 +133,7 @@ void ShardedStep::finish() {
     }
     from += size;
   }
-  added_.clear();
+  is_first_ = true;
   have_gradient_.clear();
 }
 

@@ -36,7 +36,8 @@ class ShardedStep {
  private:
   /// The numbers of a shard's sum that come before those of the state.
   std::vector<double> leaf_sums(const ExampleSums& examples, std::size_t rows) const;
-  std::vector<float> gradients_of_parameters() const;
+  void add_gradients_to(ShardSum& sum) const;
+  void add_shard(const ExampleSums& examples, std::size_t rows, ShardSum& sum) const;
   void share(ShardSum& sum);
 
   ShardTree tree_;
@@ -45,7 +46,9 @@ class ShardedStep {
   /// Those that want a gradient.
   std::vector<Tensor> parameters_;
   ShardTree::Sizes sizes_;
+  /// The gradients of the batches so far, where one was added since finish().
   std::vector<float> added_;
+  bool is_first_ = true;
   /// By parameter: shards in which it had a gradient.
   std::vector<double> have_gradient_;
 };

@@ -87,7 +87,7 @@ class MpiTransport : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_transport(int argc, char** argv) {
+std::unique_ptr<Transport> make_mpi_transport(int argc, char** argv) {
   return std::make_unique<MpiTransport>(argc, argv);
 }
 

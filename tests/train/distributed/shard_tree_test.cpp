@@ -38,6 +38,7 @@ TEST(Parts, CoverAllInOrderAndDifferByOneAtMost) {
 ShardSum leaf(std::size_t shard) {
   const Random random(7, shard);
   ShardSum sum;
+  sum.empty = false;
   for (std::size_t i = 0; i < 1003; ++i) {
     sum.gradients.push_back(std::ldexp(random.normal(i), static_cast<int>(random.below(i, 20))));
   }
@@ -68,16 +69,20 @@ TEST(ShardTree, AddsAsDescribedOnAnyNumberOfRanks) {
       ShardSum first;
       for (int ranks = 1; ranks <= static_cast<int>(shards); ++ranks) {
         ThreadGroups::run(ranks, [&](ProcessGroup& group) {
-          const ShardTree tree(shards, group);
+          ShardTree tree(shards, group);
           std::size_t last = tree.own().begin;
-          const ShardSum sum = tree.sum(rows, {1003, 2, 2}, [&](std::size_t shard) {
+          const ShardSum sum = tree.sum(rows, {1003, 2, 2}, [&](std::size_t shard, ShardSum& to) {
             EXPECT_TRUE(tree.own().contains(shard));
             EXPECT_TRUE(has_rows(rows, shards, shard));
             EXPECT_GE(shard, last);
             last = shard;
-            return leaf(shard);
+            if (to.empty) {
+              to = leaf(shard);
+            } else {
+              to.add(leaf(shard));
+            }
           });
-          EXPECT_EQ(sum.empty(), !group.is_root());
+          EXPECT_EQ(sum.empty, !group.is_root());
           if (!group.is_root()) return;
           if (ranks == 1) first = sum;
           EXPECT_EQ(sum.gradients, first.gradients);

@@ -10,6 +10,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/distributed/distributed.h>
 #include <octet/train/distributed/messages.h>
 
 #include <algorithm>
@@ -252,6 +253,15 @@ TEST(ShardedTraining, TheDefaultDependsOnRanks) {
   EXPECT_EQ(default_shards(2), 8U);
   EXPECT_EQ(default_shards(8), 8U);
   EXPECT_EQ(default_shards(9), 9U);
+}
+
+TEST(ShardedTraining, AProgramThatNoLauncherStartedIsAGroupOfOne) {
+  Distributed group(0, nullptr);
+  EXPECT_EQ(group.size(), 1);
+  EXPECT_TRUE(group.is_root());
+  EXPECT_EQ(broadcast_text(group, "alone"), "alone");
+  EXPECT_THROW(group.send({}, 0), InvalidArgument);
+  EXPECT_EQ(trained({"float", dense_net}, 3, &group), trained({"float", dense_net}, 3));
 }
 
 TEST(ShardedTraining, ScoresAreThoseOfOneProcess) {

@@ -1,0 +1,221 @@
+// mnist_qat on several ranks: the same bytes as on one, and an end for all where one fails.
+
+#include <octet/tests/cli/mnist_qat.h>
+#include <octet/train/checkpoint.h>
+
+#include <chrono>
+#include <sstream>
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Hashes = std::map<std::string, std::string>;
+
+constexpr int kKills = 10;
+/// How long it may take until all ranks have ended, on a machine that is busy.
+constexpr double kMostSeconds = 60.0;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// As root, in a container, and with more ranks than processors.
+std::map<std::string, std::string> mpi_environment() {
+  auto variables = plain_environment();
+  variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+  variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  variables["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
+  variables["OMPI_MCA_hwloc_base_binding_policy"] = "none";
+  variables["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none";
+  return variables;
+}
+
+Arguments ranks(int count, const Arguments& arguments) {
+  return Arguments{OCTET_MPIRUN, "-np", std::to_string(count), OCTET_MNIST_QAT} + arguments;
+}
+
+ProcessResult run_ranks(int count, const Arguments& arguments) {
+  return run_process(ranks(count, arguments), mpi_environment());
+}
+
+/// Rank 0 with some arguments, and rank 1 with others.
+ProcessResult run_two(const Arguments& first, const Arguments& second) {
+  return run_process(ranks(1, first) + Arguments{":", "-np", "1", OCTET_MNIST_QAT} + second,
+                     mpi_environment());
+}
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+/// Fails unless all ranks ended in failure and one of them said once why.
+void expect_one_message(const ProcessResult& result, std::string_view part) {
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_EQ(count_of(result.err, "mnist_qat: "), 1U) << result.err;
+  expect_mentions(result.err, part);
+}
+
+class Mpi : public MnistQat {
+ protected:
+  Arguments run(const std::string& out) const {
+    return small_run(out) + Arguments{"--shards", "8", "--threads", "1"};
+  }
+  Hashes hashes(const std::string& out) const { return metrics(out).at("sha256").get<Hashes>(); }
+  /// Those of a run on one process and of runs on several are the same.
+  void expect_same(const Arguments& options, const std::vector<int>& counts) {
+    const std::string whole = "whole" + std::to_string(++runs_);
+    const auto arguments = [&](const std::string& out) {
+      return Arguments{"--out", path(out), "--threads", "1"} + options;
+    };
+    ASSERT_EQ(mnist_qat(arguments(whole)).exit_code, 0);
+    for (const int count : counts) {
+      const std::string out = "ranks" + std::to_string(++runs_);
+      const ProcessResult result = run_ranks(count, arguments(out));
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_EQ(hashes(out), hashes(whole)) << count << " ranks";
+      EXPECT_EQ(model(out), model(whole));
+      // One rank prints.
+      EXPECT_EQ(count_of(result.out, hashes(out).at("model")), 1U);
+      EXPECT_EQ(count_of(result.out, "data: "), 1U);
+      EXPECT_EQ(result.err, "");
+    }
+  }
+
+  int runs_ = 0;
+};
+
+TEST_F(Mpi, SameBytesOnAnyNumberOfRanks) {
+  const Arguments data = {"--data", path("set"), "--epochs", "2",       "--qat-epochs",
+                          "2",      "--lr",      "0.01",     "--batch", "32"};
+  expect_same(data + Arguments{"--hidden", "12,7", "--shards", "8"}, {1, 2, 3, 4, 8});
+  expect_same(data + Arguments{"--hidden", "9", "--shards", "5", "--batch-norm", "--dropout", "0.2",
+                               "--batch-statistics", "--scales", "lsq", "--weight-bits", "4"},
+              {2, 5});
+}
+
+TEST_F(Mpi, SameBytesOfAConvolutionalNetwork) {
+  write_set(path("images"), 29, 7, 16, 17);
+  expect_same({"--data", path("images"), "--network", "resnet8", "--epochs", "1", "--qat-epochs",
+               "1", "--batch", "8", "--shards", "4"},
+              {2, 4});
+}
+
+TEST_F(Mpi, SeveralRanksCutABatchIntoEightUnlessTold) {
+  ASSERT_EQ(run_ranks(2, small_run("two")).exit_code, 0);
+  ASSERT_EQ(mnist_qat(run("eight")).exit_code, 0);
+  EXPECT_EQ(hashes("two"), hashes("eight"));
+}
+
+TEST_F(Mpi, MoreRanksThanShardsAreRefused) {
+  expect_one_message(run_ranks(3, small_run("out") + Arguments{"--shards", "2"}),
+                     "found 2 for 3 ranks");
+}
+
+TEST_F(Mpi, HelpAndWrongOptionsAreSaidOnce) {
+  EXPECT_EQ(count_of(run_ranks(3, {"--help"}).out, "Trains a network"), 1U);
+  expect_one_message(run_ranks(3, {"--epochs", "-1"}), "--epochs");
+}
+
+TEST_F(Mpi, RanksThatDifferAreNamed) {
+  write_set(path("other"), 502, 203);
+  expect_one_message(run_two(run("a"), run("a") + Arguments{"--seed", "7"}), "--seed: 7 against 0");
+  Arguments elsewhere = run("b");
+  elsewhere[1] = path("other");
+  expect_one_message(run_two(run("b"), elsewhere), "rank 1 on ");
+}
+
+TEST_F(Mpi, ARankWithoutItsDataEndsAll) {
+  Arguments nowhere = run("out");
+  nowhere[1] = path("missing");
+  const auto begin = Clock::now();
+  const ProcessResult result = run_two(run("out"), nowhere);
+  EXPECT_LT(seconds_since(begin), kMostSeconds);
+  expect_one_message(result, "rank 1 of 2 on ");
+  expect_mentions(result.err, "missing");
+}
+
+TEST_F(Mpi, TrainingThatDivergesIsToldOnceWithRankAndStep) {
+  Arguments diverging = run("out");
+  *(std::ranges::find(diverging, "--lr") + 1) = "1e30";
+  const auto begin = Clock::now();
+  const ProcessResult result = run_ranks(4, diverging);
+  EXPECT_LT(seconds_since(begin), kMostSeconds);
+  expect_one_message(result, " of 4 on ");
+  expect_mentions(result.err, "training stopped at epoch 1, step ");
+}
+
+/// The ranks that a running mpirun has started.
+std::vector<::pid_t> children_of(::pid_t parent) {
+  std::vector<::pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    // "id (name) state parent": the name may hold anything.
+    const std::size_t end = text.rfind(')');
+    if (end == std::string::npos) continue;
+    std::istringstream fields(text.substr(end + 1));
+    std::string state;
+    ::pid_t of = 0;
+    if (fields >> state >> of && of == parent) found.push_back(std::stoi(name));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+class MpiKilled : public Mpi {
+ protected:
+  MpiKilled() { write_set(path("more"), 600, 100); }
+  Arguments long_run(const std::string& out) const {
+    return {"--data",   path("more"), "--out",     path(out), "--hidden",     "32,16",
+            "--batch",  "8",          "--epochs",  "3",       "--qat-epochs", "3",
+            "--shards", "8",          "--threads", "1"};
+  }
+};
+
+TEST_F(MpiKilled, ARankAtAnyMomentEndsAllAndTheRunGoesOnOnOtherRanks) {
+  ASSERT_EQ(mnist_qat(long_run("whole")).exit_code, 0);
+  const auto begin = Clock::now();
+  ASSERT_EQ(run_ranks(4, long_run("timed")).exit_code, 0);
+  const double seconds = seconds_since(begin);
+  const Random random(20240617);
+  int kills = 0;
+  int resumed = 0;
+  for (std::uint64_t i = 0; kills < kKills && i < 10 * kKills; ++i) {
+    const std::string out = "killed" + std::to_string(i);
+    Process process(ranks(4, long_run(out)), mpi_environment());
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(seconds * static_cast<double>(random.uniform(i))));
+    const auto children = children_of(process.id());
+    // Not begun yet, or ended.
+    if (children.size() < 4) continue;
+    ::kill(children[random.below(i, 4)], SIGKILL);
+    const auto killed = Clock::now();
+    const ProcessResult result = process.wait();
+    EXPECT_LT(seconds_since(killed), kMostSeconds);
+    if (result.exit_code == 0) continue;
+    ++kills;
+    if (!fs::exists(path(out + "/checkpoints/last.ckpt"))) continue;
+    EXPECT_NO_THROW(read_checkpoint(path(out + "/checkpoints/last.ckpt")));
+    if (++resumed > 3) continue;
+    const Arguments again = long_run(out) + Arguments{"--resume"};
+    const ProcessResult rest = resumed == 1 ? mnist_qat(again) : run_ranks(2 * resumed, again);
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    expect_mentions(rest.out, "resuming from");
+    EXPECT_EQ(hashes(out), hashes("whole"));
+  }
+  EXPECT_EQ(kills, kKills);
+  EXPECT_GE(resumed, 3) << "kills after the first epoch";
+}
+
+}  // namespace
+}  // namespace octet::test
