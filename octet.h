@@ -51,6 +51,7 @@
 #include <octet/train/data/image_augmentation.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/distributed/distributed.h>
+#include <octet/train/distributed/exchange_table.h>
 #include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>

@@ -131,6 +131,8 @@ class Trainer {
   /// training starts from. None without a test set or where the ranges were there already.
   const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
   std::uint64_t steps() const { return step_; }
+  /// What this rank has sent and received in steps, scoring and all else aside.
+  const ProcessGroup::Traffic& step_traffic() const { return step_traffic_; }
   /// Whether this process is the one that prints and writes files: rank 0 of its group.
   bool is_root() const { return group_or_alone(options_.group).is_root(); }
   /// Whether the last fit() ended by options.should_stop.
@@ -195,6 +197,7 @@ class Trainer {
   std::string phase_;
   LoaderPosition position_;
   std::uint64_t step_ = 0;
+  ProcessGroup::Traffic step_traffic_;
   EpochSums sums_;
   History history_;
   std::optional<EpochRecord> calibrated_;

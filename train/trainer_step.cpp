@@ -69,6 +69,7 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
       std::min(options_.accumulate_batches * options_.batch_size, loader.examples() - done);
   // One list for all: making it allocates a name for each.
   auto parameters = model_->parameters();
+  const ProcessGroup::Traffic before = group_or_alone(options_.group).traffic();
   for (std::size_t i = 0; i < options_.accumulate_batches; ++i) {
     if (i > 0 && !next_shards(loader, shards)) break;
     const Random of_step = Random(options_.seed, kStepStream).fork(step_);
@@ -88,6 +89,9 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
     };
     add(sharded->add(shards, loader.rows_of(number), gradients), loader.rows_of(number));
   }
+  const ProcessGroup::Traffic& after = group_or_alone(options_.group).traffic();
+  step_traffic_.sent += after.sent - before.sent;
+  step_traffic_.received += after.received - before.received;
   if (sharded != nullptr) sharded->finish();
   const ProfileScope scope("optimizer");
   if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace octet::mnist {
 namespace {
@@ -136,9 +137,12 @@ std::string final_report(const Options& options, const Results& r, const History
   if (!report.hashes.checkpoint.empty()) {
     text += fmt::format("{}  last.ckpt without times\n", report.hashes.checkpoint);
   }
-  for (const auto& [phase, profile] :
-       {std::pair{"float", &r.float_profile}, std::pair{"quantized", &r.qat_profile}}) {
-    if (profile->steps() > 0) text += fmt::format("\n{} training\n{}", phase, profile->table());
+  for (const auto& [phase, profile, exchange] :
+       {std::tuple{"float", &r.float_profile, &r.float_exchange},
+        std::tuple{"quantized", &r.qat_profile, &r.qat_exchange}}) {
+    if (profile->steps() == 0) continue;
+    text += fmt::format("\n{} training\n{}", phase, profile->table());
+    if (!exchange->empty()) text += fmt::format("\n{}", *exchange);
   }
   return text;
 }

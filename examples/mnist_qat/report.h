@@ -28,6 +28,9 @@ struct Results {
   /// With --profile: where the time of the steps of each phase went.
   Profile float_profile;
   Profile qat_profile;
+  /// The same of all ranks, where there are several: see exchange_table().
+  std::string float_exchange;
+  std::string qat_exchange;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
   /// Of the C source, where there is one: constants, and static buffers.

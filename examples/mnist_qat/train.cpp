@@ -183,6 +183,7 @@ class Run {
     const auto ranges = std::make_shared<RangeLog>();
     trainer.add_callback(ranges);
     if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
+    results_.qat_exchange = exchange_of(trainer, results_.qat_profile);
     results_.ranges = ranges->ranges();
     results_.oscillation_log = ranges->oscillations();
     results_.oscillations = oscillating_weights(quantized);
@@ -228,6 +229,11 @@ class Run {
     return trainer;
   }
 
+  std::string exchange_of(const Trainer& trainer, const Profile& profile) {
+    if (!options_.profile || group_.size() == 1) return "";
+    return exchange_table(group_, profile, trainer.step_traffic());
+  }
+
   /// Of the steps after those in float, quantized or as the control.
   Trainer qat_trainer(Model& network, Profile& profile) {
     return make_trainer(network, qat_schedule(options_, data_.train),
@@ -243,6 +249,7 @@ class Run {
                                    results_.float_profile);
     if (run_.needs("float")) {
       if (!run_.fit("float", trainer, options_.epochs)) return false;
+      results_.float_exchange = exchange_of(trainer, results_.float_profile);
       run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
       if (group_.is_root()) write_file_atomic(options_.out / "mnist_float.tflite", file);

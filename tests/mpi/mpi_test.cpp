@@ -113,6 +113,36 @@ TEST_F(Mpi, SeveralRanksCutABatchIntoEightUnlessTold) {
   EXPECT_EQ(hashes("two"), hashes("eight"));
 }
 
+TEST_F(Mpi, TheProfileNamesWhatEveryRankExchanges) {
+  const ProcessResult result = run_ranks(2, run("out") + Arguments{"--profile"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_mentions(result.out, "exchange broadcast");
+  EXPECT_EQ(count_of(result.out, "efficiency"), 2U);
+  // Rank 0 receives the sums of the other once, and gives the whole to it, floats of gradients and
+  // state: 9 * 7 inputs, 12 and 7 hidden units, 4 classes.
+  const double gradients = 4.0 * (63 * 12 + 12 + 12 * 7 + 7 + 7 * 4 + 4);
+  const std::string table = result.out.substr(result.out.find("efficiency"));
+  std::istringstream lines(table.substr(table.find('\n') + 1));
+  for (const int rank : {0, 1}) {
+    int number = -1;
+    std::string host;
+    std::string percent;
+    double step = 0.0;
+    double exchange = 0.0;
+    double efficiency = 0.0;
+    double sent = 0.0;
+    double received = 0.0;
+    lines >> number >> host >> step >> exchange >> efficiency >> percent >> sent >> received;
+    EXPECT_EQ(number, rank);
+    EXPECT_LT(exchange, step);
+    EXPECT_NEAR(efficiency, 100.0 * (1.0 - exchange / step), 0.2);
+    EXPECT_GE(sent, gradients);
+    EXPECT_LT(sent, gradients + 300.0);
+    EXPECT_GE(received, gradients);
+    EXPECT_LT(received, gradients + 300.0);
+  }
+}
+
 TEST_F(Mpi, MoreRanksThanShardsAreRefused) {
   expect_one_message(run_ranks(3, small_run("out") + Arguments{"--shards", "2"}),
                      "found 2 for 3 ranks");

@@ -81,11 +81,11 @@ ShardSum ShardTree::sum_of(IndexRange shards, std::size_t rows, const Sizes& siz
     return left;
   }
   ShardSum right = sum_of({middle, shards.end}, rows, sizes, leaf);
-  if (sender != owner && sender == group_->rank()) {
-    send(right, owner);
+  if (!is_owner) {
+    if (sender == group_->rank()) send(right, owner);
     recycle(std::move(right));
+    return {};
   }
-  if (!is_owner) return {};
   if (sender != owner) {
     right = empty_sum(sizes);
     receive(right, sender);
@@ -97,14 +97,14 @@ ShardSum ShardTree::sum_of(IndexRange shards, std::size_t rows, const Sizes& siz
 }
 
 void ShardTree::send(const ShardSum& sum, int to) const {
-  const ProfileScope scope("exchange");
+  const ProfileScope scope("exchange", "send");
   group_->send(std::as_bytes(std::span(sum.sums)), to);
   group_->send(std::as_bytes(std::span(sum.least)), to);
   group_->send(std::as_bytes(std::span(sum.gradients)), to);
 }
 
 void ShardTree::receive(ShardSum& sum, int from) const {
-  const ProfileScope scope("exchange");
+  const ProfileScope scope("exchange", "receive");
   group_->receive(std::as_writable_bytes(std::span(sum.sums)), from);
   group_->receive(std::as_writable_bytes(std::span(sum.least)), from);
   group_->receive(std::as_writable_bytes(std::span(sum.gradients)), from);

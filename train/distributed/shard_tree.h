@@ -57,7 +57,9 @@ class ShardTree {
   /// examples, which add nothing.
   ShardSum sum(std::size_t rows, const Sizes& sizes, Leaf leaf);
   /// Takes the memory of a sum that is of no more use, for the next one.
-  void recycle(ShardSum sum) { spare_.push_back(std::move(sum)); }
+  void recycle(ShardSum sum) {
+    if (!sum.gradients.empty()) spare_.push_back(std::move(sum));
+  }
 
  private:
   int rank_of(std::size_t shard) const;

@@ -109,7 +109,7 @@ ExampleSums ShardedStep::add(const std::vector<Batch>& own, std::size_t rows, Gr
 
 /// Gives all ranks the sum and the state of rank 0.
 void ShardedStep::share(ShardSum& sum) {
-  const ProfileScope scope("exchange");
+  const ProfileScope scope("exchange", "broadcast");
   std::vector<float> state = state_.values();
   sum.sums.resize(kExampleSums + parameters_.size());
   sum.gradients.resize(sizes_.gradients);
