@@ -27,7 +27,8 @@ const std::map<std::string, std::vector<std::string>>& starters() {
 
 /// Of Python's own library.
 const Names& python_library() {
-  static const Names modules = {"gzip", "json", "pathlib", "statistics", "sys", "time", "warnings"};
+  static const Names modules = {"gzip", "hashlib",  "json", "pathlib", "statistics",
+                                "sys",  "tempfile", "time", "warnings"};
   return modules;
 }
 
