@@ -84,6 +84,17 @@ std::map<std::string, std::string> defining_options(const QuantizeCommand& optio
           {"FILE", sha256(read_file(options.file))}};
 }
 
+/// The number that is written as `value` is: JSON has doubles, in which 1e-4 as a float
+/// is 9.9999997e-05.
+double as_written(float value) { return std::stod(fmt::format("{}", value)); }
+
+std::vector<double> as_written(const std::vector<float>& values) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (const float value : values) result.push_back(as_written(value));
+  return result;
+}
+
 /// One quantization, from the float model to the files in --out.
 class Quantization {
  public:
@@ -156,12 +167,12 @@ class Quantization {
         {"command", options_.command},
         {"calibrate", options_.calibrate},
         {"batch", options_.batch},
-        {"lr", options_.lr},
+        {"lr", as_written(options_.lr)},
         {"seed", options_.seed},
         {"weight_bits", options_.weight_bits},
         {"per_channel", options_.per_channel},
-        {"mean", options_.mean},
-        {"std", options_.deviation},
+        {"mean", as_written(options_.mean)},
+        {"std", as_written(options_.deviation)},
         {"rounding", to_string(rounding_of(options_))},
         {"float_accuracy", float_accuracy_},
         {"integer_accuracy", integers.accuracy},
