@@ -6,6 +6,7 @@
 #include <octet/runtime/packed_weights.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -91,15 +92,21 @@ IntegerModel decode_weights(IntegerModel model) {
   }
   for (const Operator& op : model.operators) {
     if (!detail::has_weights(op.code)) continue;
-    if (!has_own_codes(detail::Operands(model, op))) continue;
+    const detail::Operands operands(model, op);
+    if (!has_own_codes(operands)) continue;
     ModelTensor& weights = model.tensors[static_cast<std::size_t>(op.inputs[1])];
-    if (weights.stored_bits != 8) continue;
+    // Packed ones compute as others do where the contract takes them.
+    if (weights.stored_bits != 8 &&
+        !takes_packed_weights(form_of(operands), rounding, weights.stored_bits)) {
+      continue;
+    }
     ModelTensor decoded = weights;
+    decoded.stored_bits = 8;
     decoded.decoded_bits = bits_of_table(
         {reinterpret_cast<const std::int8_t*>(weights.data.data()), weights.data.size()});
     if (decoded.decoded_bits == 8) continue;
     if (decoded.stored_bytes() + kDecodeBytes < weights.stored_bytes()) {
-      weights.decoded_bits = decoded.decoded_bits;
+      weights = std::move(decoded);
     }
   }
   return model;

@@ -34,7 +34,7 @@ IntegerModel pack_weights(IntegerModel model);
 /// The same model with weights as indices of 1 to 7 bits, from which an operator TFLM_DECODE of
 /// TensorFlow Lite Micro makes codes of int8 in its arena (ModelTensor::decoded_bits): less flash,
 /// more RAM, the same bytes, for weights of any width and in every operator. Those that would not
-/// get smaller, that are packed already, or that several operators read stay as they are. Throws
+/// get smaller, also than in 4 packed bits, or that several operators read stay as they are. Throws
 /// InvalidArgument for a model of another contract than that runtime's, double or q15.
 IntegerModel decode_weights(IntegerModel model);
 

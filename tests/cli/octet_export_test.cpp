@@ -3,8 +3,9 @@
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/runtime/packed_weights.h>
 #include <octet/tests/cli/process.h>
-#include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/packed_models.h>
 #include <octet_test_paths.h>
 
 #include <algorithm>
@@ -55,6 +56,18 @@ TEST_F(OctetExport, WritesOnnx) {
   expect_onnx({.float_io = false}, {"--int8-io"});
   expect_onnx({.code_outputs = {"dense_1", "softmax"}},
               {"--codes", "dense_1", "--codes", "softmax"});
+}
+
+TEST_F(OctetExport, WritesWeightsForTFLiteMicroToDecode) {
+  const std::vector<std::string> options = {"--tflm", path("t.tflite")};
+  expect_failure(options, 1, "expected a model of contract double or q15");
+  EXPECT_FALSE(std::filesystem::exists(path("t.tflite")));
+  IntegerModel model = few_bits_model({OpCode::fully_connected, 3, 4000, true}, 1);
+  model.metadata["octet.rounding"] = std::string(to_string(Rounding::double_rounding));
+  write_tflite(model, path("m"));
+  const ProcessResult result = run(options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(path("t.tflite")), to_tflite(decode_weights(model)));
 }
 
 TEST_F(OctetExport, WrongUsage) {

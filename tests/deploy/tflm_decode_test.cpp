@@ -152,7 +152,12 @@ TEST(TflmDecode, LeavesWhatWouldNotGetSmaller) {
   EXPECT_EQ(decoded_bits(for_tflm({OpCode::conv_2d, 5, 900, true})), 5);
   IntegerModel packed = for_tflm({OpCode::conv_2d, 4, 900, true});
   packed.tensors[1].stored_bits = 4;
-  EXPECT_EQ(decoded_bits(packed), 0);
+  EXPECT_EQ(decoded_bits(packed), 0) << "4 packed bits are as small";
+  packed = for_tflm({OpCode::conv_2d, 3, 900, true});
+  packed.tensors[1].stored_bits = 4;
+  EXPECT_EQ(decoded_bits(packed), 3);
+  EXPECT_EQ(decode_weights(packed).tensors[1].stored_bits, 8);
+  EXPECT_EQ(run(from_tflite(to_tflite(decode_weights(packed)))), run(packed));
 }
 
 TEST(TflmDecode, AskedOfAnotherContractIsRefused) {
