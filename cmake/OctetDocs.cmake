@@ -28,9 +28,11 @@ if(DOXYGEN_FOUND)
   # What the pages link to is a page as well, so that no link leads nowhere.
   file(GLOB programs RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
     examples/*.cpp examples/*.c examples/microcontroller/*.c)
+  # Their order is that of the navigation: what a reader begins with, first.
   doxygen_add_docs(docs
-    README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md tests/interop/README.md
-    core runtime layers deploy train import report docs examples ${programs}
+    docs/index.md README.md docs/tutorial.md docs/howto docs
+    CONTRIBUTING.md SECURITY.md tests/interop/README.md CHANGELOG.md
+    core runtime layers deploy train import report examples ${programs}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 else()
   add_custom_target(docs
