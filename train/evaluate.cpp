@@ -46,6 +46,7 @@ std::vector<T> joined(ProcessGroup& group, const std::vector<T>& own) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(own.data());
   std::vector<T> all;
   for (const auto& part : gather_bytes(group, {bytes, bytes + sizeof(T) * own.size()})) {
+    if (part.empty()) continue;
     const std::size_t old = all.size();
     all.resize(old + part.size() / sizeof(T));
     std::memcpy(all.data() + old, part.data(), part.size());

@@ -42,11 +42,13 @@ struct Options {
   bool batch_statistics = false;
   float dropout = 0.0F;
   float input_dropout = 0.0F;
+  /// The frequency above which weights that swing are frozen on their mean code; 0: none is.
+  float freeze_oscillations = 0.0F;
   std::uint64_t seed = 0;
-  /// 0: as many as the machine has.
-  int threads = 0;
   /// Of a batch, see TrainerOptions::shards. 0: default_shards().
   std::size_t shards = 0;
+  /// 0: as many as the machine has.
+  int threads = 0;
   int weight_bits = 8;
   /// Of the results behind a ReLU.
   int activation_bits = 8;
@@ -56,10 +58,8 @@ struct Options {
   /// Whether the scales of kernels and results are learned, by LSQ.
   bool learned_scales = false;
   bool tfmot_ranges = false;
-  /// Whether it is counted how often the codes of weights swing, and above which frequency weights
-  /// are frozen on their mean code; 0: none is.
+  /// Whether it is counted how often the codes of weights swing.
   bool count_oscillations = false;
-  float freeze_oscillations = 0.0F;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;
   /// Whether weights that the target takes no packed form of are refused.

@@ -7,6 +7,7 @@
 #include <octet/core/file.h>
 #include <octet/import/onnx/import_onnx.h>
 #include <octet/tests/import/onnx_file.h>
+#include <octet/tests/train/data/idx_files.h>
 
 #include <string>
 
@@ -195,16 +196,13 @@ TEST(OnnxRefusals, ConstantsThatGrow) {
 
 class OnnxExternalData : public testing::Test {
  protected:
-  OnnxExternalData() : folder_(std::filesystem::path(testing::TempDir()) / "octet_external") {
+  OnnxExternalData() {
     std::filesystem::create_directories(folder_ / "inner");
     const std::vector<float> values(8, 0.5F);
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
     write_file_atomic(folder_ / "w.data", std::span(bytes, 32));
     write_file_atomic(folder_ / "inner" / "w.data", std::span(bytes, 32));
   }
-  ~OnnxExternalData() override { std::filesystem::remove_all(folder_); }
-  OnnxExternalData(const OnnxExternalData&) = delete;
-  OnnxExternalData& operator=(const OnnxExternalData&) = delete;
 
   /// What is said of weights [4, 2] that `entries` tell of; empty where they are read.
   std::string said(const std::vector<std::pair<std::string, std::string>>& entries) const {
@@ -221,7 +219,8 @@ class OnnxExternalData : public testing::Test {
     return "";
   }
 
-  const std::filesystem::path folder_;
+  const ScratchDirectory scratch_;
+  const std::filesystem::path folder_ = scratch_.path() / "octet_external";
 };
 
 TEST_F(OnnxExternalData, IsReadFromTheFolderAlone) {
