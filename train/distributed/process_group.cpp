@@ -14,7 +14,7 @@ class Alone : public ProcessGroup {
   std::string host() const override { return "this machine"; }
   void do_send(std::span<const std::byte> /*bytes*/, int /*to*/) override { fail("send"); }
   void do_receive(std::span<std::byte> /*bytes*/, int /*from*/) override { fail("receive"); }
-  void do_broadcast(std::span<std::byte> /*bytes*/) override {}
+  void do_broadcast(std::span<std::byte> /*bytes*/) override { fail("broadcast"); }
 
  private:
   [[noreturn]] static void fail(const char* function) {
@@ -36,8 +36,10 @@ void ProcessGroup::receive(std::span<std::byte> bytes, int from) {
 }
 
 void ProcessGroup::broadcast(std::span<std::byte> bytes) {
+  // The group of one is shared by every trainer of the process, so nothing of it may be written.
+  if (size() == 1) return;
   do_broadcast(bytes);
-  (is_root() ? traffic_.sent : traffic_.received) += size() > 1 ? bytes.size() : 0;
+  (is_root() ? traffic_.sent : traffic_.received) += bytes.size();
 }
 
 ProcessGroup& group_or_alone(ProcessGroup* group) {
