@@ -20,6 +20,7 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr std::size_t kMostOfMessage = 2000;
 constexpr int kMostEpochs = 100000;
+constexpr int kMostShift = 1024;
 constexpr int kMostUnits = 65536;
 constexpr int kMostThreads = 1024;
 constexpr std::size_t kMostBatch = 1U << 20;
@@ -156,8 +157,11 @@ void add_options(const Adder& add, Options& o) {
            "of the steps; else by those of the epochs in float, where there are any");
   add.number("--dropout", o.dropout, CLI::Range(0.0F, 0.9F),
              "The share of hidden values of --network mlp that each training step drops");
-  add.number("--input-dropout", o.input_dropout, CLI::Range(0.0F, 0.9F),
-             "The same of pixels");
+  add.number("--input-dropout", o.input_dropout, CLI::Range(0.0F, 0.9F), "The same of pixels");
+  add.number(
+      "--shift", o.shift, CLI::Range(0, kMostShift),
+      "Training images are moved by up to so many pixels, right or left and up or down, drawn "
+      "anew in every epoch");
   add.number("--seed", o.seed, kSeed, "Of weights, order and drawn digits");
   add.app.add_option("--threads", o.threads, "Default: as many as the machine has")
       ->check(CLI::Range(1, kMostThreads));
@@ -370,6 +374,7 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   if (options.input_dropout > 0.0F) {
     result["--input-dropout"] = fmt::format("{}", options.input_dropout);
   }
+  if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
   if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
   if (options.full_grid) result["--full-grid"] = "yes";
   if (options.activation_bits != 8) {

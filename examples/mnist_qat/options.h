@@ -42,6 +42,8 @@ struct Options {
   bool batch_statistics = false;
   float dropout = 0.0F;
   float input_dropout = 0.0F;
+  /// Training images are moved by up to so many pixels, see ImageAugmentation.
+  int shift = 0;
   /// The frequency above which weights that swing are frozen on their mean code; 0: none is.
   float freeze_oscillations = 0.0F;
   std::uint64_t seed = 0;

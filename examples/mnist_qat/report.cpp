@@ -66,6 +66,7 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"int8_bytes", r.int8_bytes},
       {"warnings", r.warnings},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
+  if (options.shift > 0) metrics["shift"] = options.shift;
   if (options.network == kMlp) {
     metrics["hidden"] = options.hidden;
     metrics["batch_norm"] = options.batch_norm;

@@ -83,12 +83,11 @@ Model make_model(const Options& options, const Dataset& data) {
       inputs = units;
     }
     check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
-    Model model = networks::mlp(
-        image, options.hidden, data.classes(),
-        {.batch_norm = options.batch_norm,
-         .dropout = options.dropout,
-         .input_dropout = options.input_dropout,
-         .name = "mnist"});
+    Model model = networks::mlp(image, options.hidden, data.classes(),
+                                {.batch_norm = options.batch_norm,
+                                 .dropout = options.dropout,
+                                 .input_dropout = options.input_dropout,
+                                 .name = "mnist"});
     model.build(options.seed);
     return model;
   }
@@ -124,6 +123,12 @@ QuantizeOptions quantize_options(const Options& options) {
     result.batch_norm = BatchNormMode::statistics;
   }
   return result;
+}
+
+/// Nothing where images stay where they are, so that batches are not copied.
+Augment moved_images(const Options& options) {
+  if (options.shift == 0) return {};
+  return augment_images({.shift_rows = options.shift, .shift_columns = options.shift});
 }
 
 /// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
@@ -220,6 +225,7 @@ class Run {
                      .seed = seed,
                      .shards = options_.shards,
                      .group = &group_,
+                     .augment = moved_images(options_),
                      .profile = options_.profile ? &profile : nullptr,
                      .should_stop = [this] { return signals_.requested(); }});
     if (!group_.is_root()) return trainer;

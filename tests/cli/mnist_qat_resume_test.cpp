@@ -321,6 +321,7 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
                                                         {"--batch-statistics", ""},
                                                         {"--dropout", "0.1"},
                                                         {"--input-dropout", "0.1"},
+                                                        {"--shift", "1"},
                                                         {"--full-grid", ""},
                                                         {"--scales", "lsq"},
                                                         {"--count-oscillations", ""},

@@ -99,7 +99,7 @@ TEST_F(MnistQat, LeavesModelsHistoryAndMetrics) {
   expect_mentions(csv, "\nqat,1,0.0001,");
 }
 
-/// The program of the README, on every image of a set of bytes.
+/// The program of docs/example.md, on every image of a set of bytes.
 Labels classified_in_c(const CProject& project, const std::string& out, const Dataset& data) {
   project.write("classify_digit.c", text_of(OCTET_EXAMPLES_DIR "/classify_digit.c"));
   const std::string compiler = c_compilers()[0];
@@ -197,8 +197,9 @@ TEST_F(MnistQat, EveryWayToQuantizeShipsWhatItTrained) {
        {Arguments{"--per-channel"}, Arguments{"--tfmot-ranges"}, Arguments{"--rounding", "single"},
         Arguments{"--rounding", "double"}, Arguments{"--per-channel", "--rounding", "double"},
         Arguments{"--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2"},
-        Arguments{"--batch-norm", "--batch-statistics"}, Arguments{"--weight-bits", "4"},
-        Arguments{"--activation-bits", "3"}, Arguments{"--activation-bits", "16"},
+        Arguments{"--batch-norm", "--batch-statistics"}, Arguments{"--shift", "2"},
+        Arguments{"--weight-bits", "4"}, Arguments{"--activation-bits", "3"},
+        Arguments{"--activation-bits", "16"},
         Arguments{"--weight-bits", "2", "--activation-bits", "2", "--full-grid", "--scales",
                   "lsq"}}) {
     SCOPED_TRACE(options.front() + " " + options.back());

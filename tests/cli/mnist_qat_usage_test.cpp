@@ -131,6 +131,7 @@ TEST(MnistQatUsage, WrongOptionsAndValuesAreOneLineAndExitCode2) {
                                         {"--scales", "pact"},
                                         {"--packed"},
                                         {"--dropout", "1"},
+                                        {"--shift", "-1"},
                                         {"--network", "lenet5", "--batch-norm"},
                                         {"--json=3"},
                                         {"--resume=maybe"},
@@ -267,11 +268,18 @@ TEST(MnistQatUsage, EveryOptionIsTaken) {
                          "--scales",
                          "lsq"};
   EXPECT_EQ(parse(all + Arguments{"--no-progress", "--per-channel", "--tfmot-ranges", "--full-grid",
-                                  "--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2", "--batch-statistics",
-                                  "--count-oscillations", "--freeze-oscillations", "0.05"})
+                                  "--batch-norm", "--dropout", "0.1", "--input-dropout", "0.2",
+                                  "--shift", "1", "--batch-statistics", "--count-oscillations",
+                                  "--freeze-oscillations", "0.05"})
                 .exit_code,
             -1);
   EXPECT_EQ(parse({}).exit_code, -1);
+}
+
+TEST_F(MnistQat, AShiftOfAWholeImageIsRefused) {
+  write_set(path("set"), 50, 20);
+  expect_failure(mnist_qat({"--data", path("set"), "--out", path("out"), "--shift", "1000"}), 1,
+                 "the shift");
 }
 
 TEST_F(MnistQat, WrongDataIsOneLineAndExitCode1) {
