@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <set>
 #include <unordered_set>
+#include <utility>
 
 namespace octet {
 
@@ -194,8 +196,10 @@ class BackwardPass {
     for (const auto& node : nodes_) check_not_freed(*node);
   }
 
-  void run(const Tensor& seed) {
+  void run(const Tensor& seed, detail::LeafReady ready) {
     sums_.front().add(seed);
+    std::vector<std::vector<Tensor>> leaves;
+    if (ready) leaves = leaves_by_last_use();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto& node = nodes_[i];
       if (Tensor gradient = std::move(sums_[i].value); gradient.defined()) {
@@ -209,11 +213,28 @@ class BackwardPass {
       node->freed = true;
       node->backward = nullptr;
       node->result.reset();
+      if (!ready) continue;
+      for (const Tensor& leaf : leaves[i]) ready(leaf);
     }
     for (const auto& node : nodes_) node->inputs.clear();
   }
 
  private:
+  /// By node, the leaves that no later node adds to.
+  std::vector<std::vector<Tensor>> leaves_by_last_use() const {
+    std::vector<std::vector<Tensor>> result(nodes_.size());
+    std::set<const float*> seen;
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      for (const Tensor& input : nodes_[i]->inputs) {
+        if (!input.defined() || !input.requires_grad() || TensorAccess::node(input) != nullptr) {
+          continue;
+        }
+        if (seen.insert(std::as_const(input).data()).second) result[i].push_back(input);
+      }
+    }
+    return result;
+  }
+
   void pass_on(const Node& node, std::vector<Tensor> gradients) {
     check_count(node, gradients);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -263,14 +284,17 @@ void check_seed(const Tensor& output, const Tensor& seed) {
 
 }  // namespace
 
-void Tensor::backward(const Tensor& seed) {
-  check_seed(*this, seed);
+void Tensor::backward(const Tensor& seed) { TensorAccess::backward(*this, seed, {}); }
+
+void TensorAccess::backward(const Tensor& from, const Tensor& seed, detail::LeafReady ready) {
+  check_seed(from, seed);
   const NoGrad guard;
-  const Tensor start = seed.defined() ? seed : Tensor::ones(shape());
-  if (const auto& node = TensorAccess::node(*this)) {
-    BackwardPass(node).run(start);
+  const Tensor start = seed.defined() ? seed : Tensor::ones(from.shape());
+  if (const auto& node = TensorAccess::node(from)) {
+    BackwardPass(node).run(start, ready);
   } else {
-    add_to_leaf(*this, start);
+    add_to_leaf(from, start);
+    if (ready) ready(from);
   }
 }
 

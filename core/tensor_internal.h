@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/buffer.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/kernels/min_max.h>
 #include <octet/core/tensor.h>
 
@@ -15,6 +16,9 @@ struct QuantParams;
 namespace octet::detail {
 
 struct Node;
+
+/// Called with a leaf whose gradient is complete.
+using LeafReady = FunctionRef<void(const Tensor& leaf)>;
 
 /// Elements that are computed on demand. compute(begin, end, out, prefetch) writes the elements
 /// [begin, end) to `out`, begin a multiple of `grain`, end too or the size: the same bits from any
@@ -75,6 +79,9 @@ struct TensorAccess {
   static void set_node(Tensor& x, std::shared_ptr<Node> node);
   /// Returns the handle of the gradient, to accumulate into.
   static Tensor& mutable_grad(Tensor& x);
+  /// Does what from.backward(seed) does, and calls `ready` with each leaf as soon as nothing will
+  /// be added to its gradient any more: those next to the loss first.
+  static void backward(const Tensor& from, const Tensor& seed, LeafReady ready);
   /// Returns whether no other handle, and no view, shares x or its data.
   static bool is_only_handle(const Tensor& x);
 };

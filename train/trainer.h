@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/profile.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
@@ -177,7 +178,9 @@ class Trainer {
   /// it puts there. `sharded` is null where each is one shard.
   void run_step(DataLoader& loader, std::vector<Batch>& shards, detail::ShardedStep* sharded);
   /// Adds the gradients of examples in a step on `rows` to those of the parameters.
-  detail::ExampleSums add_gradients(const Batch& batch, std::size_t rows, const Random& random);
+  /// Calls `ready` with each parameter whose gradient is complete.
+  detail::ExampleSums add_gradients(const Batch& batch, std::size_t rows, const Random& random,
+                                    FunctionRef<void(const Tensor& parameter)> ready);
   void add(const detail::ExampleSums& sums, std::size_t examples);
   void finish_epoch(const Dataset& train, const Dataset* test);
   void score(EpochRecord& record, const Dataset& test);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_step.h>
@@ -79,13 +80,13 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
         for (auto& [name, tensor] : parameters) tensor.zero_grad();
       }
       const Batch& batch = shards.front();
-      add(add_gradients(batch, rows, random), batch.targets.size());
+      add(add_gradients(batch, rows, random, {}), batch.targets.size());
       continue;
     }
     const auto number = static_cast<std::size_t>(loader.position().batch) - 1;
     const Random of_shards = random.fork(kShardStream);
-    const auto gradients = [&](const Batch& shard, std::size_t k) {
-      return add_gradients(shard, rows, of_shards.fork(k));
+    const auto gradients = [&](const Batch& shard, std::size_t k, detail::LeafReady ready) {
+      return add_gradients(shard, rows, of_shards.fork(k), ready);
     };
     add(sharded->add(shards, loader.rows_of(number), gradients), loader.rows_of(number));
   }
@@ -105,7 +106,8 @@ void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
 }
 
 detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
-                                           const Random& random) {
+                                           const Random& random,
+                                           FunctionRef<void(const Tensor&)> ready) {
   const ForwardContext context{.mode = ForwardContext::Mode::training, .random = random};
   const Tensor features = fit_to_input(*model_, batch.features);
   try {
@@ -120,7 +122,8 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
           share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
     }
     const double share = images / static_cast<double>(rows);
-    loss.backward(Tensor::full(loss.shape(), static_cast<float>(share)));
+    const Tensor seed = Tensor::full(loss.shape(), static_cast<float>(share));
+    detail::TensorAccess::backward(loss, seed, ready);
     return sums;
   } catch (const NumericError& error) {
     const std::string fault = data_at_fault(batch);

@@ -26,6 +26,25 @@ Tensor cube(const Tensor& x) {
                 [x](const Tensor& g) { return std::vector<Tensor>{g * (3.0F * square(x))}; });
 }
 
+TEST(Autograd, ALeafIsReadyOnceNothingIsAddedToItsGradient) {
+  Tensor early = leaf(Tensor::from({2}, {3, 4}));
+  Tensor twice = leaf(Tensor::from({2}, {5, 6}));
+  Tensor late = leaf(Tensor::from({2}, {7, 8}));
+  const Tensor y = sum((early * twice) * late + twice);
+  std::vector<std::pair<const float*, std::vector<float>>> ready;
+  TensorAccess::backward(y, {}, [&](const Tensor& each) {
+    const auto gradient = each.grad().span();
+    ready.emplace_back(each.data(), std::vector<float>(gradient.begin(), gradient.end()));
+  });
+  // `twice` has a part of its gradient before that of `late`.
+  ASSERT_EQ(ready.size(), 3U);
+  const auto data = [](const Tensor& each) { return each.data(); };
+  using Values = std::vector<float>;
+  EXPECT_EQ(ready[0], std::pair(data(late), Values{15, 24}));
+  EXPECT_EQ(ready[1], std::pair(data(early), Values{35, 48}));
+  EXPECT_EQ(ready[2], std::pair(data(twice), Values{22, 33}));
+}
+
 TEST(Autograd, GradientsAccumulateOverBackwardCalls) {
   Tensor x = leaf(Tensor::from({2}, {3, 4}));
   EXPECT_FALSE(x.grad().defined());

@@ -28,6 +28,17 @@ class OneProcess : public detail::Transport {
     group_or_alone(nullptr).receive(bytes, from);
   }
   void do_broadcast(std::span<std::byte> /*bytes*/) override {}
+  std::unique_ptr<Request> do_start_send(std::span<const std::byte> bytes, int to,
+                                         int stream) override {
+    return group_or_alone(nullptr).start_send(bytes, to, stream);
+  }
+  std::unique_ptr<Request> do_start_receive(std::span<std::byte> bytes, int from,
+                                            int stream) override {
+    return group_or_alone(nullptr).start_receive(bytes, from, stream);
+  }
+  std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> bytes) override {
+    return group_or_alone(nullptr).start_broadcast(bytes);
+  }
 };
 
 /// Whether a launcher has started more than this process: Open MPI's, that of MPICH and Intel,
@@ -76,5 +87,17 @@ void Distributed::do_receive(std::span<std::byte> bytes, int from) {
   transport_->receive(bytes, from);
 }
 void Distributed::do_broadcast(std::span<std::byte> bytes) { transport_->broadcast(bytes); }
+
+std::unique_ptr<Request> Distributed::do_start_send(std::span<const std::byte> bytes, int to,
+                                                    int stream) {
+  return transport_->start_send(bytes, to, stream);
+}
+std::unique_ptr<Request> Distributed::do_start_receive(std::span<std::byte> bytes, int from,
+                                                       int stream) {
+  return transport_->start_receive(bytes, from, stream);
+}
+std::unique_ptr<Request> Distributed::do_start_broadcast(std::span<std::byte> bytes) {
+  return transport_->start_broadcast(bytes);
+}
 
 }  // namespace octet

@@ -59,6 +59,11 @@ class Distributed : public ProcessGroup {
   void do_send(std::span<const std::byte> bytes, int to) override;
   void do_receive(std::span<std::byte> bytes, int from) override;
   void do_broadcast(std::span<std::byte> bytes) override;
+  std::unique_ptr<Request> do_start_send(std::span<const std::byte> bytes, int to,
+                                         int stream) override;
+  std::unique_ptr<Request> do_start_receive(std::span<std::byte> bytes, int from,
+                                            int stream) override;
+  std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> bytes) override;
 
  private:
   std::unique_ptr<detail::Transport> transport_;

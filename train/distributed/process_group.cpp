@@ -15,6 +15,17 @@ class Alone : public ProcessGroup {
   void do_send(std::span<const std::byte> /*bytes*/, int /*to*/) override { fail("send"); }
   void do_receive(std::span<std::byte> /*bytes*/, int /*from*/) override { fail("receive"); }
   void do_broadcast(std::span<std::byte> /*bytes*/) override { fail("broadcast"); }
+  std::unique_ptr<Request> do_start_send(std::span<const std::byte> /*bytes*/, int /*to*/,
+                                         int /*stream*/) override {
+    fail("start_send");
+  }
+  std::unique_ptr<Request> do_start_receive(std::span<std::byte> /*bytes*/, int /*from*/,
+                                            int /*stream*/) override {
+    fail("start_receive");
+  }
+  std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> /*bytes*/) override {
+    fail("start_broadcast");
+  }
 
  private:
   [[noreturn]] static void fail(const char* function) {
@@ -40,6 +51,23 @@ void ProcessGroup::broadcast(std::span<std::byte> bytes) {
   if (size() == 1) return;
   do_broadcast(bytes);
   (is_root() ? traffic_.sent : traffic_.received) += bytes.size();
+}
+
+std::unique_ptr<Request> ProcessGroup::start_send(std::span<const std::byte> bytes, int to,
+                                                  int stream) {
+  traffic_.sent += bytes.size();
+  return do_start_send(bytes, to, stream);
+}
+
+std::unique_ptr<Request> ProcessGroup::start_receive(std::span<std::byte> bytes, int from,
+                                                     int stream) {
+  traffic_.received += bytes.size();
+  return do_start_receive(bytes, from, stream);
+}
+
+std::unique_ptr<Request> ProcessGroup::start_broadcast(std::span<std::byte> bytes) {
+  (is_root() ? traffic_.sent : traffic_.received) += bytes.size();
+  return do_start_broadcast(bytes);
 }
 
 ProcessGroup& group_or_alone(ProcessGroup* group) {

@@ -2,10 +2,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 namespace octet {
+
+/// A message or a broadcast that is under way. What it reads or writes must stay where it is, and
+/// as it is, until it is done.
+class Request {
+ public:
+  virtual ~Request() = default;
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  /// Returns whether it is done, without waiting. Moves other requests of this rank forward too.
+  virtual bool done() = 0;
+  virtual void wait() = 0;
+};
 
 /// The processes, called ranks, that train one model together. Each runs the same program on the
 /// same options; what one of them waits for, the others send. No function here computes: sums are
@@ -33,6 +48,13 @@ class ProcessGroup {
   /// Gives every rank the bytes of rank 0. All ranks call it, with as many bytes.
   void broadcast(std::span<std::byte> bytes);
 
+  /// Does the same without waiting. Messages of one stream, a number from 0 to 32000 and the same
+  /// on both sides, arrive in the order in which they were sent; streams do not wait for each
+  /// other, nor for send(). All ranks start and call broadcasts in the same order.
+  std::unique_ptr<Request> start_send(std::span<const std::byte> bytes, int to, int stream);
+  std::unique_ptr<Request> start_receive(std::span<std::byte> bytes, int from, int stream);
+  std::unique_ptr<Request> start_broadcast(std::span<std::byte> bytes);
+
   /// Whether this is the rank that prints and writes files.
   bool is_root() const { return rank() == 0; }
 
@@ -48,6 +70,11 @@ class ProcessGroup {
   virtual void do_send(std::span<const std::byte> bytes, int to) = 0;
   virtual void do_receive(std::span<std::byte> bytes, int from) = 0;
   virtual void do_broadcast(std::span<std::byte> bytes) = 0;
+  virtual std::unique_ptr<Request> do_start_send(std::span<const std::byte> bytes, int to,
+                                                 int stream) = 0;
+  virtual std::unique_ptr<Request> do_start_receive(std::span<std::byte> bytes, int from,
+                                                    int stream) = 0;
+  virtual std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> bytes) = 0;
 
  private:
   Traffic traffic_;

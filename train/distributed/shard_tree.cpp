@@ -1,114 +1,114 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/core/parallel.h>
-#include <octet/core/profile.h>
 #include <octet/train/distributed/shard_tree.h>
 
-#include <algorithm>
-#include <span>
-#include <utility>
+#include <optional>
 
 namespace octet::detail {
+namespace {
 
-void add_floats(std::span<const float> from, float* to) {
-  parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::map_floats)),
-               [&](std::size_t begin, std::size_t end) {
-                 const float* __restrict values = from.data();
-                 float* __restrict sums = to;
-                 for (std::size_t i = begin; i < end; ++i) sums[i] += values[i];
-               });
-}
+using Kind = ShardOp::Kind;
 
-void ShardSum::add(const ShardSum& more) {
-  add_floats(more.gradients, gradients.data());
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more.sums[i];
-  for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], more.least[i]);
-}
+/// Walks down the tree and writes down what one rank does on the way up.
+class Planner {
+ public:
+  Planner(std::size_t shards, std::size_t ranks, std::size_t rank, std::size_t rows)
+      : shards_(shards), ranks_(ranks), rank_(rank), rows_(rows) {}
 
-ShardTree::ShardTree(std::size_t shards, ProcessGroup& group) : shards_(shards), group_(&group) {
-  if (static_cast<std::size_t>(group.size()) <= shards) return;
+  ShardPlan plan() {
+    if (const auto slot = sum_of({0, shards_})) plan_.result = *slot;
+    return std::move(plan_);
+  }
+
+ private:
+  bool has_rows(IndexRange shards) const {
+    return part_of(rows_, shards_, shards.begin).begin <
+           part_of(rows_, shards_, shards.end - 1).end;
+  }
+  std::size_t rank_of(std::size_t shard) const { return part_with(shards_, ranks_, shard); }
+
+  std::size_t new_slot() {
+    if (free_.empty()) return plan_.slots++;
+    const std::size_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
+  /// The slot of a sum that this rank makes; none where another one does.
+  std::optional<std::size_t> sum_of(IndexRange shards) {
+    if (!has_rows(shards)) return std::nullopt;
+    const std::size_t owner = rank_of(shards.begin);
+    if (shards.size() == 1) {
+      if (owner != rank_) return std::nullopt;
+      const std::size_t slot = new_slot();
+      add_leaf(slot, true, shards.begin);
+      return slot;
+    }
+    const std::size_t middle = (shards.begin + shards.end + 1) / 2;
+    const std::optional<std::size_t> left = sum_of({shards.begin, middle});
+    const IndexRange right = {middle, shards.end};
+    if (!has_rows(right)) return left;
+    return rank_of(middle) == owner ? with_own(left, right) : with_other(left, right, owner);
+  }
+
+  /// left + right, both of one rank.
+  std::optional<std::size_t> with_own(std::optional<std::size_t> left, IndexRange right) {
+    if (left && right.size() == 1) {
+      add_leaf(*left, false, right.begin);
+      return left;
+    }
+    const std::optional<std::size_t> slot = sum_of(right);
+    if (!left || !slot) return slot;
+    plan_.ops.push_back({.kind = Kind::add, .slot = *left, .from = *slot});
+    free_.push_back(*slot);
+    return left;
+  }
+
+  /// left, of `owner`, + right, of another rank. A slot that is sent is not used again: it may be
+  /// under way for long.
+  std::optional<std::size_t> with_other(std::optional<std::size_t> left, IndexRange right,
+                                        std::size_t owner) {
+    const std::optional<std::size_t> slot = sum_of(right);
+    const std::size_t sender = rank_of(right.begin);
+    if (rank_ == sender) {
+      plan_.ops.push_back({.kind = Kind::send, .slot = *slot, .rank = static_cast<int>(owner)});
+    }
+    if (rank_ != owner) return std::nullopt;
+    const std::size_t into = left ? *left : new_slot();
+    plan_.ops.push_back(
+        {.kind = Kind::receive, .slot = into, .first = !left, .rank = static_cast<int>(sender)});
+    return into;
+  }
+
+  void add_leaf(std::size_t slot, bool first, std::size_t shard) {
+    plan_.ops.push_back({.kind = Kind::leaf, .slot = slot, .first = first, .shard = shard});
+  }
+
+  std::size_t shards_;
+  std::size_t ranks_;
+  std::size_t rank_;
+  std::size_t rows_;
+  ShardPlan plan_;
+  std::vector<std::size_t> free_;
+};
+
+}  // namespace
+
+ShardTree::ShardTree(std::size_t shards, const ProcessGroup& group)
+    : shards_(shards),
+      ranks_(static_cast<std::size_t>(group.size())),
+      rank_(static_cast<std::size_t>(group.rank())) {
+  if (ranks_ <= shards) return;
   throw InvalidArgument(fmt::format(
       "shards: expected as many as there are ranks or more, found {} for {} ranks; start fewer "
       "ranks, or begin a run with more shards",
-      shards, group.size()));
+      shards, ranks_));
 }
 
-IndexRange ShardTree::own() const {
-  return part_of(shards_, static_cast<std::size_t>(group_->size()),
-                 static_cast<std::size_t>(group_->rank()));
-}
+IndexRange ShardTree::own() const { return part_of(shards_, ranks_, rank_); }
 
-int ShardTree::rank_of(std::size_t shard) const {
-  return static_cast<int>(part_with(shards_, static_cast<std::size_t>(group_->size()), shard));
-}
-
-ShardSum ShardTree::sum(std::size_t rows, const Sizes& sizes, Leaf leaf) {
-  ShardSum sum = sum_of({0, shards_}, rows, sizes, leaf);
-  return sum.empty ? empty_sum(sizes) : std::move(sum);
-}
-
-ShardSum ShardTree::empty_sum(const Sizes& sizes) {
-  ShardSum sum;
-  if (!spare_.empty()) {
-    sum = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  sum.empty = true;
-  sum.gradients.resize(sizes.gradients);
-  sum.sums.resize(sizes.sums);
-  sum.least.resize(sizes.least);
-  return sum;
-}
-
-ShardSum ShardTree::sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes, Leaf leaf) {
-  const std::size_t last_row = part_of(rows, shards_, shards.end - 1).end;
-  if (part_of(rows, shards_, shards.begin).begin == last_row) return {};
-  const int owner = rank_of(shards.begin);
-  const bool is_owner = owner == group_->rank();
-  if (shards.size() == 1) {
-    if (!is_owner) return {};
-    ShardSum sum = empty_sum(sizes);
-    leaf(shards.begin, sum);
-    return sum;
-  }
-  const std::size_t middle = (shards.begin + shards.end + 1) / 2;
-  ShardSum left = sum_of({shards.begin, middle}, rows, sizes, leaf);
-  if (part_of(rows, shards_, middle).begin == last_row) return left;
-  const int sender = rank_of(middle);
-  if (is_owner && sender == owner && shards.end - middle == 1 && !left.empty) {
-    // Saves a pass over the gradients.
-    leaf(middle, left);
-    return left;
-  }
-  ShardSum right = sum_of({middle, shards.end}, rows, sizes, leaf);
-  if (!is_owner) {
-    if (sender == group_->rank()) send(right, owner);
-    recycle(std::move(right));
-    return {};
-  }
-  if (sender != owner) {
-    right = empty_sum(sizes);
-    receive(right, sender);
-  }
-  if (left.empty) return right;
-  left.add(right);
-  recycle(std::move(right));
-  return left;
-}
-
-void ShardTree::send(const ShardSum& sum, int to) const {
-  const ProfileScope scope("exchange", "send");
-  group_->send(std::as_bytes(std::span(sum.sums)), to);
-  group_->send(std::as_bytes(std::span(sum.least)), to);
-  group_->send(std::as_bytes(std::span(sum.gradients)), to);
-}
-
-void ShardTree::receive(ShardSum& sum, int from) const {
-  const ProfileScope scope("exchange", "receive");
-  group_->receive(std::as_writable_bytes(std::span(sum.sums)), from);
-  group_->receive(std::as_writable_bytes(std::span(sum.least)), from);
-  group_->receive(std::as_writable_bytes(std::span(sum.gradients)), from);
-  sum.empty = false;
+ShardPlan ShardTree::plan(std::size_t rows) const {
+  return Planner(shards_, ranks_, rank_, rows).plan();
 }
 
 }  // namespace octet::detail

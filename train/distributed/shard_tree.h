@@ -1,33 +1,41 @@
 #pragma once
 
-#include <octet/core/function_ref.h>
 #include <octet/train/distributed/parts.h>
 #include <octet/train/distributed/process_group.h>
 
 #include <cstddef>
-#include <span>
-#include <utility>
 #include <vector>
 
 namespace octet::detail {
 
-/// to[i] += from[i], on all threads.
-void add_floats(std::span<const float> from, float* to);
+/// One thing that a rank does on the way to the sum of all shards. What it has added up lies in
+/// slots.
+struct ShardOp {
+  enum class Kind {
+    /// Puts shard `shard` into `slot`, or adds it.
+    leaf,
+    /// Adds slot `from`, which is of no more use, to `slot`.
+    add,
+    /// Puts what rank `rank` sends into `slot`, or adds it.
+    receive,
+    /// Sends `slot` to rank `rank`.
+    send
+  };
+  Kind kind = Kind::leaf;
+  std::size_t slot = 0;
+  /// Whether there is nothing in the slot yet. Of leaf and receive.
+  bool first = false;
+  std::size_t shard = 0;
+  std::size_t from = 0;
+  int rank = 0;
+};
 
-/// What shards add up to.
-struct ShardSum {
-  /// Of all parameters, one behind the other.
-  std::vector<float> gradients;
-  /// Numbers that are added.
-  std::vector<double> sums;
-  /// Numbers of which the smallest is kept.
-  std::vector<double> least;
-
-  /// Whether nothing has been added: what the others hold is then of no meaning.
-  bool empty = true;
-
-  /// this + more, element by element, of sums that are not empty.
-  void add(const ShardSum& more);
+/// What a rank does, in this order.
+struct ShardPlan {
+  std::vector<ShardOp> ops;
+  std::size_t slots = 0;
+  /// The slot of the sum. Of rank 0.
+  std::size_t result = 0;
 };
 
 /// Adds the sums of shards along a binary tree whose shape depends on their number alone: that of
@@ -38,39 +46,20 @@ struct ShardSum {
 class ShardTree {
  public:
   /// Throws InvalidArgument where there are fewer shards than ranks.
-  ShardTree(std::size_t shards, ProcessGroup& group);
+  ShardTree(std::size_t shards, const ProcessGroup& group);
 
   std::size_t shards() const { return shards_; }
   /// The shards of this rank.
   IndexRange own() const;
 
-  /// The sizes of a sum's parts.
-  struct Sizes {
-    std::size_t gradients = 0;
-    std::size_t sums = 0;
-    std::size_t least = 0;
-  };
-  /// Adds a shard to a sum, which becomes that of the shard where it was empty.
-  using Leaf = FunctionRef<void(std::size_t shard, ShardSum& sum)>;
-  /// The sum of shards that hold `rows` examples together, on rank 0; elsewhere an empty one.
-  /// `leaf` is called for the shards of this rank, in ascending order, but for those without
-  /// examples, which add nothing.
-  ShardSum sum(std::size_t rows, const Sizes& sizes, Leaf leaf);
-  /// Takes the memory of a sum that is of no more use, for the next one.
-  void recycle(ShardSum sum) {
-    if (!sum.gradients.empty()) spare_.push_back(std::move(sum));
-  }
+  /// What this rank does for shards that hold `rows` examples together, one or more. Its shards
+  /// come in ascending order, without those that have no examples: these add nothing.
+  ShardPlan plan(std::size_t rows) const;
 
  private:
-  int rank_of(std::size_t shard) const;
-  ShardSum sum_of(IndexRange shards, std::size_t rows, const Sizes& sizes, Leaf leaf);
-  ShardSum empty_sum(const Sizes& sizes);
-  void send(const ShardSum& sum, int to) const;
-  void receive(ShardSum& sum, int from) const;
-
   std::size_t shards_;
-  ProcessGroup* group_;
-  std::vector<ShardSum> spare_;
+  std::size_t ranks_;
+  std::size_t rank_;
 };
 
 }  // namespace octet::detail

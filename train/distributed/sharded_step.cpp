@@ -4,6 +4,7 @@
 #include <octet/train/distributed/sharded_step.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace octet::detail {
@@ -19,103 +20,93 @@ void copy(std::span<const float> from, float* to) {
                });
 }
 
+std::vector<Tensor> with_gradients(const Model& model) {
+  std::vector<Tensor> result;
+  for (const NamedTensor& each : model.parameters()) {
+    if (each.tensor.requires_grad()) result.push_back(each.tensor);
+  }
+  return result;
+}
+
+std::vector<std::size_t> sizes_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::size_t> result;
+  for (const Tensor& each : tensors) result.push_back(static_cast<std::size_t>(each.size()));
+  return result;
+}
+
 }  // namespace
 
 ShardedStep::ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& group)
-    : tree_(tree), group_(&group), state_(model) {
-  for (const NamedTensor& each : model.parameters()) {
-    if (!each.tensor.requires_grad()) continue;
-    parameters_.push_back(each.tensor);
-    sizes_.gradients += static_cast<std::size_t>(each.tensor.size());
+    : tree_(tree),
+      group_(&group),
+      state_(model),
+      parameters_(with_gradients(model)),
+      exchange_(tree, group, sizes_of(parameters_), no_numbers()) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    indices_[std::as_const(parameters_[i]).data()] = i;
   }
-  sizes_.sums = kExampleSums + parameters_.size() + state_.sums();
-  sizes_.least = state_.least();
 }
 
-/// Loss, examples right, a 1 for every parameter with a gradient, and the state.
-std::vector<double> ShardedStep::leaf_sums(const ExampleSums& examples, std::size_t rows) const {
-  std::vector<double> sums = {examples.loss, examples.right};
-  for (const Tensor& each : parameters_) sums.push_back(each.grad().defined() ? 1.0 : 0.0);
+ShardNumbers ShardedStep::no_numbers() const {
+  return {.sums = std::vector<double>(kExampleSums + parameters_.size() + state_.sums()),
+          .least = std::vector<double>(state_.least())};
+}
+
+ShardNumbers ShardedStep::numbers_of(const ExampleSums& examples, std::size_t rows) const {
+  ShardNumbers result = {.sums = {examples.loss, examples.right}, .least = state_.bounds()};
+  for (const Tensor& each : parameters_) result.sums.push_back(each.grad().defined() ? 1.0 : 0.0);
   const std::vector<double> state = state_.weighted(rows);
-  sums.insert(sums.end(), state.begin(), state.end());
-  return sums;
+  result.sums.insert(result.sums.end(), state.begin(), state.end());
+  return result;
 }
 
-/// Adds the gradients that the parameters hold.
-void ShardedStep::add_gradients_to(ShardSum& sum) const {
-  float* to = sum.gradients.data();
-  for (const Tensor& each : parameters_) {
-    const Tensor& gradient = each.grad();
-    const auto size = static_cast<std::size_t>(each.size());
-    if (sum.empty && gradient.defined()) {
-      copy(gradient.span(), to);
-    } else if (sum.empty) {
-      std::fill_n(to, size, 0.0F);
-    } else if (gradient.defined()) {
-      add_floats(gradient.span(), to);
-    }
-    to += size;
-  }
-}
-
-void ShardedStep::add_shard(const ExampleSums& examples, std::size_t rows, ShardSum& sum) const {
-  add_gradients_to(sum);
-  ShardSum leaf{{}, leaf_sums(examples, rows), state_.bounds(), false};
-  if (sum.empty) {
-    sum.sums = std::move(leaf.sums);
-    sum.least = std::move(leaf.least);
-    sum.empty = false;
-    return;
-  }
-  for (std::size_t i = 0; i < sum.sums.size(); ++i) sum.sums[i] += leaf.sums[i];
-  for (std::size_t i = 0; i < sum.least.size(); ++i) {
-    sum.least[i] = std::min(sum.least[i], leaf.least[i]);
-  }
+void ShardedStep::add_shard(const Batch& examples, std::size_t shard, Gradients gradients) {
+  for (Tensor& each : parameters_) each.zero_grad();
+  const auto ready = [this](const Tensor& leaf) {
+    const auto found = indices_.find(leaf.data());
+    if (found != indices_.end()) exchange_.take(found->second, leaf.grad());
+  };
+  const ExampleSums sums = gradients(examples, shard, ready);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) exchange_.take(i, parameters_[i].grad());
+  exchange_.end_shard(numbers_of(sums, examples.targets.size()));
 }
 
 ExampleSums ShardedStep::add(const std::vector<Batch>& own, std::size_t rows, Gradients gradients) {
   const std::vector<float> before = state_.values();
   std::vector<float> after_first = before;
-  const std::size_t begin = tree_.own().begin;
-  ShardSum sum = tree_.sum(rows, sizes_, [&](std::size_t shard, ShardSum& to) {
-    const Batch& examples = own[shard - begin];
-    for (Tensor& each : parameters_) each.zero_grad();
-    const ExampleSums sums = gradients(examples, shard);
-    const ProfileScope scope("shards");
-    add_shard(sums, examples.targets.size(), to);
-    if (shard == 0) after_first = state_.values();
+  exchange_.begin(rows);
+  while (const std::optional<std::size_t> shard = exchange_.next_shard()) {
+    add_shard(own[*shard - tree_.own().begin], *shard, gradients);
+    if (*shard == 0) after_first = state_.values();
     state_.restore(before);
-  });
-  const ProfileScope scope("shards");
+  }
+  exchange_.finish();
+  std::vector<double> sums(kExampleSums + parameters_.size());
   if (group_->is_root()) {
+    const ShardNumbers& all = exchange_.numbers();
+    std::ranges::copy_n(all.sums.begin(), static_cast<std::ptrdiff_t>(sums.size()), sums.begin());
     state_.restore(after_first);
-    state_.merge(std::span(sum.sums).subspan(kExampleSums + parameters_.size()), sum.least, rows);
+    state_.merge(std::span(all.sums).subspan(sums.size()), all.least, rows);
   }
-  if (group_->size() > 1) share(sum);
+  if (group_->size() > 1) share_state(sums);
   have_gradient_.resize(parameters_.size());
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    have_gradient_[i] += sum.sums[kExampleSums + i];
-  }
-  const ExampleSums examples{sum.sums[0], sum.sums[1]};
+  for (std::size_t i = 0; i < parameters_.size(); ++i) have_gradient_[i] += sums[kExampleSums + i];
   if (is_first_) {
-    std::swap(added_, sum.gradients);
+    added_.resize(exchange_.gradients().size());
+    std::swap(added_, exchange_.gradients());
     is_first_ = false;
   } else {
-    add_floats(sum.gradients, added_.data());
+    add_floats(exchange_.gradients(), added_.data());
   }
-  tree_.recycle(std::move(sum));
-  return examples;
+  return {sums[0], sums[1]};
 }
 
-/// Gives all ranks the sum and the state of rank 0.
-void ShardedStep::share(ShardSum& sum) {
+/// Gives all ranks the sums and the state of rank 0.
+void ShardedStep::share_state(std::span<double> sums) {
   const ProfileScope scope("exchange", "broadcast");
   std::vector<float> state = state_.values();
-  sum.sums.resize(kExampleSums + parameters_.size());
-  sum.gradients.resize(sizes_.gradients);
-  group_->broadcast(std::as_writable_bytes(std::span(sum.sums)));
+  group_->broadcast(std::as_writable_bytes(sums));
   group_->broadcast(std::as_writable_bytes(std::span(state)));
-  group_->broadcast(std::as_writable_bytes(std::span(sum.gradients)));
   state_.restore(state);
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/train/dataset.h>
-#include <octet/train/distributed/shard_tree.h>
+#include <octet/train/distributed/shard_exchange.h>
 #include <octet/train/distributed/training_state.h>
 
 #include <cstddef>
+#include <map>
+#include <span>
 #include <vector>
 
 namespace octet::detail {
@@ -27,25 +30,29 @@ class ShardedStep {
 
   /// Leaves the gradients of a shard's examples, each times its share of the step, in the
   /// parameters, whose gradients are cleared before; and gives the sums of its examples.
-  using Gradients = FunctionRef<ExampleSums(const Batch& examples, std::size_t shard)>;
+  /// Calls `ready` with each parameter whose gradient is complete, or with some of them, or none:
+  /// what is ready early is on its way to other ranks early.
+  using Gradients =
+      FunctionRef<ExampleSums(const Batch& examples, std::size_t shard, LeafReady ready)>;
   /// Adds the gradients of a batch of `rows`, of which `own` are the shards of this rank.
   ExampleSums add(const std::vector<Batch>& own, std::size_t rows, Gradients gradients);
   /// Gives the parameters what has been added since the last call.
   void finish();
 
  private:
-  /// The numbers of a shard's sum that come before those of the state.
-  std::vector<double> leaf_sums(const ExampleSums& examples, std::size_t rows) const;
-  void add_gradients_to(ShardSum& sum) const;
-  void add_shard(const ExampleSums& examples, std::size_t rows, ShardSum& sum) const;
-  void share(ShardSum& sum);
+  ShardNumbers no_numbers() const;
+  /// Loss, examples right, a 1 for every parameter with a gradient, and the state.
+  ShardNumbers numbers_of(const ExampleSums& examples, std::size_t rows) const;
+  void add_shard(const Batch& examples, std::size_t shard, Gradients gradients);
+  void share_state(std::span<double> sums);
 
   ShardTree tree_;
   ProcessGroup* group_;
   TrainingState state_;
-  /// Those that want a gradient.
+  /// Those that want a gradient, and their indices by the address of their elements.
   std::vector<Tensor> parameters_;
-  ShardTree::Sizes sizes_;
+  std::map<const float*, std::size_t> indices_;
+  ShardExchange exchange_;
   /// The gradients of the batches so far, where one was added since finish().
   std::vector<float> added_;
   bool is_first_ = true;

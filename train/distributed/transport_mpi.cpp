@@ -23,6 +23,31 @@ void check(int code, const char* function) {
   throw IoError(fmt::format("{}: {}", function, text.data()));
 }
 
+/// What is not waited for stays with MPI: an exception ends all ranks.
+class MpiRequest : public Request {
+ public:
+  explicit MpiRequest(MPI_Request request) : request_(request) {}
+  bool done() override {
+    int flag = 0;
+    check(MPI_Test(&request_, &flag, MPI_STATUS_IGNORE), "MPI_Test");
+    return flag != 0;
+  }
+  void wait() override { check(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait"); }
+
+ private:
+  MPI_Request request_;
+};
+
+/// Of a message that is sent in one piece.
+int length_of(std::span<const std::byte> bytes) {
+  if (bytes.size() <= kMostBytes) return static_cast<int>(bytes.size());
+  throw InvalidArgument(fmt::format(
+      "ProcessGroup: expected {} bytes at most in a message, found {}", kMostBytes, bytes.size()));
+}
+
+/// Behind the tag of send() and receive().
+int tag_of(int stream) { return stream + 1; }
+
 class MpiTransport : public Transport {
  public:
   MpiTransport(int argc, char** argv) {
@@ -70,6 +95,28 @@ class MpiTransport : public Transport {
       check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, 0, MPI_COMM_WORLD),
             "MPI_Bcast");
     });
+  }
+  std::unique_ptr<Request> do_start_send(std::span<const std::byte> bytes, int to,
+                                         int stream) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Isend(bytes.data(), length_of(bytes), MPI_BYTE, to, tag_of(stream), MPI_COMM_WORLD,
+                    &request),
+          "MPI_Isend");
+    return std::make_unique<MpiRequest>(request);
+  }
+  std::unique_ptr<Request> do_start_receive(std::span<std::byte> bytes, int from,
+                                            int stream) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Irecv(bytes.data(), length_of(bytes), MPI_BYTE, from, tag_of(stream), MPI_COMM_WORLD,
+                    &request),
+          "MPI_Irecv");
+    return std::make_unique<MpiRequest>(request);
+  }
+  std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> bytes) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Ibcast(bytes.data(), length_of(bytes), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
+          "MPI_Ibcast");
+    return std::make_unique<MpiRequest>(request);
   }
 
  private:

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <octet/core/random.h>
 #include <octet/tests/train/distributed/thread_group.h>
-#include <octet/train/distributed/shard_tree.h>
+#include <octet/train/distributed/shard_exchange.h>
 
 #include <cmath>
 
 namespace octet::test {
 namespace {
 
-using detail::ShardSum;
 using detail::ShardTree;
 using testing::HasSubstr;
 
@@ -34,17 +33,54 @@ TEST(Parts, CoverAllInOrderAndDifferByOneAtMost) {
   }
 }
 
-/// Numbers of many magnitudes, so that the order of adding shows.
-ShardSum leaf(std::size_t shard) {
+struct ShardSum {
+  std::vector<float> gradients;
+  detail::ShardNumbers numbers;
+};
+
+/// Of several pieces.
+constexpr std::size_t kElements = 70001;
+/// A parameter over several pieces, an empty one, and small ones.
+const std::vector<std::size_t> kSizes = {60000, 0, 1, 9990, 10};
+
+/// Numbers of many magnitudes, so that the order of adding shows. The last parameter of odd shards
+/// has no gradient.
+ShardSum make_leaf(std::size_t shard) {
   const Random random(7, shard);
   ShardSum sum;
-  sum.empty = false;
-  for (std::size_t i = 0; i < 1003; ++i) {
-    sum.gradients.push_back(std::ldexp(random.normal(i), static_cast<int>(random.below(i, 20))));
+  for (std::size_t i = 0; i < kElements; ++i) {
+    const bool is_zero = shard % 2 == 1 && i >= kElements - kSizes.back();
+    const float value = std::ldexp(random.normal(i), static_cast<int>(random.below(i, 20)));
+    sum.gradients.push_back(is_zero ? 0.0F : value);
   }
-  sum.sums = {1.0 / static_cast<double>(shard + 3), 1e9 * static_cast<double>(shard)};
-  sum.least = {static_cast<double>(shard * 7 % 5), -static_cast<double>(shard)};
+  sum.numbers.sums = {1.0 / static_cast<double>(shard + 3), 1e9 * static_cast<double>(shard)};
+  sum.numbers.least = {static_cast<double>(shard * 7 % 5), -static_cast<double>(shard)};
   return sum;
+}
+
+const ShardSum& leaf(std::size_t shard) {
+  static const std::vector<ShardSum> all = [] {
+    std::vector<ShardSum> result;
+    for (std::size_t i = 0; i < 13; ++i) result.push_back(make_leaf(i));
+    return result;
+  }();
+  return all[shard];
+}
+
+/// Gives an exchange the gradients of a shard, those of the last parameters first and one twice.
+void take(detail::ShardExchange& exchange, const ShardSum& sum, std::size_t shard) {
+  std::size_t end = kElements;
+  for (std::size_t i = kSizes.size(); i-- > 0; end -= kSizes[i]) {
+    Tensor gradient;
+    if (i + 1 < kSizes.size() || shard % 2 == 0) {
+      gradient = Tensor(Shape{static_cast<Index>(kSizes[i])});
+      std::copy_n(sum.gradients.begin() + static_cast<std::ptrdiff_t>(end - kSizes[i]), kSizes[i],
+                  gradient.data());
+    }
+    exchange.take(i, gradient);
+    if (i == 0) exchange.take(i, gradient);
+  }
+  exchange.end_shard(sum.numbers);
 }
 
 bool has_rows(std::size_t rows, std::size_t shards, std::size_t shard) {
@@ -69,47 +105,48 @@ TEST(ShardTree, AddsAsDescribedOnAnyNumberOfRanks) {
       ShardSum first;
       for (int ranks = 1; ranks <= static_cast<int>(shards); ++ranks) {
         ThreadGroups::run(ranks, [&](ProcessGroup& group) {
-          ShardTree tree(shards, group);
-          std::size_t last = tree.own().begin;
-          const ShardSum sum = tree.sum(rows, {1003, 2, 2}, [&](std::size_t shard, ShardSum& to) {
-            EXPECT_TRUE(tree.own().contains(shard));
-            EXPECT_TRUE(has_rows(rows, shards, shard));
-            EXPECT_GE(shard, last);
-            last = shard;
-            if (to.empty) {
-              to = leaf(shard);
-            } else {
-              to.add(leaf(shard));
+          const ShardTree tree(shards, group);
+          detail::ShardExchange exchange(tree, group, kSizes, {{0.0, 0.0}, {0.0, 0.0}});
+          // What the first batch leaves does not reach the second.
+          for (int batch = 0; batch < 2; ++batch) {
+            std::size_t last = tree.own().begin;
+            exchange.begin(rows);
+            while (const auto shard = exchange.next_shard()) {
+              EXPECT_TRUE(tree.own().contains(*shard));
+              EXPECT_TRUE(has_rows(rows, shards, *shard));
+              EXPECT_GE(*shard, last);
+              last = *shard;
+              take(exchange, leaf(*shard), *shard);
             }
-          });
-          EXPECT_EQ(sum.empty, !group.is_root());
+            exchange.finish();
+          }
+          if (ranks == 1) first = {exchange.gradients(), exchange.numbers()};
+          EXPECT_EQ(exchange.gradients(), first.gradients);
           if (!group.is_root()) return;
-          if (ranks == 1) first = sum;
-          EXPECT_EQ(sum.gradients, first.gradients);
-          EXPECT_EQ(sum.sums, first.sums);
-          EXPECT_EQ(sum.least, first.least);
+          EXPECT_EQ(exchange.numbers().sums, first.numbers.sums);
+          EXPECT_EQ(exchange.numbers().least, first.numbers.least);
         });
       }
-      for (const std::size_t i : {0U, 500U, 1002U}) {
+      for (const std::size_t i : {0U, 500U, 40000U, 70000U}) {
         EXPECT_EQ(first.gradients[i], (naive<float>(0, shards, shards, rows, [&](std::size_t k) {
                                          return leaf(k).gradients[i];
                                        }).second));
       }
-      EXPECT_EQ(first.sums[0], (naive<double>(0, shards, shards, rows, [&](std::size_t k) {
-                                  return leaf(k).sums[0];
-                                }).second));
+      EXPECT_EQ(first.numbers.sums[0], (naive<double>(0, shards, shards, rows, [&](std::size_t k) {
+                                          return leaf(k).numbers.sums[0];
+                                        }).second));
       double least = 1e9;
       for (std::size_t k = 0; k < shards; ++k) {
-        if (has_rows(rows, shards, k)) least = std::min(least, leaf(k).least[1]);
+        if (has_rows(rows, shards, k)) least = std::min(least, leaf(k).numbers.least[1]);
       }
-      EXPECT_EQ(first.least[1], least);
+      EXPECT_EQ(first.numbers.least[1], least);
     }
   }
 }
 
 TEST(ShardTree, TheOrderOfAddingShows) {
   bool differs = false;
-  for (std::size_t i = 0; i < 1003; ++i) {
+  for (std::size_t i = 0; i < kElements; ++i) {
     float sum = leaf(0).gradients[i];
     for (std::size_t k = 1; k < 8; ++k) sum += leaf(k).gradients[i];
     const auto value = [&](std::size_t k) { return leaf(k).gradients[i]; };

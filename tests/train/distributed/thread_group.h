@@ -9,8 +9,10 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,8 @@ class ThreadGroups {
 
  private:
   using Message = std::vector<std::byte>;
+  /// From a rank, to a rank, stream.
+  using Way = std::tuple<int, int, int>;
 
   class Rank : public ProcessGroup {
    public:
@@ -55,29 +59,76 @@ class ThreadGroups {
 
    protected:
     void do_send(std::span<const std::byte> bytes, int to) override {
-      all_.put({rank_, to}, {bytes.begin(), bytes.end()});
+      do_start_send(bytes, to, kBlocking);
     }
     void do_receive(std::span<std::byte> bytes, int from) override {
-      const Message message = all_.take({from, rank_});
-      if (message.size() != bytes.size()) throw InvalidArgument("a message of another size");
-      if (!bytes.empty()) std::memcpy(bytes.data(), message.data(), bytes.size());
+      do_start_receive(bytes, from, kBlocking)->wait();
     }
-    void do_broadcast(std::span<std::byte> bytes) override {
-      if (rank_ != 0) return do_receive(bytes, 0);
-      for (int to = 1; to < size(); ++to) do_send(bytes, to);
+    void do_broadcast(std::span<std::byte> bytes) override { do_start_broadcast(bytes)->wait(); }
+    std::unique_ptr<Request> do_start_send(std::span<const std::byte> bytes, int to,
+                                           int stream) override {
+      all_.put({rank_, to, stream}, {bytes.begin(), bytes.end()});
+      return std::make_unique<Sent>();
+    }
+    std::unique_ptr<Request> do_start_receive(std::span<std::byte> bytes, int from,
+                                              int stream) override {
+      return std::make_unique<Awaited>(all_, Way{from, rank_, stream}, bytes);
+    }
+    /// Every broadcast has a stream of its own, so that requests may be waited for in any order.
+    std::unique_ptr<Request> do_start_broadcast(std::span<std::byte> bytes) override {
+      const int stream = kBlocking - ++broadcasts_;
+      if (rank_ != 0) return do_start_receive(bytes, 0, stream);
+      for (int to = 1; to < size(); ++to) do_start_send(bytes, to, stream);
+      return std::make_unique<Sent>();
+    }
+
+   private:
+    static constexpr int kBlocking = -1;
+    ThreadGroups& all_;
+    int rank_;
+    int broadcasts_ = 0;
+  };
+
+  /// Bytes are copied when they are sent.
+  class Sent : public Request {
+   public:
+    bool done() override { return true; }
+    void wait() override {}
+  };
+
+  class Awaited : public Request {
+   public:
+    Awaited(ThreadGroups& all, Way way, std::span<std::byte> bytes)
+        : all_(all), way_(way), bytes_(bytes) {}
+    bool done() override {
+      if (!done_ && all_.has(way_)) wait();
+      return done_;
+    }
+    void wait() override {
+      if (done_) return;
+      const Message message = all_.take(way_);
+      if (message.size() != bytes_.size()) throw InvalidArgument("a message of another size");
+      if (!bytes_.empty()) std::memcpy(bytes_.data(), message.data(), bytes_.size());
+      done_ = true;
     }
 
    private:
     ThreadGroups& all_;
-    int rank_;
+    Way way_;
+    std::span<std::byte> bytes_;
+    bool done_ = false;
   };
 
-  void put(std::pair<int, int> way, Message message) {
+  bool has(const Way& way) {
+    const std::lock_guard lock(mutex_);
+    return !messages_[way].empty();
+  }
+  void put(const Way& way, Message message) {
     const std::lock_guard lock(mutex_);
     messages_[way].push_back(std::move(message));
     changed_.notify_all();
   }
-  Message take(std::pair<int, int> way) {
+  Message take(const Way& way) {
     std::unique_lock lock(mutex_);
     auto& queue = messages_[way];
     changed_.wait(lock, [&] { return !queue.empty() || ended_; });
@@ -95,7 +146,7 @@ class ThreadGroups {
   int size_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::pair<int, int>, std::deque<Message>> messages_;
+  std::map<Way, std::deque<Message>> messages_;
   bool ended_ = false;
 };
 

@@ -1,0 +1,253 @@
+#include <octet/core/parallel.h>
+#include <octet/core/profile.h>
+#include <octet/train/distributed/shard_exchange.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+using Kind = ShardOp::Kind;
+
+/// Large enough that a message is not all latency, small enough that several are under way.
+constexpr std::size_t kPiece = std::size_t{1} << 15U;
+/// Each has a stream of its own.
+constexpr std::size_t kMostPieces = 1024;
+
+void copy_floats(std::span<const float> from, float* to) {
+  parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::write_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 std::ranges::copy(from.subspan(begin, end - begin), to + begin);
+               });
+}
+
+}  // namespace
+
+void add_floats(std::span<const float> from, float* to) {
+  parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::map_floats)),
+               [&](std::size_t begin, std::size_t end) {
+                 const float* __restrict values = from.data();
+                 float* __restrict sums = to;
+                 for (std::size_t i = begin; i < end; ++i) sums[i] += values[i];
+               });
+}
+
+void ShardNumbers::add(const ShardNumbers& more) {
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += more.sums[i];
+  for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], more.least[i]);
+}
+
+ShardExchange::ShardExchange(const ShardTree& tree, ProcessGroup& group,
+                             std::vector<std::size_t> sizes, ShardNumbers numbers)
+    : tree_(tree),
+      group_(&group),
+      sizes_(std::move(sizes)),
+      memory_(std::make_unique<Memory>()),
+      zeros_(std::move(numbers)),
+      of_shards_(tree.shards()),
+      taken_(sizes_.size()) {
+  for (const std::size_t size : sizes_) {
+    begins_.push_back(elements_);
+    elements_ += size;
+  }
+  make_pieces();
+}
+
+/// Requests that an exception has left alone keep the memory that they write.
+ShardExchange::~ShardExchange() {
+  if (!under_way_ || group_->size() == 1) return;
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<Memory>> left;
+  const std::lock_guard lock(mutex);
+  left.push_back(std::move(memory_));
+}
+
+void ShardExchange::make_pieces() {
+  // One process has nobody to send pieces to.
+  const std::size_t least = group_->size() == 1 ? elements_ : kPiece;
+  const std::size_t size = std::max(least, (elements_ + kMostPieces - 1) / kMostPieces);
+  for (std::size_t end = elements_; end > 0; end -= std::min(size, end)) {
+    Piece piece;
+    piece.begin = end - std::min(size, end);
+    piece.end = end;
+    for (std::size_t i = 0; i < sizes_.size(); ++i) piece.parameters += holds(piece, i) ? 1 : 0;
+    memory_->pieces.push_back(std::move(piece));
+  }
+}
+
+int ShardExchange::stream_of(const Piece& piece) const {
+  return static_cast<int>(&piece - memory_->pieces.data());
+}
+
+bool ShardExchange::holds(const Piece& piece, std::size_t parameter) const {
+  const std::size_t begin = begins_[parameter];
+  return begin < piece.end && piece.begin < begin + sizes_[parameter];
+}
+
+std::vector<float>& ShardExchange::total() {
+  return group_->is_root() ? memory_->slots[plan_.result] : memory_->total;
+}
+
+std::span<float> ShardExchange::in(std::vector<float>& all, const Piece& piece) {
+  return std::span(all).subspan(piece.begin, piece.end - piece.begin);
+}
+
+void ShardExchange::begin(std::size_t rows) {
+  plan_ = tree_.plan(rows);
+  memory_->slots.resize(std::max(memory_->slots.size(), plan_.slots));
+  for (auto& slot : memory_->slots) slot.resize(elements_);
+  if (group_->size() > 1) memory_->received.resize(elements_);
+  if (!group_->is_root()) memory_->total.resize(elements_);
+  current_ = 0;
+  tail_ = 0;
+  for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
+    if (plan_.ops[i].kind == Kind::leaf) tail_ = i + 1;
+  }
+  broadcast_ = 0;
+  under_way_ = true;
+  for (Piece& piece : memory_->pieces) {
+    piece.next = tail_;
+    piece.missing = tail_ > 0 && group_->size() > 1 ? piece.parameters : 0;
+    if (!group_->is_root()) {
+      piece.sent.push_back(
+          group_->start_broadcast(std::as_writable_bytes(in(memory_->total, piece))));
+    }
+    const bool receives = tail_ < plan_.ops.size() && plan_.ops[tail_].kind == Kind::receive;
+    if (receives) piece.receive = receive(piece);
+  }
+}
+
+std::optional<std::size_t> ShardExchange::next_shard() {
+  while (current_ < tail_) {
+    const ShardOp& op = plan_.ops[current_];
+    if (op.kind == Kind::leaf) {
+      taken_.assign(taken_.size(), false);
+      return op.shard;
+    }
+    const ProfileScope scope("shards");
+    for (Piece& piece : memory_->pieces) run(op, piece);
+    ++current_;
+  }
+  return std::nullopt;
+}
+
+void ShardExchange::take(std::size_t parameter, const Tensor& gradient) {
+  if (taken_[parameter]) return;
+  taken_[parameter] = true;
+  const ShardOp& op = plan_.ops[current_];
+  {
+    const ProfileScope scope("shards");
+    const auto to =
+        std::span(memory_->slots[op.slot]).subspan(begins_[parameter], sizes_[parameter]);
+    if (op.first && gradient.defined()) {
+      copy_floats(gradient.span(), to.data());
+    } else if (op.first) {
+      std::ranges::fill(to, 0.0F);
+    } else if (gradient.defined()) {
+      add_floats(gradient.span(), to.data());
+    }
+  }
+  if (current_ + 1 < tail_ || group_->size() == 1) return;
+  for (Piece& piece : memory_->pieces) piece.missing -= holds(piece, parameter) ? 1 : 0;
+  advance_all(false);
+}
+
+void ShardExchange::end_shard(ShardNumbers numbers) {
+  of_shards_[plan_.ops[current_].shard] = std::move(numbers);
+  ++current_;
+}
+
+void ShardExchange::run(const ShardOp& op, Piece& piece) {
+  std::vector<float>& slot = memory_->slots[op.slot];
+  if (op.kind == Kind::add) {
+    add_floats(in(memory_->slots[op.from], piece), in(slot, piece).data());
+  } else {
+    piece.sent.push_back(
+        group_->start_send(std::as_bytes(in(slot, piece)), op.rank, stream_of(piece)));
+  }
+}
+
+std::unique_ptr<Request> ShardExchange::receive(Piece& piece) {
+  const ShardOp& op = plan_.ops[piece.next];
+  std::vector<float>& to = op.first ? memory_->slots[op.slot] : memory_->received;
+  return group_->start_receive(std::as_writable_bytes(in(to, piece)), op.rank, stream_of(piece));
+}
+
+bool ShardExchange::advance(Piece& piece, bool wait) {
+  const ShardOp& op = plan_.ops[piece.next];
+  if (op.kind != Kind::receive) {
+    run(op, piece);
+  } else {
+    if (!piece.receive) piece.receive = receive(piece);
+    if (wait) {
+      const ProfileScope scope("exchange", "receive");
+      piece.receive->wait();
+    } else if (!piece.receive->done()) {
+      return false;
+    }
+    piece.receive.reset();
+    if (!op.first) {
+      add_floats(in(memory_->received, piece), in(memory_->slots[op.slot], piece).data());
+    }
+  }
+  ++piece.next;
+  return true;
+}
+
+void ShardExchange::advance_all(bool wait) {
+  for (Piece& piece : memory_->pieces) {
+    while (piece.missing == 0 && piece.next < plan_.ops.size() && advance(piece, wait)) {
+    }
+  }
+  if (!group_->is_root() || group_->size() == 1) return;
+  // In the order that the others wait in.
+  for (; broadcast_ < memory_->pieces.size(); ++broadcast_) {
+    Piece& piece = memory_->pieces[broadcast_];
+    if (piece.missing > 0 || piece.next < plan_.ops.size()) return;
+    piece.sent.push_back(group_->start_broadcast(std::as_writable_bytes(in(total(), piece))));
+  }
+}
+
+void ShardExchange::finish() {
+  add_numbers();
+  advance_all(true);
+  const ProfileScope scope("exchange", "broadcast");
+  for (Piece& piece : memory_->pieces) {
+    for (const auto& request : piece.sent) request->wait();
+    piece.sent.clear();
+  }
+  under_way_ = false;
+}
+
+/// The same sums as those of the gradients.
+void ShardExchange::add_numbers() {
+  numbers_.assign(plan_.slots, zeros_);
+  for (const ShardOp& op : plan_.ops) {
+    ShardNumbers& slot = numbers_[op.slot];
+    if (op.kind == Kind::send) {
+      const ProfileScope scope("exchange", "send");
+      group_->send(std::as_bytes(std::span(slot.sums)), op.rank);
+      group_->send(std::as_bytes(std::span(slot.least)), op.rank);
+      continue;
+    }
+    ShardNumbers more = zeros_;
+    if (op.kind == Kind::leaf) {
+      more = std::move(of_shards_[op.shard]);
+    } else if (op.kind == Kind::add) {
+      more = std::move(numbers_[op.from]);
+    } else {
+      const ProfileScope scope("exchange", "receive");
+      group_->receive(std::as_writable_bytes(std::span(more.sums)), op.rank);
+      group_->receive(std::as_writable_bytes(std::span(more.least)), op.rank);
+    }
+    if (op.first) {
+      slot = std::move(more);
+    } else {
+      slot.add(more);
+    }
+  }
+}
+
+}  // namespace octet::detail
