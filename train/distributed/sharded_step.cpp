@@ -30,6 +30,7 @@ std::vector<Tensor> with_gradients(const Model& model) {
 
 std::vector<std::size_t> sizes_of(const std::vector<Tensor>& tensors) {
   std::vector<std::size_t> result;
+  result.reserve(tensors.size());
   for (const Tensor& each : tensors) result.push_back(static_cast<std::size_t>(each.size()));
   return result;
 }
