@@ -118,7 +118,7 @@ class Model {
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
   }
-  /// @overload as `context` says. Training and calibration change ranges: quantizers observe.
+  /// The same as `context` says. Training and calibration change ranges: quantizers observe.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
                                   const Visit& visit = {}) {
     return run(inputs, context, visit);

@@ -8,7 +8,7 @@
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 #   microcontroller
 #             the C source of two networks on a Cortex-M4 under qemu, byte for byte
-#   site      the site that Doxygen makes of the documentation, without links that lead nowhere
+#   site      the site that Doxygen makes of the documentation, without warnings and links that lead nowhere
 # Each prints one line. One that fails fails the script; the lines of its log that say what failed are
 # shown, with those around them, and its end.
 set -uo pipefail
@@ -197,7 +197,8 @@ job_microcontroller() {
 
 job_site() {
   octet_install octet_site_requirements && cmake --preset release -DOCTET_BUILD_TESTS=ON &&
-    cmake --build --preset release --target docs &&
+    cmake --build --preset release --target docs 2>&1 | tee "$logs/doxygen.txt" &&
+    ! grep -q ' warning: ' "$logs/doxygen.txt" &&
     tests/rooms/site.sh build/release/docs/html | tee "$logs/site.txt" || return
   summary=$(tail -1 "$logs/site.txt")
 }

@@ -64,7 +64,7 @@ class PackedF32 {
   /// number of threads may call it at once. May prefetch `prefetch` into the second-level cache.
   void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
                      MemoryParts prefetch = {}) const;
-  /// @overload for a' given as codes, which reads a quarter of the memory.
+  /// The same for a' given as codes, which reads a quarter of the memory.
   void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride,
                      MemoryParts prefetch = {}) const;
 

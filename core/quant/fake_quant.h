@@ -57,7 +57,7 @@ void fake_quant_multiply(std::span<const float> in, const NudgedRange& range, st
 /// Computes y = floor(s / scale - quant_zero + 0.5) * scale: the Vars form. It differs from the
 /// multiplying form in the last bit of the quotient, and therefore at ties.
 void fake_quant_divide(std::span<const float> in, const NudgedRange& range, std::span<float> out);
-/// @overload with one range per index of the last dimension; in.size() must be a multiple of the
+/// The same with one range per index of the last dimension; in.size() must be a multiple of the
 /// number of channels.
 void fake_quant_multiply(std::span<const float> in, const NudgedRanges& ranges,
                          std::span<float> out);

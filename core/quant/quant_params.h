@@ -90,7 +90,7 @@ struct ScaleZeroPoint {
                                               std::span<const float> maxs, const QuantSpec& spec,
                                               std::string_view tensor_name);
 
-/// @overload for one range.
+/// The same for one range.
 [[nodiscard]] QuantParams choose_quant_params(float min, float max, const QuantSpec& spec,
                                               std::string_view tensor_name);
 

@@ -31,8 +31,8 @@ inline constexpr std::size_t kClips = 100;
 /// `name`, for values that are not finite.
 [[nodiscard]] float mse_clip(std::span<const float> values, const QuantSpec& spec,
                              std::string_view name);
-/// @overload: sum over the bins of count * (q(centre) - centre)^2; `limits` are those of all that
-/// was counted.
+/// The same of a histogram: the sum over the bins of count * (q(centre) - centre)^2; `limits` are
+/// those of all that was counted.
 [[nodiscard]] float mse_clip(const Histogram& histogram, const MinMax& limits,
                              const QuantSpec& spec, std::string_view name);
 
@@ -41,7 +41,7 @@ inline constexpr std::size_t kClips = 100;
 /// a percentile outside (0, 100].
 [[nodiscard]] float percentile_magnitude(std::span<const float> values, double percentile,
                                          std::string_view name);
-/// @overload: the upper end of the bin that holds the k-th smallest magnitude, or the largest
+/// Of a histogram: the upper end of the bin that holds the k-th smallest magnitude, or the largest
 /// magnitude of `limits` where that is smaller.
 [[nodiscard]] float percentile_magnitude(const Histogram& histogram, const MinMax& limits,
                                          double percentile, std::string_view name);
