@@ -33,6 +33,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "draw_model.h"
 
@@ -296,12 +297,13 @@ void write_command_lines(const fs::path& root) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  const std::string_view folder = argc == 2 ? argv[1] : "";
+  if (folder.empty() || folder.starts_with('-')) {
     std::fputs("usage: make_fuzz_corpus FOLDER\n", stderr);
     return 2;
   }
   try {
-    const fs::path root = argv[1];
+    const fs::path root = folder;
     write_models(root);
     write_drawn(root);
     write_data(root);
