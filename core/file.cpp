@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <octet/core/error.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <list>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -106,10 +108,9 @@ class StagedFile {
           fmt::format("cannot write '{}': it exists and is no regular file", path.string()));
     }
     remove_temporaries_left_behind(target_.parent_path());
-    const fs::path name = temporary_name(target_);
-    file_ = Descriptor(file_system().create(name.c_str()));
+    temporary_ = temporary_name(target_);
+    file_ = Descriptor(file_system().create(temporary_.c_str()));
     if (!file_.valid()) fail_to_write("cannot write", path, errno);
-    temporary_ = name;
     // Not the bits that let others run it as its owner: those were meant for the old contents.
     if (exists_) static_cast<void>(::fchmod(file_.get(), old.st_mode & 0777U));
   }
@@ -238,14 +239,16 @@ void move_file(const fs::path& from, const fs::path& to) {
 }
 
 std::size_t remove_temporaries_left_behind(const fs::path& folder) {
+  // Not fs::directory_iterator, which ends the program where memory runs out.
+  const std::unique_ptr<::DIR, int (*)(::DIR*)> entries(
+      ::opendir(folder.empty() ? "." : folder.c_str()), ::closedir);
   std::size_t removed = 0;
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder.empty() ? "." : folder, failure), end;
-       !failure && entry != end; entry.increment(failure)) {
-    const TemporaryOf writer = temporary_of(entry->path().filename().string());
+  while (const ::dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
+    const TemporaryOf writer = temporary_of(entry->d_name);
+    const fs::path path = folder / entry->d_name;
     const bool dead =
-        writer == TemporaryOf::dead || (writer == TemporaryOf::elsewhere && is_old(entry->path()));
-    if (dead && file_system().remove(entry->path().c_str()) == 0) ++removed;
+        writer == TemporaryOf::dead || (writer == TemporaryOf::elsewhere && is_old(path));
+    if (dead && file_system().remove(path.c_str()) == 0) ++removed;
   }
   return removed;
 }

@@ -1,3 +1,4 @@
+#include <google/protobuf/arena.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/tensor_reader.h>
 
@@ -107,7 +108,9 @@ void check_values(const Graph& graph) {
 
 Graph parse(std::span<const std::uint8_t> bytes,
             const std::optional<std::filesystem::path>& folder) {
-  onnx::ModelProto model;
+  // Where memory runs out while protobuf parses, it loses what an arena keeps.
+  google::protobuf::Arena arena;
+  auto& model = *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   if (bytes.empty() || bytes.size() > INT_MAX ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     fail_format("expected an ONNX file, found {} bytes that are none: is the file cut off?",

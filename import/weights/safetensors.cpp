@@ -237,12 +237,10 @@ void write_safetensors(const std::filesystem::path& path,
     }
     const std::uint64_t begin = end;
     end += sizeof(float) * static_cast<std::uint64_t>(tensor.size());
-    json entry;
-    entry["dtype"] = "F32";
-    entry["shape"] = std::vector<Index>(tensor.shape().begin(), tensor.shape().end());
-    entry["data_offsets"] = {begin, end};
     const std::string key = detail::json_text(name, "write_safetensors: names of tensors");
-    header += fmt::format("{}{}:{}", header.size() > 1 ? "," : "", key, entry.dump());
+    header +=
+        fmt::format(R"({}{}:{{"data_offsets":[{},{}],"dtype":"F32","shape":[{}]}})",
+                    header.size() > 1 ? "," : "", key, begin, end, fmt::join(tensor.shape(), ","));
   }
   header += "}";
   // Spaces, so that the numbers are aligned to 8 bytes, as the format asks for.

@@ -2,13 +2,22 @@
 // nothing leaks, and afterwards the same call succeeds.
 
 #include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/import/onnx/import_onnx.h>
+#include <octet/import/weights/weights.h>
+#include <octet/layers/layers.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/robustness/counting_new.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/npy_files.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/data/cifar10.h>
+#include <octet/train/data/csv.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/data/npy.h>
 #include <octet/train/load_model.h>
+#include <octet_test_paths.h>
 
 #include <algorithm>
 #include <functional>
@@ -129,6 +138,17 @@ TEST_F(AllocationFailure, ReadingData) {
   EXPECT_GT(fail_each([&] { EXPECT_EQ(load_idx_test(scratch_.path()).size(), 3U); }), 20);
 }
 
+TEST_F(AllocationFailure, ReadingDataOfOtherFormats) {
+  const std::string table = "x,y,label\n1.5,-2,0\n3,4,1\n";
+  const auto csv = scratch_.write("t.csv", Bytes(table.begin(), table.end()));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(load_csv(csv).size(), 2U); }), 10);
+  const auto x = scratch_.write("x.npy", npy_bytes<float>("<f4", "(3, 1)", {0.5F, 1, -2}));
+  const auto y = scratch_.write("y.npy", npy_bytes<std::int64_t>("<i8", "(3,)", {0, 2, 1}));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(load_npy(x, y).classes(), 3); }), 10);
+  const auto records = scratch_.write("c.bin", Bytes(2 * 3073, 7));
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(read_cifar10(records).size(), 2U); }), 5);
+}
+
 TEST_F(AllocationFailure, ReadingACheckpoint) {
   const auto path = scratch_.path() / "c";
   Sequential model = quantize_model(small_mlp(0, 2, 2, 2));
@@ -155,6 +175,67 @@ TEST_F(AllocationFailure, ReadingACheckpoint) {
     EXPECT_TRUE(now == whole || now == spoilt) << "a model was restored half";
   };
   EXPECT_GT(fail_each(load, all_or_nothing), 200);
+}
+
+TEST_F(AllocationFailure, ImportingANetwork) {
+  const std::filesystem::path folder = OCTET_TEST_DATA_DIR "/onnx";
+  // Convolutions and batch normalization, what tf2onnx writes around them, weights in a file
+  // beside.
+  for (const char* name : {"sequence_13.onnx", "tf2onnx_13.onnx", "mlp_external.onnx"}) {
+    SCOPED_TRACE(name);
+    const Bytes whole = bytes_of(import_onnx(folder / name));
+    Model model;
+    const auto import = [&] { model = import_onnx(folder / name); };
+    EXPECT_GT(fail_each(import, [&] { EXPECT_EQ(bytes_of(model), whole); }), 500);
+  }
+}
+
+/// What all tensors of the corpora's weight files fit into.
+Sequential convolution_and_dense() {
+  Sequential model("net", Input({3, 2, 1}),
+                   Conv2D(2, {2, 1}, Activation::none, {.use_bias = false, .name = "conv"}),
+                   BatchNorm({.name = "norm"}), AveragePool2D({.size = {1, 2}}), Flatten(),
+                   Dense(1, Activation::none, {.use_bias = false, .name = "fc"}));
+  model.build(1);
+  return model;
+}
+
+TEST_F(AllocationFailure, LoadingWeights) {
+  for (const char* name : {"safetensors/seed_whole", "npz/seed_stored", "npz/seed_deflated"}) {
+    SCOPED_TRACE(name);
+    Sequential model = convolution_and_dense();
+    const Bytes before = bytes_of(model);
+    const auto load = [&] {
+      load_weights(model, std::filesystem::path(OCTET_FUZZ_CORPUS) / name,
+                   {.names = WeightNames::pytorch, .allow_unused = true, .allow_missing = true});
+    };
+    load();
+    const Bytes loaded = bytes_of(model);
+    EXPECT_NE(loaded, before);
+    const auto load_anew = [&] {
+      model = convolution_and_dense();
+      load();
+    };
+    EXPECT_GT(fail_each(load_anew,
+                        [&] {
+                          const Bytes now = bytes_of(model);
+                          EXPECT_TRUE(now == before || now == loaded) << "weights loaded half";
+                        }),
+              100);
+  }
+}
+
+TEST_F(AllocationFailure, SavingWeights) {
+  const auto path = scratch_.path() / "w.safetensors";
+  const Sequential model = convolution_and_dense();
+  const auto save = [&] { save_weights(model, path, {.names = WeightNames::pytorch}); };
+  save();
+  const Bytes whole = read_file(path);
+  const auto check = [&] {
+    EXPECT_EQ(read_file(path), whole);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.path()), {}), 1);
+  };
+  EXPECT_GT(fail_each(save, check), 50);
 }
 
 }  // namespace
