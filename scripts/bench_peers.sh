@@ -7,9 +7,7 @@ header:dnnl.h libdnnl-dev
 header:xnnpack.h libxnnpack-dev
 header:pthreadpool.h libpthreadpool-dev
 header:torch/csrc/api/include/torch/torch.h libtorch-dev
-program:python3 python3
 file:/usr/lib/python3/dist-packages/torch/__init__.py python3-torch
-file:/usr/lib/python3/dist-packages/numpy/__init__.py python3-numpy
 LIST
 }
 

@@ -99,6 +99,23 @@ program:npm npm
 LIST
 }
 
+# What the Python of the documentation and of the benchmarks runs on.
+octet_python_requirements() {
+  cat <<'LIST'
+program:python3 python3
+file:/usr/lib/python3/dist-packages/numpy/__init__.py python3-numpy
+file:/usr/lib/python3/dist-packages/PIL/__init__.py python3-pil
+LIST
+}
+
+# What the Java of the documentation is compiled and run with.
+octet_java_requirements() {
+  cat <<'LIST'
+program:javac default-jdk-headless
+program:java default-jre-headless
+LIST
+}
+
 # What is used where it is there, and done without, or asked for by name, where it is not. Nothing
 # installs these.
 octet_optional() {

@@ -6,6 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements
 octet_install octet_interop_requirements || true
+octet_install octet_python_requirements || true
+octet_install octet_java_requirements || true
 mpi=OFF
 if ! octet_has_all octet_mpi_requirements; then
   echo "octet: there is no MPI here (openmpi-bin, libopenmpi-dev); its tests will be left out"

@@ -109,6 +109,19 @@ Names Debian::closure(const Names& packages) const {
   return found;
 }
 
+const Names& Debian::depends_in_apt(const std::string& package) {
+  static std::map<std::string, Names> known;
+  const auto [entry, is_new] = known.try_emplace(package);
+  if (!is_new) return entry->second;
+  const std::string mark = "Depends:";
+  for (const std::string& line :
+       split(output_of("apt-cache depends --important '" + package + "' 2>/dev/null"), '\n')) {
+    const std::size_t at = line.find(mark);
+    if (at != std::string::npos) entry->second.insert(name_in(line.substr(at + mark.size())));
+  }
+  return entry->second;
+}
+
 bool Debian::provides(const std::string& package, const std::string& name) const {
   const auto found = providers_.find(name);
   return found != providers_.end() && found->second.contains(package);

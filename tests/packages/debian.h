@@ -23,6 +23,8 @@ class Debian {
   std::map<std::string, Names> owners(const Names& paths) const;
   /// Packages and all installed ones that they depend on. Names of none installed stay in.
   Names closure(const Names& packages) const;
+  /// What apt says that a package depends on: of one that is not installed, though its parts are.
+  static const Names& depends_in_apt(const std::string& package);
   /// What debootstrap --variant=minbase puts on a machine: no list has to name it.
   const Names& base() const { return base_; }
   bool provides(const std::string& package, const std::string& name) const;

@@ -187,7 +187,8 @@ std::vector<std::string> UsedPackages::problems(
       if (!covers(one, i)) continue;
       used[r] = true;
       covered = covered || use.kind != Kind::header || installed_for(one.list, use.where);
-      if (!owners_[i].empty() && !any_in(owners_[i], debian_.closure({one.package}))) {
+      if (!owners_[i].empty() && !any_in(owners_[i], debian_.closure({one.package})) &&
+          !any_in(owners_[i], Debian::depends_in_apt(one.package))) {
         found.push_back(fmt::format("{}: {} is in the package {}, and {} says {}", use.where,
                                     use.name, fmt::join(owners_[i], ", "), one.list, one.package));
       }

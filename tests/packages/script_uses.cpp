@@ -51,6 +51,9 @@ const std::map<std::string, std::string>& known_variables() {
       {"$cmake", "tests/rooms/headers.sh: CMAKE_COMMAND"},
       {"$compiler", "tests/rooms/headers.sh: CMAKE_CXX_COMPILER"},
       {"$nm", "tests/core/kernels/shares_no_code.sh: CMAKE_NM, which the compiler brings"},
+      {"$digits", "tests/docs/prepare.sh: write_digits"},
+      {"$reader", "tests/docs/own_data.sh: read_npy_files"},
+      {"$work/classify", "tests/docs: what the script has compiled"},
       {"$readelf", "tests/rooms/hardened.sh: CMAKE_READELF, which the compiler brings"},
   };
   return known;
