@@ -152,7 +152,7 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
   }
   const Tensor calibration = calibration_of(models, train, options);
   detail::measure_sensitivity(models, calibration, test.head(options.sensitivity_samples),
-                              report.layers);
+                              group_or_alone(options.group), report.layers);
 }
 
 }  // namespace
@@ -177,15 +177,15 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   check_test(test);
   Report report;
   report.data = fmt::format("{}, {} test examples", test.name(), test.size());
-  const Labels in_float = evaluate(models.in_float, test).predictions;
-  const Labels integers = evaluate(models.shipped, test).predictions;
+  const Labels in_float = evaluate(models.in_float, test, options.group).predictions;
+  const Labels integers = evaluate(models.shipped, test, options.group).predictions;
   report.outcomes.push_back(outcome_of("float", in_float, test.labels(), nullptr));
   if (models.float_model != nullptr && models.quantized != nullptr && !train.empty()) {
     const Tensor calibration = calibration_of(models, train, options);
     const Model post = detail::quantized_as(*models.quantized, *models.float_model, calibration);
     report.outcomes.push_back(outcome_of("quantized after training",
-                                         evaluate(lower(post), test).predictions, test.labels(),
-                                         &in_float));
+                                         evaluate(lower(post), test, options.group).predictions,
+                                         test.labels(), &in_float));
   }
   report.outcomes.push_back(outcome_of(options.shipped_name, integers, test.labels(), &in_float));
   report.costs = costs_of(models);

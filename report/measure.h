@@ -4,6 +4,7 @@
 #include <octet/report/report.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/process_group.h>
 
 #include <cstddef>
 #include <string>
@@ -35,6 +36,9 @@ struct ReportOptions {
   int confusion_classes = 20;
   /// What the integers are called: "trained with quantization", or what a program has done.
   std::string shipped_name = "trained with quantization";
+  /// The processes that share out scoring and sensitivities; all call the function, and all get the
+  /// same. Null: this one alone.
+  ProcessGroup* group = nullptr;
 };
 
 /// Measures what the report states in parts 1 and 3; the title, history, ranges, command, facts and
@@ -45,8 +49,8 @@ struct ReportOptions {
 ///     report.history = trainer.history();
 ///     write_report("report.html", report);
 ///
-/// Every number is the same on any number of threads. Throws InvalidArgument for an empty test set
-/// and targets that are no labels, and as Interpreter, lower() and evaluate() do.
+/// Every number is the same on any number of threads and ranks. Throws InvalidArgument for an empty
+/// test set and targets that are no labels, and as Interpreter, lower() and evaluate() do.
 Report measure_report(const ReportModels& models, const Dataset& train, const Dataset& test,
                       const ReportOptions& options = {});
 

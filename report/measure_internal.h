@@ -15,8 +15,9 @@ std::vector<LayerFacts> measure_layers(const Model& quantized, const Dataset& te
                                        std::size_t samples);
 
 /// Adds the sensitivity of every layer with a kernel, and the accuracies that it is held against.
+/// The networks that this takes are shared out among `ranks`.
 void measure_sensitivity(const ReportModels& models, const Tensor& calibration,
-                         const Dataset& samples, LayerReport& report);
+                         const Dataset& samples, ProcessGroup& ranks, LayerReport& report);
 
 /// `model` as quantize_post_training() makes it, with the options of `quantized`.
 Model quantized_as(const Model& quantized, const Model& model, const Tensor& calibration);

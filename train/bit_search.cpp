@@ -5,6 +5,7 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/train/bit_knapsack.h>
 #include <octet/train/bit_search.h>
+#include <octet/train/distributed/messages.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
@@ -132,8 +133,10 @@ class Search {
       : model_(model), options_(options), samples_(data.head(options.samples)) {
     require_output_for(options_.loss, model_);
     result_ = unmeasured_search(model_, options_);
-    result_.in_float = {loss_of(measure(model_, samples_, metrics()))};
-    if (samples_.has_labels()) result_.in_float.accuracy = evaluate(model_, samples_).accuracy;
+    result_.in_float = {loss_of(measure(model_, samples_, metrics(), options_.group))};
+    if (samples_.has_labels()) {
+      result_.in_float.accuracy = evaluate(model_, samples_, options_.group).accuracy;
+    }
     calibration_ = fit_to_input(
         model_, samples_.features(0, std::min(options_.calibration_samples, samples_.size())));
   }
@@ -149,7 +152,7 @@ class Search {
     measure_sensitivity();
     const detail::BitKnapsack knapsack(items(), kRunForReal);
     make_curve(knapsack);
-    for (const auto& choice : knapsack.best(budget - result_.fixed_bytes)) run_for_real(choice);
+    run_for_real(knapsack.best(budget - result_.fixed_bytes));
     const auto loss_of_one = [](const BitAssignment& one) { return one.measured->loss; };
     result_.chosen = *std::ranges::min_element(result_.measured, {}, loss_of_one);
     return std::move(result_);
@@ -180,7 +183,7 @@ class Search {
         first = middle + 1;
       }
     }
-    for (const auto& choice : knapsack.best(front[first].bytes)) run_for_real(choice);
+    run_for_real(knapsack.best(front[first].bytes));
     choose_smallest_that_holds();
     return std::move(result_);
   }
@@ -189,24 +192,56 @@ class Search {
   std::vector<Metric> metrics() const { return {loss_metric("loss", options_.loss)}; }
   static double loss_of(const std::vector<MetricValue>& values) { return values.front().value; }
 
-  ModelScore score(const std::vector<int>& bits) {
-    if (const auto known = scores_.find(bits); known != scores_.end()) return known->second;
+  ModelScore run(const std::vector<int>& bits) const {
     const IntegerModel integers = lower(quantize_post_training(
         with_bits(model_, result_.layers, bits), calibration_, with_8_bits(options_.quantize)));
     ModelScore result{loss_of(measure(with_logits(integers), samples_, metrics()))};
     if (samples_.has_labels()) result.accuracy = evaluate(integers, samples_).accuracy;
-    scores_[bits] = result;
     return result;
   }
 
+  /// Runs those that are not in scores_ yet, shared out among the ranks.
+  void run_all(const std::vector<std::vector<int>>& all) {
+    std::vector<std::vector<int>> missing;
+    for (const std::vector<int>& bits : all) {
+      if (!scores_.contains(bits) && std::ranges::count(missing, bits) == 0) {
+        missing.push_back(bits);
+      }
+    }
+    const auto run_one = [&](std::size_t i, std::span<double> result) {
+      const ModelScore score = run(missing[i]);
+      result[0] = score.loss;
+      result[1] = score.accuracy.value_or(0.0);
+    };
+    const std::vector<double> found =
+        share_out(group_or_alone(options_.group), missing.size(), 2, run_one);
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      ModelScore& score = scores_[missing[i]];
+      score.loss = found[2 * i];
+      if (samples_.has_labels()) score.accuracy = found[2 * i + 1];
+    }
+  }
+
+  std::vector<int> widest() const {
+    return std::vector(result_.layers.size(), options_.widths.back());
+  }
+  /// One layer at another width than the widest.
+  std::vector<int> alone(std::size_t layer, int width) const {
+    std::vector<int> bits = widest();
+    bits[layer] = width;
+    return bits;
+  }
+
   void measure_sensitivity() {
-    const std::vector<int> widest(result_.layers.size(), options_.widths.back());
-    result_.widest = score(widest);
+    std::vector<std::vector<int>> all = {widest()};
+    for (std::size_t i = 0; i < result_.layers.size(); ++i) {
+      for (const int width : options_.widths) all.push_back(alone(i, width));
+    }
+    run_all(all);
+    result_.widest = scores_.at(widest());
     for (std::size_t i = 0; i < result_.layers.size(); ++i) {
       for (WidthCost& width : result_.layers[i].widths) {
-        std::vector<int> bits = widest;
-        bits[i] = width.bits;
-        const ModelScore alone = score(bits);
+        const ModelScore& alone = scores_.at(this->alone(i, width.bits));
         width.loss_rise = alone.loss - result_.widest.loss;
         if (alone.accuracy) width.accuracy_drop = *result_.widest.accuracy - *alone.accuracy;
       }
@@ -241,13 +276,21 @@ class Search {
     for (const auto& choice : knapsack.front()) result_.curve.push_back(predicted(choice));
   }
 
+  void run_for_real(const std::vector<detail::KnapsackChoice>& choices) {
+    std::vector<std::vector<int>> all;
+    for (const auto& choice : choices) all.push_back(predicted(choice).bits);
+    run_all(all);
+    for (const auto& choice : choices) run_for_real(choice);
+  }
+
   /// Measures an assignment, once, and notes it on the curve too.
   BitAssignment run_for_real(const detail::KnapsackChoice& choice) {
     BitAssignment one = predicted(choice);
     const auto is_this = [&](const BitAssignment& other) { return other.bits == one.bits; };
     const auto before = std::ranges::find_if(result_.measured, is_this);
     if (before != result_.measured.end()) return *before;
-    one.measured = score(one.bits);
+    run_all({one.bits});
+    one.measured = scores_.at(one.bits);
     result_.measured.push_back(one);
     const auto on_curve = std::ranges::find_if(result_.curve, is_this);
     if (on_curve != result_.curve.end()) on_curve->measured = one.measured;

@@ -3,6 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/process_group.h>
 #include <octet/train/loss.h>
 
 #include <cstddef>
@@ -61,6 +62,9 @@ struct BitSearchOptions {
   /// How the network is quantized but for the bits of its weights.
   QuantizeOptions quantize{.per_channel = true};
   Loss loss = sparse_categorical_cross_entropy();
+  /// The processes that share out the networks to be run; all call the function, and all get the
+  /// same. Null: this one alone.
+  ProcessGroup* group = nullptr;
 };
 
 /// What a network came to on the samples.
@@ -146,7 +150,7 @@ struct BitSearch {
 /// 3. The five best are quantized and run for real; of these the one of least loss is chosen, of
 ///    equal losses the one that was predicted to be better.
 ///
-/// Every number is the same on any number of threads. Layers that ask for their bits
+/// Every number is the same on any number of threads and ranks. Layers that ask for their bits
 /// (set_quantization()) or have a QuantizeConfig keep them; layers in_float() stay so. Softmax at
 /// the end is left out for the loss, and is there for the accuracy.
 ///

@@ -142,7 +142,11 @@ auto from_file(const std::filesystem::path& path, ProcessGroup& group, Read&& re
 }  // namespace
 
 Model load_model(const std::filesystem::path& path) {
-  return from_file(path, group_or_alone(nullptr), [](const Archive& archive) {
+  return load_model(path, group_or_alone(nullptr));
+}
+
+Model load_model(const std::filesystem::path& path, ProcessGroup& group) {
+  return from_file(path, group, [](const Archive& archive) {
     if (!archive.has_text("kind")) return model_from_archive(archive, "");
     check_kind(archive);
     return model_from_archive(archive, kModelPrefix + "/");

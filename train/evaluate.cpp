@@ -39,21 +39,6 @@ void each_own_piece(const Dataset& data, const ProcessGroup& group, Add&& add) {
   }
 }
 
-/// The values of all ranks, one behind the other.
-template <class T>
-std::vector<T> joined(ProcessGroup& group, const std::vector<T>& own) {
-  if (group.size() == 1) return own;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(own.data());
-  std::vector<T> all;
-  for (const auto& part : gather_bytes(group, {bytes, bytes + sizeof(T) * own.size()})) {
-    if (part.empty()) continue;
-    const std::size_t old = all.size();
-    all.resize(old + part.size() / sizeof(T));
-    std::memcpy(all.data() + old, part.data(), part.size());
-  }
-  return all;
-}
-
 /// Runs predict_rows(begin, end, features) on pieces of the data set and scores the result.
 template <class Predict>
 Evaluation evaluate_in_pieces(const Dataset& data, ProcessGroup& group, Predict&& predict_rows) {
@@ -79,8 +64,8 @@ Evaluation evaluate_in_pieces(const Dataset& data, ProcessGroup& group, Predict&
     predictions.insert(predictions.end(), predicted.begin(), predicted.end());
   };
   parallel_region([&] { each_own_piece(data, group, add_piece); });
-  Evaluation result{.predictions = joined(group, predictions)};
-  right = joined(group, right);
+  Evaluation result{.predictions = gather_values(group, predictions)};
+  right = gather_values(group, right);
   result.accuracy =
       static_cast<double>(std::ranges::count(right, 1)) / static_cast<double>(data.size());
   return result;
@@ -102,7 +87,7 @@ std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vecto
       parts.push_back(metric.value(output, targets) * static_cast<double>(targets.size()));
     }
   });
-  parts = joined(group, parts);
+  parts = gather_values(group, parts);
   std::vector<MetricValue> values;
   values.reserve(metrics.size());
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -228,7 +213,7 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
       differing += std::ranges::equal(of_row(expected), of_row(found)) ? 0U : 1U;
     }
   });
-  const std::vector<std::size_t> counts = joined(group_or_alone(group), std::vector{differing});
+  const std::vector<std::size_t> counts = gather_values(group_or_alone(group), std::vector{differing});
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 

@@ -48,4 +48,12 @@ std::string data_at_fault(const Batch& batch) {
   return "";
 }
 
+std::string data_at_fault(const std::vector<Batch>& shards) {
+  for (const Batch& shard : shards) {
+    if (!shard.features.defined()) continue;
+    if (std::string fault = data_at_fault(shard); !fault.empty()) return fault;
+  }
+  return "";
+}
+
 }  // namespace octet

@@ -4,6 +4,7 @@
 #include <octet/train/data_loader.h>
 
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -15,5 +16,7 @@ std::string first_layer_at_fault(Model& model, const Tensor& features);
 
 /// What of a batch is not finite, in words; empty where all is.
 std::string data_at_fault(const Batch& batch);
+/// The same of the shards of a batch, of which some may be empty.
+std::string data_at_fault(const std::vector<Batch>& shards);
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/model.h>
+#include <octet/train/distributed/process_group.h>
 
 #include <filesystem>
 
@@ -12,5 +13,7 @@ namespace octet {
 /// FormatError where the file is broken or does not describe its model. Layers and quantizers of a
 /// program's own are to be registered before (register_layer(), register_quantizer()).
 Model load_model(const std::filesystem::path& path);
+/// The same on all ranks of a group, which all call it: rank 0 reads the file.
+Model load_model(const std::filesystem::path& path, ProcessGroup& group);
 
 }  // namespace octet

@@ -9,6 +9,7 @@
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/shard_tree.h>
+#include <octet/train/distributed/sharded_calibration.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
 
@@ -131,13 +132,7 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
   if (position_.epoch < last) check_trainable(*model_);
-  const detail::ShardTree tree(options_.shards, group_or_alone(options_.group));
-  DataLoader loader(train, {.batch_size = options_.batch_size,
-                            .shuffle = options_.shuffle,
-                            .seed = options_.seed,
-                            .augment = options_.augment,
-                            .shards = options_.shards,
-                            .own_shards = tree.own()});
+  DataLoader loader(train, loader_options());
   // Before an epoch is spent on it.
   if (test != nullptr) check_test_set(*model_, *test);
   require_same_ranks(train, test);
@@ -161,6 +156,16 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   return history_;
 }
 
+LoaderOptions Trainer::loader_options() const {
+  const detail::ShardTree tree(options_.shards, group_or_alone(options_.group));
+  return {.batch_size = options_.batch_size,
+          .shuffle = options_.shuffle,
+          .seed = options_.seed,
+          .augment = options_.augment,
+          .shards = options_.shards,
+          .own_shards = tree.own()};
+}
+
 void Trainer::require_same_ranks(const Dataset& train, const Dataset* test) const {
   ProcessGroup& group = group_or_alone(options_.group);
   if (group.size() == 1) return;
@@ -179,19 +184,16 @@ void Trainer::require_same_ranks(const Dataset& train, const Dataset* test) cons
 
 void Trainer::prepare(const Dataset& train, const Dataset* test) {
   if (!is_quantized(*model_) || has_ranges(*model_)) return;
-  // In one piece, and by every rank for itself: these are few batches.
-  DataLoader loader(train, {.batch_size = options_.batch_size,
-                            .shuffle = options_.shuffle,
-                            .seed = options_.seed,
-                            .augment = options_.augment});
+  DataLoader loader(train, loader_options());
   loader.start_epoch(position_.epoch);
-  Batch batch;
+  detail::ShardedCalibration calibration(*model_, group_or_alone(options_.group));
+  std::vector<Batch> shards;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.calibration_batches, 1); ++i) {
-    if (!loader.next(batch)) break;
+    if (!loader.next(shards)) break;
     try {
-      calibrate(*model_, fit_to_input(*model_, batch.features));
+      calibration.add(shards);
     } catch (const NumericError&) {
-      const std::string fault = data_at_fault(batch);
+      const std::string fault = data_at_fault(shards);
       if (fault.empty()) throw;
       throw NumericError(fmt::format("calibration on batch {}: {}", i + 1, fault));
     }

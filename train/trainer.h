@@ -169,6 +169,7 @@ class Trainer {
   void require_same_ranks(const Dataset& train, const Dataset* test) const;
   bool asked_to_stop() const;
   /// False where options.should_stop ended it early.
+  LoaderOptions loader_options() const;
   bool run_epoch(DataLoader& loader, Index last);
   /// Whether the statistics of batch normalization are to be kept in the step that comes next.
   bool freezes_batch_norm(const DataLoader& loader, Index last) const;

@@ -31,6 +31,12 @@ bool is_whole(float number, float below) {
   return number >= 0.0F && number < below && std::trunc(number) == number;
 }
 
+void require_room(std::uint64_t counted, std::uint64_t more) {
+  if (counted + more < kMostValues) return;
+  throw InvalidArgument(
+      fmt::format("histogram: expected fewer than 2^48 values, found {} more", more));
+}
+
 }  // namespace
 
 double Histogram::width() const { return std::ldexp(1.0, exponent_ - kBinBits); }
@@ -59,10 +65,7 @@ void Histogram::grow_to(int exponent) {
 }
 
 void Histogram::add(std::span<const float> values) {
-  if (count() + values.size() >= kMostValues) {
-    throw InvalidArgument(
-        fmt::format("histogram: expected fewer than 2^48 values, found {} more", values.size()));
-  }
+  require_room(count(), values.size());
   const MinMax limits = min_max(values);
   if (!limits.finite)
     throw NumericError("histogram: expected finite values, found NaN or infinity");
@@ -80,6 +83,22 @@ void Histogram::add(std::span<const float> values) {
     const std::scoped_lock lock(mutex);
     std::ranges::transform(counts_, own, counts_.begin(), std::plus<>());
   });
+}
+
+void Histogram::add_new(const Histogram& more, const Histogram& less) {
+  Histogram added = more;
+  Histogram known = less;
+  const int exponent = std::max({exponent_, added.exponent_, known.exponent_});
+  for (Histogram* each : {this, &added, &known}) each->grow_to(exponent);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (known.counts_[i] > added.counts_[i]) {
+      throw InvalidArgument(
+          "histogram: expected one that has grown from the other, found fewer values in a bin");
+    }
+    added.counts_[i] -= known.counts_[i];
+  }
+  require_room(count(), added.count());
+  std::ranges::transform(counts_, added.counts_, counts_.begin(), std::plus<>());
 }
 
 std::vector<float> Histogram::packed() const {

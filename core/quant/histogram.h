@@ -23,6 +23,10 @@ class Histogram {
   /// Throws NumericError for NaN and infinity, InvalidArgument where there would be 2^48 values.
   void add(std::span<const float> values);
 
+  /// Adds what `more` counts beyond `less`, a state that it had before. Throws InvalidArgument
+  /// where `less` counts values that `more` does not, or there would be 2^48 values.
+  void add_new(const Histogram& more, const Histogram& less);
+
   [[nodiscard]] int exponent() const noexcept { return exponent_; }
   /// 2^exponent() / kBins. The bin i of the positive values holds i * width() <= x < (i + 1) *
   /// width().

@@ -29,12 +29,13 @@ void check_flash(const Options& options, const Model& model, const QuantizeOptio
 }
 
 BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
-                      const QuantizeOptions& quantize, bool writes_files) {
-  const BitSearchOptions how = search_options(quantize);
+                      const QuantizeOptions& quantize, ProcessGroup& group) {
+  BitSearchOptions how = search_options(quantize);
+  how.group = &group;
   BitSearch found = options.flash
                         ? octet::search_bits(model, train, *options.flash, how)
                         : search_bits_for_drop(model, train, options.max_drop.value(), how);
-  if (!writes_files) return found;
+  if (!group.is_root()) return found;
   const std::string title = fmt::format("{}: accuracy over flash", options.network);
   const std::string csv = bit_curve_csv(found);
   const std::string svg = bit_curve_svg(found, title);

@@ -1,16 +1,27 @@
 #include "page.h"
 
 #include <fmt/format.h>
+#include <octet/core/file.h>
+#include <octet/train/distributed/messages.h>
 
 namespace octet::mnist {
 
+std::vector<std::uint8_t> file_of_run(const Options& options, const std::string& name,
+                                      ProcessGroup& group) {
+  return broadcast_bytes(
+      group, group.is_root() ? read_file(options.out / name) : std::vector<std::uint8_t>());
+}
+
 void write_page(const Options& options, const Model* float_model, const Model& quantized,
-                const DataSplit& data, const std::string& metrics) {
+                const DataSplit& data, const std::string& metrics, ProcessGroup& group) {
   // The files themselves: what the page states is true of what ships.
-  const IntegerModel in_float = read_tflite(options.out / "mnist_float.tflite");
-  const IntegerModel shipped = read_tflite(options.out / "mnist_int8.tflite");
+  const IntegerModel in_float = from_tflite(file_of_run(options, "mnist_float.tflite", group));
+  const IntegerModel shipped = from_tflite(file_of_run(options, "mnist_int8.tflite", group));
+  ReportOptions how;
+  how.group = &group;
   Report report =
-      measure_report({in_float, shipped, &quantized, float_model}, data.train, data.test);
+      measure_report({in_float, shipped, &quantized, float_model}, data.train, data.test, how);
+  if (!group.is_root()) return;
   report.title = fmt::format("{} on {}", options.network, data.test.name());
   add_run_facts(metrics, report);
   write_report(options.report, report);

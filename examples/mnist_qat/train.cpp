@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/train/distributed/messages.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -196,8 +197,7 @@ class Run {
       results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
     }
     const Evaluation simulated = trainer.evaluate(data_.test);
-    if (!group_.is_root()) return true;
-    export_and_compare(trainer, quantized, simulated);
+    if (group_.is_root()) export_and_compare(trainer, quantized, simulated);
     finish(quantized);
     return true;
   }
@@ -273,7 +273,7 @@ class Run {
   /// A run that is resumed later has the bits again.
   void search(const Model& model) {
     const BitSearch found =
-        search_bits(options_, model, data_.train, quantize_options(options_), group_.is_root());
+        search_bits(options_, model, data_.train, quantize_options(options_), group_);
     for (const auto& [layer, bits] : found.chosen_bits()) {
       run_.keep(kept_bits(layer), static_cast<double>(bits));
     }
@@ -336,11 +336,14 @@ class Run {
   /// The trained float model: in a run that was resumed after it, that of its checkpoint.
   std::optional<Model> trained_float() const {
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
-    if (!std::filesystem::exists(checkpoint)) return std::nullopt;
-    Model model = load_model(checkpoint);
+    if (!broadcast_flag(group_, group_.is_root() && std::filesystem::exists(checkpoint))) {
+      return std::nullopt;
+    }
+    Model model = load_model(checkpoint, group_);
     // It may be that of a run before this one.
-    const std::vector<std::uint8_t> file = read_file(options_.out / "mnist_float.tflite");
-    if (to_tflite(lower_float(model)) != file) return std::nullopt;
+    if (to_tflite(lower_float(model)) != file_of_run(options_, "mnist_float.tflite", group_)) {
+      return std::nullopt;
+    }
     set_searched_bits(model);
     return model;
   }
@@ -348,16 +351,21 @@ class Run {
   void write_report_page(const Model& quantized, const std::string& metrics) const {
     if (options_.report.empty()) return;
     const std::optional<Model> in_float = trained_float();
-    write_page(options_, in_float ? &*in_float : nullptr, quantized, data_, metrics);
+    write_page(options_, in_float ? &*in_float : nullptr, quantized, data_, metrics, group_);
     show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
   }
 
   void finish(const Model& quantized) {
-    const RunReport report =
-        run_.finish(options_.out / "mnist_int8.tflite", metrics_json(options_, results_));
-    show(screen_, final_report(options_, results_, run_.history(), report));
-    write_report_page(quantized, report.metrics);
-    if (options_.json) show(stdout, report.metrics);
+  /// All ranks measure what the page says.
+    std::string metrics;
+    if (group_.is_root()) {
+      const RunReport report =
+          run_.finish(options_.out / "mnist_int8.tflite", metrics_json(options_, results_));
+      show(screen_, final_report(options_, results_, run_.history(), report));
+      metrics = report.metrics;
+    }
+    write_report_page(quantized, metrics);
+    if (options_.json && group_.is_root()) show(stdout, metrics);
   }
 
   const Options& options_;

@@ -112,18 +112,39 @@ void HistogramObserver::observe(const Tensor& x) {
 
 void HistogramObserver::calibrate(const Tensor& x) {
   const Range found = limits_of(x).front();
-  Histogram histogram = Histogram::unpacked(std::as_const(histogram_).span(), owner());
-  histogram.add(x.span());
-  const std::span<float> extremes = extremes_.span();
-  const MinMax limits{std::min(extremes[0], found.min), std::max(extremes[1], found.max)};
+  Histogram counted = histogram();
+  counted.add(x.span());
+  const std::span<const float> extremes = std::as_const(extremes_).span();
+  take(counted, {std::min(extremes[0], found.min), std::max(extremes[1], found.max)});
+  set_updates(updates() + 1.0F);
+}
+
+void HistogramObserver::merge_calibrated(const Observer& before,
+                                         std::span<const std::unique_ptr<Observer>> parts) {
+  const Histogram counted_before = dynamic_cast<const HistogramObserver&>(before).histogram();
+  Histogram counted = counted_before;
+  MinMax limits;
+  for (const auto& each : parts) {
+    const auto& part = dynamic_cast<const HistogramObserver&>(*each);
+    counted.add_new(part.histogram(), counted_before);
+    const std::span<const float> extremes = part.extremes_.span();
+    limits = {std::min(limits.min, extremes[0]), std::max(limits.max, extremes[1])};
+  }
+  take(counted, limits);
+}
+
+Histogram HistogramObserver::histogram() const {
+  return Histogram::unpacked(histogram_.span(), owner());
+}
+
+void HistogramObserver::take(const Histogram& histogram, const MinMax& limits) {
   const MinMax part = clipped(limits, threshold(histogram, limits));
   const Range range = widened({part.min, part.max});
   mins()[0] = range.min;
   maxs()[0] = range.max;
-  extremes[0] = limits.min;
-  extremes[1] = limits.max;
+  extremes_.span()[0] = limits.min;
+  extremes_.span()[1] = limits.max;
   std::ranges::copy(histogram.packed(), histogram_.span().begin());
-  set_updates(updates() + 1.0F);
 }
 
 float MseObserver::clip_of(std::span<const float> values, const Range& /*limits*/) const {

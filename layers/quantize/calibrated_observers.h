@@ -4,6 +4,10 @@
 #include <octet/core/quant/histogram.h>
 #include <octet/layers/quantize/observer.h>
 
+#include <memory>
+#include <span>
+#include <vector>
+
 // The observers of calibrated_quantizers.h: ranges that leave outliers out, found by calibration.
 
 namespace octet {
@@ -46,6 +50,9 @@ class HistogramObserver : public Observer {
  public:
   void observe(const Tensor& x) override;
   void calibrate(const Tensor& x) override;
+  /// The range of all values that the parts have counted, exactly that of the whole batch.
+  void merge_calibrated(const Observer& before,
+                        std::span<const std::unique_ptr<Observer>> parts) override;
   /// "histogram", Histogram::packed(), and "extremes", the smallest and the largest value or 0.
   std::vector<NamedTensor> counters() const override {
     return {{"histogram", histogram_}, {"extremes", extremes_}};
@@ -61,6 +68,10 @@ class HistogramObserver : public Observer {
   virtual float threshold(const Histogram& histogram, const MinMax& limits) const = 0;
 
  private:
+  Histogram histogram() const;
+  /// Keeps both, and the range that follows from them.
+  void take(const Histogram& histogram, const MinMax& limits);
+
   Tensor histogram_;
   Tensor extremes_;
 };

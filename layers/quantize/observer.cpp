@@ -91,6 +91,16 @@ std::vector<Observer::Range> Observer::limits_of(const Tensor& x) const {
   return limits;
 }
 
+void Observer::merge_calibrated(const Observer& /*before*/,
+                                std::span<const std::unique_ptr<Observer>> parts) {
+  for (const auto& part : parts) {
+    std::ranges::transform(mins(), std::as_const(part->range_->min).span(), mins().begin(),
+                           [](float a, float b) { return std::min(a, b); });
+    std::ranges::transform(maxs(), std::as_const(part->range_->max).span(), maxs().begin(),
+                           [](float a, float b) { return std::max(a, b); });
+  }
+}
+
 void Observer::require_finite(bool finite) const {
   if (finite) return;
   throw NumericError(

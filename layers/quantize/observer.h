@@ -42,6 +42,13 @@ class Observer {
   /// The same for a batch that calibrate() shows: an observer that settles its range by calibration
   /// overrides it.
   virtual void calibrate(const Tensor& x) { observe(x); }
+  /// Takes over what copies of this observer have come to that were each shown a part of one batch
+  /// by calibrate(), all of them from the state of `before`. This one is in the state of the first
+  /// part, which keeps what has nothing to do with the values (the number of batches). The smallest
+  /// minimum and the largest maximum are the range of the whole batch wherever each bound depends
+  /// on that of the batch alone, and rises with it; others override it.
+  virtual void merge_calibrated(const Observer& before,
+                                std::span<const std::unique_ptr<Observer>> parts);
   /// Throws NumericError that names the tensor for NaN and infinity, as observe() does.
   void require_finite(const Tensor& x) const;
 

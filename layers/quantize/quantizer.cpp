@@ -137,6 +137,11 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
 
 void Quantizer::observe(const Tensor& x) { show(x, &Observer::observe); }
 
+void Quantizer::merge_calibrated(const Observer& before,
+                                 std::span<const std::unique_ptr<Observer>> parts) {
+  if (!frozen()) observer_->merge_calibrated(before, parts);
+}
+
 void Quantizer::settle_range() {
   if (!built() || frozen() || !has_range()) return;
   if (follows_range()) range_changed();

@@ -68,6 +68,10 @@ class Quantizer {
   /// while calibrating, nothing at inference.
   void watch(const Tensor& x, const ForwardContext& context);
 
+  /// Observer::merge_calibrated() of this quantizer's, unless frozen; settle_range() comes after
+  /// it.
+  void merge_calibrated(const Observer& before, std::span<const std::unique_ptr<Observer>> parts);
+
   /// What observe() does once the observer has a range, for one that was written into min() and
   /// max(): training on shards merges theirs. Nothing while frozen or without a range. Throws
   /// NumericError for a range that is too wide for float32.

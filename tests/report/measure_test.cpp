@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <octet/octet.h>
 #include <octet/report/measure_internal.h>
+#include <octet/tests/core/keep_threads.h>
+#include <octet/tests/train/distributed/thread_group.h>
 
 #include <cmath>
 
@@ -228,6 +230,21 @@ TEST_F(MeasuredDigits, PagesAreTheSameOnAnyNumberOfThreads) {
   const std::string three = report_html(report());
   set_num_threads(threads);
   EXPECT_EQ(one, three);
+}
+
+TEST_F(MeasuredDigits, PagesAreTheSameOnAnyNumberOfRanks) {
+  const test::KeepThreads keep;
+  set_num_threads(1);
+  const std::string alone = report_html(report());
+  for (const int ranks : {2, 5}) {
+    test::ThreadGroups::run(ranks, [&](ProcessGroup& group) {
+      ReportOptions options{.sensitivity_samples = 150, .changed_examples = 3};
+      options.group = &group;
+      const Report found = measure_report({lower_float(model_), shipped_, &quantized_, &model_},
+                                          data_.train, data_.test, options);
+      EXPECT_EQ(report_html(found), alone) << ranks;
+    });
+  }
 }
 
 }  // namespace

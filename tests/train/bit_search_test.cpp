@@ -6,6 +6,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/bit_search.h>
 #include <octet/train/evaluate.h>
@@ -203,6 +204,24 @@ TEST(BitSearch, IsTheSameOnAnyNumberOfThreadsAndChangesNothing) {
   EXPECT_EQ(search_bits_for_drop(model, data, 2.0), one_drop);
   EXPECT_EQ(bytes_of(model), before);
   EXPECT_EQ(model.layer("dense").quantization(), LayerQuantization{});
+}
+
+TEST(BitSearch, IsTheSameOnAnyNumberOfRanks) {
+  const KeepThreads keep;
+  set_num_threads(1);
+  const Dataset data = hard_clouds();
+  const Sequential model = trained_mlp(data);
+  const BitSearchOptions alone{.samples = 200, .calibration_samples = 60};
+  const BitSearch expected = search_bits(model, data, 400, alone);
+  const BitSearch expected_for_drop = search_bits_for_drop(model, data, 3.0, alone);
+  for (const int ranks : {2, 3, 5}) {
+    ThreadGroups::run(ranks, [&](ProcessGroup& group) {
+      BitSearchOptions shared = alone;
+      shared.group = &group;
+      EXPECT_EQ(search_bits(model, data, 400, shared), expected) << ranks;
+      EXPECT_EQ(search_bits_for_drop(model, data, 3.0, shared), expected_for_drop) << ranks;
+    });
+  }
 }
 
 TEST(BitSearch, ABudgetBelowTheSmallestIsRefusedWithThatSize) {

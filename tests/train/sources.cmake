@@ -12,6 +12,7 @@ set(OCTET_TRAIN_TESTS
   train/determinism_test.cpp
   train/distributed/shard_tree_test.cpp
   train/distributed/sharded_training_test.cpp
+  train/distributed/sharded_calibration_test.cpp
   train/distributed/training_state_test.cpp
   train/evaluate_test.cpp
   train/history_test.cpp

@@ -60,18 +60,41 @@ bool broadcast_flag(ProcessGroup& group, bool flag) {
   return byte != std::byte{0};
 }
 
-std::vector<Bytes> gather_bytes(ProcessGroup& group, const Bytes& bytes) {
-  std::vector<Bytes> all(static_cast<std::size_t>(group.size()));
-  if (group.is_root()) {
-    all[0] = bytes;
-    for (int from = 1; from < group.size(); ++from) {
-      receive_sized(group, all[static_cast<std::size_t>(from)], from);
-    }
-  } else {
+std::vector<Bytes> gather_bytes_on_root(ProcessGroup& group, const Bytes& bytes) {
+  if (!group.is_root()) {
     send_sized(group, bytes, 0);
+    return {};
   }
+  std::vector<Bytes> all = {bytes};
+  for (int from = 1; from < group.size(); ++from) receive_sized(group, all.emplace_back(), from);
+  return all;
+}
+
+std::vector<Bytes> gather_bytes(ProcessGroup& group, const Bytes& bytes) {
+  std::vector<Bytes> all = gather_bytes_on_root(group, bytes);
+  all.resize(static_cast<std::size_t>(group.size()));
   for (Bytes& part : all) part = broadcast_bytes(group, std::move(part));
   return all;
+}
+
+std::vector<double> share_out(ProcessGroup& group, std::size_t count, std::size_t width,
+                              FunctionRef<void(std::size_t i, std::span<double> result)> compute) {
+  const auto ranks = static_cast<std::size_t>(group.size());
+  std::vector<double> own;
+  for (auto i = static_cast<std::size_t>(group.rank()); i < count; i += ranks) {
+    own.resize(own.size() + width);
+    compute(i, std::span(own).last(width));
+  }
+  const std::vector<double> by_rank = gather_values(group, own);
+  std::vector<double> results(count * width);
+  auto from = by_rank.begin();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = rank; i < count; i += ranks) {
+      std::copy_n(from, width, results.begin() + static_cast<std::ptrdiff_t>(i * width));
+      from += static_cast<std::ptrdiff_t>(width);
+    }
+  }
+  return results;
 }
 
 void require_same(ProcessGroup& group, const Facts& facts) {

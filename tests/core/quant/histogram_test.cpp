@@ -94,6 +94,28 @@ TEST(Histogram, GrowsAsIfItHadBeenThatWideAlways) {
   }
 }
 
+TEST(Histogram, AddsWhatAnotherHasCountedSince) {
+  for (const float scale : {1e-9F, 1.0F, 1e9F}) {
+    const std::vector<float> before = values_of_all_sizes(1, 300);
+    std::vector<float> first = values_of_all_sizes(2, 200);
+    for (float& x : first) x *= scale;
+    const std::vector<float> second = values_of_all_sizes(3, 100);
+    const Histogram start = histogram_of(before);
+    Histogram one = start;
+    one.add(first);
+    Histogram other = start;
+    other.add(second);
+    Histogram sum = start;
+    sum.add_new(one, start);
+    sum.add_new(other, start);
+    Histogram expected = one;
+    expected.add(second);
+    EXPECT_EQ(sum.packed(), expected.packed()) << scale;
+    EXPECT_EQ(sum.count(), 600U);
+    EXPECT_THROW(sum.add_new(start, one), InvalidArgument);
+  }
+}
+
 TEST(Histogram, IsPackedWithoutLoss) {
   std::vector<float> packed = histogram_of(values_of_all_sizes(3, 500)).packed();
   // Counts beyond the whole numbers of float32.
