@@ -7,10 +7,12 @@
 #include <octet/layers/architecture.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/distributed/messages.h>
+#include <octet/train/distributed/sharded_step.h>
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
 
 #include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 // Checkpoints: what a Trainer has to save to go on as if it had never stopped.
@@ -27,6 +29,9 @@ constexpr const char* kFirstKind = "octet checkpoint 1";
 constexpr const char* kAccumulate = "accumulate_batches";
 constexpr const char* kFrozen = "frozen";
 constexpr const char* kShards = "shards";
+constexpr const char* kGradients = "gradients";
+/// Behind it the number of a shard.
+constexpr const char* kErrorsPrefix = "gradient_errors/";
 const std::string kModelPrefix = "model";
 /// Where the running means of an epoch hold their time.
 constexpr std::size_t kSecondsOfSums = 3;
@@ -153,10 +158,46 @@ Model load_model(const std::filesystem::path& path, ProcessGroup& group) {
   });
 }
 
+std::vector<NamedTensor> Trainer::errors_of_all_shards() const {
+  // Of a rank one behind the other.
+  std::vector<std::uint8_t> own;
+  for (const std::vector<float>& each : gradient_errors_) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(each.data());
+    own.insert(own.end(), bytes, bytes + sizeof(float) * each.size());
+  }
+  std::vector<NamedTensor> result;
+  if (options_.gradients == GradientFormat::float32) return result;
+  const std::size_t elements = detail::gradient_elements(*model_);
+  for (const auto& bytes : gather_bytes_on_root(group_or_alone(options_.group), own)) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(float) * elements) {
+      Tensor errors(Shape{static_cast<Index>(elements)});
+      std::memcpy(errors.data(), bytes.data() + at, sizeof(float) * elements);
+      result.push_back({fmt::format("{}{}", kErrorsPrefix, result.size()), errors});
+    }
+  }
+  return result;
+}
+
+std::vector<std::vector<float>> Trainer::own_errors(const Archive& checkpoint) const {
+  std::vector<std::vector<float>> result;
+  if (!checkpoint.has(fmt::format("{}0", kErrorsPrefix))) return result;
+  const Shape shape = {static_cast<Index>(detail::gradient_elements(*model_))};
+  const IndexRange own = detail::ShardTree(options_.shards, group_or_alone(options_.group)).own();
+  for (std::size_t k = own.begin; k < own.end; ++k) {
+    const std::string name = fmt::format("{}{}", kErrorsPrefix, k);
+    checkpoint.check_shape(name, shape);
+    const std::span<const float> values = checkpoint.tensor(name).span();
+    result.emplace_back(values.begin(), values.end());
+  }
+  return result;
+}
+
 void Trainer::save_checkpoint(const std::filesystem::path& path,
                               const std::map<std::string, std::string>& notes) const {
+  const std::vector<NamedTensor> errors = errors_of_all_shards();
   if (!is_root()) return;
   Archive archive;
+  for (const auto& [name, tensor] : errors) archive.add(name, tensor);
   for (const auto& [name, tensor] : prefixed(kModelPrefix, model_->saved_tensors())) {
     archive.add(name, tensor);
   }
@@ -173,6 +214,9 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
                   {"sums", {sums_.loss, sums_.right, sums_.images, sums_.seconds}}};
   if (options_.accumulate_batches != 1) trainer[kAccumulate] = options_.accumulate_batches;
   if (options_.shards != 1) trainer[kShards] = options_.shards;
+  if (options_.gradients != GradientFormat::float32) {
+    trainer[kGradients] = to_string(options_.gradients);
+  }
   if (const auto frozen = frozen_parameters(*model_); !frozen.empty()) trainer[kFrozen] = frozen;
   archive.add_text("kind", kKind);
   archive.add_text("trainer", trainer.dump());
@@ -220,6 +264,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     };
     must_agree(kAccumulate, options_.accumulate_batches, 1);
     must_agree(kShards, options_.shards, 1);
+    must_agree(kGradients, to_string(options_.gradients), to_string(GradientFormat::float32));
     must_agree(kFrozen, frozen_parameters(*model_), json::array());
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));
@@ -238,7 +283,9 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     targets.insert(targets.end(), moments.begin(), moments.end());
     for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
     check_architecture(archive, *model_);
+    std::vector<std::vector<float>> errors = own_errors(archive);
     for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
+    gradient_errors_ = std::move(errors);
     position_ = position;
     step_ = step;
     sums_ = {sums[0], sums[1], sums[2], sums[3]};

@@ -173,6 +173,7 @@ void Trainer::require_same_ranks(const Dataset& train, const Dataset* test) cons
                        {"training data", fingerprint(train)},
                        {"test data", test == nullptr ? "none" : fingerprint(*test)},
                        {"shards", fmt::format("{}", options_.shards)},
+                       {"gradients", std::string(to_string(options_.gradients))},
                        {"batch size",
                         fmt::format("{} x {}", options_.batch_size, options_.accumulate_batches)},
                        {"seed", fmt::format("{}", options_.seed)},

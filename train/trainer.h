@@ -9,6 +9,7 @@
 #include <octet/train/callback.h>
 #include <octet/train/data_loader.h>
 #include <octet/train/dataset.h>
+#include <octet/train/distributed/gradient_format.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/evaluate.h>
 #include <octet/train/history.h>
@@ -52,6 +53,9 @@ struct TrainerOptions {
   /// on this number alone. The result depends on it, as on batch_size; it does not depend on which
   /// rank of `group` computes which shard. See docs/distributed.md. 0: default_shards().
   std::size_t shards = 0;
+  /// How gradients of shards are added and sent. The result depends on it, and a checkpoint then
+  /// holds what the codes have left out: `shards` times the size of the parameters.
+  GradientFormat gradients = GradientFormat::float32;
   /// The processes that share out the shards and the test set, which all make the same trainer and
   /// call the same functions with the same data; it must outlive the trainer. Null: this one alone.
   ProcessGroup* group = nullptr;
@@ -142,7 +146,8 @@ class Trainer {
   /// Everything that a run needs to go on as if it had never stopped: parameters, state, optimizer,
   /// position in the data, running means, history; and `notes` for the caller; with the model's
   /// architecture where that can be described (load_model()). Replaces the file as a whole or not
-  /// at all (IoError); what it held before stays as previous_file(path). Only rank 0 writes.
+  /// at all (IoError); what it held before stays as previous_file(path). All ranks call it, since
+  /// each may hold a part of it, and rank 0 writes.
   void save_checkpoint(const std::filesystem::path& path,
                        const std::map<std::string, std::string>& notes = {}) const;
   /// As read_checkpoint(): from the one before it where the newest is damaged. Throws IoError, or
@@ -164,12 +169,12 @@ class Trainer {
 
   /// Until epoch `last`; `test` may be null.
   const History& train_until(const Dataset& train, const Dataset* test, Index last);
+  LoaderOptions loader_options() const;
   void prepare(const Dataset& train, const Dataset* test);
   /// Throws InvalidArgument where the ranks of the group train on something else.
   void require_same_ranks(const Dataset& train, const Dataset* test) const;
   bool asked_to_stop() const;
   /// False where options.should_stop ended it early.
-  LoaderOptions loader_options() const;
   bool run_epoch(DataLoader& loader, Index last);
   /// Whether the statistics of batch normalization are to be kept in the step that comes next.
   bool freezes_batch_norm(const DataLoader& loader, Index last) const;
@@ -191,6 +196,11 @@ class Trainer {
   /// The share of the examples so far that were classed right; none where targets are tensors.
   std::optional<double> accuracy_so_far(const Dataset& train) const;
   void check_loss(const Tensor& loss, const Tensor& features) const;
+  /// What a checkpoint holds of gradient_errors_, of all shards, on rank 0; all ranks call it.
+  std::vector<NamedTensor> errors_of_all_shards() const;
+  /// The same of this rank, in a checkpoint; empty where it holds none. Throws FormatError where
+  /// the size is another.
+  std::vector<std::vector<float>> own_errors(const Archive& checkpoint) const;
   Progress progress(const DataLoader& loader, Index last) const;
   std::string place() const;
 
@@ -205,6 +215,8 @@ class Trainer {
   EpochSums sums_;
   History history_;
   std::optional<EpochRecord> calibrated_;
+  /// By shard of this rank; empty where gradients are floats or nothing was trained yet.
+  std::vector<std::vector<float>> gradient_errors_;
   bool stopped_ = false;
   /// Why the model cannot be exported, as the log was told; empty where it can.
   std::string refusal_;

@@ -33,8 +33,10 @@ bool next_shards(DataLoader& loader, std::vector<Batch>& shards) {
 bool Trainer::run_epoch(DataLoader& loader, Index last) {
   ProcessGroup& group = group_or_alone(options_.group);
   std::optional<detail::ShardedStep> sharded;
-  if (options_.shards > 1)
-    sharded.emplace(*model_, detail::ShardTree(options_.shards, group), group);
+  if (options_.shards > 1 || options_.gradients != GradientFormat::float32) {
+    sharded.emplace(*model_, detail::ShardTree(options_.shards, group), group, options_.gradients,
+                    gradient_errors_);
+  }
   const Clock::time_point begin = Clock::now();
   const double seconds_before = sums_.seconds;
   double seconds_profiled = seconds_before;

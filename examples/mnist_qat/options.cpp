@@ -172,6 +172,10 @@ void add_options(const Adder& add, Options& o) {
           "depends on their number. Default: 1, or with several ranks of MPI 8 or as many as "
           "there are")
       ->check(CLI::Range(std::size_t{1}, kMostBatch));
+  add.choice("--gradients", {"float32", "int8"}, "float32",
+             "How gradients of shards are added and sent: int8 sends a quarter of the bytes, and "
+             "adds in the next step what its codes leave out",
+             [&o](const std::string& text) { o.gradients = parse_gradient_format(text); });
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
   const CLI::Range bits(2, 8);
   add.number("--weight-bits", o.weight_bits, bits,
@@ -386,6 +390,9 @@ std::map<std::string, std::string> defining_options(const Options& options) {
     result["--freeze-oscillations"] = fmt::format("{}", options.freeze_oscillations);
   }
   if (options.shards > 1) result["--shards"] = fmt::format("{}", options.shards);
+  if (options.gradients != GradientFormat::float32) {
+    result["--gradients"] = std::string(to_string(options.gradients));
+  }
   if (options.control) result["--control"] = "yes";
   if (options.rate_falls) result["--schedule"] = "cosine";
   if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);

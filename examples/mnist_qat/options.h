@@ -2,6 +2,7 @@
 
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/train/distributed/gradient_format.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -49,6 +50,8 @@ struct Options {
   std::uint64_t seed = 0;
   /// Of a batch, see TrainerOptions::shards. 0: default_shards().
   std::size_t shards = 0;
+  /// How gradients of shards are added and sent.
+  GradientFormat gradients = GradientFormat::float32;
   /// 0: as many as the machine has.
   int threads = 0;
   int weight_bits = 8;

@@ -224,6 +224,7 @@ class Run {
                     {.batch_size = options_.batch,
                      .seed = seed,
                      .shards = options_.shards,
+                     .gradients = options_.gradients,
                      .group = &group_,
                      .augment = moved_images(options_),
                      .profile = options_.profile ? &profile : nullptr,
@@ -355,8 +356,8 @@ class Run {
     show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
   }
 
-  void finish(const Model& quantized) {
   /// All ranks measure what the page says.
+  void finish(const Model& quantized) {
     std::string metrics;
     if (group_.is_root()) {
       const RunReport report =

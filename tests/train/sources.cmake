@@ -10,9 +10,10 @@ set(OCTET_TRAIN_TESTS
   train/clip_gradients_test.cpp
   train/custom_parts_test.cpp
   train/determinism_test.cpp
+  train/distributed/gradient_codes_test.cpp
   train/distributed/shard_tree_test.cpp
-  train/distributed/sharded_training_test.cpp
   train/distributed/sharded_calibration_test.cpp
+  train/distributed/sharded_training_test.cpp
   train/distributed/training_state_test.cpp
   train/evaluate_test.cpp
   train/history_test.cpp

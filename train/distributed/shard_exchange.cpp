@@ -1,3 +1,4 @@
+#include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/train/distributed/shard_exchange.h>
@@ -40,17 +41,28 @@ void ShardNumbers::add(const ShardNumbers& more) {
 }
 
 ShardExchange::ShardExchange(const ShardTree& tree, ProcessGroup& group,
-                             std::vector<std::size_t> sizes, ShardNumbers numbers)
+                             std::vector<std::size_t> sizes, ShardNumbers numbers,
+                             GradientFormat format, GradientErrors& errors)
     : tree_(tree),
       group_(&group),
       sizes_(std::move(sizes)),
+      blocks_(sizes_),
+      format_(format),
+      errors_(&errors),
       memory_(std::make_unique<Memory>()),
       zeros_(std::move(numbers)),
       of_shards_(tree.shards()),
       taken_(sizes_.size()) {
+  std::size_t begin = 0;
   for (const std::size_t size : sizes_) {
-    begins_.push_back(elements_);
-    elements_ += size;
+    begins_.push_back(begin);
+    begin += size;
+  }
+  if (format_ == GradientFormat::int8) {
+    errors.resize(tree.own().size());
+    for (std::vector<float>& each : errors) {
+      if (each.size() != blocks_.elements()) each.assign(blocks_.elements(), 0.0F);
+    }
   }
   make_pieces();
 }
@@ -64,16 +76,27 @@ ShardExchange::~ShardExchange() {
   left.push_back(std::move(memory_));
 }
 
+/// Of whole blocks, from the last one on.
 void ShardExchange::make_pieces() {
+  const std::size_t elements = blocks_.elements();
   // One process has nobody to send pieces to.
-  const std::size_t least = group_->size() == 1 ? elements_ : kPiece;
-  const std::size_t size = std::max(least, (elements_ + kMostPieces - 1) / kMostPieces);
-  for (std::size_t end = elements_; end > 0; end -= std::min(size, end)) {
+  const std::size_t least = group_->size() == 1 ? elements : kPiece;
+  const std::size_t most = std::max(least, (elements + kMostPieces - 1) / kMostPieces);
+  IndexRange blocks = {blocks_.count(), blocks_.count()};
+  while (blocks.end > 0) {
+    --blocks.begin;
+    const std::size_t before = blocks.begin == 0 ? 0 : blocks.begin - 1;
+    if (blocks.begin > 0 && blocks_.elements_of({before, blocks.end}).size() <= most) continue;
     Piece piece;
-    piece.begin = end - std::min(size, end);
-    piece.end = end;
+    piece.blocks = blocks;
+    piece.elements = blocks_.elements_of(blocks);
     for (std::size_t i = 0; i < sizes_.size(); ++i) piece.parameters += holds(piece, i) ? 1 : 0;
+    if (format_ == GradientFormat::int8 && group_->size() > 1) {
+      piece.incoming.resize(blocks_.message_bytes(blocks));
+      piece.whole.resize(piece.incoming.size());
+    }
     memory_->pieces.push_back(std::move(piece));
+    blocks.end = blocks.begin;
   }
 }
 
@@ -83,7 +106,7 @@ int ShardExchange::stream_of(const Piece& piece) const {
 
 bool ShardExchange::holds(const Piece& piece, std::size_t parameter) const {
   const std::size_t begin = begins_[parameter];
-  return begin < piece.end && piece.begin < begin + sizes_[parameter];
+  return begin < piece.elements.end && piece.elements.begin < begin + sizes_[parameter];
 }
 
 std::vector<float>& ShardExchange::total() {
@@ -91,15 +114,20 @@ std::vector<float>& ShardExchange::total() {
 }
 
 std::span<float> ShardExchange::in(std::vector<float>& all, const Piece& piece) {
-  return std::span(all).subspan(piece.begin, piece.end - piece.begin);
+  return std::span(all).subspan(piece.elements.begin, piece.elements.size());
+}
+
+std::span<float> ShardExchange::errors_of(std::size_t shard, const Piece& piece) {
+  return in((*errors_)[shard - tree_.own().begin], piece);
 }
 
 void ShardExchange::begin(std::size_t rows) {
-  plan_ = tree_.plan(rows);
+  plan_ = tree_.plan(rows, format_);
+  const bool coded = format_ == GradientFormat::int8;
   memory_->slots.resize(std::max(memory_->slots.size(), plan_.slots));
-  for (auto& slot : memory_->slots) slot.resize(elements_);
-  if (group_->size() > 1) memory_->received.resize(elements_);
-  if (!group_->is_root()) memory_->total.resize(elements_);
+  for (auto& slot : memory_->slots) slot.resize(blocks_.elements());
+  if (group_->size() > 1 && !coded) memory_->received.resize(blocks_.elements());
+  if (!group_->is_root()) memory_->total.resize(blocks_.elements());
   current_ = 0;
   tail_ = 0;
   for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
@@ -110,10 +138,8 @@ void ShardExchange::begin(std::size_t rows) {
   for (Piece& piece : memory_->pieces) {
     piece.next = tail_;
     piece.missing = tail_ > 0 && group_->size() > 1 ? piece.parameters : 0;
-    if (!group_->is_root()) {
-      piece.sent.push_back(
-          group_->start_broadcast(std::as_writable_bytes(in(memory_->total, piece))));
-    }
+    piece.sends = 0;
+    if (!group_->is_root()) piece.sent.push_back(broadcast(piece));
     const bool receives = tail_ < plan_.ops.size() && plan_.ops[tail_].kind == Kind::receive;
     if (receives) piece.receive = receive(piece);
   }
@@ -160,19 +186,64 @@ void ShardExchange::end_shard(ShardNumbers numbers) {
 }
 
 void ShardExchange::run(const ShardOp& op, Piece& piece) {
-  std::vector<float>& slot = memory_->slots[op.slot];
-  if (op.kind == Kind::add) {
-    add_floats(in(memory_->slots[op.from], piece), in(slot, piece).data());
-  } else {
-    piece.sent.push_back(
-        group_->start_send(std::as_bytes(in(slot, piece)), op.rank, stream_of(piece)));
+  const std::span<float> slot = in(memory_->slots[op.slot], piece);
+  switch (op.kind) {
+    case Kind::add: {
+      const std::span<float> from = in(memory_->slots[op.from], piece);
+      if (format_ == GradientFormat::float32) return add_floats(from, slot.data());
+      return code_gradients(blocks_, piece.blocks, from, errors_of(op.shard, piece), {},
+                            slot.data(), Decoded::is_added);
+    }
+    case Kind::code: {
+      // The message of the whole, of all ranks, is that of the last one.
+      const std::span<std::byte> message = group_->is_root() ? piece.whole : std::span<std::byte>();
+      return code_gradients(blocks_, piece.blocks, slot, errors_of(op.shard, piece), message,
+                            slot.data(), Decoded::replaces);
+    }
+    case Kind::send:
+      piece.sent.push_back(group_->start_send(message_of(op, piece), op.rank, stream_of(piece)));
+      return;
+    case Kind::leaf:
+    case Kind::receive:
+      break;
   }
+  throw InvalidArgument("ShardExchange: expected an addition, codes or a send");
+}
+
+/// What is sent of a slot.
+std::span<const std::byte> ShardExchange::message_of(const ShardOp& op, Piece& piece) {
+  const std::span<float> slot = in(memory_->slots[op.slot], piece);
+  if (format_ == GradientFormat::float32) return std::as_bytes(slot);
+  if (piece.sends == piece.outgoing.size()) piece.outgoing.emplace_back(piece.incoming.size());
+  std::vector<std::byte>& message = piece.outgoing[piece.sends++];
+  code_gradients(blocks_, piece.blocks, slot, errors_of(op.shard, piece), message, nullptr,
+                 Decoded::replaces);
+  return message;
 }
 
 std::unique_ptr<Request> ShardExchange::receive(Piece& piece) {
   const ShardOp& op = plan_.ops[piece.next];
+  if (format_ == GradientFormat::int8) {
+    return group_->start_receive(piece.incoming, op.rank, stream_of(piece));
+  }
   std::vector<float>& to = op.first ? memory_->slots[op.slot] : memory_->received;
   return group_->start_receive(std::as_writable_bytes(in(to, piece)), op.rank, stream_of(piece));
+}
+
+void ShardExchange::take_received(const ShardOp& op, Piece& piece) {
+  float* slot = in(memory_->slots[op.slot], piece).data();
+  if (format_ == GradientFormat::int8) {
+    decode_gradients(blocks_, piece.blocks, piece.incoming, slot,
+                     op.first ? Decoded::replaces : Decoded::is_added);
+  } else if (!op.first) {
+    add_floats(in(memory_->received, piece), slot);
+  }
+}
+
+/// All ranks start those of all pieces in the same order.
+std::unique_ptr<Request> ShardExchange::broadcast(Piece& piece) {
+  if (format_ == GradientFormat::int8) return group_->start_broadcast(piece.whole);
+  return group_->start_broadcast(std::as_writable_bytes(in(total(), piece)));
 }
 
 bool ShardExchange::advance(Piece& piece, bool wait) {
@@ -188,9 +259,7 @@ bool ShardExchange::advance(Piece& piece, bool wait) {
       return false;
     }
     piece.receive.reset();
-    if (!op.first) {
-      add_floats(in(memory_->received, piece), in(memory_->slots[op.slot], piece).data());
-    }
+    take_received(op, piece);
   }
   ++piece.next;
   return true;
@@ -206,7 +275,7 @@ void ShardExchange::advance_all(bool wait) {
   for (; broadcast_ < memory_->pieces.size(); ++broadcast_) {
     Piece& piece = memory_->pieces[broadcast_];
     if (piece.missing > 0 || piece.next < plan_.ops.size()) return;
-    piece.sent.push_back(group_->start_broadcast(std::as_writable_bytes(in(total(), piece))));
+    piece.sent.push_back(broadcast(piece));
   }
 }
 
@@ -217,6 +286,9 @@ void ShardExchange::finish() {
   for (Piece& piece : memory_->pieces) {
     for (const auto& request : piece.sent) request->wait();
     piece.sent.clear();
+    if (format_ == GradientFormat::float32 || group_->is_root()) continue;
+    decode_gradients(blocks_, piece.blocks, piece.whole, in(memory_->total, piece).data(),
+                     Decoded::replaces);
   }
   under_way_ = false;
 }
@@ -226,6 +298,7 @@ void ShardExchange::add_numbers() {
   numbers_.assign(plan_.slots, zeros_);
   for (const ShardOp& op : plan_.ops) {
     ShardNumbers& slot = numbers_[op.slot];
+    if (op.kind == Kind::code) continue;
     if (op.kind == Kind::send) {
       const ProfileScope scope("exchange", "send");
       group_->send(std::as_bytes(std::span(slot.sums)), op.rank);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <octet/core/tensor.h>
+#include <octet/train/distributed/gradient_codes.h>
+#include <octet/train/distributed/gradient_format.h>
 #include <octet/train/distributed/shard_tree.h>
 
 #include <cstddef>
@@ -13,6 +15,10 @@ namespace octet::detail {
 
 /// to[i] += from[i], on all threads.
 void add_floats(std::span<const float> from, float* to);
+
+/// What the codes of gradients have left out so far, by shard of this rank: all elements. Empty,
+/// and not needed, where gradients are floats.
+using GradientErrors = std::vector<std::vector<float>>;
 
 /// What a shard comes to beside its gradients: a few numbers.
 struct ShardNumbers {
@@ -36,11 +42,13 @@ struct ShardNumbers {
 /// Gradients are one vector, cut into pieces. A piece goes up the tree, and down to all ranks, for
 /// itself: as soon as the last shard of a rank has its gradients, while the backward pass of this
 /// shard goes on in front of them. Pieces begin with the last parameters, which are ready first.
+/// Coded gradients travel as code_gradients() makes them.
 class ShardExchange {
  public:
-  /// `sizes` are those of the parameters; `numbers` has the sizes of a shard's.
+  /// `sizes` are those of the parameters; `numbers` has the sizes of a shard's. `errors` must
+  /// outlive the exchange; those of another size begin as zeros.
   ShardExchange(const ShardTree& tree, ProcessGroup& group, std::vector<std::size_t> sizes,
-                ShardNumbers numbers);
+                ShardNumbers numbers, GradientFormat format, GradientErrors& errors);
   ~ShardExchange();
   ShardExchange(const ShardExchange&) = delete;
   ShardExchange& operator=(const ShardExchange&) = delete;
@@ -63,10 +71,10 @@ class ShardExchange {
   const ShardNumbers& numbers() const { return numbers_[plan_.result]; }
 
  private:
-  /// Elements [begin, end) of all gradients.
+  /// Elements of all gradients that travel together.
   struct Piece {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    IndexRange elements;
+    IndexRange blocks;
     /// Parameters that lie in it, and those of them that the last shard has not added yet.
     std::size_t parameters = 0;
     std::size_t missing = 0;
@@ -75,6 +83,11 @@ class ShardExchange {
     std::unique_ptr<Request> receive;
     /// Sends and the broadcast.
     std::vector<std::unique_ptr<Request>> sent;
+    /// Of coded gradients: messages that are received, sent, and broadcast. `outgoing` is reused.
+    std::vector<std::byte> incoming;
+    std::vector<std::vector<std::byte>> outgoing;
+    std::size_t sends = 0;
+    std::vector<std::byte> whole;
   };
   /// Memory that requests may still read or write where an exception ends a batch.
   struct Memory {
@@ -86,12 +99,16 @@ class ShardExchange {
 
   std::vector<float>& total();
   static std::span<float> in(std::vector<float>& all, const Piece& piece);
+  std::span<float> errors_of(std::size_t shard, const Piece& piece);
   bool holds(const Piece& piece, std::size_t parameter) const;
   int stream_of(const Piece& piece) const;
   void make_pieces();
-  /// An addition or a send.
+  /// What is not a leaf and does not wait.
   void run(const ShardOp& op, Piece& piece);
+  std::span<const std::byte> message_of(const ShardOp& op, Piece& piece);
   std::unique_ptr<Request> receive(Piece& piece);
+  void take_received(const ShardOp& op, Piece& piece);
+  std::unique_ptr<Request> broadcast(Piece& piece);
   /// Does the next thing with a piece. Returns false where it would have to wait, and `wait` does
   /// not say so.
   bool advance(Piece& piece, bool wait);
@@ -104,7 +121,9 @@ class ShardExchange {
   std::vector<std::size_t> sizes_;
   /// Where each parameter begins in the gradients.
   std::vector<std::size_t> begins_;
-  std::size_t elements_ = 0;
+  GradientBlocks blocks_;
+  GradientFormat format_;
+  GradientErrors* errors_;
   std::unique_ptr<Memory> memory_;
   /// In slots.
   std::vector<ShardNumbers> numbers_;

@@ -12,11 +12,19 @@ using Kind = ShardOp::Kind;
 /// Walks down the tree and writes down what one rank does on the way up.
 class Planner {
  public:
-  Planner(std::size_t shards, std::size_t ranks, std::size_t rank, std::size_t rows)
-      : shards_(shards), ranks_(ranks), rank_(rank), rows_(rows) {}
+  Planner(std::size_t shards, std::size_t ranks, std::size_t rank, std::size_t rows,
+          GradientFormat format)
+      : shards_(shards),
+        ranks_(ranks),
+        rank_(rank),
+        rows_(rows),
+        coded_(format == GradientFormat::int8) {}
 
   ShardPlan plan() {
-    if (const auto slot = sum_of({0, shards_})) plan_.result = *slot;
+    if (const auto slot = sum_of({0, shards_})) {
+      plan_.result = *slot;
+      if (coded_) add_code(*slot, 0);
+    }
     return std::move(plan_);
   }
 
@@ -53,13 +61,14 @@ class Planner {
 
   /// left + right, both of one rank.
   std::optional<std::size_t> with_own(std::optional<std::size_t> left, IndexRange right) {
-    if (left && right.size() == 1) {
+    if (left && right.size() == 1 && !coded_) {
       add_leaf(*left, false, right.begin);
       return left;
     }
     const std::optional<std::size_t> slot = sum_of(right);
+    if (slot && !left && coded_) add_code(*slot, right.begin);
     if (!left || !slot) return slot;
-    plan_.ops.push_back({.kind = Kind::add, .slot = *left, .from = *slot});
+    plan_.ops.push_back({.kind = Kind::add, .slot = *left, .shard = right.begin, .from = *slot});
     free_.push_back(*slot);
     return left;
   }
@@ -71,7 +80,10 @@ class Planner {
     const std::optional<std::size_t> slot = sum_of(right);
     const std::size_t sender = rank_of(right.begin);
     if (rank_ == sender) {
-      plan_.ops.push_back({.kind = Kind::send, .slot = *slot, .rank = static_cast<int>(owner)});
+      plan_.ops.push_back({.kind = Kind::send,
+                           .slot = *slot,
+                           .shard = right.begin,
+                           .rank = static_cast<int>(owner)});
     }
     if (rank_ != owner) return std::nullopt;
     const std::size_t into = left ? *left : new_slot();
@@ -84,10 +96,15 @@ class Planner {
     plan_.ops.push_back({.kind = Kind::leaf, .slot = slot, .first = first, .shard = shard});
   }
 
+  void add_code(std::size_t slot, std::size_t shard) {
+    plan_.ops.push_back({.kind = Kind::code, .slot = slot, .shard = shard});
+  }
+
   std::size_t shards_;
   std::size_t ranks_;
   std::size_t rank_;
   std::size_t rows_;
+  bool coded_;
   ShardPlan plan_;
   std::vector<std::size_t> free_;
 };
@@ -107,8 +124,8 @@ ShardTree::ShardTree(std::size_t shards, const ProcessGroup& group)
 
 IndexRange ShardTree::own() const { return part_of(shards_, ranks_, rank_); }
 
-ShardPlan ShardTree::plan(std::size_t rows) const {
-  return Planner(shards_, ranks_, rank_, rows).plan();
+ShardPlan ShardTree::plan(std::size_t rows, GradientFormat format) const {
+  return Planner(shards_, ranks_, rank_, rows, format).plan();
 }
 
 }  // namespace octet::detail

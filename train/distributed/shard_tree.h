@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/train/distributed/gradient_format.h>
 #include <octet/train/distributed/parts.h>
 #include <octet/train/distributed/process_group.h>
 
@@ -14,8 +15,11 @@ struct ShardOp {
   enum class Kind {
     /// Puts shard `shard` into `slot`, or adds it.
     leaf,
-    /// Adds slot `from`, which is of no more use, to `slot`.
+    /// Adds slot `from`, which is of no more use, to `slot`. Of coded gradients: what the codes of
+    /// slot `from` stand for.
     add,
+    /// Of coded gradients: puts what the codes of `slot` stand for into it.
+    code,
     /// Puts what rank `rank` sends into `slot`, or adds it.
     receive,
     /// Sends `slot` to rank `rank`.
@@ -25,6 +29,7 @@ struct ShardOp {
   std::size_t slot = 0;
   /// Whether there is nothing in the slot yet. Of leaf and receive.
   bool first = false;
+  /// Of leaf, the shard; of what is coded, the first shard of the sum, which keeps its errors.
   std::size_t shard = 0;
   std::size_t from = 0;
   int rank = 0;
@@ -43,6 +48,10 @@ struct ShardPlan {
 /// ceil((begin + end) / 2). Whoever holds the shards, and however many ranks there are, each sum is
 /// of the same two numbers, so that the result is the same to the last bit. A sum is made by the
 /// rank that holds the first of its shards; the other one sends.
+///
+/// Where gradients are coded (GradientFormat::int8), every second summand of the tree is, whether
+/// it is sent or not, and the whole once more: these are as many sums as there are shards, each of
+/// which begins with another shard.
 class ShardTree {
  public:
   /// Throws InvalidArgument where there are fewer shards than ranks.
@@ -54,7 +63,7 @@ class ShardTree {
 
   /// What this rank does for shards that hold `rows` examples together, one or more. Its shards
   /// come in ascending order, without those that have no examples: these add nothing.
-  ShardPlan plan(std::size_t rows) const;
+  ShardPlan plan(std::size_t rows, GradientFormat format) const;
 
  private:
   std::size_t shards_;

@@ -4,6 +4,7 @@
 #include <octet/train/distributed/sharded_step.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -37,12 +38,18 @@ std::vector<std::size_t> sizes_of(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-ShardedStep::ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& group)
+std::size_t gradient_elements(const Model& model) {
+  const std::vector<std::size_t> sizes = sizes_of(with_gradients(model));
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+ShardedStep::ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& group,
+                         GradientFormat format, GradientErrors& errors)
     : tree_(tree),
       group_(&group),
       state_(model),
       parameters_(with_gradients(model)),
-      exchange_(tree, group, sizes_of(parameters_), no_numbers()) {
+      exchange_(tree, group, sizes_of(parameters_), no_numbers(), format, errors) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     indices_[std::as_const(parameters_[i]).data()] = i;
   }

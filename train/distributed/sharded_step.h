@@ -13,6 +13,9 @@
 
 namespace octet::detail {
 
+/// Of all parameters that want a gradient.
+std::size_t gradient_elements(const Model& model);
+
 /// What examples came to, added up.
 struct ExampleSums {
   double loss = 0.0;
@@ -26,7 +29,9 @@ struct ExampleSums {
 /// says. All ranks end with the same gradients and the same state.
 class ShardedStep {
  public:
-  ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& group);
+  /// `errors` are those of ShardExchange.
+  ShardedStep(Model& model, const ShardTree& tree, ProcessGroup& group, GradientFormat format,
+              GradientErrors& errors);
 
   /// Leaves the gradients of a shard's examples, each times its share of the step, in the
   /// parameters, whose gradients are cleared before; and gives the sums of its examples.

@@ -99,34 +99,47 @@ std::pair<bool, T> naive(std::size_t begin, std::size_t end, std::size_t shards,
   return {true, has_right ? left + right : left};
 }
 
+/// Two batches on each number of ranks, which all come to what is returned of the second.
+ShardSum sum_on_any_ranks(std::size_t shards, std::size_t rows, GradientFormat format) {
+  ShardSum first;
+  std::vector<std::vector<float>> first_errors;
+  for (int ranks = 1; ranks <= static_cast<int>(shards); ++ranks) {
+    ThreadGroups::run(ranks, [&](ProcessGroup& group) {
+      const ShardTree tree(shards, group);
+      detail::GradientErrors errors;
+      detail::ShardExchange exchange(tree, group, kSizes, {{0.0, 0.0}, {0.0, 0.0}}, format, errors);
+      // What the first batch leaves does not reach the second, but for the errors of codes.
+      for (int batch = 0; batch < 2; ++batch) {
+        std::size_t last = tree.own().begin;
+        exchange.begin(rows);
+        while (const auto shard = exchange.next_shard()) {
+          EXPECT_TRUE(tree.own().contains(*shard));
+          EXPECT_TRUE(has_rows(rows, shards, *shard));
+          EXPECT_GE(*shard, last);
+          last = *shard;
+          take(exchange, leaf(*shard), *shard);
+        }
+        exchange.finish();
+      }
+      if (ranks == 1) first = {exchange.gradients(), exchange.numbers()};
+      if (ranks == 1) first_errors = errors;
+      EXPECT_EQ(exchange.gradients(), first.gradients);
+      EXPECT_EQ(errors.empty(), format == GradientFormat::float32);
+      for (std::size_t i = 0; i < errors.size(); ++i) {
+        EXPECT_EQ(errors[i], first_errors[tree.own().begin + i]);
+      }
+      if (!group.is_root()) return;
+      EXPECT_EQ(exchange.numbers().sums, first.numbers.sums);
+      EXPECT_EQ(exchange.numbers().least, first.numbers.least);
+    });
+  }
+  return first;
+}
+
 TEST(ShardTree, AddsAsDescribedOnAnyNumberOfRanks) {
   for (const std::size_t shards : {1U, 2U, 3U, 5U, 8U, 13U}) {
     for (const std::size_t rows : {std::size_t{1}, shards - shards / 3, shards, 4 * shards + 1}) {
-      ShardSum first;
-      for (int ranks = 1; ranks <= static_cast<int>(shards); ++ranks) {
-        ThreadGroups::run(ranks, [&](ProcessGroup& group) {
-          const ShardTree tree(shards, group);
-          detail::ShardExchange exchange(tree, group, kSizes, {{0.0, 0.0}, {0.0, 0.0}});
-          // What the first batch leaves does not reach the second.
-          for (int batch = 0; batch < 2; ++batch) {
-            std::size_t last = tree.own().begin;
-            exchange.begin(rows);
-            while (const auto shard = exchange.next_shard()) {
-              EXPECT_TRUE(tree.own().contains(*shard));
-              EXPECT_TRUE(has_rows(rows, shards, *shard));
-              EXPECT_GE(*shard, last);
-              last = *shard;
-              take(exchange, leaf(*shard), *shard);
-            }
-            exchange.finish();
-          }
-          if (ranks == 1) first = {exchange.gradients(), exchange.numbers()};
-          EXPECT_EQ(exchange.gradients(), first.gradients);
-          if (!group.is_root()) return;
-          EXPECT_EQ(exchange.numbers().sums, first.numbers.sums);
-          EXPECT_EQ(exchange.numbers().least, first.numbers.least);
-        });
-      }
+      const ShardSum first = sum_on_any_ranks(shards, rows, GradientFormat::float32);
       for (const std::size_t i : {0U, 500U, 40000U, 70000U}) {
         EXPECT_EQ(first.gradients[i], (naive<float>(0, shards, shards, rows, [&](std::size_t k) {
                                          return leaf(k).gradients[i];
@@ -140,6 +153,77 @@ TEST(ShardTree, AddsAsDescribedOnAnyNumberOfRanks) {
         if (has_rows(rows, shards, k)) least = std::min(least, leaf(k).numbers.least[1]);
       }
       EXPECT_EQ(first.numbers.least[1], least);
+    }
+  }
+}
+
+/// Codes of gradients along the tree, an element at a time.
+class NaiveCodes {
+ public:
+  NaiveCodes(std::size_t shards, std::size_t rows)
+      : shards_(shards), rows_(rows), errors_(shards, std::vector<float>(kElements)) {}
+
+  std::vector<float> batch() {
+    std::vector<float> whole = sum(0, shards_);
+    return coded(whole, 0);
+  }
+
+ private:
+  bool any_rows(std::size_t begin, std::size_t end) const {
+    for (std::size_t k = begin; k < end; ++k) {
+      if (has_rows(rows_, shards_, k)) return true;
+    }
+    return false;
+  }
+
+  std::vector<float> sum(std::size_t begin, std::size_t end) {
+    if (end - begin == 1) return leaf(begin).gradients;
+    const std::size_t middle = (begin + end + 1) / 2;
+    const bool has_left = any_rows(begin, middle);
+    std::vector<float> left = has_left ? sum(begin, middle) : std::vector<float>();
+    if (!any_rows(middle, end)) return left;
+    const std::vector<float> right = coded(sum(middle, end), middle);
+    if (!has_left) return right;
+    for (std::size_t i = 0; i < kElements; ++i) left[i] += right[i];
+    return left;
+  }
+
+  std::vector<float> coded(std::vector<float> values, std::size_t shard) {
+    std::size_t begin = 0;
+    for (const std::size_t size : kSizes) {
+      for (std::size_t from = begin; from < begin + size; from += 256) {
+        code_block(values, shard, from, std::min(from + 256, begin + size));
+      }
+      begin += size;
+    }
+    return values;
+  }
+
+  void code_block(std::vector<float>& values, std::size_t shard, std::size_t from, std::size_t to) {
+    std::vector<float>& errors = errors_[shard];
+    float largest = 0.0F;
+    for (std::size_t i = from; i < to; ++i) {
+      largest = std::max(largest, std::fabs(values[i] + errors[i]));
+    }
+    for (std::size_t i = from; i < to && largest > 0.0F; ++i) {
+      const float wanted = values[i] + errors[i];
+      values[i] = std::nearbyint(wanted * (127.0F / largest)) * (largest / 127.0F);
+      errors[i] = wanted - values[i];
+    }
+  }
+
+  std::size_t shards_;
+  std::size_t rows_;
+  std::vector<std::vector<float>> errors_;
+};
+
+TEST(ShardTree, AddsCodesAsDescribedOnAnyNumberOfRanks) {
+  for (const std::size_t shards : {1U, 2U, 5U, 8U, 13U}) {
+    for (const std::size_t rows : {std::size_t{1}, shards - shards / 3, 4 * shards + 1}) {
+      const ShardSum first = sum_on_any_ranks(shards, rows, GradientFormat::int8);
+      NaiveCodes naive(shards, rows);
+      EXPECT_NE(naive.batch(), first.gradients);
+      EXPECT_EQ(naive.batch(), first.gradients) << shards << " shards of " << rows;
     }
   }
 }

@@ -56,12 +56,22 @@ struct Case {
   std::function<Sequential()> make;
   std::size_t accumulate = 1;
   float rate = 0.03F;
+  GradientFormat gradients = GradientFormat::float32;
 };
 
 std::vector<Case> cases() {
   return {{"float", dense_net},
           {"accumulated", dense_net, 2},
           {"convolution", conv_net},
+          {"coded", conv_net, 1, 0.03F, GradientFormat::int8},
+          {"coded and accumulated", dense_net, 2, 0.03F, GradientFormat::int8},
+          {"coded and quantized", [] { return quantize_model(dense_net()); }, 1, 0.03F,
+           GradientFormat::int8},
+          {"percentiles",
+           [] {
+             return quantize_model(conv_net(), {.activation_calibration = Calibration::percentile,
+                                                .percentile = 99.0});
+           }},
           {"measured", [] { return quantize_model(dense_net()); }},
           {"statistics",
            [] { return quantize_model(conv_net(), {.batch_norm = BatchNormMode::statistics}); }},
@@ -93,6 +103,7 @@ TrainerOptions options(const Case& one, std::size_t shards, ProcessGroup* group 
           .accumulate_batches = one.accumulate,
           .seed = 4,
           .shards = shards,
+          .gradients = one.gradients,
           .group = group,
           .clip_norm = 0.5,
           .augment = noise()};
