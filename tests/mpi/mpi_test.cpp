@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Hashes = std::map<std::string, std::string>;
 
-constexpr int kKills = 10;
+constexpr int kKills = 50;
 /// How long it may take until all ranks have ended, on a machine that is busy.
 constexpr double kMostSeconds = 60.0;
 
@@ -105,6 +105,61 @@ TEST_F(Mpi, SameBytesOfAConvolutionalNetwork) {
   expect_same({"--data", path("images"), "--network", "resnet8", "--epochs", "1", "--qat-epochs",
                "1", "--batch", "8", "--shards", "4"},
               {2, 4});
+}
+
+TEST_F(Mpi, SameBytesWithCodedGradients) {
+  expect_same({"--data", path("set"), "--epochs", "2", "--qat-epochs", "2", "--lr", "0.01",
+               "--batch", "32", "--hidden", "300,7", "--shards", "6", "--gradients", "int8"},
+              {2, 3, 6});
+}
+
+TEST_F(Mpi, CodedGradientsTakeAQuarterOfTheBytes) {
+  const auto sent = [&](const std::string& format) {
+    const ProcessResult result =
+        run_ranks(2, {"--data", path("set"), "--out", path(format), "--hidden", "256", "--epochs",
+                      "1", "--qat-epochs", "0", "--batch", "32", "--threads", "1", "--gradients",
+                      format, "--profile"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(result.out.substr(result.out.find("B received")));
+    std::string word;
+    double number = 0.0;
+    // Rank 0's line: rank, host, step, exchange, efficiency, %, sent.
+    lines >> word >> word >> word >> word >> word >> word >> word >> word >> number;
+    return number;
+  };
+  const double floats = sent("float32");
+  const double codes = sent("int8");
+  EXPECT_GT(floats, 4.0 * (63 * 256));
+  EXPECT_LT(codes, 0.3 * floats);
+  EXPECT_GT(codes, 0.2 * floats);
+}
+
+TEST_F(Mpi, BitsAreSearchedByAllRanks) {
+  const Arguments options = run("bits1") + Arguments{"--flash", "700"};
+  ASSERT_EQ(mnist_qat(options).exit_code, 0);
+  for (const int count : {2, 4}) {
+    const std::string out = "bits" + std::to_string(count);
+    const ProcessResult result = run_ranks(count, run(out) + Arguments{"--flash", "700"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(hashes(out), hashes("bits1"));
+    EXPECT_EQ(text_of(path(out + "/bits.csv")), text_of(path("bits1/bits.csv")));
+    EXPECT_EQ(count_of(result.out, "bits: "), 1U);
+  }
+}
+
+TEST_F(Mpi, TheReportIsMeasuredByAllRanksAndWrittenByOne) {
+  const auto sensitivities = [&](int count) {
+    const std::string out = "report" + std::to_string(count);
+    const Arguments options = run(out) + Arguments{"--report", path(out + ".html")};
+    const ProcessResult result = count == 1 ? mnist_qat(options) : run_ranks(count, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::string page = text_of(path(out + ".html"));
+    const std::size_t begin = page.find("id=\"layers\"");
+    return page.substr(begin, page.find("id=\"advice\"") - begin);
+  };
+  const std::string alone = sensitivities(1);
+  EXPECT_GT(alone.size(), 1000U);
+  EXPECT_EQ(sensitivities(3), alone);
 }
 
 TEST_F(Mpi, SeveralRanksCutABatchIntoEightUnlessTold) {
