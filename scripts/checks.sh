@@ -3,7 +3,7 @@
 #   clang     everything built with Clang, warnings as errors; every test binary under
 #             AddressSanitizer and UndefinedBehaviorSanitizer
 #   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
-#   threads   ThreadSanitizer over what runs on several threads
+#   threads   ThreadSanitizer over what runs on several threads, and over ranks of MPI
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 #   microcontroller
@@ -21,6 +21,7 @@ logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
   octet_bench_requirements octet_clang_requirements || exit 1
+mpi=$(octet_mpi)
 export OMP_WAIT_POLICY=passive
 export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 # Coverage tells files by their path: no object that a cache made in another folder.
@@ -59,7 +60,7 @@ run_tests() {
 
 job_clang() {
   rm -rf "$profiles"
-  cmake --preset checks && cmake --build --preset checks --parallel "$(nproc)" || return
+  cmake --preset checks -DOCTET_MPI="$mpi" && cmake --build --preset checks --parallel "$(nproc)" || return
   local all=() other=() binary status=0
   mapfile -t all <build/checks/test_binaries
   for binary in "${all[@]}"; do
@@ -91,11 +92,14 @@ job_coverage() {
 # OpenMP's own library is not instrumented, so that ThreadSanitizer cannot see that a parallel loop
 # ends before what follows it, and would report races that are none. LLVM's archer tells it: a tool
 # that OpenMP's library loads. What is left is checked as it is shipped, on OpenMP threads.
+# MPI's own libraries are not instrumented either.
 job_threads() {
-  cmake --preset tsan &&
-    cmake --build --preset tsan --parallel "$(nproc)" --target threads_tests || return
+  local binaries=(threads_tests)
+  [ "$mpi" = OFF ] || binaries+=(mpi_tests)
+  cmake --preset tsan -DOCTET_MPI="$mpi" &&
+    cmake --build --preset tsan --parallel "$(nproc)" --target "${binaries[@]}" || return
   OMP_TOOL_LIBRARIES=$(octet_llvm_library libarcher.so) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-    run_tests build/tsan threads_tests && summary="under TSan: threads_tests"
+    run_tests build/tsan "${binaries[@]}" && summary="under TSan: ${binaries[*]}"
 }
 
 # What clang-tidy compares with: OCTET_TIDY_BASE where it is set, else the main branch or, on the main

@@ -131,6 +131,20 @@ file:/usr/lib/python3/dist-packages/onnx/__init__.py python3-onnx
 LIST
 }
 
+# ON where programs can be built and run on several ranks of MPI, else OFF, and on stderr why.
+octet_mpi() {
+  if ! octet_has_all octet_mpi_requirements; then
+    echo "octet: there is no MPI here (openmpi-bin, libopenmpi-dev); its tests will be left out" >&2
+    echo OFF
+  elif ! OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    OMPI_MCA_rmaps_base_oversubscribe=1 timeout 60 mpirun -np 4 true >&2; then
+    echo "octet: mpirun starts no four processes here; its tests will be left out" >&2
+    echo OFF
+  else
+    echo ON
+  fi
+}
+
 # The tool or library of LLVM whose name begins so, of the version that clang++ is.
 octet_llvm() {
   local version

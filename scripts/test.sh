@@ -8,16 +8,7 @@ octet_install octet_runtime_requirements octet_requirements octet_test_requireme
 octet_install octet_interop_requirements || true
 octet_install octet_python_requirements || true
 octet_install octet_java_requirements || true
-mpi=OFF
-if ! octet_has_all octet_mpi_requirements; then
-  echo "octet: there is no MPI here (openmpi-bin, libopenmpi-dev); its tests will be left out"
-elif ! OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-  timeout 60 mpirun -np 4 true; then
-  echo "octet: mpirun starts no four processes here; its tests will be left out"
-else
-  mpi=ON
-fi
-octet_build release -DOCTET_BUILD_TESTS=ON -DOCTET_MPI=$mpi
+octet_build release -DOCTET_BUILD_TESTS=ON -DOCTET_MPI="$(octet_mpi)"
 [ -n "${OCTET_MNIST_DIR:-}" ] ||
   echo "octet: OCTET_MNIST_DIR is not set; tests on the real MNIST will be skipped"
 [ -n "${OCTET_MLPERF_DIR:-}" ] ||

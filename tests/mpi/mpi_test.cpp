@@ -1,6 +1,7 @@
 // mnist_qat on several ranks: the same bytes as on one, and an end for all where one fails.
 
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/sanitizers.h>
 #include <octet/train/checkpoint.h>
 
 #include <chrono>
@@ -13,7 +14,11 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Hashes = std::map<std::string, std::string>;
 
+#ifdef OCTET_TEST_SANITIZED
+constexpr int kKills = 5;
+#else
 constexpr int kKills = 50;
+#endif
 /// How long it may take until all ranks have ended, on a machine that is busy.
 constexpr double kMostSeconds = 60.0;
 
