@@ -1,8 +1,8 @@
-// octet_bench_link HOSTS DELAY_US MBIT_PER_SECOND: a network of hosts 10.9.0.1, 10.9.0.2, ... on one
-// machine, for kernels without tc netem. Makes the interfaces octet1, octet2, ..., prints "ready",
-// and forwards IPv4 packets between them until it is killed: each waits until those before it have
-// left its host at that rate, and then for the delay. scripts/bench_link.sh puts the interfaces into
-// namespaces. Linux, as root.
+// octet_bench_link HOSTS DELAY_US MBIT_PER_SECOND: a network of hosts 10.9.0.1, 10.9.0.2, ... on
+// one machine, for kernels without tc netem. Makes the interfaces octet1, octet2, ..., prints
+// "ready", and forwards IPv4 packets between them until it is killed: each waits until those before
+// it have left its host at that rate, and then for the delay. scripts/bench_link.sh puts the
+// interfaces into namespaces. Linux, as root.
 
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -108,8 +108,8 @@ class Network {
       const Packet& packet = host.queue.front();
       host.queued -= packet.bytes.size();
       // What an interface does not take is lost, as in any network.
-      static_cast<void>(
-          ::write(hosts_[packet.to].file, packet.bytes.data(), packet.bytes.size()) < 0);
+      static_cast<void>(::write(hosts_[packet.to].file, packet.bytes.data(), packet.bytes.size()) <
+                        0);
     }
   }
 

@@ -124,6 +124,7 @@ program:ccache ccache
 program:curl curl
 program:debootstrap debootstrap
 program:git git
+program:ip iproute2
 program:shasum perl
 program:sudo sudo
 program:wget wget

@@ -45,12 +45,13 @@ struct WeightRules {
 /// running_mean or a weight of one axis are batch normalizations, num_batches_tracked is ignored,
 /// and kernels are transposed:
 ///
-///     Dense             weight [units, inputs]                     to [inputs, units]
-///     Conv1D            weight [filters, channels / groups, k]     to [k, channels / groups,
-///     filters] Conv2D            weight [filters, channels / groups, h, w]  to [h, w, channels /
-///     groups, filters] DepthwiseConv2D   weight [channels * multiplier, 1, h, w]    to [h, w,
-///     channels, multiplier] TransposedConv2D  weight [channels, filters, h, w]           to [h, w,
-///     filters, channels]
+///     Dense             weight [units, inputs]                 to [inputs, units]
+///     Conv1D            weight [filters, channels / groups, k] to [k, channels / groups, filters]
+///     Conv2D            weight [filters, channels / groups, h, w]
+///                           to [h, w, channels / groups, filters]
+///     DepthwiseConv2D   weight [channels * multiplier, 1, h, w]
+///                           to [h, w, channels, multiplier]
+///     TransposedConv2D  weight [channels, filters, h, w]       to [h, w, filters, channels]
 ///
 /// A Dense or a BatchNorm behind a flattened image, with layers in between that keep the order of
 /// values, takes its rows from the order channels, height, width to ours, height, width, channels.
