@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training on hosts of a network with a delay and a rate: each rank in a network namespace of its own,
-# with a link to all others that bench/link.cpp emulates. Needs root, a build with -DOCTET_MPI=ON, and
-# iproute2. Prints for each number of hosts microseconds per step and those spent on exchange.
+# with a link to all others that bench/link.cpp emulates. Needs root, iproute2, and a build with
+# -DOCTET_MPI=ON and -DOCTET_BUILD_BENCH=ON. Prints for each number of hosts microseconds per step and those spent on exchange.
 # Usage: bench_link.sh DELAY_US MBIT_PER_SECOND HOSTS... -- OPTION_OF_MNIST_QAT...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,9 +14,8 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   shift
 done
 [ $# -eq 0 ] || shift
-program=$PWD/build/release/bin/mnist_qat
+bin=$PWD/build/release/bin
 work=$(mktemp -d)
-"${CXX:-c++}" -std=c++20 -O2 bench/link.cpp -o "$work/link"
 
 hosts=0 link=
 stop() {
@@ -39,7 +38,7 @@ chmod +x "$work/agent"
 start() {
   hosts=$1
   rm -f "$work/ready"
-  "$work/link" "$hosts" "$delay" "$rate" >"$work/ready" &
+  "$bin/octet_bench_link" "$hosts" "$delay" "$rate" >"$work/ready" &
   link=$!
   for _ in {1..50}; do
     grep -q ready "$work/ready" && break
@@ -63,7 +62,7 @@ for count in "${counts[@]}"; do
     mpirun -np "$count" --host "$list" --mca plm_rsh_agent "$work/agent" --mca btl tcp,self \
     --mca btl_tcp_if_include 10.9.0.0/24 --mca oob_tcp_if_include 10.9.0.0/24 \
     --mca hwloc_base_binding_policy none --mca mpi_yield_when_idle 1 \
-    "$program" --out "$work/run" --epochs 1 --qat-epochs 0 --threads 1 --no-progress --profile "$@" \
+    "$bin/mnist_qat" --out "$work/run" --epochs 1 --qat-epochs 0 --threads 1 --no-progress --profile "$@" \
     >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
   awk -v hosts="$count" '
     / img\/s/ && !speed { for (i = 2; i <= NF; ++i) if ($i ~ /^img/) speed = $(i - 1) }
