@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/arithmetic/small_round.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/train/distributed/gradient_codes.h>
@@ -70,7 +71,7 @@ float code_block(std::span<const float> values, std::span<float> errors, std::in
   const float scale = largest / kMostCode;
   const float inverse = kMostCode / largest;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const float code = std::nearbyint(wanted[i] * inverse);
+    const float code = small::round_half_even(wanted[i] * inverse);
     codes[i] = static_cast<std::int8_t>(code);
     errors[i] = wanted[i] - code * scale;
   }
