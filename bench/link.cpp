@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,21 +86,28 @@ class Network {
   }
 
  private:
+  /// All packets that a host has sent.
   void take_from(Host& host) {
-    std::array<char, kLargestPacket> memory{};
-    const auto size = ::read(host.file, memory.data(), memory.size());
-    if (size <= static_cast<ssize_t>(kDestination)) return;
-    const auto bytes = static_cast<std::size_t>(size);
-    const auto to = static_cast<unsigned char>(memory[kDestination]);
+    while (true) {
+      const auto size = ::read(host.file, memory_.data(), memory_.size());
+      if (size <= 0) return;
+      take(host, static_cast<std::size_t>(size));
+    }
+  }
+
+  void take(Host& host, std::size_t bytes) {
+    if (bytes <= kDestination) return;
+    const auto to = static_cast<unsigned char>(memory_[kDestination]);
     // IPv6 and hosts that are not there.
-    if (memory[0] >> 4 != 4 || to < 1 || to > hosts_.size()) return;
+    if (memory_[0] >> 4 != 4 || to < 1 || to > hosts_.size()) return;
     if (host.queued + bytes > kMostQueued) return;
     const Clock::time_point now = Clock::now();
     const std::chrono::duration<double> takes(static_cast<double>(bytes) / bytes_per_second_);
     host.free_at = std::max(now, host.free_at) + duration_cast<nanoseconds>(takes);
     host.queued += bytes;
-    host.queue.push_back(
-        {{memory.begin(), memory.begin() + size}, host.free_at + delay_, to - std::size_t{1}});
+    host.queue.push_back({{memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(bytes)},
+                          host.free_at + delay_,
+                          to - std::size_t{1}});
   }
 
   void deliver(Host& host) {
@@ -124,6 +132,7 @@ class Network {
     return {left / kNanosPerSecond, left % kNanosPerSecond};
   }
 
+  std::array<char, kLargestPacket> memory_{};
   std::vector<Host> hosts_;
   nanoseconds delay_;
   double bytes_per_second_;
@@ -147,6 +156,8 @@ int main(int argc, char** argv) {
     }
     Network network(static_cast<std::size_t>(hosts), std::chrono::microseconds(delay),
                     rate * kMbitBytes);
+    // Wakes up when a packet is due, not up to 50 microseconds later.
+    ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     std::puts("ready");
     std::fflush(stdout);
     network.run();

@@ -269,9 +269,14 @@ void ShardExchange::advance_all(bool wait) {
   for (Piece& piece : memory_->pieces) {
     while (piece.missing == 0 && piece.next < plan_.ops.size() && advance(piece, wait)) {
     }
+    // Before the next piece is waited for: one goes down while others come up.
+    start_broadcasts();
   }
+}
+
+/// Of rank 0, in the order that the others wait in.
+void ShardExchange::start_broadcasts() {
   if (!group_->is_root() || group_->size() == 1) return;
-  // In the order that the others wait in.
   for (; broadcast_ < memory_->pieces.size(); ++broadcast_) {
     Piece& piece = memory_->pieces[broadcast_];
     if (piece.missing > 0 || piece.next < plan_.ops.size()) return;
@@ -280,8 +285,10 @@ void ShardExchange::advance_all(bool wait) {
 }
 
 void ShardExchange::finish() {
-  add_numbers();
+  // Receives of all pieces are under way before one is waited for.
+  advance_all(false);
   advance_all(true);
+  add_numbers();
   const ProfileScope scope("exchange", "broadcast");
   for (Piece& piece : memory_->pieces) {
     for (const auto& request : piece.sent) request->wait();

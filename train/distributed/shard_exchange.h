@@ -113,6 +113,7 @@ class ShardExchange {
   /// not say so.
   bool advance(Piece& piece, bool wait);
   void advance_all(bool wait);
+  void start_broadcasts();
   void add_numbers();
 
   ShardPlan plan_;
