@@ -2,7 +2,6 @@
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/train/bit_knapsack.h>
 #include <octet/train/bit_search.h>
 #include <octet/train/distributed/messages.h>
@@ -19,22 +18,16 @@ namespace {
 
 /// How many of the best predictions are run for real.
 constexpr std::size_t kRunForReal = 5;
-constexpr std::int64_t kBiasBytes = 4;
-/// Of an int32 multiplier, and a shift in a word of its own.
-constexpr std::int64_t kScaleBytes = 8;
-constexpr int kFloatBits = 32;
-constexpr std::int64_t kFloatBytes = 4;
-constexpr int kLeastBits = 2;
-constexpr int kMostBits = 8;
 
 [[noreturn]] void refuse(const std::string& what) { throw InvalidArgument("search_bits: " + what); }
 
 void check_widths(const BitSearchOptions& options) {
   const std::vector<int>& widths = options.widths;
   const bool ascending = std::ranges::adjacent_find(widths, std::greater_equal()) == widths.end();
-  if (widths.empty() || !ascending || widths.front() < kLeastBits || widths.back() > kMostBits) {
-    refuse(fmt::format("expected ascending widths from {} to {} bits, found {{{}}}", kLeastBits,
-                       kMostBits, fmt::join(widths, ", ")));
+  if (widths.empty() || !ascending || widths.front() < kLeastWeightBits ||
+      widths.back() > kMostWeightBits) {
+    refuse(fmt::format("expected ascending widths from {} to {} bits, found {{{}}}",
+                       kLeastWeightBits, kMostWeightBits, fmt::join(widths, ", ")));
   }
 }
 
@@ -69,7 +62,7 @@ bool is_searched(const Layer& layer) {
 
 /// Bits are the layers' own affair; all others have 8.
 QuantizeOptions with_8_bits(QuantizeOptions options) {
-  options.weight_bits = kMostBits;
+  options.weight_bits = kMostWeightBits;
   return options;
 }
 
@@ -336,46 +329,6 @@ class Search {
 };
 
 }  // namespace
-
-std::int64_t shipped_bytes(const LayerWeights& weights, int bits, bool per_channel) {
-  if (bits < kLeastBits || bits > kMostBits) {
-    throw InvalidArgument(fmt::format("shipped_bytes: expected {} to {} bits, found {}", kLeastBits,
-                                      kMostBits, bits));
-  }
-  const std::int64_t units = weights.kernel.dim(weights.unit_axis);
-  const std::int64_t row = units == 0 ? 0 : weights.kernel.size() / units;
-  const std::int64_t row_bytes = (row * bits + 7) / 8;
-  const std::int64_t bias_bytes = weights.bias.defined() ? kBiasBytes : 0;
-  return units * (row_bytes + bias_bytes) + kScaleBytes * (per_channel ? units : 1);
-}
-
-std::vector<LayerFlash> flash_by_layer(const Model& quantized) {
-  std::vector<LayerFlash> result;
-  for (const auto& layer : quantized.layers()) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
-    const std::string& name = wrapper == nullptr ? layer->name() : wrapper->wrapped().name();
-    const std::optional<LayerWeights> weights = layer->weights();
-    if (weights && layer->kernel_quantizer() != nullptr) {
-      const QuantSpec& spec = layer->kernel_quantizer()->spec();
-      result.push_back(
-          {name, spec.num_bits, shipped_bytes(*weights, spec.num_bits, spec.axis >= 0)});
-    } else if (weights || !layer->is_quantized()) {
-      // The parameters of quantized layers without a kernel are steps of their grids.
-      const Index parameters = count_elements(layer->parameters());
-      if (parameters > 0) result.push_back({name, kFloatBits, kFloatBytes * parameters});
-    }
-  }
-  return result;
-}
-
-void set_weight_bits(Model& model, const std::vector<LayerBits>& bits) {
-  for (const LayerBits& one : bits) {
-    Layer& layer = model.layer(one.layer);
-    LayerQuantization quantization = layer.quantization();
-    quantization.weight_bits = one.bits;
-    layer.set_quantization(quantization);
-  }
-}
 
 std::vector<LayerBits> BitSearch::chosen_bits() const {
   std::vector<LayerBits> result;
