@@ -271,6 +271,7 @@ class Search {
 
   void run_for_real(const std::vector<detail::KnapsackChoice>& choices) {
     std::vector<std::vector<int>> all;
+    all.reserve(choices.size());
     for (const auto& choice : choices) all.push_back(predicted(choice).bits);
     run_all(all);
     for (const auto& choice : choices) run_for_real(choice);

@@ -105,8 +105,9 @@ std::vector<float> Histogram::packed() const {
   std::vector<float> result(kPackedSize);
   result[0] = static_cast<float>(exponent_);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const std::uint64_t upper = counts_[i] / kPart;
     result[1 + i] = static_cast<float>(counts_[i] % kPart);
-    result[1 + counts_.size() + i] = static_cast<float>(counts_[i] / kPart);
+    result[1 + counts_.size() + i] = static_cast<float>(upper);
   }
   return result;
 }

@@ -182,7 +182,7 @@ class NaiveCodes {
     const bool has_left = any_rows(begin, middle);
     std::vector<float> left = has_left ? sum(begin, middle) : std::vector<float>();
     if (!any_rows(middle, end)) return left;
-    const std::vector<float> right = coded(sum(middle, end), middle);
+    std::vector<float> right = coded(sum(middle, end), middle);
     if (!has_left) return right;
     for (std::size_t i = 0; i < kElements; ++i) left[i] += right[i];
     return left;
