@@ -282,7 +282,7 @@ TEST_F(MpiKilled, ARankAtAnyMomentEndsAllAndTheRunGoesOnOnOtherRanks) {
   const Random random(20240617);
   int kills = 0;
   int resumed = 0;
-  for (std::uint64_t i = 0; kills < kKills && i < 10 * kKills; ++i) {
+  for (std::uint64_t i = 0; (kills < kKills || resumed < 3) && i < 10 * kKills; ++i) {
     const std::string out = "killed" + std::to_string(i);
     Process process(ranks(4, long_run(out)), mpi_environment());
     std::this_thread::sleep_for(
@@ -305,7 +305,7 @@ TEST_F(MpiKilled, ARankAtAnyMomentEndsAllAndTheRunGoesOnOnOtherRanks) {
     expect_mentions(rest.out, "resuming from");
     EXPECT_EQ(hashes(out), hashes("whole"));
   }
-  EXPECT_EQ(kills, kKills);
+  EXPECT_GE(kills, kKills);
   EXPECT_GE(resumed, 3) << "kills after the first epoch";
 }
 
