@@ -382,7 +382,10 @@ class Run {
 }  // namespace
 
 void show(std::FILE* screen, const std::string& text) {
-  if (screen != nullptr) static_cast<void>(std::fputs(text.c_str(), screen));
+  if (screen == nullptr) return;
+  static_cast<void>(std::fputs(text.c_str(), screen));
+  // Who watches a log sees it before the first epoch ends.
+  static_cast<void>(std::fflush(screen));
 }
 
 bool train(const Options& options, std::FILE* screen, const StopSignals& signals,

@@ -118,12 +118,18 @@ class Process {
     }
   }
 
+  /// What it has written to stdout so far.
+  std::string output() const { return text_of(path("out")); }
+  bool has_ended() const {
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return info.si_pid != 0;
+  }
+
   /// Waits until stdout holds `text`; false where the program ended before.
-  bool wait_for_output(std::string_view text) {
-    while (text_of(path("out")).find(text) == std::string::npos) {
-      siginfo_t info{};
-      ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
-      if (info.si_pid != 0) return text_of(path("out")).find(text) != std::string::npos;
+  bool wait_for_output(std::string_view text) const {
+    while (output().find(text) == std::string::npos) {
+      if (has_ended()) return output().find(text) != std::string::npos;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;

@@ -5,6 +5,7 @@
 #include <octet/train/checkpoint.h>
 
 #include <chrono>
+#include <functional>
 #include <sstream>
 
 namespace octet::test {
@@ -21,6 +22,8 @@ constexpr int kKills = 50;
 #endif
 /// How long it may take until all ranks have ended, on a machine that is busy.
 constexpr double kMostSeconds = 60.0;
+/// And then mpirun, which looks after them once a second.
+constexpr double kMostSecondsOfMpirun = 20.0;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -243,22 +246,44 @@ TEST_F(Mpi, TrainingThatDivergesIsToldOnceWithRankAndStep) {
   expect_mentions(result.err, "training stopped at epoch 1, step ");
 }
 
+/// Whether it became true in that time.
+bool within(double seconds, const std::function<bool()>& condition) {
+  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return condition();
+}
+
+struct ProcessState {
+  char state = 'X';  ///< that of /proc; X where there is no such process
+  ::pid_t parent = 0;
+};
+
+ProcessState state_of(::pid_t id) {
+  std::ifstream file("/proc/" + std::to_string(id) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // "id (name) state parent": the name may hold anything.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  ProcessState result;
+  if (!(fields >> result.state >> result.parent)) return {};
+  return result;
+}
+
+/// Z is what ended and was not waited for.
+bool is_running(::pid_t id) {
+  const char state = state_of(id).state;
+  return state != 'X' && state != 'Z';
+}
+
 /// The ranks that a running mpirun has started.
 std::vector<::pid_t> children_of(::pid_t parent) {
   std::vector<::pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string text;
-    std::getline(file, text);
-    // "id (name) state parent": the name may hold anything.
-    const std::size_t end = text.rfind(')');
-    if (end == std::string::npos) continue;
-    std::istringstream fields(text.substr(end + 1));
-    std::string state;
-    ::pid_t of = 0;
-    if (fields >> state >> of && of == parent) found.push_back(std::stoi(name));
+    if (state_of(std::stoi(name)).parent == parent) found.push_back(std::stoi(name));
   }
   std::ranges::sort(found);
   return found;
@@ -271,6 +296,20 @@ class MpiKilled : public Mpi {
     return {"--data",   path("more"), "--out",     path(out), "--hidden",     "32,16",
             "--batch",  "8",          "--epochs",  "3",       "--qat-epochs", "3",
             "--shards", "8",          "--threads", "1"};
+  }
+  /// Kills one of the ranks; false where mpirun said then that all had ended well. Fails where a
+  /// rank goes on, or mpirun does, whose own end is its matter only where a rank died before all
+  /// had begun: Open MPI 4.1 on PMIx 4.2 may then wait for a mutex in memory that it has freed.
+  static bool kill_one(Process& process, const std::vector<::pid_t>& children, std::size_t rank) {
+    const bool begun = process.output().find("data: ") != std::string::npos;
+    ::kill(children[rank], SIGKILL);
+    EXPECT_TRUE(within(kMostSeconds, [&] { return std::ranges::none_of(children, is_running); }))
+        << "a rank goes on without another";
+    if (!within(kMostSecondsOfMpirun, [&] { return process.has_ended(); })) {
+      EXPECT_FALSE(begun) << "mpirun does not end";
+      process.signal(SIGKILL);
+    }
+    return process.wait().exit_code != 0;
   }
 };
 
@@ -290,11 +329,7 @@ TEST_F(MpiKilled, ARankAtAnyMomentEndsAllAndTheRunGoesOnOnOtherRanks) {
     const auto children = children_of(process.id());
     // Not begun yet, or ended.
     if (children.size() < 4) continue;
-    ::kill(children[random.below(i, 4)], SIGKILL);
-    const auto killed = Clock::now();
-    const ProcessResult result = process.wait();
-    EXPECT_LT(seconds_since(killed), kMostSeconds);
-    if (result.exit_code == 0) continue;
+    if (!kill_one(process, children, random.below(i, 4))) continue;
     ++kills;
     if (!fs::exists(path(out + "/checkpoints/last.ckpt"))) continue;
     EXPECT_NO_THROW(read_checkpoint(path(out + "/checkpoints/last.ckpt")));
