@@ -3,7 +3,7 @@
 # is installed.
 # Usage: project.sh <source folder> <build folder> <work folder> <cmake> <generator> <compiler> <flags>
 set -euo pipefail
-source=$1 build=$2 work=$3 cmake=$4 generator=$5 compiler=$6 flags=$7
+source=$1 build=$2 work=$3 cmake=$4 generator=$5 compiler=$6 flags=${7:-}
 page=docs/tutorial.md
 cd "$source"
 . tests/docs/blocks.sh
