@@ -162,7 +162,7 @@ namespace detail {
 Model quantized_as(const Model& quantized, const Model& model, const Tensor& calibration) {
   QuantizeOptions options;
   for (const auto& layer : quantized.layers()) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
+    const auto* wrapper = as_quantize_wrapper(*layer);
     if (wrapper == nullptr) continue;
     options = wrapper->config().options();
     break;

@@ -206,7 +206,7 @@ void run(const Model& in_float, Interpreter& interpreter, const Dataset& test, s
 
 LayerFacts named_facts(const Layer& layer) {
   LayerFacts facts;
-  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  const auto* wrapper = as_quantize_wrapper(layer);
   const Layer& shown = wrapper == nullptr ? layer : wrapper->wrapped();
   facts.name = shown.name();
   const auto* folded = dynamic_cast<const FoldedBatchNorm*>(&shown);

@@ -17,7 +17,7 @@ void RangeLog::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
 void RangeLog::note(const Trainer& trainer, const std::string& moment) {
   const Model& model = trainer.model();
   for (const auto& layer : model.layers()) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
+    const auto* wrapper = as_quantize_wrapper(*layer);
     if (wrapper == nullptr) continue;
     const Quantizer* quantizer = wrapper->activation_quantizer();
     if (quantizer == nullptr || !quantizer->has_range()) continue;

@@ -178,8 +178,8 @@ std::vector<NamedTensor> Trainer::errors_of_all_shards() const {
   return result;
 }
 
-std::vector<std::vector<float>> Trainer::own_errors(const Archive& checkpoint) const {
-  std::vector<std::vector<float>> result;
+detail::GradientErrors Trainer::own_errors(const Archive& checkpoint) const {
+  detail::GradientErrors result;
   if (!checkpoint.has(fmt::format("{}0", kErrorsPrefix))) return result;
   const Shape shape = {static_cast<Index>(detail::gradient_elements(*model_))};
   const IndexRange own = detail::ShardTree(options_.shards, group_or_alone(options_.group)).own();
@@ -283,7 +283,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     targets.insert(targets.end(), moments.begin(), moments.end());
     for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
     check_architecture(archive, *model_);
-    std::vector<std::vector<float>> errors = own_errors(archive);
+    detail::GradientErrors errors = own_errors(archive);
     for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
     gradient_errors_ = std::move(errors);
     position_ = position;

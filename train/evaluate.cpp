@@ -213,7 +213,8 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
       differing += std::ranges::equal(of_row(expected), of_row(found)) ? 0U : 1U;
     }
   });
-  const std::vector<std::size_t> counts = gather_values(group_or_alone(group), std::vector{differing});
+  const std::vector<std::size_t> counts =
+      gather_values(group_or_alone(group), std::vector{differing});
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 

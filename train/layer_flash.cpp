@@ -29,7 +29,7 @@ std::int64_t shipped_bytes(const LayerWeights& weights, int bits, bool per_chann
 std::vector<LayerFlash> flash_by_layer(const Model& quantized) {
   std::vector<LayerFlash> result;
   for (const auto& layer : quantized.layers()) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
+    const auto* wrapper = as_quantize_wrapper(*layer);
     const std::string& name = wrapper == nullptr ? layer->name() : wrapper->wrapped().name();
     const std::optional<LayerWeights> weights = layer->weights();
     if (weights && layer->kernel_quantizer() != nullptr) {

@@ -147,6 +147,7 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
     bool whole = false;
     // An epoch is very many short loops.
     parallel_region([&] { whole = run_epoch(loader, last); });
+    if (options_.group != nullptr) options_.group->set_place("");
     if (!whole) {
       stopped_ = true;
       break;

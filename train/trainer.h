@@ -200,9 +200,11 @@ class Trainer {
   std::vector<NamedTensor> errors_of_all_shards() const;
   /// The same of this rank, in a checkpoint; empty where it holds none. Throws FormatError where
   /// the size is another.
-  std::vector<std::vector<float>> own_errors(const Archive& checkpoint) const;
+  detail::GradientErrors own_errors(const Archive& checkpoint) const;
   Progress progress(const DataLoader& loader, Index last) const;
   std::string place() const;
+  /// Says to the group where this rank is.
+  void tell_place() const;
 
   Model* model_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -216,7 +218,7 @@ class Trainer {
   History history_;
   std::optional<EpochRecord> calibrated_;
   /// By shard of this rank; empty where gradients are floats or nothing was trained yet.
-  std::vector<std::vector<float>> gradient_errors_;
+  detail::GradientErrors gradient_errors_;
   bool stopped_ = false;
   /// Why the model cannot be exported, as the log was told; empty where it can.
   std::string refusal_;

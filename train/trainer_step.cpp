@@ -42,6 +42,7 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
   double seconds_profiled = seconds_before;
   std::vector<Batch> shards;
   const Profiling profiling(options_.profile);
+  tell_place();
   while (next_shards(loader, shards)) {
     for (const auto& callback : callbacks_) callback->on_step_begin(*this, step_);
     if (freezes_batch_norm(loader, last)) freeze_batch_norm(*model_);
@@ -55,8 +56,13 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
       seconds_profiled = sums_.seconds;
     }
     if (asked_to_stop()) return false;
+    tell_place();
   }
   return true;
+}
+
+void Trainer::tell_place() const {
+  if (options_.group != nullptr) options_.group->set_place(place());
 }
 
 bool Trainer::asked_to_stop() const {

@@ -11,7 +11,7 @@ namespace {
 bool is_current(const Layer& layer) {
   const Quantizer* kernel = layer.kernel_quantizer();
   if (kernel == nullptr) return true;
-  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  const auto* wrapper = as_quantize_wrapper(layer);
   if (wrapper != nullptr && !wrapper->holds_frozen_weights()) return false;
   const std::unique_ptr<Quantizer> refreshed = kernel->clone();
   refreshed->observe(layer.weights()->kernel);

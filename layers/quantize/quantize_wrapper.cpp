@@ -332,6 +332,14 @@ std::unique_ptr<Layer> QuantizeWrapper::clone() const {
   return std::make_unique<QuantizeWrapper>(*this);
 }
 
+QuantizeWrapper* as_quantize_wrapper(Layer& layer) {
+  return dynamic_cast<QuantizeWrapper*>(&layer);
+}
+
+const QuantizeWrapper* as_quantize_wrapper(const Layer& layer) {
+  return dynamic_cast<const QuantizeWrapper*>(&layer);
+}
+
 void require_exportable_clamp(const QuantizeWrapper& wrapper) {
   const bool clamps =
       wrapper.result_grid(wrapper.config().options().rounding) == ResultGrid::clamps;

@@ -116,6 +116,10 @@ class QuantizeWrapper : public Layer {
   std::vector<Layer*> inputs_;
 };
 
+/// The layer as one; null where it quantizes no other.
+QuantizeWrapper* as_quantize_wrapper(Layer& layer);
+const QuantizeWrapper* as_quantize_wrapper(const Layer& layer);
+
 /// Throws InvalidArgument that names the layer where it has a quantizer for a result that its
 /// operator only clamps: a ReLU6 of its own under contract double, since the RELU6 of TFLite Micro
 /// does not rescale codes.

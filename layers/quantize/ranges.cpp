@@ -50,7 +50,7 @@ Model quantize_post_training(const Model& model, const Tensor& samples,
 void refresh_kernel_ranges(Model& model) {
   for (const auto& layer : model.layers()) {
     if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
-    if (auto* wrapper = dynamic_cast<QuantizeWrapper*>(layer.get())) wrapper->hold_frozen_weights();
+    if (auto* wrapper = as_quantize_wrapper(*layer)) wrapper->hold_frozen_weights();
   }
 }
 

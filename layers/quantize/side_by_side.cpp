@@ -132,7 +132,7 @@ Tensor kernel_on_grid(const Layer& layer) {
 }
 
 Tensor linear_with(const Layer& layer, const Tensor& x, const Tensor& kernel) {
-  const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
+  const auto* wrapper = as_quantize_wrapper(layer);
   const Layer& own = wrapper != nullptr ? wrapper->wrapped() : layer;
   const Tensor bias = own.weights()->bias;
   return own.linear(x, kernel, bias.defined() ? bias.detach() : bias);

@@ -73,9 +73,12 @@ void Distributed::fail(const std::string& message, int exit_code) {
     std::this_thread::sleep_for(std::chrono::seconds(2) +
                                 std::chrono::milliseconds(20) * (rank() % 100));
   }
-  const std::string line =
-      size() == 1 ? fmt::format("{}\n", message)
-                  : fmt::format("rank {} of {} on {}: {}\n", rank(), size(), host(), message);
+  // A message about the data or the numbers of a step names it itself.
+  const bool names_place = place().empty() || message.find(place()) != std::string::npos;
+  const std::string line = size() == 1
+                               ? fmt::format("{}\n", message)
+                               : fmt::format("rank {} of {} on {}{}: {}\n", rank(), size(), host(),
+                                             names_place ? "" : " at " + place(), message);
   static_cast<void>(std::fputs(line.c_str(), stderr));
   static_cast<void>(std::fflush(nullptr));
   transport_->abort(exit_code);

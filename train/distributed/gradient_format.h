@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace octet {
 
@@ -11,6 +12,14 @@ enum class GradientFormat {
   /// to the gradient of the next step (error feedback).
   int8
 };
+
+namespace detail {
+
+/// What the codes of gradients have left out so far, by shard of this rank: all elements. Empty,
+/// and not needed, where gradients are floats.
+using GradientErrors = std::vector<std::vector<float>>;
+
+}  // namespace detail
 
 /// "float32" or "int8".
 std::string_view to_string(GradientFormat format);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace octet {
 
@@ -66,6 +67,11 @@ class ProcessGroup {
   };
   const Traffic& traffic() const { return traffic_; }
 
+  /// Where in the run this rank is, for the message of one that fails: "epoch 2, step 17", as a
+  /// Trainer of this group says before each step, and "" outside of training.
+  const std::string& place() const { return place_; }
+  void set_place(std::string place) { place_ = std::move(place); }
+
  protected:
   virtual void do_send(std::span<const std::byte> bytes, int to) = 0;
   virtual void do_receive(std::span<std::byte> bytes, int from) = 0;
@@ -78,6 +84,7 @@ class ProcessGroup {
 
  private:
   Traffic traffic_;
+  std::string place_;
 };
 
 /// `group`, or for null the group that this process is alone in.

@@ -17,14 +17,14 @@ constexpr std::size_t kPiece = std::size_t{1} << 15U;
 /// Each has a stream of its own.
 constexpr std::size_t kMostPieces = 1024;
 
+}  // namespace
+
 void copy_floats(std::span<const float> from, float* to) {
   parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::write_floats)),
                [&](std::size_t begin, std::size_t end) {
                  std::ranges::copy(from.subspan(begin, end - begin), to + begin);
                });
 }
-
-}  // namespace
 
 void add_floats(std::span<const float> from, float* to) {
   parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::map_floats)),

@@ -13,12 +13,10 @@
 
 namespace octet::detail {
 
+/// Copies on all threads.
+void copy_floats(std::span<const float> from, float* to);
 /// to[i] += from[i], on all threads.
 void add_floats(std::span<const float> from, float* to);
-
-/// What the codes of gradients have left out so far, by shard of this rank: all elements. Empty,
-/// and not needed, where gradients are floats.
-using GradientErrors = std::vector<std::vector<float>>;
 
 /// What a shard comes to beside its gradients: a few numbers.
 struct ShardNumbers {

@@ -14,13 +14,6 @@ namespace {
 /// In front of the sums: those of the loss and of examples classed right.
 constexpr std::size_t kExampleSums = 2;
 
-void copy(std::span<const float> from, float* to) {
-  parallel_for(from.size(), thread_share(from.size(), parallel_grain(Work::write_floats)),
-               [&](std::size_t begin, std::size_t end) {
-                 std::ranges::copy(from.subspan(begin, end - begin), to + begin);
-               });
-}
-
 std::vector<Tensor> with_gradients(const Model& model) {
   std::vector<Tensor> result;
   for (const NamedTensor& each : model.parameters()) {
@@ -126,7 +119,7 @@ void ShardedStep::finish() {
     const auto size = static_cast<std::size_t>(parameters_[i].size());
     if (have_gradient_[i] > 0.0) {
       gradient = Tensor(parameters_[i].shape());
-      copy({from, size}, gradient.data());
+      copy_floats({from, size}, gradient.data());
     } else {
       gradient = Tensor();
     }

@@ -30,7 +30,7 @@ TrainingState::TrainingState(const Model& model) {
     }
   }
   for (const auto& layer : model.layers()) {
-    const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(layer.get());
+    const auto* wrapper = as_quantize_wrapper(*layer);
     if (wrapper == nullptr || wrapper->oscillation() == nullptr) continue;
     // A forward pass puts weights that it freezes on their codes.
     if (wrapper->oscillation()->freezes()) all.push_back({"", wrapper->weights()->kernel});
