@@ -4,6 +4,7 @@
 #             AddressSanitizer and UndefinedBehaviorSanitizer
 #   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads, and over ranks of MPI
+#   format    clang-format over all sources
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 #   microcontroller
@@ -16,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads tidy aarch64 microcontroller site)
+[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads format tidy aarch64 microcontroller site)
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
@@ -100,6 +101,13 @@ job_threads() {
     cmake --build --preset tsan --parallel "$(nproc)" --target "${binaries[@]}" || return
   OMP_TOOL_LIBRARIES=$(octet_llvm_library libarcher.so) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
     run_tests build/tsan "${binaries[@]}" && summary="under TSan: ${binaries[*]}"
+}
+
+job_format() {
+  local sources=()
+  mapfile -t sources < <(git ls-files '*.cpp' '*.h')
+  clang-format --dry-run -Werror "${sources[@]}" &&
+    summary="${#sources[@]} sources are as .clang-format says"
 }
 
 # What clang-tidy compares with: OCTET_TIDY_BASE where it is set, else the main branch or, on the main

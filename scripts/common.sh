@@ -57,6 +57,7 @@ LIST
 octet_clang_requirements() {
   cat <<'LIST'
 program:clang++ clang
+program:clang-format clang-format
 program:clang-tidy clang-tidy
 llvm:llvm-cov llvm
 llvm-library:libclang_rt.fuzzer libclang-rt-dev
@@ -96,6 +97,13 @@ octet_interop_requirements() {
   cat <<'LIST'
 program:node nodejs
 program:npm npm
+LIST
+}
+
+# What the report is opened in by tests/report. Large: only .ci/run installs it.
+octet_browser_requirements() {
+  cat <<'LIST'
+program:chromium chromium
 LIST
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// C++ files that start programs, and which of the system's. Anywhere else that is an error.
+/// Files of C++ and JavaScript that start programs, and which of the system's. Anywhere else that
+/// is an error.
 const std::map<std::string, std::vector<std::string>>& starters() {
   static const std::map<std::string, std::vector<std::string>> known = {
       {"bench/run.cpp", {}},      // what its command line says: see scripts/bench.sh
@@ -20,6 +21,7 @@ const std::map<std::string, std::vector<std::string>>& starters() {
       {"tests/core/parallel_test.cpp", {"sh", "env"}},           // and itself
       {"tests/docs/onnxruntime/onnxruntime_cxx_api.h", {"sh"}},  // what its caller says
       {"tests/mpi/mpi_test.cpp", {"mpirun"}},                    // what CMake has found
+      {"tests/report/browser.mjs", {"chromium"}},                // or what else it finds
       {"tests/packages/debian.cpp", {"sh", "xargs", "apt-cache", "dpkg-query", "bash", "ninja"}},
       {"tools/c_program.cpp", {"cc"}},  // gcc and clang only where there is no cc
   };
@@ -35,7 +37,8 @@ const Names& python_library() {
 }
 
 void add_started(const std::string& text, const std::string& where, Uses& uses, Names& seen) {
-  static const std::regex start(R"(\b(exec[lv]p?e?|posix_spawnp|popen|system)[ ]*\()");
+  static const std::regex start(
+      R"(\b(exec[lv]p?e?|execSync|execFileSync|posix_spawnp|popen|spawnSync|spawn|system)[ ]*\()");
   const auto known = starters().find(where);
   if (known != starters().end()) {
     seen.insert(where);
@@ -70,16 +73,16 @@ void add_header_uses(const std::string& text, const std::string& where, Uses& us
 
 void add_code_uses(const fs::path& source, Uses& uses) {
   Names seen;
-  const Names code = {".cpp", ".h", ".c"};
+  const Names code = {".cpp", ".h", ".c", ".mjs", ".py"};
   for (const fs::path& file : our_files(source, [&](const fs::path& path) {
-         return code.contains(path.extension().string()) || path.extension() == ".py";
+         return code.contains(path.extension().string());
        })) {
     const std::string text = text_of(file);
     const std::string where = fs::relative(file, source).string();
     if (file.extension() == ".py") {
       add_modules(text, where, uses);
     } else {
-      add_header_uses(text, where, uses);
+      if (file.extension() != ".mjs") add_header_uses(text, where, uses);
       add_started(text, where, uses, seen);
     }
   }

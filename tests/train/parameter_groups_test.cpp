@@ -126,9 +126,8 @@ TEST(Trainable, ACheckpointGoesWithTheSameFrozenLayersAlone) {
   trainer.save_checkpoint(scratch.path() / "c");
   Sequential other = small_mlp();
   Trainer resumed(other, Adam());
-  expect_mentions(
-      message_of<FormatError>([&] { resumed.load_checkpoint(scratch.path() / "c"); }),
-      "checkpoint: expected frozen [], found [\"dense/kernel\",\"dense/bias\"]");
+  expect_mentions(message_of<FormatError>([&] { resumed.load_checkpoint(scratch.path() / "c"); }),
+                  "checkpoint: expected frozen [], found [\"dense/kernel\",\"dense/bias\"]");
   other.layer("dense").set_trainable(false);
   EXPECT_NO_THROW(resumed.load_checkpoint(scratch.path() / "c"));
 }
@@ -165,8 +164,7 @@ TEST(Accumulation, ResumesAtAStep) {
   const ScratchDirectory scratch;
   const Dataset data = clouds(45);
   const auto options = [](std::function<bool()> stop) {
-    return TrainerOptions{
-        .batch_size = 8, .accumulate_batches = 2, .should_stop = std::move(stop)};
+    return TrainerOptions{.batch_size = 8, .accumulate_batches = 2, .should_stop = std::move(stop)};
   };
   const auto net = [] {
     Sequential model("d", Input({6}), Dense(8), Dropout(0.3F), Dense(3, Activation::softmax));

@@ -70,8 +70,7 @@ TEST_F(Reader, TrainsToTheBytesOfASetInMemory) {
   for (const bool quantized : {false, true}) {
     const auto trained = [&](const Dataset& data, const Dataset& other, bool shuffle) {
       Sequential model = quantized ? quantize_model(small_mlp()) : small_mlp();
-      Trainer trainer(model, Adam(0.01F),
-                      {.test_loss = true, .batch_size = 8, .shuffle = shuffle});
+      Trainer trainer(model, Adam(0.01F), {.test_loss = true, .batch_size = 8, .shuffle = shuffle});
       trainer.fit(data, other, 3);
       return snapshot_of(trainer);
     };
