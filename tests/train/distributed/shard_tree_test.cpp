@@ -136,9 +136,15 @@ ShardSum sum_on_any_ranks(std::size_t shards, std::size_t rows, GradientFormat f
   return first;
 }
 
+/// Batches with rows for one shard, for some, for all. Of eight shards of five rows the third has
+/// none, so that the fourth takes its place.
+std::vector<std::size_t> rows_for(std::size_t shards) {
+  return {1, shards / 2 + 1, shards - shards / 3, shards, 4 * shards + 1};
+}
+
 TEST(ShardTree, AddsAsDescribedOnAnyNumberOfRanks) {
   for (const std::size_t shards : {1U, 2U, 3U, 5U, 8U, 13U}) {
-    for (const std::size_t rows : {std::size_t{1}, shards - shards / 3, shards, 4 * shards + 1}) {
+    for (const std::size_t rows : rows_for(shards)) {
       const ShardSum first = sum_on_any_ranks(shards, rows, GradientFormat::float32);
       for (const std::size_t i : {0U, 500U, 40000U, 70000U}) {
         EXPECT_EQ(first.gradients[i], (naive<float>(0, shards, shards, rows, [&](std::size_t k) {
@@ -219,7 +225,7 @@ class NaiveCodes {
 
 TEST(ShardTree, AddsCodesAsDescribedOnAnyNumberOfRanks) {
   for (const std::size_t shards : {1U, 2U, 5U, 8U, 13U}) {
-    for (const std::size_t rows : {std::size_t{1}, shards - shards / 3, 4 * shards + 1}) {
+    for (const std::size_t rows : rows_for(shards)) {
       const ShardSum first = sum_on_any_ranks(shards, rows, GradientFormat::int8);
       NaiveCodes naive(shards, rows);
       EXPECT_NE(naive.batch(), first.gradients);
