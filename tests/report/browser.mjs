@@ -18,11 +18,12 @@ if (!browser) {
 }
 
 const profile = mkdtempSync(join(tmpdir(), "octet-browser-"));
+// A group of its own, so that all its processes have ended before its folder is removed.
 const child = spawn(browser, [
   "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
   "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND",
   `--user-data-dir=${profile}`, "about:blank",
-], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"], detached: true });
 
 const failures = [];
 const fail = (text) => failures.push(text);
@@ -171,16 +172,16 @@ async function check(width, scheme) {
   writeFileSync(join(pictures, `${width}-${scheme}.png`), Buffer.from(data, "base64"));
 }
 
-const limit = setTimeout(() => { fail("no answer within 90 s"); child.kill(); end(); }, 90000);
+const limit = setTimeout(() => { fail("no answer within 90 s"); end(); }, 90000);
 
 function end() {
   clearTimeout(limit);
   for (const text of failures) console.error(`browser: ${text.slice(0, 300)}`);
   child.once("exit", () => {
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20 });
     process.exit(failures.length > 0 ? 1 : 0);
   });
-  child.kill();
+  process.kill(-child.pid, "SIGKILL");
 }
 
 try {
