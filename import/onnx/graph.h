@@ -32,10 +32,18 @@ template <class... Args>
   throw InvalidArgument(fmt::format(text, std::forward<Args>(args)...));
 }
 
+/// A vector in a variant. Of plain vectors alone libstdc++ 12 takes a variant to be never without a
+/// value, which one whose copy has thrown is when it is destroyed.
+template <class T>
+struct Numbers : std::vector<T> {
+  using std::vector<T>::vector;
+  Numbers(std::vector<T> values) : std::vector<T>(std::move(values)) {}
+};
+
 /// Numbers that the file holds, or that follow from them: floats, or integers for shapes and axes.
 struct Constant {
   Shape shape;
-  std::variant<std::vector<float>, std::vector<std::int64_t>> data;
+  std::variant<Numbers<float>, Numbers<std::int64_t>> data;
 
   bool is_float() const { return data.index() == 0; }
   std::size_t size() const {
