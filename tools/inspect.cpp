@@ -128,7 +128,7 @@ ordered_json details_json(const IntegerModel& model, const std::vector<std::int3
   return list;
 }
 
-void print_json(const IntegerModel& model, const std::string& file, std::size_t bytes) {
+void print_model_json(const IntegerModel& model, const std::string& file, std::size_t bytes) {
   const OperatorCost cost = model_cost(model);
   ordered_json json{{"file", file},
                     {"bytes", bytes},
@@ -202,7 +202,7 @@ void print_operators(const IntegerModel& model) {
              std::to_string(total.multiply_adds), std::to_string(total.constant_bytes)});
 }
 
-void print_text(const IntegerModel& model, const std::string& file, std::size_t bytes) {
+void print_model_text(const IntegerModel& model, const std::string& file, std::size_t bytes) {
   fmt::print("{}: {} bytes\n", file, bytes);
   fmt::print("model '{}', {}\n", printable(model.name), printable(model.description));
   for (const auto& [name, value] : model.metadata) {
@@ -231,7 +231,7 @@ void print_text(const IntegerModel& model, const std::string& file, std::size_t 
 void inspect(const InspectOptions& options) {
   const IntegerModel model = read_tflite(options.file);
   const std::size_t bytes = std::filesystem::file_size(options.file);
-  const auto print = options.json ? print_json : print_text;
+  const auto print = options.json ? print_model_json : print_model_text;
   print(model, options.file, bytes);
 }
 

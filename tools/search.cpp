@@ -37,7 +37,7 @@ Json json_of(const BitSearch& search, const BitAssignment& one) {
           {"accuracy", one.measured->accuracy.value()}};
 }
 
-void print_json(const SearchOptions& options, const BitSearch& search) {
+void print_search_json(const SearchOptions& options, const BitSearch& search) {
   Json json = {{"file", options.file},
                {"float_accuracy", search.in_float.accuracy.value()},
                {"chosen", json_of(search, search.chosen)}};
@@ -74,7 +74,7 @@ void search(const SearchOptions& options) {
   if (!options.csv.empty()) write_file_atomic(options.csv, bit_curve_csv(found));
   if (!options.svg.empty()) write_file_atomic(options.svg, bit_curve_svg(found, name));
   if (options.json) {
-    print_json(options, found);
+    print_search_json(options, found);
   } else {
     print_table(found);
   }

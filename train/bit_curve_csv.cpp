@@ -8,7 +8,7 @@ namespace octet {
 namespace {
 
 /// A field that may hold anything: names of layers are the user's.
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -49,7 +49,8 @@ std::vector<Row> rows_of(const BitSearch& search) {
 std::string bit_curve_csv(const BitSearch& search) {
   std::string text =
       "bytes,predicted_loss,predicted_accuracy,measured_loss,measured_accuracy,on_curve,chosen";
-  for (const SearchedLayer& layer : search.layers) text += fmt::format(",{}", quoted(layer.name));
+  for (const SearchedLayer& layer : search.layers)
+    text += fmt::format(",{}", csv_field(layer.name));
   text += "\n";
   for (const Row& row : rows_of(search)) {
     const BitAssignment& one = *row.assignment;

@@ -3,7 +3,7 @@
 namespace octet {
 namespace {
 
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
@@ -20,7 +20,7 @@ std::string shell_command(int argc, const char* const* argv) {
   std::string text;
   for (int i = 0; i < argc; ++i) {
     if (i > 0) text += ' ';
-    text += quoted(argv[i]);
+    text += shell_word(argv[i]);
   }
   return text;
 }
@@ -29,7 +29,7 @@ std::string resume_command(int argc, const char* const* argv, std::string_view f
   const std::string text = shell_command(argc, argv);
   bool resumes = false;
   for (int i = 0; i < argc; ++i) resumes = resumes || argv[i] == flag;
-  return resumes ? text : text + ' ' + quoted(flag);
+  return resumes ? text : text + ' ' + shell_word(flag);
 }
 
 }  // namespace octet

@@ -154,12 +154,6 @@ Tensor activated(const Tensor& x, FusedActivation activation) {
   return activation == FusedActivation::relu ? relu(x) : clamp(x, limits.lo, limits.hi);
 }
 
-void check_bias(const Tensor& bias, const Tensor& kernel) {
-  if (!bias.defined() || bias.shape() == Shape{kernel.dim(3)}) return;
-  throw InvalidArgument(fmt::format("conv2d: expected a bias of shape {}, one per filter, found {}",
-                                    Shape{kernel.dim(3)}.to_string(), bias.shape().to_string()));
-}
-
 /// clamp(y + bias) for rows of results, line by line.
 class Finish {
  public:
@@ -199,7 +193,7 @@ Tensor conv2d(const Tensor& x, const Tensor& kernel, const Conv2DOptions& option
 Tensor conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias, FusedActivation activation,
               const Conv2DOptions& options) {
   const Conv2DGeometry geometry = conv2d_geometry(x, kernel, options);
-  check_bias(bias, kernel);
+  check_filter_bias("conv2d", bias, kernel.dim(3));
   if (geometry.groups > 1 && geometry.groups == geometry.channels) {
     const Tensor y = convolve_channels(x, kernel, geometry, options);
     return activated(bias.defined() ? y + bias : y, activation);

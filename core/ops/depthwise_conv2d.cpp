@@ -143,13 +143,6 @@ void check_kernel(const Tensor& x, const Tensor& kernel) {
                   x.dim(3), x.shape().to_string(), shape.to_string(), hint));
 }
 
-void check_bias(const Tensor& bias, const DepthwiseConv2DGeometry& s) {
-  if (!bias.defined() || bias.shape() == Shape{s.filters()}) return;
-  throw InvalidArgument(
-      fmt::format("depthwise_conv2d: expected a bias of shape {}, one per filter, found {}",
-                  Shape{s.filters()}.to_string(), bias.shape().to_string()));
-}
-
 }  // namespace
 
 DepthwiseConv2DGeometry depthwise_conv2d_geometry(const Tensor& x, const Tensor& kernel,
@@ -348,7 +341,7 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel,
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& kernel, const Tensor& bias,
                         const DepthwiseConv2DOptions& options) {
   const DepthwiseConv2DGeometry s = depthwise_conv2d_geometry(x, kernel, options);
-  check_bias(bias, s);
+  check_filter_bias("depthwise_conv2d", bias, s.filters());
   const Window& w = s.window;
   const Index width = s.filters();
   const Images images(s, x);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,9 @@
 namespace octet {
 
 // Parts of backward passes that several layers share, which compute outside the tape, and an op.
+
+/// The limit of a GradientWindow on a side where every value lies inside.
+inline constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 
 /// g where x is inside the window, else 0.
 Tensor inside_window(const Tensor& x, const Tensor& g, const GradientWindow& window);

@@ -7,19 +7,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
 namespace octet {
 namespace {
 
-constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
-
 void require_between(std::string_view operation, std::string_view what, Index value, Index least) {
-  if (value >= least && value <= kMost) return;
+  if (value >= least && value <= kMostExtent) return;
   throw InvalidArgument(fmt::format("{}: expected {} between {} and {}, found {}", operation, what,
-                                    least, kMost, value));
+                                    least, kMostExtent, value));
 }
 
 /// Calls body(line) for every line of pixels of images of `shape`, counted over all images.

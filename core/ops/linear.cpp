@@ -32,7 +32,7 @@ constexpr Index kRowsPerSum = 32;
 constexpr std::size_t kGradientBlock = 1U << 13;
 constexpr std::size_t kLeastGradientRows = 56;
 
-void check_bias(const Tensor& bias, const Shape& result) {
+void check_unit_bias(const Tensor& bias, const Shape& result) {
   if (bias.shape() == Shape{result[1]}) return;
   throw InvalidArgument(fmt::format("linear: expected a bias of shape {}, one per unit, found {}",
                                     Shape{result[1]}.to_string(), bias.shape().to_string()));
@@ -65,7 +65,7 @@ Tensor affine(const Tensor& x, const Tensor& kernel, const Tensor& bias, bool cl
 Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
               FusedActivation activation) {
   check_matmul(x, kernel);
-  if (bias.defined()) check_bias(bias, {x.dim(0), kernel.dim(1)});
+  if (bias.defined()) check_unit_bias(bias, {x.dim(0), kernel.dim(1)});
   const RealLimits limits = real_limits(activation);
   const bool clamps = activation != FusedActivation::none;
   Tensor y = affine(x, kernel, bias, clamps, limits);

@@ -32,19 +32,18 @@ void check_kernel(const Tensor& x, const Shape& kernel) {
 
 /// One axis of the result.
 Index spread(Index input, Index kernel, Index stride, Padding padding, std::string_view axis) {
-  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
-  if (stride < 1 || stride > kMost) {
+  if (stride < 1 || stride > kMostExtent) {
     throw InvalidArgument(
-        fmt::format("{}: expected a stride between 1 and {} over the {}, found {}", kName, kMost,
-                    axis, stride));
+        fmt::format("{}: expected a stride between 1 and {} over the {}, found {}", kName,
+                    kMostExtent, axis, stride));
   }
   const Index beyond = padding == Padding::valid ? std::max<Index>(kernel - stride, 0) : 0;
   const Index extent = input * stride + beyond;
-  if (kernel <= kMost && extent <= kMost) return extent;
+  if (kernel <= kMostExtent && extent <= kMostExtent) return extent;
   throw InvalidArgument(
       fmt::format("{}: expected a result of a {} of at most {}, found images of {}, a kernel of {} "
                   "and a stride of {}",
-                  kName, axis, kMost, input, kernel, stride));
+                  kName, axis, kMostExtent, input, kernel, stride));
 }
 
 }  // namespace

@@ -2,15 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/window_internal.h>
 
-#include <cstdint>
-#include <limits>
-
 namespace octet {
-namespace {
-
-constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
 
 void check_images(std::string_view operation, const Tensor& x) {
   const Shape& shape = x.shape();
@@ -21,11 +13,18 @@ void check_images(std::string_view operation, const Tensor& x) {
     throw InvalidArgument(fmt::format("{}: expected images [n, h, w, c], found shape {}{}",
                                       operation, shape.to_string(), hint));
   }
-  const auto fits = [](Index extent) { return extent >= 1 && extent <= kMost; };
+  const auto fits = [](Index extent) { return extent >= 1 && extent <= kMostExtent; };
   if (fits(shape[1]) && fits(shape[2]) && fits(shape[3])) return;
   throw InvalidArgument(fmt::format(
       "{}: expected images [n, h, w, c] with h, w and c between 1 and {}, found shape {}",
-      operation, kMost, shape.to_string()));
+      operation, kMostExtent, shape.to_string()));
+}
+
+void check_filter_bias(std::string_view operation, const Tensor& bias, Index filters) {
+  if (!bias.defined() || bias.shape() == Shape{filters}) return;
+  throw InvalidArgument(fmt::format("{}: expected a bias of shape {}, one per filter, found {}",
+                                    operation, Shape{filters}.to_string(),
+                                    bias.shape().to_string()));
 }
 
 Window window_over(std::string_view operation, const Tensor& x, const std::array<Index, 2>& kernel,

@@ -9,7 +9,7 @@
 namespace octet {
 namespace {
 
-constexpr int kMostBits = 7;
+constexpr int kMostTableBits = 7;
 
 /// The different values, in ascending order.
 std::vector<std::int8_t> values_of(std::span<const std::int8_t> codes) {
@@ -23,9 +23,9 @@ std::vector<std::int8_t> values_of(std::span<const std::int8_t> codes) {
 }
 
 void require_width(int bits) {
-  if (bits >= 1 && bits <= kMostBits) return;
+  if (bits >= 1 && bits <= kMostTableBits) return;
   throw InvalidArgument(
-      fmt::format("table of codes: expected 1 to {} bits, found {}", kMostBits, bits));
+      fmt::format("table of codes: expected 1 to {} bits, found {}", kMostTableBits, bits));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using Table = std::array<std::int8_t, 256>;
 
 /// A function, its output grid, and its fixed-point form: with 0 integer bits, of a number with
-/// kInputIntegerBits.
+/// kLogisticIntegerBits.
 struct TableFunction {
   std::string_view name;
   double (*real)(double);
@@ -29,7 +29,7 @@ struct TableFunction {
 double real_logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double real_tanh(double x) { return std::tanh(x); }
 
-constexpr int kInputIntegerBits = 4;
+constexpr int kLogisticIntegerBits = 4;
 
 /// By the distance of a code from the input's zero point.
 template <class OfDistance>
@@ -52,8 +52,8 @@ Table float_table(const TableFunction& f, float scale, std::int32_t zero_point) 
 
 Table fixed_table(const TableFunction& f, float scale, std::int32_t zero_point) {
   const QuantizedMultiplier m =
-      quantize_multiplier(std::ldexp(static_cast<double>(scale), 31 - kInputIntegerBits));
-  const std::int32_t radius = calculate_input_radius(kInputIntegerBits, m.shift);
+      quantize_multiplier(std::ldexp(static_cast<double>(scale), 31 - kLogisticIntegerBits));
+  const std::int32_t radius = calculate_input_radius(kLogisticIntegerBits, m.shift);
   const int output_bits = -std::ilogb(f.scale);
   return tabulate(zero_point, [&](std::int32_t distance) -> std::int8_t {
     // In this order: a radius of 0 gives -128 at the zero point itself, as upstream.
@@ -64,7 +64,7 @@ Table fixed_table(const TableFunction& f, float scale, std::int32_t zero_point) 
       return 127;
     }
     const std::int32_t x = multiply_by_quantized_multiplier_double(distance, m);
-    const std::int32_t y = f.fixed(x, kInputIntegerBits);
+    const std::int32_t y = f.fixed(x, kLogisticIntegerBits);
     const std::int32_t code = rounding_divide_by_pot(y, 31 - output_bits) + f.zero_point;
     return static_cast<std::int8_t>(std::clamp(code, -128, 127));
   });

@@ -8,8 +8,8 @@
 namespace octet {
 namespace {
 
-constexpr int kLeastBits = 2;
-constexpr int kMostBits = 7;
+constexpr int kLeastPackedBits = 2;
+constexpr int kMostPackedBits = 7;
 
 /// Two's complement of a few bits.
 struct Field {
@@ -22,9 +22,9 @@ struct Field {
 };
 
 Field field_of(int bits) {
-  if (bits < kLeastBits || bits > kMostBits) {
-    throw InvalidArgument(
-        fmt::format("packed codes: expected {} to {} bits, found {}", kLeastBits, kMostBits, bits));
+  if (bits < kLeastPackedBits || bits > kMostPackedBits) {
+    throw InvalidArgument(fmt::format("packed codes: expected {} to {} bits, found {}",
+                                      kLeastPackedBits, kMostPackedBits, bits));
   }
   return Field(bits);
 }
@@ -55,9 +55,9 @@ struct Place {
 }  // namespace
 
 int bits_of_codes(std::span<const std::int8_t> codes) {
-  if (codes.empty()) return kLeastBits;
+  if (codes.empty()) return kLeastPackedBits;
   const auto [least, most] = std::ranges::minmax(codes);
-  int bits = kLeastBits;
+  int bits = kLeastPackedBits;
   while (least < -(1 << (bits - 1)) || most >= 1 << (bits - 1)) ++bits;
   return bits;
 }

@@ -19,7 +19,7 @@ namespace octet {
 namespace {
 
 /// choose_quant_params() widens narrower ranges, so that clipping would change nothing.
-constexpr float kNarrowest = 1e-6F;
+constexpr float kNarrowestSearched = 1e-6F;
 
 /// Values, and how often each is there; once where `counts` is empty.
 struct Samples {
@@ -50,11 +50,11 @@ void add_errors(std::span<const float> values, std::span<const double> counts, c
 
 template <typename Code>
 double squared_error(const Samples& samples, const QuantParams& grid) {
-  constexpr std::size_t kBlock = 1024;
-  std::array<Code, kBlock> codes;
+  constexpr std::size_t kSamplesAtOnce = 1024;
+  std::array<Code, kSamplesAtOnce> codes;
   std::array<double, 4> sums{};
-  for (std::size_t begin = 0; begin < samples.values.size(); begin += kBlock) {
-    const std::size_t size = std::min(kBlock, samples.values.size() - begin);
+  for (std::size_t begin = 0; begin < samples.values.size(); begin += kSamplesAtOnce) {
+    const std::size_t size = std::min(kSamplesAtOnce, samples.values.size() - begin);
     const auto values = samples.values.subspan(begin, size);
     quantize(values, grid, std::span(codes).first(size));
     const auto counts =
@@ -67,7 +67,7 @@ double squared_error(const Samples& samples, const QuantParams& grid) {
 float best_clip(const Samples& samples, const MinMax& limits, QuantSpec spec,
                 std::string_view name) {
   const MinMax range{std::min(limits.min, 0.0F), std::max(limits.max, 0.0F)};
-  if (range.max - range.min <= kNarrowest) return 1.0F;
+  if (range.max - range.min <= kNarrowestSearched) return 1.0F;
   spec.axis = -1;
   const bool fits_int8 = spec.qmin() >= std::numeric_limits<std::int8_t>::min() &&
                          spec.qmax() <= std::numeric_limits<std::int8_t>::max();

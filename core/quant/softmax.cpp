@@ -16,7 +16,7 @@
 namespace octet {
 namespace {
 
-constexpr int kInputIntegerBits = 5;
+constexpr int kSoftmaxIntegerBits = 5;
 constexpr int kSumIntegerBits = 12;
 
 std::array<float, 256> float_table(float input_scale, float beta) {
@@ -32,13 +32,13 @@ std::array<float, 256> float_table(float input_scale, float beta) {
 
 std::array<std::int32_t, 256> fixed_table(float input_scale, float beta, Rounding rounding) {
   const QuantizedMultiplier m =
-      preprocess_softmax_scaling(beta, input_scale, kInputIntegerBits, rounding);
-  const std::int32_t radius = calculate_input_radius(kInputIntegerBits, m.shift);
+      preprocess_softmax_scaling(beta, input_scale, kSoftmaxIntegerBits, rounding);
+  const std::int32_t radius = calculate_input_radius(kSoftmaxIntegerBits, m.shift);
   std::array<std::int32_t, 256> table{};
   for (std::int32_t d = 0; d < 256 && d <= radius; ++d) {
     const std::int32_t scaled =
         saturating_rounding_doubling_high_mul(saturating_left_shift(-d, m.shift), m.multiplier);
-    table[static_cast<std::size_t>(d)] = exp_on_negative_values(scaled, kInputIntegerBits);
+    table[static_cast<std::size_t>(d)] = exp_on_negative_values(scaled, kSoftmaxIntegerBits);
   }
   return table;
 }

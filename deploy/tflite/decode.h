@@ -9,6 +9,9 @@
 
 namespace octet::detail {
 
+/// The version of the schema that .tflite files are written in, and the only one that is read.
+inline constexpr std::uint32_t kSchemaVersion = 3;
+
 /// The custom code of TensorFlow Lite Micro's operator that makes weights of indices and tables,
 /// when a model is set up, in its arena: pairs of inputs (indices, tables), an output for each.
 inline constexpr std::string_view kTflmDecode = "TFLM_DECODE";

@@ -21,7 +21,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "constants are kept as they lie");
 
-constexpr std::uint32_t kSchemaVersion = 3;
 using detail::kMaxRank;
 constexpr std::size_t kMaxOperands = detail::kMostInputs;
 /// Memory is planned in time that grows with the square of this.
@@ -41,8 +40,9 @@ class Reader {
   Reader(const tflite::Model& file, std::size_t file_bytes) : file_(file), budget_(file_bytes) {}
 
   IntegerModel read() {
-    if (file_.version() != kSchemaVersion) {
-      detail::fail_tflite("expected schema version {}, found {}", kSchemaVersion, file_.version());
+    if (file_.version() != detail::kSchemaVersion) {
+      detail::fail_tflite("expected schema version {}, found {}", detail::kSchemaVersion,
+                          file_.version());
     }
     if (size_or_zero(file_.subgraphs()) != 1) {
       detail::fail_tflite("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));

@@ -20,7 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "constants are written as they lie");
 
-constexpr std::uint32_t kSchemaVersion = 3;
 constexpr std::string_view kMinRuntimeVersion = "min_runtime_version";
 constexpr std::size_t kMinRuntimeVersionBytes = 16;
 
@@ -42,7 +41,7 @@ class Writer {
     const std::string description =
         model_.description.empty() ? "Written by Octet." : model_.description;
     const auto root =
-        tflite::CreateModelDirect(builder_, kSchemaVersion, &codes_, &subgraphs,
+        tflite::CreateModelDirect(builder_, detail::kSchemaVersion, &codes_, &subgraphs,
                                   description.c_str(), &buffers_, nullptr, &metadata, &signatures);
     tflite::FinishModelBuffer(builder_, root);
     return {builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize()};

@@ -14,9 +14,9 @@ BitSearchOptions search_options(const QuantizeOptions& quantize) {
   return result;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
-
 }  // namespace
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize) {
   if (!options.flash) return;

@@ -10,8 +10,6 @@
 namespace octet::mnist {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
-
 std::string seconds_of(const History& history, const std::string& phase) {
   double total = 0.0;
   for (const EpochRecord& record : history) total += record.phase == phase ? record.seconds : 0.0;

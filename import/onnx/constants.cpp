@@ -11,8 +11,6 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 using Inputs = std::vector<const Constant*>;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// An axis, or a position, counted from the front.
 Index counted(std::int64_t i, Index extent, std::string_view what) {
   if (i < -extent || i >= extent) refuse("{} {} lies outside [0, {})", what, i, extent);

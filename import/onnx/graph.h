@@ -19,6 +19,9 @@
 
 namespace octet::detail::onnx_import {
 
+/// An extent or an axis that is known not to be negative, as an index of std containers.
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
 /// What stands for the number of examples where a graph computes with shapes.
 inline constexpr std::int64_t kBatch = INT64_MIN;
 

@@ -9,8 +9,6 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// The axes among `axes` whose extents are not 1.
 std::vector<Index> long_axes(const std::vector<Index>& axes, const Shape& logical) {
   std::vector<Index> result;

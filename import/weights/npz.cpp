@@ -122,7 +122,7 @@ WeightTensor tensor_of(std::string name, const std::vector<std::uint8_t>& bytes)
       array.values);
 }
 
-std::vector<WeightTensor> parse(std::span<const std::uint8_t> bytes) {
+std::vector<WeightTensor> parse_npz(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) throw FormatError("expected a zip, found an empty file");
   const Archive archive = open(bytes);
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
@@ -146,7 +146,7 @@ std::vector<WeightTensor> parse(std::span<const std::uint8_t> bytes) {
 std::vector<WeightTensor> read_npz(const std::filesystem::path& path) {
   const MappedFile file(path);
   try {
-    return parse(file.bytes());
+    return parse_npz(file.bytes());
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   }

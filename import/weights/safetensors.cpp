@@ -189,7 +189,7 @@ void check_no_gaps(const std::vector<Entry>& entries, std::uint64_t data_bytes) 
   }
 }
 
-std::vector<WeightTensor> parse(std::span<const std::uint8_t> bytes) {
+std::vector<WeightTensor> parse_safetensors(std::span<const std::uint8_t> bytes) {
   const std::uint64_t length = header_length(bytes);
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   const auto data = bytes.subspan(kLengthBytes + length);
@@ -213,7 +213,7 @@ std::vector<WeightTensor> parse(std::span<const std::uint8_t> bytes) {
 std::vector<WeightTensor> read_safetensors(const std::filesystem::path& path) {
   const MappedFile file(path);
   try {
-    return parse(file.bytes());
+    return parse_safetensors(file.bytes());
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const json::exception& error) {

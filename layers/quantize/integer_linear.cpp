@@ -3,6 +3,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/kernels/repeated_row.h>
 #include <octet/core/ops/conv2d_internal.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
@@ -323,9 +324,9 @@ Tensor IntegerLinear::real() const {
   }
   const auto backward = [operands = operands_, real = real_,
                          clamp = real_limits(activation_)](const Tensor& gradient) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return operands->gradients(operands->passed(
-        real, gradient, {-kInfinity, kInfinity, clamp.lo, clamp.hi}, writable_gradient(gradient)));
+    return operands->gradients(operands->passed(real, gradient,
+                                                {-kUnbounded, kUnbounded, clamp.lo, clamp.hi},
+                                                writable_gradient(gradient)));
   };
   return record("integer_linear", result, inputs(), backward);
 }

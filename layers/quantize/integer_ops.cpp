@@ -20,8 +20,6 @@
 namespace octet {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 /// Appends operators that read some tensors, and returns the tensor of the last.
 using Append = FunctionRef<std::int32_t(Lowering& lowering, std::span<const std::int32_t> inputs)>;
 
@@ -144,7 +142,7 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
     std::vector<Tensor> gradients = {g};
     if (clips) {
       const auto [lo, hi] = learned.passes_or(real_limits(*grid));
-      gradients[0] = inside_window(real, g, {lo, hi, -kInfinity, kInfinity});
+      gradients[0] = inside_window(real, g, {lo, hi, -kUnbounded, kUnbounded});
     }
     learned.append_gradients(gradients, real, g);
     return gradients;

@@ -18,12 +18,6 @@ namespace octet {
 
 using detail::TensorAccess;
 
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-}  // namespace
-
 TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid, RoundMode mode) {
   const auto size = static_cast<std::size_t>(x.size());
   auto codes = allocate_array<std::int8_t>(size);
@@ -97,7 +91,7 @@ Tensor put_on_grid(const Tensor& x, std::shared_ptr<const QuantParams> grid, Rou
   learned.append_to(inputs);
   return record("quantize_dequantize", y, inputs, [x, limits, learned](const Tensor& g) {
     std::vector<Tensor> gradients = {
-        inside_window(x, g, {limits.lo, limits.hi, -kInfinity, kInfinity})};
+        inside_window(x, g, {limits.lo, limits.hi, -kUnbounded, kUnbounded})};
     learned.append_gradients(gradients, x, g);
     return gradients;
   });

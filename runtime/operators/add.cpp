@@ -17,7 +17,7 @@ std::unique_ptr<Kernel> make_sub(const KernelSource& source) {
   return make_binary(source, code_adder, [](float a, float b) { return a - b; });
 }
 
-QuantParams fitting_grid(std::span<const QuantParams> inputs, QuantParams measured) {
+QuantParams fitting_sum(std::span<const QuantParams> inputs, QuantParams measured) {
   return CodeAdder::fitting_grid(inputs[0], inputs[1], std::move(measured));
 }
 
@@ -35,7 +35,7 @@ OperatorDefinition definitions::add() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,
-                  .fitting_grid = fitting_grid,
+                  .fitting_grid = fitting_sum,
                   .check = check_add,
                   .make_kernel = make_add});
 }
@@ -46,7 +46,7 @@ OperatorDefinition definitions::sub() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,
-                  .fitting_grid = fitting_grid,
+                  .fitting_grid = fitting_sum,
                   .check = check_add,
                   .make_kernel = make_sub});
 }

@@ -17,7 +17,7 @@ namespace {
 /// Patches that are made and multiplied at once stay in the cache.
 constexpr Index kPatchBytes = 32768;
 /// Fewer rows than a product has tiles for would leave them half empty.
-constexpr Index kLeastRows = 32;
+constexpr Index kLeastPatchRows = 32;
 
 /// A patch that is gathered is one piece, whose depth is a multiple of what tiles read at a time,
 /// so that rows need no padding of their own.
@@ -32,7 +32,7 @@ Index padded_patch(const Conv2DGeometry& geometry) { return patch_layout(geometr
 /// The rows of one block, which a thread makes at once.
 Index rows_per_block(const Conv2DGeometry& geometry, std::size_t element) {
   const Index row = geometry.patch() * static_cast<Index>(element);
-  return std::max(kPatchBytes / std::max<Index>(row, 1), kLeastRows);
+  return std::max(kPatchBytes / std::max<Index>(row, 1), kLeastPatchRows);
 }
 
 /// Calls body(begin, end) for blocks of rows.
@@ -183,7 +183,7 @@ void check_conv_2d(const OperatorView& view) {
   check_dense_operands(view);
 }
 
-Requantizer requantizer_of(const KernelSource& source) {
+Requantizer requantizer_of_conv_2d(const KernelSource& source) {
   return conv_2d_requantizer(source.input().quantization.scale(),
                              source.input(1).quantization.scales,
                              source.output().quantization.scale(), contract_of_weights(source),
@@ -197,7 +197,7 @@ std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
     return std::make_unique<FloatConv>(geometry, source);
   }
   if (source.input().dtype == DType::int16) {
-    const Int16Numbers numbers = int16_numbers(source, requantizer_of(source));
+    const Int16Numbers numbers = int16_numbers(source, requantizer_of_conv_2d(source));
     if (geometry.is_matrix_product()) return make_int16_dense(source, numbers);
     return make_int16_conv(geometry, numbers);
   }
@@ -373,7 +373,7 @@ Requantizer conv_2d_requantizer(float input_scale, std::span<const float> weight
 }
 
 FullyConnectedNumbers conv_2d_numbers(const KernelSource& source) {
-  return dense_numbers(source, requantizer_of(source));
+  return dense_numbers(source, requantizer_of_conv_2d(source));
 }
 
 OperatorDefinition definitions::conv_2d() {

@@ -40,7 +40,7 @@ void check_depthwise(const OperatorView& view) {
   check_dense_operands(view, 3);
 }
 
-Requantizer requantizer_of(const KernelSource& source) {
+Requantizer requantizer_of_depthwise(const KernelSource& source) {
   return depthwise_requantizer(
       source.input().quantization.scale(), source.input(1).quantization.scales,
       source.output().quantization.scale(), contract_of_weights(source), source.has_input(2));
@@ -55,7 +55,8 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
         source.op.activation());
   }
   if (source.input().dtype == DType::int16) {
-    return make_int16_depthwise(geometry, int16_numbers(source, requantizer_of(source), 3));
+    return make_int16_depthwise(geometry,
+                                int16_numbers(source, requantizer_of_depthwise(source), 3));
   }
   using Sums = DepthwiseSums<std::int8_t, std::int32_t>;
   std::vector<std::int8_t> weights;
@@ -247,16 +248,16 @@ FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
       magnitudes[unit] += std::abs(weight);
     }
   }
-  FullyConnectedNumbers n{
-      .rows = geometry.rows(),
-      .depth = geometry.window.taps(),
-      .units = geometry.filters,
-      .input_zero_point = input.zero_point(),
-      .weight_zero_point = 0,
-      .weights = weights,
-      .bias = bias_of<std::int32_t>(source, 3),
-      .epilogue = {requantizer_of(source), stored_params(source.output()), source.op.activation()},
-      .largest_sum = 0};
+  FullyConnectedNumbers n{.rows = geometry.rows(),
+                          .depth = geometry.window.taps(),
+                          .units = geometry.filters,
+                          .input_zero_point = input.zero_point(),
+                          .weight_zero_point = 0,
+                          .weights = weights,
+                          .bias = bias_of<std::int32_t>(source, 3),
+                          .epilogue = {requantizer_of_depthwise(source),
+                                       stored_params(source.output()), source.op.activation()},
+                          .largest_sum = 0};
   n.largest_sum =
       accumulator_bound(magnitudes, n.bias, farthest_from_zero_point(input), source.input(1).name);
   return n;

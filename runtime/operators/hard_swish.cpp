@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> make_hard_swish(const KernelSource& source) {
 
 /// Results that are all next to nothing, as of inputs below -3, get a scale that the operator
 /// takes.
-QuantParams fitting_grid(std::span<const QuantParams> inputs, QuantParams measured) {
+QuantParams fitting_hard_swish(std::span<const QuantParams> inputs, QuantParams measured) {
   const float fine = fine_scale(inputs[0]);
   if (!(fine / measured.scale() < 1.0F)) measured.scales = {2.0F * fine};
   return measured;
@@ -106,7 +106,7 @@ OperatorDefinition definitions::hard_swish() {
                   .least_inputs = 1,
                   .most_inputs = 1,
                   .output_grid = OutputGrid::measured,
-                  .fitting_grid = fitting_grid,
+                  .fitting_grid = fitting_hard_swish,
                   .check = check_hard_swish,
                   .make_kernel = make_hard_swish,
                   .byte_table = hard_swish_table});

@@ -13,7 +13,7 @@ std::unique_ptr<Kernel> make_mul(const KernelSource& source) {
   return make_binary(source, code_multiplier, [](float a, float b) { return a * b; });
 }
 
-QuantParams fitting_grid(std::span<const QuantParams> inputs, QuantParams measured) {
+QuantParams fitting_product(std::span<const QuantParams> inputs, QuantParams measured) {
   return CodeMultiplier::fitting_grid(inputs[0], inputs[1], std::move(measured));
 }
 
@@ -31,7 +31,7 @@ OperatorDefinition definitions::mul() {
                   .least_inputs = 2,
                   .most_inputs = 2,
                   .output_grid = OutputGrid::measured,
-                  .fitting_grid = fitting_grid,
+                  .fitting_grid = fitting_product,
                   .check = check_mul,
                   .make_kernel = make_mul});
 }

@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kClasses = 10;
-constexpr Index kSide = 32;
+constexpr Index kImageSide = 32;
 constexpr Index kChannels = 3;
-constexpr std::size_t kPlaneBytes = kSide * kSide;
+constexpr std::size_t kPlaneBytes = kImageSide * kImageSide;
 constexpr std::size_t kImageBytes = kPlaneBytes * kChannels;
 constexpr std::size_t kRecordBytes = 1 + kImageBytes;
 constexpr std::size_t kRecordsAtOnce = 256;
@@ -56,8 +56,8 @@ class Records {
   }
 
   Dataset to_dataset(std::string name) && {
-    return Dataset::from_bytes(std::move(name), {kSide, kSide, kChannels}, std::move(pixels_),
-                               std::move(labels_), kClasses);
+    return Dataset::from_bytes(std::move(name), {kImageSide, kImageSide, kChannels},
+                               std::move(pixels_), std::move(labels_), kClasses);
   }
 
  private:

@@ -8,7 +8,7 @@
 namespace octet {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 /// A quote that is never closed must not read the whole file into memory.
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostColumns = std::size_t{1} << 20;
@@ -57,7 +57,7 @@ void CsvRecords::refill() {
   // A record is parsed anew when more of it is there: twice as much each time, so that the time is
   // in proportion to its size.
   const std::size_t before = buffer_.size();
-  buffer_.resize(before + std::max(kPieceBytes, before));
+  buffer_.resize(before + std::max(kReadBytes, before));
   const std::size_t got = source_.read(
       {reinterpret_cast<std::uint8_t*>(buffer_.data()) + before, buffer_.size() - before});
   ended_ = before + got < buffer_.size();

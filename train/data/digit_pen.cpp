@@ -8,7 +8,7 @@ namespace {
 
 /// Farther from the edge than this nothing is drawn; no softness is larger.
 constexpr float kReach = 2.0F;
-constexpr float kSide = static_cast<float>(kDigitSide);
+constexpr float kDrawnSide = static_cast<float>(kDigitSide);
 
 /// Pixels whose centres may be within `reach` of [lo, hi], clamped while still a float.
 struct PixelRange {
@@ -17,8 +17,8 @@ struct PixelRange {
 };
 
 PixelRange pixels_near(float lo, float hi, float reach) {
-  const float begin = std::clamp(lo - reach, 0.0F, kSide);
-  const float end = std::clamp(hi + reach + 1.0F, 0.0F, kSide);
+  const float begin = std::clamp(lo - reach, 0.0F, kDrawnSide);
+  const float end = std::clamp(hi + reach + 1.0F, 0.0F, kDrawnSide);
   return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
 }
 

@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int kDigitClasses = 10;
 constexpr std::size_t kGrainExamples = 64;
 constexpr int kPiecesPerKnot = 4;
 
@@ -186,8 +186,8 @@ void add_noise(std::span<const float, kDigitPixels> ink, float amplitude, Draws 
 
 /// The digit of example i: every ten in a row hold each digit once, in random order.
 int class_of(const Random& set, std::size_t i) {
-  const auto order = set.fork(kClassStream).fork(i / kClasses).permutation(kClasses);
-  return static_cast<int>(order[i % kClasses]);
+  const auto order = set.fork(kClassStream).fork(i / kDigitClasses).permutation(kDigitClasses);
+  return static_cast<int>(order[i % kDigitClasses]);
 }
 
 void draw_example(const Random& set, std::size_t i, int digit,
@@ -212,9 +212,9 @@ Dataset make_set(const Random& set, std::size_t count) {
                    std::span(pixels).subspan(i * kDigitPixels).first<kDigitPixels>());
     }
   });
-  constexpr auto kSide = static_cast<Index>(kDigitSide);
-  return Dataset::from_bytes("digits (drawn by octet)", {kSide, kSide}, std::move(pixels),
-                             std::move(labels), kClasses);
+  constexpr auto kDigitExtent = static_cast<Index>(kDigitSide);
+  return Dataset::from_bytes("digits (drawn by octet)", {kDigitExtent, kDigitExtent}, std::move(pixels),
+                             std::move(labels), kDigitClasses);
 }
 
 }  // namespace

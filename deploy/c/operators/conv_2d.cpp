@@ -6,7 +6,7 @@
 namespace octet::detail {
 namespace {
 
-constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
+constexpr std::string_view kConvRows = R"(    for (int32_t row = 0; row < @outputs@; ++row) {
 @place@        for (int32_t unit = 0; unit < @units@; ++unit) {
             @weights@
 @sum@        }
@@ -14,7 +14,7 @@ constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @outputs@;
     }
 )";
 
-constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
+constexpr std::string_view kConvUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
         @weights@
         for (int32_t row = 0; row < @outputs@; ++row) {
             const int8_t *codes = weights;
@@ -26,7 +26,7 @@ constexpr std::string_view kPlace =
     R"(        const int8_t *image = input + row / @image_outputs@ * @image_size@;
 )";
 
-constexpr std::string_view kSum = R"(            int32_t sum = @bias@;
+constexpr std::string_view kConvSum = R"(            int32_t sum = @bias@;
             for (int32_t tap = 0; tap < @taps@; ++tap) {
 @tap@                    for (int32_t i = 0; i < @read@; ++i) {
                         sum += (pixel[i] - input_zero_point) * @codes@[i];
@@ -74,9 +74,9 @@ std::string loops_text(const Taps& taps, Fillings f, bool units_outside) {
   f["tap"] = fill(taps.tap, f);
   f["codes"] = units_outside ? "codes" : "weights";
   f["at"] = units_outside ? fmt::format("row * {} + unit", f["units"]) : "unit";
-  f["sum"] = fill(kSum, f);
+  f["sum"] = fill(kConvSum, f);
   if (units_outside) f["place"] = indented(f["place"]);
-  return fill(units_outside ? kUnits : kRows, f);
+  return fill(units_outside ? kConvUnits : kConvRows, f);
 }
 
 /// The window is that from the output back to the input.

@@ -39,7 +39,7 @@ static void @layer@(const int8_t *input, int8_t *output)
 
 )";
 
-constexpr std::string_view kSum = R"(        int32_t sum = @bias@;
+constexpr std::string_view kDenseSum = R"(        int32_t sum = @bias@;
         for (int32_t i = 0; i < @depth@; ++i) {
             sum += (@x@ - input_zero_point) * @weight@;
         }
@@ -48,18 +48,19 @@ constexpr std::string_view kSum = R"(        int32_t sum = @bias@;
             output_zero_point, @lo@, @hi@);
 )";
 
-constexpr std::string_view kUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
+constexpr std::string_view kDenseUnits = R"(    for (int32_t unit = 0; unit < @units@; ++unit) {
         @weights@
 @sum@    }
 )";
 
-constexpr std::string_view kRows = R"(    for (int32_t row = 0; row < @rows@; ++row) {
+constexpr std::string_view kDenseRows = R"(    for (int32_t row = 0; row < @rows@; ++row) {
 @loop@        input += @depth@;
         output += @units@;
     }
 )";
 
-constexpr std::string_view kRowsOfUnit = R"(        for (int32_t row = 0; row < @rows@; ++row) {
+constexpr std::string_view kDenseRowsOfUnit =
+    R"(        for (int32_t row = 0; row < @rows@; ++row) {
 @sum@        }
 )";
 
@@ -68,15 +69,15 @@ std::string loop_text(Fillings f, std::int64_t rows, bool units_outside) {
   f["rows"] = std::to_string(rows);
   f["x"] = units_outside ? fmt::format("input[row * {} + i]", f["depth"]) : "input[i]";
   f["place"] = units_outside ? fmt::format("row * {} + unit", f["units"]) : "unit";
-  f["sum"] = fill(kSum, f);
+  f["sum"] = fill(kDenseSum, f);
   if (units_outside) {
     f["sum"] = indented(f["sum"]);
-    f["sum"] = fill(kRowsOfUnit, f);
+    f["sum"] = fill(kDenseRowsOfUnit, f);
   }
-  f["loop"] = fill(kUnits, f);
+  f["loop"] = fill(kDenseUnits, f);
   if (rows == 1 || units_outside) return f["loop"];
   f["loop"] = indented(f["loop"]);
-  return fill(kRows, f);
+  return fill(kDenseRows, f);
 }
 
 std::string fully_connected_detail(const FullyConnectedNumbers& n, FusedActivation activation) {

@@ -26,7 +26,7 @@ static void @layer@(const int8_t *input, int8_t *output)
 
 )";
 
-constexpr std::string_view kSum = R"(                int32_t sum = 0;
+constexpr std::string_view kPoolSum = R"(                int32_t sum = 0;
                 for (int32_t y = y0; y < y1; ++y) {
                     for (int32_t x = x0; x < x1; ++x) {
                         sum += image[(y * @width@ + x) * @channels@ + c];
@@ -76,7 +76,7 @@ CLayer make_window_layer(const CStep& step, const Window& window, std::string_vi
   layer.summary = summary_of(step, detail);
   f = window_fillings(window, step.source, std::move(f));
   f["summary"] = layer.summary;
-  f["sum"] = fill(kSum, f);
+  f["sum"] = fill(kPoolSum, f);
   f["reduction"] = fill(reduction, f);
   layer.function = fill(kPool, f);
   return layer;

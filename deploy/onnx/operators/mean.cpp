@@ -9,7 +9,7 @@ using Extents = OnnxNodes::Extents;
 std::int64_t keeps_axes(const Operands& o) { return o.op.as<MeanAttributes>().keep_dims ? 1 : 0; }
 
 /// The sum of the codes in integers, and then float32 as in the contract.
-void write_mean_of_codes(OnnxNodes& nodes, const Operands& o) {
+void write_mean_of_axes(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -35,7 +35,7 @@ void write_mean_of_codes(OnnxNodes& nodes, const Operands& o) {
 
 /// Version 18 of ReduceMean reads its axes.
 void write_mean(OnnxNodes& nodes, const Operands& o) {
-  if (nodes.exact() && o.input().is_quantized()) return write_mean_of_codes(nodes, o);
+  if (nodes.exact() && o.input().is_quantized()) return write_mean_of_axes(nodes, o);
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);

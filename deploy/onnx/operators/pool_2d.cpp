@@ -59,7 +59,7 @@ std::string sums_of_codes(OnnxNodes& nodes, const Operands& o, const Window& win
 }
 
 /// (sum + sign(sum) * (n / 2)) / n in integers, rounded towards zero.
-void write_mean_of_codes(OnnxNodes& nodes, const Operands& o) {
+void write_mean_of_windows(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
@@ -81,7 +81,7 @@ void write_mean_of_codes(OnnxNodes& nodes, const Operands& o) {
 }
 
 void write_average_pool(OnnxNodes& nodes, const Operands& o) {
-  if (nodes.exact() && o.input().is_quantized()) return write_mean_of_codes(nodes, o);
+  if (nodes.exact() && o.input().is_quantized()) return write_mean_of_windows(nodes, o);
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
   const std::string codes = channels_first(nodes, nodes.values().value(o.op.inputs[0]), name);

@@ -79,16 +79,16 @@ Imported import_softmax(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
 }
 
-constexpr std::array<Operator, 7> kOperators = {{{"Clip", import_clip},
-                                                 {"HardSwish", import_hard_swish},
-                                                 {"LeakyRelu", import_leaky_relu},
-                                                 {"Relu", import_relu},
-                                                 {"Sigmoid", import_sigmoid},
-                                                 {"Softmax", import_softmax},
-                                                 {"Tanh", import_tanh}}};
+constexpr std::array<Operator, 7> kActivations = {{{"Clip", import_clip},
+                                                   {"HardSwish", import_hard_swish},
+                                                   {"LeakyRelu", import_leaky_relu},
+                                                   {"Relu", import_relu},
+                                                   {"Sigmoid", import_sigmoid},
+                                                   {"Softmax", import_softmax},
+                                                   {"Tanh", import_tanh}}};
 
 }  // namespace
 
-std::span<const Operator> activation_operators() { return kOperators; }
+std::span<const Operator> activation_operators() { return kActivations; }
 
 }  // namespace octet::detail::onnx_import

@@ -10,8 +10,6 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Kernel [filters, channels / groups, height, width] as [height, width, channels / groups,
 /// filters].
 Tensor kernel_of(const Constant& weights, const Shape& shape) {
@@ -168,11 +166,11 @@ Imported import_batch_norm(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 2> kOperators = {
+constexpr std::array<Operator, 2> kConvolutions = {
     {{"BatchNormalization", import_batch_norm}, {"Conv", import_conv}}};
 
 }  // namespace
 
-std::span<const Operator> convolution_operators() { return kOperators; }
+std::span<const Operator> convolution_operators() { return kConvolutions; }
 
 }  // namespace octet::detail::onnx_import

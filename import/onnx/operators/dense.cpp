@@ -4,8 +4,6 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// What Gemm multiplies by.
 struct Factors {
   bool transposed = false;
@@ -72,11 +70,11 @@ Imported import_mat_mul(Builder& builder, const Node& node) {
   return import_dense(builder, node, {});
 }
 
-constexpr std::array<Operator, 2> kOperators = {
+constexpr std::array<Operator, 2> kDenseOperators = {
     {{"Gemm", import_gemm}, {"MatMul", import_mat_mul}}};
 
 }  // namespace
 
-std::span<const Operator> dense_operators() { return kOperators; }
+std::span<const Operator> dense_operators() { return kDenseOperators; }
 
 }  // namespace octet::detail::onnx_import

@@ -71,11 +71,11 @@ Imported import_concat(Builder& builder, const Node& node) {
   return result;
 }
 
-constexpr std::array<Operator, 3> kOperators = {
+constexpr std::array<Operator, 3> kMerges = {
     {{"Add", import_add}, {"Concat", import_concat}, {"Mul", import_mul}}};
 
 }  // namespace
 
-std::span<const Operator> merge_operators() { return kOperators; }
+std::span<const Operator> merge_operators() { return kMerges; }
 
 }  // namespace octet::detail::onnx_import

@@ -122,14 +122,14 @@ Imported import_reduce_mean(Builder& builder, const Node& node) {
                     Shape(std::move(logical)), keep ? channel : 0);
 }
 
-constexpr std::array<Operator, 5> kOperators = {{{"AveragePool", import_average_pool},
-                                                 {"GlobalAveragePool", import_global_average_pool},
-                                                 {"GlobalMaxPool", import_global_max_pool},
-                                                 {"MaxPool", import_max_pool},
-                                                 {"ReduceMean", import_reduce_mean}}};
+constexpr std::array<Operator, 5> kPoolings = {{{"AveragePool", import_average_pool},
+                                                {"GlobalAveragePool", import_global_average_pool},
+                                                {"GlobalMaxPool", import_global_max_pool},
+                                                {"MaxPool", import_max_pool},
+                                                {"ReduceMean", import_reduce_mean}}};
 
 }  // namespace
 
-std::span<const Operator> pooling_operators() { return kOperators; }
+std::span<const Operator> pooling_operators() { return kPoolings; }
 
 }  // namespace octet::detail::onnx_import

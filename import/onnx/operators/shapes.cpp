@@ -159,15 +159,15 @@ Imported import_pad(Builder& builder, const Node& node) {
   return builder.padded(node, x, {before[0], after[0], before[1], after[1]});
 }
 
-constexpr std::array<Operator, 6> kOperators = {{{"Flatten", import_flatten},
-                                                 {"Pad", import_pad},
-                                                 {"Reshape", import_reshape},
-                                                 {"Squeeze", import_squeeze},
-                                                 {"Transpose", import_transpose},
-                                                 {"Unsqueeze", import_unsqueeze}}};
+constexpr std::array<Operator, 6> kShapeOperators = {{{"Flatten", import_flatten},
+                                                      {"Pad", import_pad},
+                                                      {"Reshape", import_reshape},
+                                                      {"Squeeze", import_squeeze},
+                                                      {"Transpose", import_transpose},
+                                                      {"Unsqueeze", import_unsqueeze}}};
 
 }  // namespace
 
-std::span<const Operator> shape_operators() { return kOperators; }
+std::span<const Operator> shape_operators() { return kShapeOperators; }
 
 }  // namespace octet::detail::onnx_import
