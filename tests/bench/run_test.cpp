@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::run_test {
 namespace {
 
 class BenchRun : public ::testing::Test {
@@ -50,4 +50,4 @@ TEST_F(BenchRun, SaysWhatWentWrong) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::run_test

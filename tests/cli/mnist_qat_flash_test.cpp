@@ -10,7 +10,7 @@
 
 #include <cstdlib>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_flash_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ TEST(MnistQatFlashOptions, BringScalesAndARateAlong) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_flash_test

@@ -12,7 +12,7 @@
 
 #include <cerrno>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_nothing_lost_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -189,4 +189,4 @@ TEST_F(NothingLost, ADamagedCheckpointIsToldAndTheOneBeforeIsUsed) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_nothing_lost_test

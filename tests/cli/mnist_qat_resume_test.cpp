@@ -4,7 +4,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet_test_paths.h>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -342,4 +342,4 @@ TEST_F(MnistQat, ResumeWithOtherOptionsIsAnError) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_resume_test

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <set>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_same_bytes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,4 +144,4 @@ TEST_F(KilledAndResumed, AtAnyMomentEndsInTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_same_bytes_test

@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -429,4 +429,4 @@ TEST_F(MnistQat, RealMnist) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_test

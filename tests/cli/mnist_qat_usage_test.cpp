@@ -5,7 +5,7 @@
 #include <octet_test_paths.h>
 #include <sys/file.h>
 
-namespace octet::test {
+namespace octet::test::mnist_qat_usage_test {
 namespace {
 
 /// mnist_qat's own reading of a command line, in this process: a program for each would take long.
@@ -397,4 +397,4 @@ TEST_F(MnistQat, AFolderOfDataMayHaveAnyName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mnist_qat_usage_test

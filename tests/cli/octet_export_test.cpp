@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::octet_export_test {
 namespace {
 
 class OctetExport : public ::testing::Test {
@@ -80,4 +80,4 @@ TEST_F(OctetExport, WrongUsage) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_export_test

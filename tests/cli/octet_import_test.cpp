@@ -5,7 +5,7 @@
 #include <octet/train/load_model.h>
 #include <octet_test_paths.h>
 
-namespace octet::test {
+namespace octet::test::octet_import_test {
 namespace {
 
 TEST(OctetImport, WritesTheModelThatTheLibraryMakes) {
@@ -33,4 +33,4 @@ TEST(OctetImport, SaysInOneLineWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_import_test

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace octet::test {
+namespace octet::test::octet_memory_test {
 namespace {
 
 class OctetMemory : public ::testing::Test {
@@ -82,4 +82,4 @@ TEST_F(OctetMemory, ExportRefusesCSourceOfHugeSamples) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_memory_test

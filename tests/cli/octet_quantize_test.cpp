@@ -7,7 +7,7 @@
 #include <octet/train/data/idx.h>
 #include <octet_test_paths.h>
 
-namespace octet::test {
+namespace octet::test::octet_quantize_test {
 namespace {
 
 using nlohmann::json;
@@ -106,4 +106,4 @@ TEST_F(OctetQuantize, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_quantize_test

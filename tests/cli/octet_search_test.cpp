@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace octet::test {
+namespace octet::test::octet_search_test {
 namespace {
 
 using nlohmann::json;
@@ -87,4 +87,4 @@ TEST_F(OctetSearch, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_search_test

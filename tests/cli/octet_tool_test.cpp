@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::octet_tool_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -181,7 +181,7 @@ TEST_F(OctetTool, InspectPrintsWhatEveryOperatorCosts) {
 }
 
 TEST_F(OctetTool, InspectPrintsTheAttributesOfEveryOperator) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 0);
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
   const std::int32_t leaky = b.activation("leaky", {1, 2}, DType::int8, grid);
@@ -282,7 +282,7 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
 }
 
 TEST_F(OctetTool, RunWritesEverySamplesOutputWhereNoInputReachesIt) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 0);
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
   const std::int32_t c =
@@ -335,7 +335,7 @@ void write_idx(const fs::path& path, const std::vector<std::uint32_t>& extents,
 
 TEST_F(OctetTool, EvalCountsRightAnswers) {
   // Images of two pixels; the class is the brighter one. The last of five labels is wrong.
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, quant(1.0F / 255, -128))};
   b.model.outputs = b.model.inputs;
   write_tflite(b.model, path("m.tflite"));
@@ -360,4 +360,4 @@ TEST_F(OctetTool, EvalCountsRightAnswers) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_tool_test

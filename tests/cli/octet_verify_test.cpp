@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace octet::test {
+namespace octet::test::octet_verify_test {
 namespace {
 
 using nlohmann::json;
@@ -30,7 +30,7 @@ struct SmallModel {
                       .clamp = oracle::Clamp::relu};
 
   IntegerModel integers() const {
-    ModelBuilder b;
+    RawModelBuilder b;
     b.model.inputs = {
         b.activation("x", {1, 4}, DType::int8, quant(dense.in.scale, dense.in.zero_point))};
     const std::int32_t w =
@@ -316,4 +316,4 @@ TEST_F(OctetVerify, RefusalsAreOneLine) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::octet_verify_test

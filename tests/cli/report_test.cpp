@@ -3,7 +3,7 @@
 
 // Pages about runs, by mnist_qat --report and octet report.
 
-namespace octet::test {
+namespace octet::test::report_test {
 namespace {
 
 class ReportPage : public MnistQat {
@@ -81,4 +81,4 @@ TEST_F(ReportPage, HoldsHostileNamesAsText) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::report_test

@@ -8,7 +8,7 @@
 #include <octet/train/evaluate.h>
 #include <octet_test_paths.h>
 
-namespace octet::test {
+namespace octet::test::residual_test {
 namespace {
 
 using nlohmann::json;
@@ -134,4 +134,4 @@ TEST_F(ResidualExample, EvalAndRunGiveTheInterpretersResults) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::residual_test

@@ -3,7 +3,7 @@
 #include <octet/octet.h>
 #include <octet/tests/cli/process.h>
 
-namespace octet::test {
+namespace octet::test::training_loop_test {
 namespace {
 
 TEST(TrainingLoopExample, EndsWithTheBytesOfTrainer) {
@@ -27,4 +27,4 @@ TEST(TrainingLoopExample, EndsWithTheBytesOfTrainer) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::training_loop_test

@@ -2,7 +2,7 @@
 
 #include <octet/tests/cli/process.h>
 
-namespace octet::test {
+namespace octet::test::training_run_test {
 namespace {
 
 /// The example in a folder of its own.
@@ -48,4 +48,4 @@ TEST(TrainingRunExample, WithoutACheckpointResumingIsAnError) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::training_run_test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace octet::testing {
+namespace octet::test::archive_test {
 namespace {
 
 Archive sample() {
@@ -168,4 +168,4 @@ TEST(Archive, ErrorsNameTheFile) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::archive_test

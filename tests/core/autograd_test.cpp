@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet {
+namespace octet::test::autograd_test {
 namespace {
 
 using detail::TensorAccess;
@@ -375,4 +375,4 @@ TEST(Autograd, NothingIsLeftAliveByTheTape) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::autograd_test

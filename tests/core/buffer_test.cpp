@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace octet {
+namespace octet::test::buffer_test {
 namespace {
 
 TEST(Buffer, IsAlignedAndLargeEnough) {
@@ -165,4 +165,4 @@ TEST(Buffer, IsAllocatedAndFreedByAnyThread) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::buffer_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace octet {
+namespace octet::test::description_test {
 namespace {
 
 Description whole() {
@@ -111,4 +111,4 @@ TEST(Description, OfJsonKeepsWhatItsCopiesAndPartsShow) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::description_test

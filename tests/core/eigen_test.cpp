@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace octet {
+namespace octet::test::eigen_test {
 namespace {
 
 using detail::TensorAccess;
@@ -134,4 +134,4 @@ TEST(Eigen, TensorsOnBorrowedMemoryTakePartInOpsWhateverTheirAlignment) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::eigen_test

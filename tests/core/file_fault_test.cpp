@@ -11,7 +11,7 @@
 #include <chrono>
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::file_fault_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -355,4 +355,4 @@ TEST_F(FileFault, NamesOfAnyLengthWork) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::file_fault_test

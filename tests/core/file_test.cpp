@@ -10,7 +10,7 @@
 #include <functional>
 #include <thread>
 
-namespace octet {
+namespace octet::test::file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,4 +210,4 @@ TEST_F(File, ReadersSeeOneWholeVersion) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::file_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace octet {
+namespace octet::test::function_ref_test {
 namespace {
 
 int twice(int x) { return 2 * x; }
@@ -65,4 +65,4 @@ TEST(FunctionRef, TakesOnlyWhatCanBeCalled) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::function_ref_test

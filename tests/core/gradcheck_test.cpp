@@ -3,7 +3,7 @@
 #include <octet/core/ops/reduce.h>
 #include <octet/tests/core/ops/op_testing.h>
 
-namespace octet {
+namespace octet::test::gradcheck_test {
 namespace {
 
 using namespace testing;
@@ -135,4 +135,4 @@ TEST(Gradcheck, NothingToCheckIsFine) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::gradcheck_test

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet {
+namespace octet::test::log_test {
 namespace {
 
 using namespace testing;
@@ -66,4 +66,4 @@ TEST_F(LogTest, LevelNames) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::log_test

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet {
+namespace octet::test::parallel_test {
 namespace {
 
 using namespace testing;
@@ -336,4 +336,4 @@ TEST_F(ParallelTest, OtherThreadsOfAForkedChildHaveThreadsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::parallel_test

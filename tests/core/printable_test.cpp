@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/printable.h>
 
-namespace octet::test {
+namespace octet::test::printable_test {
 namespace {
 
 TEST(Printable, LeavesTextAlone) {
@@ -28,4 +28,4 @@ TEST(Printable, LongTextIsCut) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::printable_test

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace octet::testing {
+namespace octet::test::profile_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(ProfilePart, WithoutAScopeAroundItMeasuresNothing) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::profile_test

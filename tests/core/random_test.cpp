@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace octet {
+namespace octet::test::random_test {
 namespace {
 
 using namespace testing;
@@ -136,4 +136,4 @@ TEST(Random, ForkedStreamsAreNotCorrelated) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::random_test

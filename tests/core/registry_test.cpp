@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::registry_test {
 
 class Shelf {
  public:
@@ -151,4 +151,4 @@ TEST(Registry, TakesClassesAndMakesObjectsOnSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::registry_test

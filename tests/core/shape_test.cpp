@@ -3,7 +3,7 @@
 
 #include <limits>
 
-namespace octet {
+namespace octet::test::shape_test {
 namespace {
 
 using namespace testing;
@@ -54,4 +54,4 @@ TEST(Shape, BroadcastsAsNumpyDoes) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::shape_test

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet {
+namespace octet::test::tensor_test {
 namespace {
 
 using detail::TensorAccess;
@@ -345,4 +345,4 @@ TEST(Tensor, GradBelongsToAllHandles) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::tensor_test

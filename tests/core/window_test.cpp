@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::window_test {
 namespace {
 
 TEST(SlideWindow, PadsAsTensorFlow) {
@@ -99,4 +99,4 @@ TEST(GatherPatches, CopyWhatEachTapReads) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::window_test

@@ -12,7 +12,7 @@
 #include <map>
 #include <numeric>
 
-namespace octet::test {
+namespace octet::test::arena_test {
 namespace {
 
 struct Network {
@@ -91,7 +91,7 @@ void expect_within_a_tenth(std::size_t bytes, std::size_t bound) {
 }
 
 TEST(Arena, TheLowerBoundIsThatOfTheDefinition) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 0);
   const std::int32_t x = b.activation("x", {1, 2, 3}, DType::int8, grid);
   const std::int32_t flat = b.activation("flat", {1, 6}, DType::int8, grid);
@@ -158,4 +158,4 @@ TEST_F(ArenaOfC, TheHeaderStatesFlashAndRamOfNetworks) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::arena_test

@@ -223,7 +223,7 @@ inline IntegerModel example_model() { return make_mlp(3, {784, 256, 128, 10}, fa
 /// LOGISTIC, TANH, RELUs, QUANTIZE and SOFTMAX, from bytes to bytes.
 inline IntegerModel everything() {
   Draw draw(5);
-  ModelBuilder b;
+  RawModelBuilder b;
   std::int32_t x = b.activation("bytes", {3, 7}, DType::uint8, quant(0.013F, 120, DType::uint8));
   b.model.inputs = {x};
   const auto unary = [&](OpCode code, const QuantParams& q, DType type = DType::int8) {

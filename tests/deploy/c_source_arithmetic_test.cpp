@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::c_source_arithmetic_test {
 namespace {
 
 using CSourceArithmetic = CompiledC;
@@ -30,7 +30,7 @@ TEST_F(CSourceArithmetic, EveryOperatorEqualsTheInterpreter) {
 
 /// One layer whose sums are its biases, so that any sum can be had.
 IntegerModel sums_model(const std::vector<std::int32_t>& sums, float factor) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 1}, DType::int8, quant(1.0F, 0));
   const auto units = static_cast<std::int32_t>(sums.size());
   const std::int32_t w = b.constant("w", {units, 1}, DType::int8,
@@ -191,4 +191,4 @@ int main(void)
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::c_source_arithmetic_test

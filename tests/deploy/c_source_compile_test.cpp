@@ -7,7 +7,7 @@
 #include <cmath>
 #include <regex>
 
-namespace octet::test {
+namespace octet::test::c_source_compile_test {
 namespace {
 
 using CSourceCompile = CompiledC;
@@ -244,4 +244,4 @@ TEST_F(CSourceCompile, FilesOfTwoExportsDoNotCompile) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::c_source_compile_test

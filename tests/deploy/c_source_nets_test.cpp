@@ -10,7 +10,7 @@
 #include <octet/train/data/idx.h>
 #include <octet/train/trainer.h>
 
-namespace octet::test {
+namespace octet::test::c_source_nets_test {
 namespace {
 
 constexpr Rounding kContracts[] = {Rounding::fp32, Rounding::single_rounding,
@@ -30,10 +30,10 @@ class CSourceRandomNets : public CSourceNets, public ::testing::WithParamInterfa
 TEST_P(CSourceRandomNets, EqualTheInterpreter) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    octet::testing::RandomNet net(seed);
+    octet::test::RandomNet net(seed);
     Sequential model = quantize_model(net.model(), net.options(GetParam()));
     calibrate(model, net.batch(9));
-    octet::testing::train_a_little(model, net, 3);
+    octet::test::train_a_little(model, net, 3);
     const IntegerModel lowered = lower(model);
     cases.push_back({lowered, GetParam(), random_codes(lowered, 25, seed)});
   }
@@ -45,10 +45,10 @@ TEST_P(CSourceRandomNets, EqualTheInterpreter) {
 TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
   std::vector<CCase> cases;
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    octet::testing::RandomGraph graph(seed);
+    octet::test::RandomGraph graph(seed);
     Model model = quantize_model(graph.model(), graph.options(GetParam()));
     calibrate(model, graph.batch(17));
-    octet::testing::train_a_little(model, graph, 2);
+    octet::test::train_a_little(model, graph, 2);
     const IntegerModel lowered = lower(model);
     cases.push_back({lowered, GetParam(), random_codes(lowered, 100, seed)});
   }
@@ -60,11 +60,11 @@ TEST_P(CSourceRandomNets, EqualTheInterpreterAsGraphs) {
 TEST_P(CSourceRandomNets, EqualTheInterpreterOnConvolutions) {
   std::vector<CCase> cases;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    Sequential model = seed % 2 == 0 ? octet::testing::random_images_net(seed)
-                                     : octet::testing::random_sequences_net(seed);
+    Sequential model = seed % 2 == 0 ? octet::test::random_images_net(seed)
+                                     : octet::test::random_sequences_net(seed);
     model = quantize_model(model, {.rounding = GetParam()});
-    calibrate(model, octet::testing::images_for(model, 20, seed));
-    octet::testing::train_a_little(model, seed);
+    calibrate(model, octet::test::images_for(model, 20, seed));
+    octet::test::train_a_little(model, seed);
     const IntegerModel lowered = lower(model);
     cases.push_back(
         {lowered, GetParam(), random_codes(lowered, 100, static_cast<std::uint32_t>(seed))});
@@ -134,4 +134,4 @@ TEST_F(CSourceNets, EqualTheInterpreterOnAllOfMnist) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::c_source_nets_test

@@ -15,7 +15,7 @@
 #include <regex>
 #include <string>
 
-namespace octet::test {
+namespace octet::test::c_source_packed_test {
 namespace {
 
 using CSourcePacked = CompiledC;
@@ -41,7 +41,7 @@ IntegerModel quantized_net(const Sequential& net, const QuantizeOptions& options
 }
 
 IntegerModel random_net(std::uint32_t seed, const QuantizeOptions& options) {
-  namespace nets = octet::testing;
+  namespace nets = octet::test;
   if (seed % 2 == 0) {
     nets::RandomNet net(seed);
     return quantized_net(net.model(), options, net.batch(9),
@@ -239,4 +239,4 @@ TEST_F(CSourcePacked, StatesFlashAndRam) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::c_source_packed_test

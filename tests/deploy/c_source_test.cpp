@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace octet::test {
+namespace octet::test::c_source_test {
 namespace {
 
 IntegerModel small_model(bool float_ends = false) {
@@ -259,4 +259,4 @@ TEST(CSource, ReshapeAloneCopies) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::c_source_test

@@ -11,7 +11,7 @@
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/conv_models.h>
 
-namespace octet::test {
+namespace octet::test::conv_2d_export_test {
 namespace {
 
 std::vector<std::int8_t> image_of(const Conv& c, Draw& draw) {
@@ -87,4 +87,4 @@ TEST_F(CompiledC, Conv2DEqualsTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::conv_2d_export_test

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::dense_form_test {
 namespace {
 
 using Codes = std::vector<OpCode>;
@@ -40,7 +40,7 @@ void expect_same_bytes(const IntegerModel& a, const IntegerModel& b) {
 /// One CONV_2D of `filter` on an input of `image`.
 IntegerModel make_conv(const std::vector<std::int32_t>& image,
                        const std::vector<std::int32_t>& filter, bool per_channel = true) {
-  ModelBuilder b;
+  RawModelBuilder b;
   Draw draw(4);
   const std::int32_t x = b.activation("x", image, DType::int8, quant(0.05F, 7));
   b.model.inputs = {x};
@@ -99,7 +99,7 @@ TEST(DenseForm, FilesRoundTripAndComputeTheSame) {
 }
 
 TEST(DenseForm, RowsBiasesAndReadersOfEveryKind) {
-  ModelBuilder b;
+  RawModelBuilder b;
   Draw draw(8);
   const std::int32_t x = b.activation("x", {1, 12}, DType::int8, quant(0.1F, 3));
   b.model.inputs = {x};
@@ -169,4 +169,4 @@ TEST(DenseForm, AConvolutionOfOneScaleMakesItsFactorInDouble) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::dense_form_test

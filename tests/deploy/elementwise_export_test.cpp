@@ -12,11 +12,11 @@
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/elementwise_models.h>
 
-namespace octet::test {
+namespace octet::test::elementwise_export_test {
 namespace {
 
 IntegerModel unary(OpCode code, const std::vector<std::int32_t>& shape) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add({"x", DType::int8, shape, {}, quant(0.04F, 6), {}})};
   b.model.outputs = {b.add({"y", DType::int8, shape, {}, definition(code).fixed_grid(), {}})};
   b.op(code, {0}, 1);
@@ -162,4 +162,4 @@ TEST(ElementwiseExport, CSourceSaysWhatItDoes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::elementwise_export_test

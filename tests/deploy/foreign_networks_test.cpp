@@ -10,7 +10,7 @@
 
 #include <set>
 
-namespace octet::test {
+namespace octet::test::foreign_networks_test {
 namespace {
 
 std::vector<IntegerModel> foreign_networks() {
@@ -71,4 +71,4 @@ TEST_F(CompiledC, ForeignNetworksEqualTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::foreign_networks_test

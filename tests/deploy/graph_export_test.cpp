@@ -8,13 +8,13 @@
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/naive_graph.h>
 
-namespace octet::test {
+namespace octet::test::graph_export_test {
 namespace {
 
 /// Constants alone, rows, several readers of one RESHAPE, and the input at the end again.
 IntegerModel make_mixed() {
   Draw draw(4);
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.05F, 4);
   const std::int32_t x = b.activation("x", {3, 4}, DType::int8, grid);
   b.model.tensors.back().shape_signature.clear();
@@ -36,7 +36,7 @@ IntegerModel make_mixed() {
 /// A branch that nobody reads, and an output that is read on.
 IntegerModel make_unread() {
   Draw draw(5);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 9}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   const DenseSpec spec{.units = 9, .output_scale = 0.3F};
@@ -79,7 +79,7 @@ TEST(GraphExport, TfliteFilesComeBackAsTheyWere) {
 }
 
 TEST(GraphExport, FloatOperatorsHaveTheFirstVersion) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 3}, DType::float32)};
   const std::int32_t sum = b.activation("sum", {1, 3}, DType::float32);
   b.op(OpCode::add, {0, 0}, sum, BinaryAttributes{.activation = FusedActivation::relu6});
@@ -114,7 +114,7 @@ TEST_F(CompiledC, GraphsEqualTheInterpreter) {
 TEST(GraphExport, TheArenaOfCSourceIsPlanned) {
   // Three values of 24 bytes are alive at a time at most, of seven.
   Draw draw(1);
-  ModelBuilder b;
+  RawModelBuilder b;
   std::int32_t x = b.activation("x", {1, 24}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   const DenseSpec spec{.units = 24, .output_scale = 0.07F};
@@ -176,7 +176,7 @@ TEST(GraphExport, ExactOnnxGivesTheInterpretersCodes) {
 }
 
 TEST(GraphExport, StandardOnnxAddsReals) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 3}, DType::int8, quant(0.5F, 0)),
                     b.activation("y", {1, 3}, DType::int8, quant(0.25F, 7))};
   const std::int32_t sum = add_add(b, 0, 1, quant(0.5F, -128), FusedActivation::relu6);
@@ -190,7 +190,7 @@ TEST(GraphExport, StandardOnnxAddsReals) {
 // Ten minutes, after which the test is stopped, where every name tries all that are taken.
 TEST(GraphExport, ManyEqualNamesAndInputsTakeNoSquareTime) {
   constexpr std::int32_t kInputs = 100000;
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.05F, 4);
   for (int i = 0; i < kInputs; ++i) {
     b.model.inputs.push_back(b.activation("same", {1, 1}, DType::int8, grid));
@@ -202,4 +202,4 @@ TEST(GraphExport, ManyEqualNamesAndInputsTakeNoSquareTime) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::graph_export_test

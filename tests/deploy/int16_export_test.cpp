@@ -8,7 +8,7 @@
 #include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/packed_models.h>
 
-namespace octet::test {
+namespace octet::test::int16_export_test {
 namespace {
 
 IntegerModel model_with(OpCode code, std::uint64_t seed, int bits = 8) {
@@ -66,4 +66,4 @@ TEST(Int16Export, OthersRefuseItByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::int16_export_test

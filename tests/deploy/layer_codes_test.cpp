@@ -9,7 +9,7 @@
 #include <octet/tests/train/data/idx_files.h>
 #include <octet/train/layer_differences.h>
 
-namespace octet::test {
+namespace octet::test::layer_codes_test {
 namespace {
 
 constexpr Index kWidth = 5;
@@ -17,7 +17,7 @@ constexpr Index kWidth = 5;
 /// x -> y; c + c, which no input reaches; y + that; and behind it what nobody reads.
 IntegerModel make_graph(bool constant_output) {
   Draw draw(7);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, kWidth}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   const std::int32_t c =
@@ -174,4 +174,4 @@ TEST(LayerCodes, TheSelfTestOfCSourceHasEverySamplesOutput) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::layer_codes_test

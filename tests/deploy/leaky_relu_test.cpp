@@ -19,17 +19,17 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::leaky_relu_test {
 namespace {
 
 using nlohmann::json;
-using octet::testing::random_tensor;
+using octet::test::random_tensor;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 IntegerModel make_leaky_relu(float alpha, const std::vector<std::int32_t>& shape, DType dtype,
                              const QuantParams& in, const QuantParams& out) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add({"x", dtype, shape, {}, in, {}})};
   b.model.outputs = {b.add({"y", dtype, shape, {}, out, {}})};
   b.op(OpCode::leaky_relu, {0}, 1, LeakyReluAttributes{.alpha = alpha});
@@ -223,4 +223,4 @@ TEST(LeakyRelu, OnnxStyleStandardIsLeakyReluOfReals) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::leaky_relu_test

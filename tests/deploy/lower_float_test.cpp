@@ -4,7 +4,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_nets.h>
 
-namespace octet::testing {
+namespace octet::test::lower_float_test {
 namespace {
 
 void expect_same_results(const Sequential& model, const IntegerModel& lowered, const Tensor& x) {
@@ -65,4 +65,4 @@ TEST(LowerFloat, NamesWhatItCannotExpress) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::lower_float_test

@@ -6,7 +6,7 @@
 
 // What lower() refuses, and whom it names.
 
-namespace octet::testing {
+namespace octet::test::lower_refusal_test {
 namespace {
 
 TEST(LowerRefusal, OfSumsBeyondInt32AndNamesLayerAndChannel) {
@@ -167,4 +167,4 @@ TEST(LowerRefusal, NotOfAQuantizeLayerBehindAnother) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::lower_refusal_test

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace octet::testing {
+namespace octet::test::lower_test {
 namespace {
 
 using detail::TensorAccess;
@@ -264,4 +264,4 @@ TEST(Lower, EndsMayDiffer) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::lower_test

@@ -10,7 +10,7 @@
 
 // What tests of lower() read off its models.
 
-namespace octet::testing {
+namespace octet::test {
 
 inline const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t index) {
   return model.tensors[static_cast<std::size_t>(index)];
@@ -46,4 +46,4 @@ inline Sequential calibrated(const Sequential& model, const QuantizeOptions& opt
   return quantized;
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -7,7 +7,7 @@
 
 // Models of which a part stays in float, in the exports.
 
-namespace octet::testing {
+namespace octet::test::mixed_export_test {
 namespace {
 
 using test::OnnxElement;
@@ -89,4 +89,4 @@ TEST(MixedExport, CSourceRefusesFloatsByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::mixed_export_test

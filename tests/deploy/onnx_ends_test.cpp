@@ -12,7 +12,7 @@
 
 #include <set>
 
-namespace octet::test {
+namespace octet::test::onnx_ends_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -61,7 +61,7 @@ std::vector<double> reals(const std::vector<double>& codes, const QuantParams& g
 
 /// x -> y, x + c; c is a constant.
 struct Ends {
-  ModelBuilder b;
+  RawModelBuilder b;
   std::vector<std::int8_t> codes{-100, 3, 50, 127};
   std::vector<std::int8_t> constant{9, -8, 7, -6};
   std::int32_t x;
@@ -168,4 +168,4 @@ TEST(OnnxEnds, CodesThatNothingComputesAreRefused) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_ends_test

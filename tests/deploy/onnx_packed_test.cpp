@@ -9,7 +9,7 @@
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/packed_models.h>
 
-namespace octet::test {
+namespace octet::test::onnx_packed_test {
 namespace {
 
 using Ops = std::vector<std::string>;
@@ -134,4 +134,4 @@ TEST(OnnxPacked, MeansAreWrittenForTheVersion) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_packed_test

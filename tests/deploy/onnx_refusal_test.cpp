@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace octet::test {
+namespace octet::test::onnx_refusal_test {
 namespace {
 
 TEST(OnnxWriter, RefusesWhatOnnxDoesNotKnow) {
@@ -22,4 +22,4 @@ TEST(OnnxWriter, RefusesWhatOnnxDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_refusal_test

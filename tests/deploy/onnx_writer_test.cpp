@@ -13,7 +13,7 @@
 #include <limits>
 #include <set>
 
-namespace octet::test {
+namespace octet::test::onnx_writer_test {
 namespace {
 
 using Ops = std::vector<std::string>;
@@ -186,7 +186,7 @@ TEST(OnnxWriter, ActivationsAndZeroPointsOfADenseLayer) {
     for (const std::int32_t zero_point : {-128, -30, 127}) {
       for (const std::int32_t weight_zero_point : {0, 9}) {
         Draw draw(8);
-        ModelBuilder b;
+        RawModelBuilder b;
         b.model.inputs = {b.activation("x", {1, 9}, DType::int8, quant(0.02F, 11))};
         DenseSpec spec;
         spec.bias = zero_point != -30;
@@ -204,7 +204,7 @@ TEST(OnnxWriter, ActivationsAndZeroPointsOfADenseLayer) {
 TEST(OnnxWriter, AReluThatTheCodesDoThemselvesTakesNoClamp) {
   const auto has_clip = [](std::int32_t zero_point, OnnxStyle style) {
     Draw draw(8);
-    ModelBuilder b;
+    RawModelBuilder b;
     b.model.inputs = {b.activation("x", {1, 9}, DType::int8, quant(0.02F, 11))};
     DenseSpec spec;
     spec.activation = FusedActivation::relu;
@@ -277,7 +277,7 @@ TEST(OnnxWriter, StandardStyleKeepsPairsOfTwoGridsApart) {
 
 TEST(OnnxWriter, RowsOfAnyRankAndReshape) {
   Draw draw(8);
-  ModelBuilder b;
+  RawModelBuilder b;
   ModelTensor x{"x", DType::int8, {1, 4, 3}, {-1, 4, 3}, quant(0.02F, 11), {}};
   b.model.inputs = {b.add(x)};
   x.name = "flat";
@@ -288,7 +288,7 @@ TEST(OnnxWriter, RowsOfAnyRankAndReshape) {
   b.model.outputs = {add_dense(b, flat, {}, draw)};
   expect_equal_codes(b.model, random_input(b.model, 5, 3));
 
-  ModelBuilder kept;
+  RawModelBuilder kept;
   x.shape = {2, 4, 3};
   x.shape_signature.clear();
   kept.model.inputs = {kept.add(x)};
@@ -352,7 +352,7 @@ TEST(OnnxWriter, CodesOfAnyTensorAsFurtherOutputs) {
 }
 
 TEST(OnnxWriter, AnInputMayBeAnOutput) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, quant(0.5F, -3))};
   b.model.outputs = b.model.inputs;
   const OnnxFile own = file_of(b.model, {.float_io = false});
@@ -390,4 +390,4 @@ TEST(OnnxWriter, FloatModels) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_writer_test

@@ -8,7 +8,7 @@
 // A RELU6 of its own under contract double: TFLite Micro clamps codes to [zero_point, q(6)] of its
 // input and does not rescale, so input and output have to share scale and zero point.
 
-namespace octet::testing {
+namespace octet::test::own_relu6_test {
 namespace {
 
 constexpr QuantizeOptions kDouble{.rounding = Rounding::double_rounding};
@@ -172,4 +172,4 @@ TEST(OwnRelu6, InFrontOfAMarkedLayerKeepsAGridWhereThereIsOne) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::own_relu6_test

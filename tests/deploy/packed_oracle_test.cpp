@@ -15,7 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace octet::test {
+namespace octet::test::packed_oracle_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
@@ -79,7 +79,7 @@ TEST(PackedOracle, RandomNetsComputeAsTheRuntimesOfTheContract) {
   for (const Rounding rounding : {Rounding::double_rounding, Rounding::single_rounding}) {
     Compared compared;
     for (std::uint32_t seed = 0; seed < nets(); ++seed) {
-      testing::RandomNet net(seed);
+      test::RandomNet net(seed);
       Sequential model = quantize_model(net.model(), {.rounding = rounding, .weight_bits = 4});
       calibrate(model, net.batch(9));
       const IntegerModel lowered = lower(model);
@@ -124,4 +124,4 @@ TEST(PackedOracle, ImagesAreComputedAsTFLiteMicroDoes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::packed_oracle_test

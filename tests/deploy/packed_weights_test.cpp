@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 
-namespace octet::test {
+namespace octet::test::packed_weights_test {
 namespace {
 
 constexpr auto kFp32 = Rounding::fp32;
@@ -187,4 +187,4 @@ TEST(PackedWeights, TooFewBytesInAFileAreRefused) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::packed_weights_test

@@ -7,14 +7,14 @@
 
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::runtime_warnings_test {
 namespace {
 
 /// A FULLY_CONNECTED of one input whose factors are the weight scales, over `output_scale`.
 IntegerModel make_layer(const std::vector<float>& weight_scales, float output_scale = 1.0F,
                         float input_scale = 1.0F) {
   const auto units = static_cast<std::int32_t>(weight_scales.size());
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 1}, DType::int8, quant(input_scale, 0))};
   QuantParams weights{weight_scales, std::vector<std::int32_t>(weight_scales.size(), 0)};
   const std::int32_t w = b.constant("w", {units, 1}, DType::int8,
@@ -66,7 +66,7 @@ TEST(RuntimeWarnings, OfABiasWithoutAScale) {
 TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
   OpCode code = OpCode::add;
   const auto sum = [&code](float first, float second, float out) {
-    ModelBuilder b;
+    RawModelBuilder b;
     b.model.inputs = {b.activation("a", {1, 3}, DType::int8, quant(first, 0)),
                       b.activation("b", {1, 3}, DType::int8, quant(second, 0))};
     b.model.outputs = {b.activation("sum", {1, 3}, DType::int8, quant(out, 0))};
@@ -83,7 +83,7 @@ TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
   code = OpCode::sub;
   expect_one(sum(1.0F, 1.0F, edge), {"(SUB) 'sum'", "inputs'; TFLite Micro refuses such a sum"});
   EXPECT_TRUE(runtime_warnings(sum(1.0F, 1.0F, std::nextafter(edge, 1.0F))).empty());
-  ModelBuilder reals;
+  RawModelBuilder reals;
   reals.model.inputs = {reals.activation("a", {1, 3}, DType::float32)};
   reals.model.outputs = {reals.activation("sum", {1, 3}, DType::float32)};
   reals.op(OpCode::add, {0, 0}, 1);
@@ -91,7 +91,7 @@ TEST(RuntimeWarnings, OfSumsWhoseOutputScaleIsNextToNothing) {
 }
 
 TEST(RuntimeWarnings, OfAConstantBesideABatch) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 0);
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, grid)};
   const std::int32_t c =
@@ -140,4 +140,4 @@ TEST(RuntimeWarnings, OfNothingInCommonModels) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::runtime_warnings_test

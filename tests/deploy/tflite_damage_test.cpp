@@ -8,7 +8,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/runtime/models.h>
 
-namespace octet::test {
+namespace octet::test::tflite_damage_test {
 namespace {
 
 enum class Outcome { refused, loaded, ran };
@@ -76,4 +76,4 @@ TEST(DamagedTflite, BytesAtRandom) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::tflite_damage_test

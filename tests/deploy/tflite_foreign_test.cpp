@@ -7,7 +7,7 @@
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/models.h>
 
-namespace octet::test {
+namespace octet::test::tflite_foreign_test {
 namespace {
 
 /// A file and its parts. Operators: QUANTIZE, two FULLY_CONNECTED, SOFTMAX, DEQUANTIZE.
@@ -156,7 +156,7 @@ TEST(ForeignTflite, BytesMayLieAtAnyAddress) {
 
 TEST(ForeignTflite, ASmallFileCannotNameAHugeModel) {
   constexpr std::int32_t kBig = 1 << 16;
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1}, DType::float32)};
   b.model.outputs = b.model.inputs;
   b.constant("big", {kBig}, DType::int8, std::vector<std::int8_t>(kBig, 1));
@@ -173,7 +173,7 @@ TEST(ForeignTflite, ASmallFileCannotNameAHugeModel) {
 
 TEST(ForeignTflite, ReshapeTakesItsShapeFromATensorOrFromOptions) {
   for (const bool operand : {false, true}) {
-    ModelBuilder b;
+    RawModelBuilder b;
     b.model.inputs = {b.activation("x", {2, 3}, DType::int8, quant(1, 0))};
     b.model.outputs = {b.activation("y", {3, 2}, DType::int8, quant(1, 0))};
     Operator& op = b.op(OpCode::reshape, b.model.inputs, 1);
@@ -193,4 +193,4 @@ TEST(ForeignTflite, ReshapeTakesItsShapeFromATensorOrFromOptions) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::tflite_foreign_test

@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-namespace octet::test {
+namespace octet::test::tflite_test {
 namespace {
 
 /// The parts of a model that a file keeps: the rest (a version below the required one, the limits
@@ -40,7 +40,7 @@ void expect_equal(const IntegerModel& a, const IntegerModel& b) {
 
 /// Every operator and every option at a value other than its default.
 IntegerModel make_everything() {
-  ModelBuilder b;
+  RawModelBuilder b;
   Draw draw(11);
   const std::int32_t bytes =
       b.activation("bytes", {2, 6}, DType::uint8, quant(1.0F / 255, 0, DType::uint8));
@@ -271,4 +271,4 @@ TEST(Tflite, AModelLargerThanAFileMayBeIsRefusedBeforeItIsWritten) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::tflite_test

@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::tflm_decode_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -97,7 +97,7 @@ TEST(TflmDecode, FilesDecodeToTheWeightsAsTFLiteMicroDoesIt) {
   std::size_t decoded = 0;
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    testing::RandomNet net(seed);
+    test::RandomNet net(seed);
     const int bits = 2 + static_cast<int>(seed % 6);
     Sequential model = quantize_model(
         net.model(),
@@ -209,4 +209,4 @@ TEST(TflmDecode, DamagedFilesAreRefused) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::tflm_decode_test

@@ -12,7 +12,7 @@
 #include <octet/tests/deploy/raw_flatbuffer.h>
 #include <octet/tests/runtime/transposed_models.h>
 
-namespace octet::test {
+namespace octet::test::transpose_conv_export_test {
 namespace {
 
 /// 2 x 2 pixels of 1 channel, to 4 x 4 of 3.
@@ -186,4 +186,4 @@ TEST(TransposeConvExport, RuntimeWarningsKnowWhatRuntimesDoOtherwise) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::transpose_conv_export_test

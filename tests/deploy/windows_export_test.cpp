@@ -13,7 +13,7 @@
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/window_models.h>
 
-namespace octet::test {
+namespace octet::test::windows_export_test {
 namespace {
 
 /// Models of one operator each.
@@ -255,4 +255,4 @@ TEST(WindowsExport, RuntimeWarningsKnowDepthwiseWeightsThatOverflow) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::windows_export_test

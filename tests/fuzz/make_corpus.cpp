@@ -62,7 +62,7 @@ class Seeds {
 };
 
 IntegerModel with_reshape() {
-  test::ModelBuilder b;
+  test::RawModelBuilder b;
   const QuantParams q = test::quant(0.1F, 3);
   b.model.inputs = {b.activation("x", {1, 2, 3}, DType::int8, q)};
   const auto shape = b.constant<std::int32_t>("shape", {2}, DType::int32, {-1, 6});

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::import_tflite_test {
 namespace {
 
 /// The largest difference between two results, relative to the largest value.
@@ -69,7 +69,7 @@ Tensor examples(const Model& model, Index count) {
 TEST(ImportTflite, RandomNetsComeBackAsTheyWere) {
   for (std::uint32_t seed = 500; seed < 540; ++seed) {
     SCOPED_TRACE(seed);
-    octet::testing::RandomNet net(seed);
+    octet::test::RandomNet net(seed);
     expect_round_trip(net.model(), net.batch(5));
   }
 }
@@ -137,7 +137,7 @@ void expect_as_interpreted(const IntegerModel& source) {
 }
 
 TEST(ImportTflite, TakesOperatorsThatOctetDoesNotWrite) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const auto reals = [&](const char* name, std::vector<std::int32_t> shape) {
     return b.activation(name, std::move(shape), DType::float32);
   };
@@ -173,7 +173,7 @@ TEST(ImportTflite, TakesOperatorsThatOctetDoesNotWrite) {
 }
 
 TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 3}, DType::float32);
   const std::int32_t y = b.activation("y", {1, 3}, DType::float32);
   const std::int32_t z = b.activation("z", {1, 3}, DType::float32);
@@ -190,7 +190,7 @@ TEST(ImportTflite, NamesEveryOperatorThatItCannotTake) {
 }
 
 TEST(ImportTflite, RefusesAResultThatIsAConstant) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 1}, DType::float32)};
   b.model.outputs = {b.constant("two", {1, 1}, DType::float32, std::vector<float>{2})};
   expect_mentions(message_of<FormatError>([&] { import_float_model(b.model); }), "\"two\"");
@@ -210,4 +210,4 @@ TEST(ImportTflite, RefusesAQuantizedModelAndNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::import_tflite_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace octet::test {
+namespace octet::test::npz_test {
 namespace {
 
 using Files = std::vector<std::pair<std::string, Bytes>>;
@@ -106,4 +106,4 @@ TEST(ReadNpz, RefusesOtherCompressions) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::npz_test

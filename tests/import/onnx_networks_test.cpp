@@ -8,7 +8,7 @@
 #include <octet/tests/import/onnx_fixtures.h>
 #include <octet/train/load_model.h>
 
-namespace octet::test {
+namespace octet::test::onnx_networks_test {
 namespace {
 
 constexpr Index kExamples = 16;
@@ -41,7 +41,7 @@ TEST_P(OnnxNetworks, QuantizedComputeWhatTheirIntegersDo) {
 TEST_P(OnnxNetworks, AreSavedAndLoaded) {
   const OnnxFixture& fixture = GetParam();
   const Model model = import_onnx(onnx_path(fixture.name));
-  const auto path = std::filesystem::path(testing::TempDir()) /
+  const auto path = std::filesystem::path(::testing::TempDir()) /
                     (std::string("imported_") + fixture.name + ".octet");
   model.save(path);
   const Tensor x = onnx_inputs(fixture, 2);
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(Files, OnnxNetworks, testing::ValuesIn(onnx_fixtures())
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_networks_test

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::onnx_opsets_test {
 namespace {
 
 const std::vector<std::int64_t> kImages = {-1, 3, 4, 5};
@@ -82,4 +82,4 @@ TEST(OnnxOpsets, SqueezedAxesOfAnInputOrAnAttribute) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_opsets_test

@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace octet::test {
+namespace octet::test::onnx_refusal_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -254,4 +254,4 @@ TEST_F(OnnxExternalData, NeedsAPath) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::onnx_refusal_test

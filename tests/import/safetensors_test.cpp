@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::safetensors_test {
 namespace {
 
 std::vector<WeightTensor> read(const Bytes& bytes) {
@@ -156,4 +156,4 @@ TEST(WriteSafetensors, IsReadBackInItsOrder) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::safetensors_test

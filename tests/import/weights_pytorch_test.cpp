@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::weights_pytorch_test {
 namespace {
 
 std::filesystem::path data(const std::string& name) {
@@ -179,4 +179,4 @@ TEST(PyTorchWeights, AnErrorSuggestsTheLayersByTheirShapes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::weights_pytorch_test

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::weights_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -179,4 +179,4 @@ TEST_F(LoadWeights, ListsNoMoreThanCanBeRead) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::weights_test

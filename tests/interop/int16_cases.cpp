@@ -74,13 +74,13 @@ void add_ties(CaseFolder& folder, std::uint32_t seed) {
 
 /// Convolutions of images alone.
 Sequential convolutions_net(std::uint32_t seed) {
-  testing::Draw draw(seed);
+  test::Draw draw(seed);
   const Index channels = draw.between(1, 5);
   Sequential model("m", Input({draw.between(2, 9), draw.between(2, 9), channels}, "in"));
-  DepthwiseConv2D depthwise = testing::draw_depthwise(draw);
+  DepthwiseConv2D depthwise = test::draw_depthwise_layer(draw);
   const Index between = channels * depthwise.options().depth_multiplier;
   model.add(std::move(depthwise));
-  model.add(testing::draw_conv(draw, between));
+  model.add(test::draw_conv_layer(draw, between));
   model.build(seed);
   return model;
 }
@@ -89,10 +89,10 @@ Sequential convolutions_net(std::uint32_t seed) {
 void add_trained(CaseFolder& folder, std::uint32_t seed) {
   const bool ends_in_dense = seed % 2 == 0;
   Sequential model = quantize_model(
-      ends_in_dense ? testing::random_images_net(seed) : convolutions_net(seed),
+      ends_in_dense ? test::random_images_net(seed) : convolutions_net(seed),
       {.rounding = Rounding::q15, .activation_bits = 16, .per_channel = seed % 4 < 2});
-  calibrate(model, testing::images_for(model, 20, seed));
-  testing::train_a_little(model, seed);
+  calibrate(model, test::images_for(model, 20, seed));
+  test::train_a_little(model, seed);
   add(folder, fmt::format("int16-trained-{:03}", seed), lower(model), seed)["not_litert"] =
       ends_in_dense;
 }

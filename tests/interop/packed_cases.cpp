@@ -39,14 +39,14 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
                                 .per_channel = seed / 12 % 2 == 0};
   Sequential model("net");
   if (seed % 2 == 0) {
-    testing::RandomNet net(seed);
+    test::RandomNet net(seed);
     model = quantize_model(net.model(), options);
     calibrate(model, net.batch(9));
-    testing::train_a_little(model, net, 3);
+    test::train_a_little(model, net, 3);
   } else {
-    model = quantize_model(testing::random_images_net(seed), options);
-    calibrate(model, testing::images_for(model, 20, seed));
-    testing::train_a_little(model, seed);
+    model = quantize_model(test::random_images_net(seed), options);
+    calibrate(model, test::images_for(model, 20, seed));
+    test::train_a_little(model, seed);
   }
   const IntegerModel lowered = lower(model);
   if (!runtime_warnings(lowered).empty() || skips_pixels(lowered)) return false;

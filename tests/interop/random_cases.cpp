@@ -46,12 +46,12 @@ Samples net_input(CaseFolder& folder, const IntegerModel& model, const Tensor& b
 
 /// False for a net that XNNPACK could not run.
 bool add_net(CaseFolder& folder, std::uint32_t seed) {
-  testing::RandomNet net(seed);
+  test::RandomNet net(seed);
   QuantizeOptions options = net.options(Rounding::fp32);
   options.per_channel = seed % 2 == 0;
   Sequential model = quantize_model(net.model(), options);
   calibrate(model, net.batch(9));
-  testing::train_a_little(model, net, 3);
+  test::train_a_little(model, net, 3);
   const IoType io = seed % 4 < 2 ? IoType::int8 : IoType::float32;
   const IntegerModel lowered = lower(model, {.input = io, .output = io});
   // A layer whose results are all 0 gets a tiny scale, and a factor that XNNPACK refuses.
@@ -102,11 +102,11 @@ bool add_drawn_graph(CaseFolder& folder, std::uint32_t seed) {
 
 /// The same for a graph of layers, quantized and trained.
 bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
-  testing::RandomGraph graph(seed);
+  test::RandomGraph graph(seed);
   const QuantizeOptions options = graph.options(Rounding::fp32);
   Model model = quantize_model(graph.model(), options);
   calibrate(model, graph.batch(17));
-  testing::train_a_little(model, graph, 2);
+  test::train_a_little(model, graph, 2);
   const IntegerModel lowered = lower(model);
   if (!runtime_warnings(lowered).empty()) return false;
   const Samples input = net_input(folder, lowered, graph.batch(kNetSamples), Random(seed));
@@ -126,7 +126,7 @@ void add_leaky_and_mixed(CaseFolder& folder) {
     Sequential net("leaky", Input({12}), Dense(24), LeakyReLU(alpha), Dense(9, Activation::relu),
                    LeakyReLU(alpha, "last"), in_float(Dense(4, Activation::softmax)));
     net.build(/*seed=*/static_cast<std::uint64_t>(alpha * 100.0F));
-    const Tensor samples = testing::random_tensor({kNetSamples, 12}, 7, -2.0F, 2.0F);
+    const Tensor samples = test::random_tensor({kNetSamples, 12}, 7, -2.0F, 2.0F);
     IntegerModel model = lower(quantize_post_training(net, samples));
     model.outputs.clear();
     for (const Operator& op : model.operators) {
@@ -153,8 +153,8 @@ bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
 bool add_trained_network(CaseFolder& folder, std::string_view kind, const Sequential& net,
                          std::uint32_t seed) {
   Sequential model = quantize_model(net);
-  calibrate(model, testing::images_for(model, 20, seed));
-  testing::train_a_little(model, seed);
+  calibrate(model, test::images_for(model, 20, seed));
+  test::train_a_little(model, seed);
   const IntegerModel lowered = lower(model);
   if (skips_pixels(lowered)) return false;
   return add_graph(folder, fmt::format("trained-{}-{:03}", kind, seed), lowered, seed);
@@ -164,11 +164,11 @@ bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
   const bool images = seed % 2 == 0;
   return add_trained_network(
       folder, "convolutions",
-      images ? testing::random_images_net(seed) : testing::random_sequences_net(seed), seed);
+      images ? test::random_images_net(seed) : test::random_sequences_net(seed), seed);
 }
 
 bool add_trained_transposed(CaseFolder& folder, std::uint32_t seed) {
-  return add_trained_network(folder, "transposed", testing::random_transposed_net(seed), seed);
+  return add_trained_network(folder, "transposed", test::random_transposed_net(seed), seed);
 }
 
 /// A TRANSPOSE_CONV of any window. False where runtimes could not run it.
@@ -236,7 +236,7 @@ bool stores(const IntegerModel& model, int bits) {
 
 /// A net of few bits, quantized, trained and packed.
 IntegerModel packed_net(std::uint32_t seed) {
-  testing::RandomNet net(seed);
+  test::RandomNet net(seed);
   QuantizeOptions options = net.options(Rounding::fp32);
   options.per_channel = seed % 2 == 0;
   options.weight_bits = 2 + static_cast<int>(seed / 2 % 3);
@@ -244,7 +244,7 @@ IntegerModel packed_net(std::uint32_t seed) {
   options.activation_bits = 2 + static_cast<int>(seed % 7);
   Sequential model = quantize_model(net.model(), options);
   calibrate(model, net.batch(9));
-  testing::train_a_little(model, net, 3);
+  test::train_a_little(model, net, 3);
   return lower(model, {.pack_weights = true});
 }
 

@@ -2,7 +2,7 @@
 #include <octet/layers/add.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::activation_test {
 namespace {
 
 TEST(Activation, NamesGoBothWays) {
@@ -109,4 +109,4 @@ TEST(ActivationLayer, LogitsLackTheSoftmax) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::activation_test

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace octet::testing {
+namespace octet::test::architecture_test {
 namespace {
 
 using nlohmann::json;
@@ -311,4 +311,4 @@ TEST(Architecture, MakesNothingThatTheArchiveDoesNotHold) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::architecture_test

@@ -10,7 +10,7 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::batch_norm_test {
 namespace {
 
 /// Mean 2 and -1, biased variance 1 and 9, over four examples.
@@ -54,7 +54,7 @@ TEST(BatchNormLayer, OneValuePerChannelHasTheVarianceZero) {
 
 std::vector<std::vector<float>> values_of(const std::vector<NamedTensor>& tensors) {
   std::vector<std::vector<float>> values;
-  for (const auto& [name, tensor] : tensors) values.push_back(testing::values_of(tensor));
+  for (const auto& [name, tensor] : tensors) values.push_back(test::values_of(tensor));
   return values;
 }
 
@@ -102,8 +102,8 @@ TEST(BatchNormLayer, StepsInBetweenDoNotChangeAGradient) {
     if (step) layer->forward(batch(), training());
     for (const Tensor& any : {x, layer->gamma()}) Tensor(any).zero_grad();
     y.backward(random_tensor({4, 2}, 1));
-    return std::vector<std::vector<float>>{testing::values_of(x.grad()),
-                                           testing::values_of(layer->gamma().grad())};
+    return std::vector<std::vector<float>>{test::values_of(x.grad()),
+                                           test::values_of(layer->gamma().grad())};
   };
   const auto expected = gradients(false);
   EXPECT_EQ(gradients(true), expected);
@@ -135,12 +135,11 @@ TEST(BatchNormLayer, AReluBehindItMayBeComputedWithItAndChangesNoBit) {
       const Tensor in = leaf(random_tensor({7, 5, 3}, 1));
       Tensor y = m.forward_all({&in, 1}, training(), visit).front();
       y.backward(random_tensor(y.shape(), 2));
-      std::vector<std::vector<float>> found = {testing::values_of(y),
-                                               testing::values_of(in.grad())};
+      std::vector<std::vector<float>> found = {test::values_of(y), test::values_of(in.grad())};
       for (const auto& [name, tensor] : m.parameters()) {
-        found.push_back(testing::values_of(tensor.grad()));
+        found.push_back(test::values_of(tensor.grad()));
       }
-      for (const auto& [name, tensor] : m.state()) found.push_back(testing::values_of(tensor));
+      for (const auto& [name, tensor] : m.state()) found.push_back(test::values_of(tensor));
       return found;
     };
     // A model that shows every layer's result computes one after the other.
@@ -178,7 +177,7 @@ TEST(BatchNormLayer, AFileHoldsItsStatistics) {
   for (Sequential* any : {&source, &loaded}) any->forward(random_tensor({6, 4}, 2), training());
   EXPECT_EQ(values_of(loaded.saved_tensors()), values_of(source.saved_tensors()));
   const Tensor x = random_tensor({3, 4}, 3);
-  EXPECT_EQ(testing::values_of(loaded.forward(x)), testing::values_of(source.forward(x)));
+  EXPECT_EQ(test::values_of(loaded.forward(x)), test::values_of(source.forward(x)));
 }
 
 TEST(BatchNormLayer, AFileWithoutItsTensorsAsksForNoMemory) {
@@ -228,4 +227,4 @@ TEST(BatchNormLayer, IsNotLoweredOnItsOwn) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::batch_norm_test

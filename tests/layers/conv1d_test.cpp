@@ -6,7 +6,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/float_operators.h>
 
-namespace octet::testing {
+namespace octet::test::conv1d_test {
 namespace {
 
 TEST(Conv1D, HandComputedValues) {
@@ -94,4 +94,4 @@ TEST(Conv1D, InFloatsIsAConvolutionBetweenTwoReshapes) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::conv1d_test

@@ -7,7 +7,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/float_operators.h>
 
-namespace octet::testing {
+namespace octet::test::conv2d_test {
 namespace {
 
 std::unique_ptr<Conv2D> conv_of(Conv2D layer, const Shape& images) {
@@ -76,4 +76,4 @@ TEST(Conv2D, InFloatsIsItsOperator) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::conv2d_test

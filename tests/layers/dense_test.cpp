@@ -1,7 +1,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::dense_test {
 namespace {
 
 constexpr Activation kAll[] = {Activation::none,    Activation::relu,    Activation::relu6,
@@ -178,4 +178,4 @@ TEST(Dense, TakesAnEmptyBatch) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::dense_test

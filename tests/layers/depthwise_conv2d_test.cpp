@@ -7,7 +7,7 @@
 #include <octet/layers/separable_conv2d.h>
 #include <octet/tests/layers/float_operators.h>
 
-namespace octet::testing {
+namespace octet::test::depthwise_conv2d_test {
 namespace {
 
 /// Not zero, as the bias begins.
@@ -149,4 +149,4 @@ TEST(SeparableConv2D, StandsInAGraphToo) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::depthwise_conv2d_test

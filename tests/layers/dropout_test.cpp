@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace octet::testing {
+namespace octet::test::dropout_test {
 namespace {
 
 using detail::TensorAccess;
@@ -86,4 +86,4 @@ TEST(Dropout, RefusesARateOutsideItsRange) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::dropout_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// Fails unless a float model becomes these operators, which compute what it computes.
 inline void expect_same_in_floats(Model& model, const std::vector<OpCode>& operators) {
@@ -26,4 +26,4 @@ inline void expect_same_in_floats(Model& model, const std::vector<OpCode>& opera
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], y.span()[i], 1e-5F) << i;
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -10,7 +10,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::folded_batch_norm_test {
 namespace {
 
 /// Parameters and statistics of no special values.
@@ -217,4 +217,4 @@ TEST(FoldedBatchNorm, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::folded_batch_norm_test

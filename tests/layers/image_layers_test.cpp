@@ -7,7 +7,7 @@
 
 // Pooling, padding and upsampling of images [height, width, channels].
 
-namespace octet::testing {
+namespace octet::test::image_layers_test {
 namespace {
 
 /// The images 0, 1, 2, ... of a shape.
@@ -171,4 +171,4 @@ TEST(ImageLayers, AModelOfThemIsSavedAndLoaded) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::image_layers_test

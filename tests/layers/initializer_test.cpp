@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace octet::testing {
+namespace octet::test::initializer_test {
 namespace {
 
 constexpr Index kIn = 400;
@@ -71,4 +71,4 @@ TEST(Initializer, TheSeedDecides) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::initializer_test

@@ -1,7 +1,7 @@
 #include <octet/layers/input.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::input_test {
 namespace {
 
 TEST(InputLayer, PassesABatchOfItsExamplesOn) {
@@ -33,4 +33,4 @@ TEST(InputLayer, BelongsInFront) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::input_test

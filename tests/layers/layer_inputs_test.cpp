@@ -8,7 +8,7 @@
 // What layers and models refuse to read: another number of inputs, other shapes, batches of several
 // sizes.
 
-namespace octet::testing {
+namespace octet::test::layer_inputs_test {
 namespace {
 
 /// The sum and the concatenation of two inputs.
@@ -145,4 +145,4 @@ TEST(LayerInputs, OfAnOperatorAreAsManyAsItTakes) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::layer_inputs_test

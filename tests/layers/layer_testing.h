@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// `layer`, built for examples of `input_shape`.
 template <class L>
@@ -65,4 +65,4 @@ void expect_throws_naming(const std::function<void()>& body,
   }
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

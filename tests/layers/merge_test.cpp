@@ -12,7 +12,7 @@
 
 // Add and Multiply, whose inputs may repeat along axes; HardSwish.
 
-namespace octet::testing {
+namespace octet::test::merge_test {
 namespace {
 
 template <class L>
@@ -100,4 +100,4 @@ TEST(HardSwish, ValuesAndGradient) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::merge_test

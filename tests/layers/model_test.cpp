@@ -6,7 +6,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::model_test {
 namespace {
 
 /// Two branches of one layer, added and joined: x, relu(A x), B(relu(A x)), their sum and a concat.
@@ -263,4 +263,4 @@ TEST(Concatenate, TakesAtMost16Inputs) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::model_test

@@ -2,7 +2,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::reshape_test {
 namespace {
 
 TEST(Reshape, KeepsTheValuesInOrder) {
@@ -57,4 +57,4 @@ TEST(Flatten, MakesOneAxisOfAll) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::reshape_test

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-namespace octet::testing {
+namespace octet::test::save_load_test {
 namespace {
 
 class SaveLoad : public ::testing::Test {
@@ -184,4 +184,4 @@ TEST_F(SaveLoad, NeedsTensorsToLoadInto) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::save_load_test

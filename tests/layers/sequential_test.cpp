@@ -3,7 +3,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::sequential_test {
 namespace {
 
 std::vector<std::string> layer_names(const Sequential& model) {
@@ -156,4 +156,4 @@ TEST(Sequential, ACopySharesNothing) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::sequential_test

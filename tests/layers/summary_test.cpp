@@ -2,7 +2,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::summary_test {
 namespace {
 
 Sequential mnist_model() {
@@ -131,4 +131,4 @@ TEST(Summary, OfQuantizationShowsTheSpreadOfChannels) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::summary_test

@@ -7,7 +7,7 @@
 
 // What holds for the tensors of every kind of layer.
 
-namespace octet::testing {
+namespace octet::test::tensors_of_layers_test {
 namespace {
 
 using detail::TensorAccess;
@@ -145,4 +145,4 @@ TEST(EveryLayer, TrainingAWrapperMovesStateButNoParameter) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::tensors_of_layers_test

@@ -6,7 +6,7 @@
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/tests/layers/float_operators.h>
 
-namespace octet::testing {
+namespace octet::test::transposed_conv2d_test {
 namespace {
 
 /// Not zero, as the bias begins.
@@ -119,4 +119,4 @@ TEST(TransposedConv2DLayer, InFloatsIsItsOperator) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::transposed_conv2d_test

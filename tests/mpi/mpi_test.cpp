@@ -8,7 +8,7 @@
 #include <functional>
 #include <sstream>
 
-namespace octet::test {
+namespace octet::test::mpi_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -362,4 +362,4 @@ TEST_P(MpiKilled, ARankAtAnyMomentEndsAllAndTheRunGoesOnOnOtherRanks) {
 INSTANTIATE_TEST_SUITE_P(Runs, MpiKilled, ::testing::Range(0, kKilledRuns));
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mpi_test

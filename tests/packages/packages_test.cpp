@@ -7,7 +7,7 @@
 
 #include <set>
 
-namespace octet::test {
+namespace octet::test::packages_test {
 namespace {
 
 const Uses& uses() {
@@ -60,4 +60,4 @@ TEST_F(Packages, EveryLineOfAListIsMissedWhereItLacks) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::packages_test

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-namespace octet::test {
+namespace octet::test::shell_script_test {
 namespace {
 
 /// The first words of the commands, in the order in which they end.
@@ -92,4 +92,4 @@ TEST(ShellScript, LogsOfAMachineWithoutSharedMemoryAreExplained) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::shell_script_test

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/report/advice.h>
 
-namespace octet {
+namespace octet::test::advice_test {
 namespace {
 
 /// A layer that no rule has anything to say about.
@@ -176,4 +176,4 @@ TEST(Advice, ComesWithTheLargestGainFirst) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::advice_test

@@ -5,7 +5,7 @@
 
 #include <regex>
 
-namespace octet {
+namespace octet::test::html_test {
 namespace {
 
 /// Would be script, markup or the end of an attribute where it is not escaped.
@@ -150,4 +150,4 @@ TEST(CountText, GroupsThousands) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::html_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace octet {
+namespace octet::test::measure_test {
 namespace {
 
 /// y = x W with W = [[1, -0.5, 0], [0.25, 20, 0]].
@@ -248,4 +248,4 @@ TEST_F(MeasuredDigits, PagesAreTheSameOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::measure_test

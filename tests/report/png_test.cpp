@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace octet {
+namespace octet::test::png_test {
 namespace {
 
 std::uint32_t number_at(const std::string& file, std::size_t at) {
@@ -80,4 +80,4 @@ TEST(Base64, IsThatOfTheRfc) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::png_test

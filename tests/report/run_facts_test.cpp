@@ -2,7 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/report/run_facts.h>
 
-namespace octet {
+namespace octet::test::run_facts_test {
 namespace {
 
 using Fact = std::pair<std::string, std::string>;
@@ -55,4 +55,4 @@ TEST(RunFacts, RefuseWhatIsNoMetrics) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::run_facts_test

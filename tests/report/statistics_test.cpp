@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace octet {
+namespace octet::test::statistics_test {
 namespace {
 
 // Newcombe, Statistics in Medicine 1998, table I, method 3: Wilson's score interval.
@@ -81,4 +81,4 @@ TEST(Median, IsTheMiddleOrTheMeanOfTwo) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::statistics_test

@@ -23,7 +23,7 @@
 #include <functional>
 #include <new>
 
-namespace octet::test {
+namespace octet::test::allocation_failure_test {
 namespace {
 
 /// Runs `body` until no allocation is left to fail; `check` follows every failure. Returns how many
@@ -239,4 +239,4 @@ TEST_F(AllocationFailure, SavingWeights) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::allocation_failure_test

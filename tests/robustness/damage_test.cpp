@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::damage_test {
 namespace {
 
 constexpr unsigned kSecondsPerCase = 10;
@@ -102,4 +102,4 @@ INSTANTIATE_TEST_SUITE_P(Files, DamagedBits,
                          });
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::damage_test

@@ -29,7 +29,7 @@
 
 #include <functional>
 
-namespace octet::test {
+namespace octet::test::memory_bound_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
@@ -166,7 +166,7 @@ IntegerModel with_shared_weights(OpCode code) {
   const bool conv = code == OpCode::conv_2d;
   const std::vector<std::int32_t> shape =
       conv ? std::vector<std::int32_t>{1, 1, 1, 1000} : std::vector<std::int32_t>{1, 1000};
-  ModelBuilder b;
+  RawModelBuilder b;
   std::int32_t x = b.activation("x", shape, DType::int8, quant(0.01F, 0));
   b.model.inputs = {x};
   const std::int32_t weights = b.constant(
@@ -223,7 +223,7 @@ TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
   // 40 rows of one value each, and a million units: the sums of a tile are 4 bytes per code.
   constexpr std::int32_t kRows = 40;
   constexpr std::int32_t kUnits = 1000000;
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, kRows}, DType::int8, quant(0.01F, 0));
   b.model.inputs = {x};
   const std::int32_t rows = b.activation("rows", {kRows, 1}, DType::int8, quant(0.01F, 0));
@@ -248,7 +248,7 @@ TEST(MemoryBound, SumsOfADenseLayerAreCounted) {
 }
 
 TEST(MemoryBound, AModelOfTooManyOperatorsIsRefused) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams q = quant(0.1F, 0);
   std::int32_t x = b.activation("x", {1}, DType::int8, q);
   b.model.inputs = {x};
@@ -464,4 +464,4 @@ TEST(MemoryBound, WhatTheGzippedFilesOfASetComeToIsKnownBeforeTheyAreInflated) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::memory_bound_test

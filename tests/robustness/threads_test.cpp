@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-namespace octet::test {
+namespace octet::test::threads_test {
 namespace {
 
 /// Runs `body` with 0, 1, ... on as many threads at once.
@@ -154,4 +154,4 @@ TEST(Threads, BuffersGoFromThreadToThread) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::threads_test

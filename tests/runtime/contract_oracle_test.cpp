@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-namespace octet::test {
+namespace octet::test::contract_oracle_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
@@ -69,7 +69,7 @@ void compare(const IntegerModel& model, Rounding rounding, Index batch, Draw& dr
 TEST(ContractOracle, AgreesWithTheInterpreterOnRandomNets) {
   std::map<OpCode, std::size_t> compared;
   for (std::uint32_t seed = 1000; seed < 1200; ++seed) {
-    testing::RandomNet net(seed);
+    test::RandomNet net(seed);
     Sequential model = quantize_model(net.model(), net.options(Rounding::fp32));
     calibrate(model, net.batch(9));
     const IntegerModel lowered = lower(model);
@@ -99,7 +99,7 @@ TEST(ContractOracle, AgreesOnDenseLayersOfEveryKind) {
                          // A tenth of them with factors above 1.
                          .output_scale = round % 10 == 3 ? 1e-5F : draw.uniform(0.01F, 0.3F),
                          .output_zero_point = draw.between(-128, 127)};
-    ModelBuilder b;
+    RawModelBuilder b;
     b.model.inputs = {b.activation("x", {1, draw.between(1, 150)}, DType::int8,
                                    quant(draw.uniform(0.003F, 0.05F), draw.between(-128, 127)))};
     b.model.outputs = {add_dense(b, 0, spec, draw)};
@@ -133,7 +133,7 @@ std::vector<std::int32_t> edge_sums() {
 IntegerModel make_rescaler(const std::vector<std::int32_t>& sums, float weight_scale,
                            bool per_channel) {
   const auto units = static_cast<std::int32_t>(sums.size());
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 1}, DType::int8, quant(1.0F, 0))};
   QuantParams weights{std::vector<float>(per_channel ? sums.size() : 1, weight_scale),
                       std::vector<std::int32_t>(per_channel ? sums.size() : 1, 0)};
@@ -259,4 +259,4 @@ TEST(ContractOracle, MeetsTheUpstreamNumbers) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::contract_oracle_test

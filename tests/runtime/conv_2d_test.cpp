@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-namespace octet::test {
+namespace octet::test::conv_2d_test {
 namespace {
 
 using nlohmann::json;
@@ -54,7 +54,7 @@ TEST(Conv2D, BlocksOfPatchesDoNotShow) {
   }
 }
 
-class Conv2DPaths : public octet::testing::KernelTest {};
+class Conv2DPaths : public octet::test::KernelTest {};
 
 void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
   Interpreter interpreter(model_of(c), {.rounding = Rounding::fp32});
@@ -66,7 +66,7 @@ void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
 TEST_P(Conv2DPaths, IsTheOracleOnRandomShapes) {
   Draw draw(53);
   for (int round = 0; round < 80; ++round) {
-    const octet::testing::Forced forced(GetParam(), draw.between(1, 2));
+    const octet::test::Forced forced(GetParam(), draw.between(1, 2));
     Conv c = draw_conv(draw);
     // Lines of several tiles, too.
     if (round % 2 == 0 && c.attributes.padding == Padding::same) c.image[2] = draw.between(12, 40);
@@ -76,7 +76,7 @@ TEST_P(Conv2DPaths, IsTheOracleOnRandomShapes) {
 
 /// Channels and filters off the vector width, kernels larger than the image, images of one pixel.
 TEST_P(Conv2DPaths, IsTheOracleAtTheEdges) {
-  const octet::testing::Forced forced(GetParam());
+  const octet::test::Forced forced(GetParam());
   Draw draw(54);
   for (const std::int32_t channels : {1, 2, 3, 4, 7, 17, 33}) {
     for (const std::int32_t units : {1, 6, 8, 9, 16, 17, 31, 33, 65}) {
@@ -100,7 +100,7 @@ TEST_P(Conv2DPaths, IsTheOracleAtTheEdges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Conv2DPaths, ::testing::ValuesIn(available_kernels()),
-                         octet::testing::isa_name);
+                         octet::test::isa_name);
 
 TEST(Conv2D, OfFloatsIsTheSumOfProducts) {
   Draw draw(17);
@@ -113,7 +113,7 @@ TEST(Conv2D, OfFloatsIsTheSumOfProducts) {
     };
     const auto w = floats(c.weights.size());
     const auto bias = floats(static_cast<std::size_t>(c.units()));
-    ModelBuilder b;
+    RawModelBuilder b;
     const std::int32_t in = b.activation("x", c.image, DType::float32);
     const std::int32_t out = b.activation("y", c.result(), DType::float32);
     b.op(OpCode::conv_2d,
@@ -225,4 +225,4 @@ TEST(Conv2D, RefusesOperandsByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::conv_2d_test

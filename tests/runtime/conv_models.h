@@ -55,7 +55,7 @@ inline QuantParams bias_grid(const Conv& c) {
 }
 
 inline IntegerModel model_of(const Conv& c) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", c.image, DType::int8, c.in);
   const std::int32_t w = b.constant("w", c.filter, DType::int8, c.weights, weight_grid(c));
   std::vector<std::int32_t> inputs{x, w};

@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::depthwise_conv_2d_test {
 namespace {
 
 using nlohmann::json;
@@ -38,7 +38,7 @@ TEST(DepthwiseConv2D, IsTheOracleForAnyWindow) {
   }
 }
 
-class DepthwiseConv2DPaths : public octet::testing::KernelTest {};
+class DepthwiseConv2DPaths : public octet::test::KernelTest {};
 
 void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
   const auto x = random_codes(size_of_image(c), draw);
@@ -50,7 +50,7 @@ void expect_oracle(const Conv& c, Draw& draw, const std::string& what) {
 TEST_P(DepthwiseConv2DPaths, IsTheOracleOnRandomShapes) {
   Draw draw(44);
   for (int round = 0; round < 80; ++round) {
-    const octet::testing::Forced forced(GetParam(), draw.between(1, 2));
+    const octet::test::Forced forced(GetParam(), draw.between(1, 2));
     ASSERT_NO_FATAL_FAILURE(expect_oracle(draw_depthwise(draw), draw, std::to_string(round)));
   }
 }
@@ -58,7 +58,7 @@ TEST_P(DepthwiseConv2DPaths, IsTheOracleOnRandomShapes) {
 /// Channels off the vector width; odd and even numbers of taps; lines with and without padding, of
 /// which most would be padding, and where taps lie several pixels apart. Extreme codes.
 TEST_P(DepthwiseConv2DPaths, IsTheOracleAtTheEdges) {
-  const octet::testing::Forced forced(GetParam());
+  const octet::test::Forced forced(GetParam());
   Draw draw(45);
   for (const std::int32_t channels : {1, 3, 7, 8, 17, 33, 64}) {
     for (const auto& [height, width, kernel, dilation] :
@@ -84,7 +84,7 @@ TEST_P(DepthwiseConv2DPaths, IsTheOracleAtTheEdges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, DepthwiseConv2DPaths, ::testing::ValuesIn(available_kernels()),
-                         octet::testing::isa_name);
+                         octet::test::isa_name);
 
 /// Two rows of outputs, of many channels each, are more sums than are made at once.
 TEST(DepthwiseConv2D, ThreadsBatchesAndBlocksChangeNothing) {
@@ -231,4 +231,4 @@ TEST(DepthwiseConv2D, RefusesSumsBeyondInt32ByChannel) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::depthwise_conv_2d_test

@@ -38,7 +38,7 @@ struct Pair {
 
 /// Inputs of an unknown batch where `batched`.
 inline IntegerModel model_of(const Pair& p, bool batched = false) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const auto value = [&](const char* name, const std::vector<std::int32_t>& shape,
                          const QuantParams& grid) {
     std::vector<std::int32_t> signature;
@@ -158,7 +158,7 @@ inline IntegerModel draw_constant_pair(Draw& draw, bool batched = false) {
 // ---- HARD_SWISH
 
 inline IntegerModel hard_swish_model(const QuantParams& in, const QuantParams& out) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 256}, DType::int8, in)};
   b.model.outputs = {b.activation("y", {1, 256}, DType::int8, out)};
   b.op(OpCode::hard_swish, {0}, 1);
@@ -216,7 +216,7 @@ inline IntegerModel squeeze_model(const std::vector<std::int32_t>& shape,
     const std::int32_t extent = shape[static_cast<std::size_t>(axis)];
     if (dims.empty() ? extent != 1 : !named) left.push_back(extent);
   }
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add({"x", DType::int8, shape, {}, grid, {}})};
   b.model.outputs = {b.add({"y", DType::int8, left, {}, grid, {}})};
   b.op(OpCode::squeeze, {0}, 1, SqueezeAttributes{.squeeze_dims = dims});
@@ -236,7 +236,7 @@ struct Resize {
 inline IntegerModel model_of(const Resize& r, DType dtype = DType::int8) {
   const QuantParams none{{}, {}, 0, 0, 0};
   const QuantParams grid = dtype == DType::int8 ? r.grid : none;
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", r.image, dtype, grid)};
   b.constant("size", {2}, DType::int32, std::vector{r.height, r.width}, none);
   b.model.outputs = {b.activation("y", {r.image[0], r.height, r.width, r.image[3]}, dtype, grid)};

@@ -12,7 +12,7 @@
 
 #include <numeric>
 
-namespace octet::test {
+namespace octet::test::elementwise_test {
 namespace {
 
 std::size_t elements(const std::vector<std::int32_t>& shape) {
@@ -74,7 +74,7 @@ TEST(BinaryOperators, ThreadsAndBatchesChangeNothing) {
 }
 
 TEST(BinaryOperators, OfFloats) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 2, 2}, DType::float32)};
   const std::int32_t c = b.constant("c", {2}, DType::float32, std::vector<float>{0.5F, -2.0F});
   const std::int32_t y = b.activation("y", {1, 2, 2}, DType::float32);
@@ -239,7 +239,7 @@ TEST(HardSwish, IsNearTheFunction) {
 }
 
 TEST(HardSwish, OfFloats) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 5}, DType::float32)};
   b.model.outputs = {b.activation("y", {1, 5}, DType::float32)};
   b.op(OpCode::hard_swish, {0}, 1);
@@ -368,4 +368,4 @@ TEST(ResizeNearestNeighbor, RefusesOperandsByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::elementwise_test

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <set>
 
-namespace octet::test {
+namespace octet::test::elementwise_vectors_test {
 namespace {
 
 using nlohmann::json;
@@ -53,7 +53,7 @@ OperatorAttributes attributes_of(OpCode code, const json& a) {
 }
 
 IntegerModel model_of(OpCode code, const json& vector) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const auto add = [&](const json& from, const char* name) {
     return b.add({name,
                   DType::int8,
@@ -108,4 +108,4 @@ TEST(ElementwiseVectors, EveryOperatorOfTheVectorsIsCompared) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::elementwise_vectors_test

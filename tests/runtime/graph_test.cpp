@@ -7,7 +7,7 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/naive_graph.h>
 
-namespace octet::test {
+namespace octet::test::graph_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
@@ -19,7 +19,7 @@ DenseSpec square(std::int32_t units) {
 /// a = dense(x), c = dense(dense(a)), y = dense(c + a): a waits while two others are made.
 IntegerModel make_residual() {
   Draw draw(1);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 24}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   const std::int32_t a = add_dense(b, x, square(24), draw);
@@ -32,7 +32,7 @@ IntegerModel make_residual() {
 /// Two branches of different length from one value, and from the input, put together.
 IntegerModel make_diamond() {
   Draw draw(2);
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.07F, -3);
   const std::int32_t x = b.activation("x", {1, 20}, DType::int8, grid);
   b.model.inputs = {x};
@@ -147,7 +147,7 @@ TEST(Graph, PlannedMemoryIsLessThanAllOfIt) {
 TEST(Graph, AnInputReadLateIsNotOverwritten) {
   // x is read first and last.
   Draw draw(11);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 33}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   std::int32_t y = x;
@@ -159,7 +159,7 @@ TEST(Graph, AnInputReadLateIsNotOverwritten) {
 
 TEST(Graph, SeveralOutputsStay) {
   Draw draw(13);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 16}, DType::int8, quant(0.05F, 4));
   b.model.inputs = {x};
   const std::int32_t first = add_dense(b, x, square(16), draw);
@@ -173,7 +173,7 @@ TEST(Graph, SeveralOutputsStay) {
 TEST(Graph, AConstantOperandServesEverySample) {
   for (const bool constant_first : {false, true}) {
     Draw draw(15);
-    ModelBuilder b;
+    RawModelBuilder b;
     const QuantParams grid = quant(0.05F, 4);
     const std::int32_t x = b.activation("x", {1, 19}, DType::int8, grid);
     b.model.inputs = {x};
@@ -189,7 +189,7 @@ TEST(Graph, AConstantOperandServesEverySample) {
 
 TEST(Graph, ManyInputsAreLaidEndToEnd) {
   constexpr std::size_t kInputs = 60000;
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.05F, 4);
   for (std::size_t i = 0; i < kInputs; ++i) {
     b.model.inputs.push_back(b.activation("", {1, 1}, DType::int8, grid));
@@ -241,4 +241,4 @@ TEST(RunOperators, RefusesOtherEnds) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::graph_test

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace octet::test {
+namespace octet::test::int16_operators_test {
 namespace {
 
 using Codes = std::vector<std::int16_t>;
@@ -37,7 +37,7 @@ void expect_refused(const IntegerModel& model, std::initializer_list<const char*
 
 /// One FULLY_CONNECTED; depths beyond 256 are added up in several parts.
 IntegerModel dense_model(Draw& draw) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t depth = draw.between(0, 5) == 0 ? draw.between(250, 800) : draw.between(1, 70);
   const std::int32_t x =
       b.activation("x", {draw.between(1, 5), depth}, DType::int8, quant(0.05F, 0));
@@ -89,7 +89,7 @@ TEST(Int16, TiesGoUp) {
     }
   }
   // 3 * 2^-1 = 1.5 -> 2, and -3 * 2^-1 = -1.5 -> -1.
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams one = quant(1.0F, 0, DType::int16);
   b.activation("x", {1, 1}, DType::int16, one);
   b.constant("w", {1, 1}, DType::int8, std::vector<std::int8_t>{1}, quant(0.5F, 0));
@@ -133,7 +133,7 @@ TEST(Int16, ThreadsAndBatchesChangeNothing) {
 /// -32768 * -128, 1,000 times, is more than int32 holds.
 TEST(Int16, SumsAreExactBeyondInt32) {
   constexpr std::int32_t kDepth = 1000;
-  ModelBuilder b;
+  RawModelBuilder b;
   b.activation("x", {1, kDepth}, DType::int16, quant(1.0F, 0, DType::int16));
   b.constant("w", {1, kDepth}, DType::int8, std::vector<std::int8_t>(kDepth, -128), quant(1.0F, 0));
   b.constant("b", {1}, DType::int64, std::vector<std::int64_t>{-4194304000LL + 1048576},
@@ -218,7 +218,7 @@ TEST(Int16, IsRefusedByName) {
 }
 
 TEST(Int16, RefusesSumsThatRuntimesWouldWrap) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.activation("x", {1, 1}, DType::int16, quant(1.0F, 0, DType::int16));
   b.constant("w", {1, 1}, DType::int8, std::vector<std::int8_t>{1}, quant(1.0F, 0));
   b.constant("b", {1}, DType::int64, std::vector<std::int64_t>{std::int64_t{1} << 47},
@@ -243,4 +243,4 @@ TEST(Int16, ModelsOfOtherToolsHaveItsContract) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::int16_operators_test

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::integer_model_test {
 namespace {
 
 IntegerModel good() { return make_mlp(1, {6, 5, 4}, true, true); }
@@ -237,4 +237,4 @@ TEST(DTypes, HaveNumpysNamesAndSizes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::integer_model_test

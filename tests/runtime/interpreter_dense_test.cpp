@@ -10,11 +10,11 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::interpreter_dense_test {
 namespace {
 
 IntegerModel make_dense(std::int32_t rows, std::int32_t depth, const DenseSpec& spec, Draw& draw) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {rows, depth}, DType::int8,
                                  quant(draw.uniform(0.003F, 0.05F), draw.between(-128, 127)))};
   b.model.outputs = {add_dense(b, 0, spec, draw)};
@@ -66,7 +66,7 @@ TEST(Interpreter, ContractsDiffer) {
 // The sum of 9 million weights of magnitude 255 is beyond int32 itself.
 TEST(Interpreter, SumsOfVeryDeepLayersAreRefused) {
   constexpr std::int32_t kDepth = 9'000'000;
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, kDepth}, DType::int8, quant(0.1F, 0))};
   const std::int32_t w = b.constant("w", {1, kDepth}, DType::int8,
                                     std::vector<std::int8_t>(kDepth, -128), quant(0.1F, 127));
@@ -194,7 +194,7 @@ TEST(Interpreter, WholeNetworkLayerByLayer) {
 }
 
 TEST(Interpreter, SumsThatCouldOverflowAreRefused) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 1}, DType::int8, quant(1, -128))};
   const std::int32_t w =
       b.constant("w", {1, 1}, DType::int8, std::vector<std::int8_t>{127}, quant(1, 0));
@@ -212,4 +212,4 @@ TEST(Interpreter, SumsThatCouldOverflowAreRefused) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::interpreter_dense_test

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::interpreter_operators_test {
 namespace {
 
 TEST(Interpreter, QuantizeRoundsHalvesAsTheContractSays) {
@@ -74,7 +74,7 @@ TEST(Interpreter, TablesFollowTheirFunctions) {
 }
 
 TEST(Interpreter, ConstantsThroughOperatorsComeOnce) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 2}, DType::int8, quant(1, 0))};
   const std::int32_t c =
       b.constant("c", {2}, DType::int8, std::vector<std::int8_t>{-3, 5}, quant(0.5F, 1));
@@ -89,7 +89,7 @@ TEST(Interpreter, ConstantsThroughOperatorsComeOnce) {
 }
 
 TEST(FloatModels, RunToo) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const auto real = [&](const char* name, std::int32_t n) {
     return b.activation(name, {1, n}, DType::float32);
   };
@@ -126,4 +126,4 @@ TEST(FloatModels, RunToo) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::interpreter_operators_test

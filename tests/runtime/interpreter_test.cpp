@@ -12,7 +12,7 @@
 #include <functional>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::interpreter_test {
 namespace {
 
 TEST(Interpreter, TakesItsContractFromTheModel) {
@@ -66,7 +66,7 @@ TEST(Interpreter, TypedAccessChecksTypeAndIndex) {
 }
 
 TEST(Interpreter, DetailsAreThoseOfTheTfliteInterpreter) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {
       b.activation("input_1", {1, 784}, DType::uint8, quant(1.0F / 255, 0, DType::uint8))};
   const std::int32_t x =
@@ -124,7 +124,7 @@ TEST(Interpreter, RefusesWhatIsNotValid) {
 
 TEST(Predict, TakesTheFirstOfTheLargestAndFillsTheLastBatch) {
   // Two classes from two inputs: y = x.
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", {1, 2}, DType::float32)};
   b.model.outputs = {b.activation("y", {1, 2}, DType::int8, quant(0.5F, 0))};
   b.op(OpCode::quantize, {0}, 1);
@@ -146,7 +146,7 @@ TEST(Predict, OfBytesIsThatOfTheirFloats) {
   // Steps of 1 / 255 and others, and inputs that take no codes of int8.
   for (const float scale : {1.0F / 255.0F, 0.007F}) {
     for (const DType dtype : {DType::int8, DType::uint8, DType::float32}) {
-      ModelBuilder b;
+      RawModelBuilder b;
       const bool floats = dtype == DType::float32;
       const std::int32_t zero_point = dtype == DType::int8 ? -128 : 0;
       b.model.inputs = {floats
@@ -166,7 +166,7 @@ TEST(Predict, OfBytesIsThatOfTheirFloats) {
 
 TEST(Predict, QuantizesAsTheInputAsks) {
   for (const DType dtype : {DType::int8, DType::uint8}) {
-    ModelBuilder b;
+    RawModelBuilder b;
     const std::int32_t zero_point = dtype == DType::int8 ? -10 : 118;
     b.model.inputs = {b.activation("x", {1, 3}, dtype, quant(0.5F, zero_point, dtype))};
     b.model.outputs = b.model.inputs;
@@ -203,4 +203,4 @@ TEST(Interpreter, SaysThatItWasMovedFrom) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::interpreter_test

@@ -10,7 +10,7 @@
 
 #include <array>
 
-namespace octet::test {
+namespace octet::test::interpreter_vectors_test {
 namespace {
 
 DType dtype_named(const std::string& name) {
@@ -92,7 +92,7 @@ ModelTensor codes_tensor(const Vector& v, DType dtype) {
 }
 
 void run_fully_connected(const Vector& v) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add(per_tensor(v, "input", v.input.at("x")))};
   const auto w_scales = floats(v.params.at("weight_scales"));
   QuantParams weights{w_scales,
@@ -139,7 +139,7 @@ void run_add(const Vector& v) {
   const nlohmann::json& x1 = v.input.at("x1");
   const nlohmann::json& x2 = v.input.at("x2");
   ASSERT_EQ(v.params.at("activation"), "none");
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add(per_tensor(v, "input1", x1)), b.add(per_tensor(v, "input2", x2))};
   b.model.outputs = {b.add(per_tensor(v, "output", v.expected))};
   b.op(OpCode::add, b.model.inputs, b.model.outputs[0], BinaryAttributes{});
@@ -187,7 +187,7 @@ void run_convolution(const Vector& v) {
   const auto scales = floats(v.params.at("weight_scales"));
   const QuantParams grid{scales, std::vector<std::int32_t>(scales.size()),
                          v.params.at("quantized_dimension"), -128, 127};
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add(per_tensor(v, "input", x))};
   const auto shape = shape32(weights);
   const std::int32_t w =
@@ -285,4 +285,4 @@ INSTANTIATE_TEST_SUITE_P(All, OperatorVector, ::testing::ValuesIn(vectors_of(kOp
 TEST(OperatorVectors, AllAreThere) { EXPECT_EQ(vectors_of(kOperators).size(), 77U); }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::interpreter_vectors_test

@@ -27,7 +27,7 @@ struct Mean {
 
 inline IntegerModel model_of(const Mean& m, DType dtype = DType::int8) {
   const QuantParams none{{}, {}, 0, 0, 0};
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.activation("x", m.image, dtype, dtype == DType::int8 ? m.in : none)};
   b.constant("axes", {static_cast<std::int32_t>(m.axes.size())}, DType::int32, m.axes, none);
   const std::int32_t y =

@@ -9,7 +9,7 @@
 
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::mean_test {
 namespace {
 
 using nlohmann::json;
@@ -185,4 +185,4 @@ TEST(Mean, RefusesOperandsByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mean_test

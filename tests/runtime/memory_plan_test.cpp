@@ -2,7 +2,7 @@
 #include <octet/runtime/memory_plan.h>
 #include <octet/tests/runtime/models.h>
 
-namespace octet::test {
+namespace octet::test::memory_plan_test {
 namespace {
 
 using detail::MemoryUse;
@@ -58,4 +58,4 @@ TEST(MemoryPlan, BlocksInUseTogetherNeverOverlap) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::memory_plan_test

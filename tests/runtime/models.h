@@ -1,7 +1,7 @@
 #pragma once
 
-#include <octet/core/random.h>
 #include <octet/runtime/integer_model.h>
+#include <octet/tests/core/draw.h>
 
 #include <cstdint>
 #include <cstring>
@@ -10,21 +10,6 @@
 #include <vector>
 
 namespace octet::test {
-
-/// Numbers in a row from the counter-based generator.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  std::int32_t between(std::int32_t lo, std::int32_t hi) {
-    return lo + static_cast<std::int32_t>(
-                    random_.below(next_++, static_cast<std::uint32_t>(hi - lo + 1)));
-  }
-  float uniform(float lo, float hi) { return lo + (hi - lo) * random_.uniform(next_++); }
-
- private:
-  octet::Random random_;
-  std::uint64_t next_ = 0;
-};
 
 template <class T>
 std::vector<std::uint8_t> to_bytes(const std::vector<T>& values) {
@@ -39,7 +24,7 @@ inline QuantParams quant(float scale, std::int32_t zero_point, DType dtype = DTy
 }
 
 /// Builds models tensor by tensor; each add_* returns the index of the new tensor.
-class ModelBuilder {
+class RawModelBuilder {
  public:
   std::int32_t add(ModelTensor tensor) {
     model.tensors.push_back(std::move(tensor));
@@ -87,7 +72,7 @@ struct DenseSpec {
 };
 
 /// Adds the layer behind tensor `x` of shape [rows, inputs] and returns its output's index.
-inline std::int32_t add_dense(ModelBuilder& builder, std::int32_t x, const DenseSpec& spec,
+inline std::int32_t add_dense(RawModelBuilder& builder, std::int32_t x, const DenseSpec& spec,
                               Draw& draw) {
   const ModelTensor input = builder.model.tensors[static_cast<std::size_t>(x)];
   const std::int32_t depth = input.shape.back();
@@ -128,7 +113,7 @@ inline std::int32_t add_dense(ModelBuilder& builder, std::int32_t x, const Dense
 inline IntegerModel make_mlp(std::uint64_t seed, const std::vector<std::int32_t>& sizes,
                              bool per_channel, bool float_ends) {
   Draw draw(seed);
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams input = quant(1.0F / 255, -128);
   std::int32_t x =
       b.activation(float_ends ? "input" : "input_1", {1, sizes[0]},
@@ -164,7 +149,7 @@ inline IntegerModel make_mlp(std::uint64_t seed, const std::vector<std::int32_t>
 
 /// One operator on one tensor.
 inline IntegerModel make_unary(OpCode code, const ModelTensor& input, const ModelTensor& output) {
-  ModelBuilder b;
+  RawModelBuilder b;
   b.model.inputs = {b.add(input)};
   b.model.outputs = {b.add(output)};
   b.op(code, {0}, 1);

@@ -134,7 +134,7 @@ inline std::vector<std::vector<std::int8_t>> naive_run(
 }
 
 /// Adds y = f(a + b) behind two tensors of one shape.
-inline std::int32_t add_add(ModelBuilder& b, std::int32_t first, std::int32_t second,
+inline std::int32_t add_add(RawModelBuilder& b, std::int32_t first, std::int32_t second,
                             QuantParams grid, FusedActivation activation = FusedActivation::none) {
   const auto shape = b.model.tensors[static_cast<std::size_t>(first)].shape;
   const std::int32_t y = b.activation("add_" + std::to_string(b.model.operators.size()), shape,
@@ -144,7 +144,7 @@ inline std::int32_t add_add(ModelBuilder& b, std::int32_t first, std::int32_t se
 }
 
 /// Adds a CONCATENATION of matrices along their columns; all have the first one's grid.
-inline std::int32_t add_concatenation(ModelBuilder& b, std::vector<std::int32_t> inputs) {
+inline std::int32_t add_concatenation(RawModelBuilder& b, std::vector<std::int32_t> inputs) {
   const ModelTensor first = b.model.tensors[static_cast<std::size_t>(inputs[0])];
   std::vector<std::int32_t> shape = first.shape;
   shape.back() = 0;
@@ -166,7 +166,7 @@ inline QuantParams draw_grid(Draw& draw) {
 /// read several times; concatenated values are on one grid.
 inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per_channel = true) {
   Draw draw(seed);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t width = draw.between(1, 37);
   const QuantParams shared = draw_grid(draw);
   std::vector<std::int32_t> values;
@@ -226,7 +226,7 @@ inline IntegerModel draw_graph(std::uint64_t seed, bool several_inputs, bool per
 /// the eight bits of XNNPACK's factors, some do not.
 inline IntegerModel draw_rescaling_chain(std::uint64_t seed) {
   Draw draw(seed);
-  ModelBuilder b;
+  RawModelBuilder b;
   const auto next_grid = [&](float scale) {
     // Mostly within the eight bits, and such that not all codes saturate.
     const float most = draw.between(0, 4) == 0 ? 1000.0F : 4.0F;
@@ -255,7 +255,7 @@ inline IntegerModel draw_rescaling_chain(std::uint64_t seed) {
 /// CONCATENATION along axes in front of which there are others, the last one and one before it.
 inline IntegerModel make_axes() {
   Draw draw(6);
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.05F, 4);
   const std::int32_t x = b.activation("x", {1, 2, 3, 4}, DType::int8, grid);
   b.model.inputs = {x};
@@ -273,7 +273,7 @@ inline IntegerModel make_axes() {
 /// x + x + c with scales a thousand times apart, where XNNPACK leaves ADD to another kernel.
 inline IntegerModel make_far_scales() {
   Draw draw(3);
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 40}, DType::int8, quant(0.5F, 4));
   b.model.inputs = {x};
   const std::int32_t c =

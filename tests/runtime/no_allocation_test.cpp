@@ -50,7 +50,7 @@ void* counted(std::size_t size, std::size_t alignment) {
   std::free(memory);
 }
 
-namespace octet::test {
+namespace octet::test::no_allocation_test {
 namespace {
 
 TEST(NoAllocation, TheCounterCounts) {
@@ -194,6 +194,6 @@ TEST(NoAllocation, NoOperatorAllocates) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::no_allocation_test
 
 #endif  // OCTET_TEST_SANITIZED

@@ -3,7 +3,7 @@
 #include <octet/runtime/operator_cost.h>
 #include <octet/tests/runtime/conv_models.h>
 
-namespace octet::test {
+namespace octet::test::operator_cost_test {
 namespace {
 
 TEST(OperatorCost, OfDenseLayers) {
@@ -19,7 +19,7 @@ TEST(OperatorCost, OfDenseLayers) {
 }
 
 TEST(OperatorCost, OfEveryRowOfADenseLayer) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {7, 6}, DType::int8, quant(0.1F, 0));
   Draw draw(1);
   b.model.inputs = {x};
@@ -39,7 +39,7 @@ TEST(OperatorCost, OfConvolutionsWithPaddingStridesAndGroups) {
 }
 
 TEST(OperatorCost, OfDepthwiseConvolutions) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", {1, 6, 6, 3}, DType::int8, quant(0.1F, 0));
   QuantParams grid = quant(0.01F, 0);
   grid.quantized_dimension = 3;
@@ -66,4 +66,4 @@ TEST(OperatorCost, RefusesAnOperatorThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::operator_cost_test

@@ -8,12 +8,12 @@
 #include <map>
 #include <utility>
 
-namespace octet::test {
+namespace octet::test::operator_rules_test {
 namespace {
 
 /// y = (a + b) beside z = concat(a, b), a and b of [1, 4].
 IntegerModel make_pair() {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 1);
   b.model.inputs = {b.activation("a", {1, 4}, DType::int8, grid),
                     b.activation("b", {1, 4}, DType::int8, grid)};
@@ -118,4 +118,4 @@ TEST(OperatorRules, AKernelKeepsNoMoreThanItsDefinitionSays) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::operator_rules_test

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-namespace octet::test {
+namespace octet::test::operator_vectors_test {
 namespace {
 
 using nlohmann::json;
@@ -38,7 +38,7 @@ FusedActivation activation_named(const std::string& name) {
 }
 
 IntegerModel model_of(const json& vector) {
-  ModelBuilder b;
+  RawModelBuilder b;
   for (const json& input : vector.at("inputs")) {
     b.model.inputs.push_back(b.add(tensor_of(input, "input")));
   }
@@ -195,4 +195,4 @@ TEST(CodeAdder, RefusesGridsThatAddDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::operator_vectors_test

@@ -23,7 +23,7 @@ struct FewBits {
 /// Weights still stored in 8 bits. DEPTHWISE_CONV_2D has as many units as channels, the others 5.
 inline IntegerModel few_bits_model(const FewBits& of, std::uint64_t seed) {
   Draw draw(seed);
-  ModelBuilder b;
+  RawModelBuilder b;
   const bool dense = of.code == OpCode::fully_connected;
   const bool depthwise = of.code == OpCode::depthwise_conv_2d;
   const std::int32_t units = depthwise ? of.depth : 5;

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::pad_test {
 namespace {
 
 using nlohmann::json;
@@ -108,4 +108,4 @@ TEST(Pad, RefusesOperandsByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::pad_test

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::pool_2d_test {
 namespace {
 
 using nlohmann::json;
@@ -181,4 +181,4 @@ TEST(Pool2D, RefusesAMeanOfMorePixelsThanInt32Sums) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::pool_2d_test

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::quantize_codes_test {
 namespace {
 
 using nlohmann::json;
@@ -123,4 +123,4 @@ TEST(QuantizeCodes, BetweenTypesAllContractsRoundTwice) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::quantize_codes_test

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::same_bytes_test {
 namespace {
 
 // What an x86-64 computed: every code path of every processor gives these bytes.
@@ -20,10 +20,10 @@ std::uint64_t fnv1a(const std::vector<std::uint8_t>& bytes) {
   return hash;
 }
 
-using SameBytes = octet::testing::KernelTest;
+using SameBytes = octet::test::KernelTest;
 
 TEST_P(SameBytes, OfAnExportedModelAndItsOutputs) {
-  const octet::testing::Forced forced(GetParam());
+  const octet::test::Forced forced(GetParam());
   const std::vector<std::uint8_t> file = to_tflite(make_mlp(31, {75, 40, 33, 10}, true, true));
   EXPECT_EQ(fnv1a(file), 10037209654388270358U);
   constexpr Index kBatch = 37;
@@ -48,7 +48,7 @@ TEST_P(SameBytes, OfAnExportedModelAndItsOutputs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, SameBytes, ::testing::ValuesIn(available_kernels()),
-                         octet::testing::isa_name);
+                         octet::test::isa_name);
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::same_bytes_test

@@ -9,7 +9,7 @@
 
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::transpose_conv_test {
 namespace {
 
 using nlohmann::json;
@@ -186,4 +186,4 @@ TEST(TransposeConv, RefusesSumsBeyondInt32ByChannel) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::transpose_conv_test

@@ -31,7 +31,7 @@ struct Transposed {
 
 inline IntegerModel transposed_model(const Transposed& t) {
   const Conv& c = t.conv;
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t x = b.activation("x", c.image, DType::int8, c.in);
   const std::int32_t w = b.constant("w", c.filter, DType::int8, c.weights, weight_grid(c));
   QuantParams grid = weight_grid(c);

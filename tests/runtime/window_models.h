@@ -32,7 +32,7 @@ struct Pooling {
 };
 
 inline IntegerModel model_of(const Pooling& p, DType dtype = DType::int8) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const QuantParams grid = dtype == DType::int8 ? p.grid : QuantParams{{}, {}, 0, 0, 0};
   b.model.inputs = {b.activation("x", p.image, dtype, grid)};
   b.model.outputs = {b.activation("y", p.result(), dtype, grid)};
@@ -112,7 +112,7 @@ inline Pooling draw_pooling(Draw& draw) {
 
 /// `c` with filters over single channels.
 inline IntegerModel depthwise_model(const Conv& c) {
-  ModelBuilder b;
+  RawModelBuilder b;
   const std::int32_t units = c.units();
   const std::int32_t taps = c.filter[1] * c.filter[2];
   std::vector<std::int8_t> weights(c.weights.size());
@@ -174,7 +174,7 @@ inline IntegerModel pad_model(const std::vector<std::int32_t>& shape,
                               const std::vector<std::array<std::int32_t, 2>>& paddings,
                               const QuantParams& grid, DType dtype = DType::int8,
                               std::optional<float> border = std::nullopt) {
-  ModelBuilder b;
+  RawModelBuilder b;
   std::vector<std::int32_t> values;
   std::vector<std::int32_t> result = shape;
   for (std::size_t i = 0; i < paddings.size(); ++i) {

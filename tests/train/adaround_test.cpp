@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-namespace octet::testing {
+namespace octet::test::adaround_test {
 namespace {
 
 std::vector<std::int8_t> codes_of(const Layer& layer) {
@@ -289,4 +289,4 @@ TEST(AdaRound, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::adaround_test

@@ -8,7 +8,7 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/load_model.h>
 
-namespace octet::test {
+namespace octet::test::batch_norm_training_test {
 namespace {
 
 /// Five steps an epoch, the last of them small.
@@ -171,4 +171,4 @@ TEST(BatchNormTraining, TheIntegersScoreWhatTheFloatNetworkScores) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::batch_norm_training_test

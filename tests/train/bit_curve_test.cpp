@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::bit_curve_test {
 namespace {
 
 BitSearch small_search() {
@@ -81,4 +81,4 @@ TEST(BitCurve, SvgOfOnePointAndOfAll) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::bit_curve_test

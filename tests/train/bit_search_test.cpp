@@ -15,7 +15,7 @@
 #include <functional>
 #include <map>
 
-namespace octet::test {
+namespace octet::test::bit_search_test {
 namespace {
 
 const std::vector<int> kWidths = {2, 3, 4, 5, 6, 8};
@@ -389,4 +389,4 @@ TEST(BitSearch, TargetsMayBeNumbers) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::bit_search_test

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::callbacks_test {
 namespace {
 
 std::string text_of(const std::filesystem::path& path) {
@@ -217,4 +217,4 @@ TEST(LastCheckpoint, IsSavedAfterEveryEpochWithItsNotes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::callbacks_test

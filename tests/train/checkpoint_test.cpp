@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::checkpoint_test {
 namespace {
 
 /// Five steps an epoch, the last of them small.
@@ -296,4 +296,4 @@ TEST(Checkpoint, GoesOnlyWithDataOfEnoughBatches) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::checkpoint_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::clip_gradients_test {
 namespace {
 
 using detail::TensorAccess;
@@ -94,4 +94,4 @@ TEST(ClipGradients, OfDenseLayersOfOddShapesAreComputedWholeAndRight) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::clip_gradients_test

@@ -5,7 +5,7 @@
 #include <octet/octet.h>
 #include <octet/tests/train/training.h>
 
-namespace octet::test {
+namespace octet::test::custom_parts_test {
 namespace {
 
 /// x W without a bias.
@@ -203,4 +203,4 @@ TEST(CustomParts, WhoseSimulationIsNotThatOfTheirOperators) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::custom_parts_test

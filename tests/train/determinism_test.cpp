@@ -3,7 +3,7 @@
 #include <octet/layers/dropout.h>
 #include <octet/tests/train/training.h>
 
-namespace octet::test {
+namespace octet::test::determinism_test {
 namespace {
 
 /// Larger than one chunk of any parallel loop, and no multiple of a vector.
@@ -78,4 +78,4 @@ TEST(Determinism, TheSeedDecides) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::determinism_test

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-namespace octet::test {
+namespace octet::test::evaluate_test {
 namespace {
 
 /// More rows than are evaluated at once, and no multiple of a batch.
@@ -128,4 +128,4 @@ TEST(CountDiffering, CountsRows) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::evaluate_test

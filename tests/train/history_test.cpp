@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-namespace octet::test {
+namespace octet::test::history_test {
 namespace {
 
 /// Numbers that need every digit.
@@ -163,4 +163,4 @@ TEST(History, OtherTextIsAFormatError) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::history_test

@@ -2,7 +2,7 @@
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/train/layer_differences.h>
 
-namespace octet::testing {
+namespace octet::test::layer_differences_nets_test {
 namespace {
 
 TEST(LayerDifferences, NoneOnRandomNets) {
@@ -24,4 +24,4 @@ TEST(LayerDifferences, NoneOnRandomNets) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::layer_differences_nets_test

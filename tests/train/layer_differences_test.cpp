@@ -11,7 +11,7 @@
 #include <cstring>
 #include <functional>
 
-namespace octet::test {
+namespace octet::test::layer_differences_test {
 namespace {
 
 /// More rows than are run at once, and no multiple of a pass.
@@ -225,4 +225,4 @@ TEST(LayerDifferences, NoneOnMnist) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::layer_differences_test

@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-namespace octet::test {
+namespace octet::test::learned_scales_test {
 namespace {
 
 constexpr std::uint64_t kStepsOfTwoEpochs = 10;
@@ -134,4 +134,4 @@ TEST(LearnedScales, LearnTwoBitsAsWellAsMeasuredOnesAtLeast) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::learned_scales_test

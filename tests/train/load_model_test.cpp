@@ -3,7 +3,7 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/load_model.h>
 
-namespace octet::test {
+namespace octet::test::load_model_test {
 namespace {
 
 /// A layer of the program's own.
@@ -121,4 +121,4 @@ TEST(LoadModel, SaysWhatItCannotLoad) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::load_model_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::loss_test {
 namespace {
 
 constexpr Index kRows = 5;
@@ -176,4 +176,4 @@ TEST(LossOnTensors, CosineOfNothingIsFinite) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::loss_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::metric_test {
 namespace {
 
 /// The mean of the logits at the labels: a mean over rows, as accuracy is.
@@ -146,4 +146,4 @@ TEST(Metric, OfNothingOrWithoutAValueIsAnError) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::metric_test

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::mixed_model_test {
 namespace {
 
 std::vector<std::string> logged;
@@ -131,4 +131,4 @@ TEST(PostTraining, IsAsGoodAsTheFloatsAndWhatIsShipped) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::mixed_model_test

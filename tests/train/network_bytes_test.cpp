@@ -5,7 +5,7 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/train/training.h>
 
-namespace octet::test {
+namespace octet::test::network_bytes_test {
 namespace {
 
 /// Four steps an epoch, the last of them small.
@@ -74,4 +74,4 @@ INSTANTIATE_TEST_SUITE_P(Classifiers, NetworkBytes, ::testing::ValuesIn(networks
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::network_bytes_test

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::networks_test {
 namespace {
 
 Index parameters_of(Model model) {
@@ -112,4 +112,4 @@ TEST(Networks, ShipWhatTheyTrain) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::networks_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::odd_numbers_test {
 namespace {
 
 /// `count` examples of 6 features, all of label `label`.
@@ -84,4 +84,4 @@ TEST(OddNumbers, ImagesThatAreNotFiniteAreNamedOrClassed) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::odd_numbers_test

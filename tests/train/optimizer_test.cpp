@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet::test {
+namespace octet::test::optimizer_test {
 namespace {
 
 using detail::TensorAccess;
@@ -375,4 +375,4 @@ TEST(Optimizer, AdamKeepsTheLimitsOfWhatItMoved) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::optimizer_test

@@ -9,7 +9,7 @@
 
 #include <array>
 
-namespace octet::test {
+namespace octet::test::parameter_groups_test {
 namespace {
 
 /// One step on gradients of 1, from parameters of 1.
@@ -270,4 +270,4 @@ TEST(CallbackScore, MayBeAMetric) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::parameter_groups_test

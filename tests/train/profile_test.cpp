@@ -3,7 +3,7 @@
 
 #include <set>
 
-namespace octet::test {
+namespace octet::test::profile_test {
 namespace {
 
 TEST(TrainerProfile, NamesThePhasesOfAStepByLayer) {
@@ -52,4 +52,4 @@ TEST(TrainerProfile, ChangesNoByte) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::profile_test

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace octet::test {
+namespace octet::test::progress_bar_test {
 namespace {
 
 /// What a ProgressBar of that style shows of a run.
@@ -119,4 +119,4 @@ TEST(ProgressBar, DoesNotInventTheNumberOfEpochs) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::progress_bar_test

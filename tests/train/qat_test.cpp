@@ -12,7 +12,7 @@
 #include <array>
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::qat_test {
 namespace {
 
 constexpr std::size_t kCalibrationBatches = 4;
@@ -245,4 +245,4 @@ TEST(Qat, CalibrationSeesTheFirstBatchesAndNoTestSet) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::qat_test

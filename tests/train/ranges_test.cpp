@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::ranges_test {
 namespace {
 
 using detail::TensorAccess;
@@ -112,4 +112,4 @@ TEST(QuantizationDelay, ObservesRangesMeanwhile) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::ranges_test

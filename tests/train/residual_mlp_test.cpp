@@ -7,7 +7,7 @@
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/runtime/naive.h>
 
-namespace octet::test {
+namespace octet::test::residual_mlp_test {
 namespace {
 
 constexpr Index kPixels = 784;
@@ -96,4 +96,4 @@ TEST_F(ResidualMlp, IsOneNetworkOnAllOfMnist) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::residual_mlp_test

@@ -7,7 +7,7 @@
 #include <octet/train/training_run.h>
 #include <sys/resource.h>
 
-namespace octet::test {
+namespace octet::test::run_folders_test {
 namespace {
 
 TEST(RunFolders, AFolderThatCannotBeLockedIsAnError) {
@@ -52,4 +52,4 @@ TEST(TrainingRunPhases, APhaseHasATrainerOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::run_folders_test

@@ -10,7 +10,7 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 
-namespace octet::test {
+namespace octet::test::save_fault_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,4 +171,4 @@ TEST_F(SaveFault, TemporariesOfDeadRunsGoAtTheStart) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::save_fault_test

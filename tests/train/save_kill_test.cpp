@@ -6,7 +6,7 @@
 #include <octet/train/checkpoint.h>
 #include <octet/train/trainer.h>
 
-namespace octet::test {
+namespace octet::test::save_kill_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,4 +52,4 @@ TEST(SaveKill, OfTwoHundredKillsNoneLosesTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::save_kill_test

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-namespace octet::test {
+namespace octet::test::schedule_test {
 namespace {
 
 constexpr std::array<std::uint64_t, 10> kSteps = {0, 1, 6, 7, 8, 13, 14, 99, 100, 5000};
@@ -79,4 +79,4 @@ TEST(Schedule, ArgumentsAreChecked) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::schedule_test

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace octet::test {
+namespace octet::test::stop_signals_test {
 namespace {
 
 volatile std::sig_atomic_t handled = 0;
@@ -110,4 +110,4 @@ TEST(ResumeCommand, QuotesWhatAShellWouldTakeApart) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::stop_signals_test

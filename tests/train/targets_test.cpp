@@ -13,7 +13,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace octet::test {
+namespace octet::test::targets_test {
 namespace {
 
 /// y = sin(x), x spread over [-pi, pi].
@@ -351,4 +351,4 @@ TEST(TargetsOfARun, OfTheWrongKindAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::targets_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::trainer_fault_test {
 namespace {
 
 const float kNaN = std::nanf("");
@@ -233,4 +233,4 @@ TEST(TrainerFault, ARunGoesOnFromACheckpointBeforeTheFault) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::trainer_fault_test

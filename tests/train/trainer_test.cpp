@@ -8,7 +8,7 @@
 #include <functional>
 #include <set>
 
-namespace octet::test {
+namespace octet::test::trainer_test {
 namespace {
 
 TEST(Trainer, LearnsASeparableProblem) {
@@ -290,4 +290,4 @@ TEST(Trainer, KeepsACopyOfTheOptimizer) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::trainer_test

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace octet::test {
+namespace octet::test::training_run_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -387,4 +387,4 @@ TEST_F(TrainingRuns, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsMade) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::training_run_test

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace octet::testing {
+namespace octet::test::column_sums_test {
 namespace {
 
 /// Sums of gradients by column.
@@ -132,4 +132,4 @@ TEST_P(ColumnSumsTest, WhatStepsLearnFromIsTheSameOnEveryPathAndExactAtTies) {
 INSTANTIATE_TEST_SUITE_P(Paths, ColumnSumsTest, ::testing::ValuesIn(available_kernels()), isa_name);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::column_sums_test

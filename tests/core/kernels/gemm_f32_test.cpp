@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::gemm_f32_test {
 namespace {
 
 struct Case {
@@ -333,4 +333,4 @@ TEST_P(GemmF32, PropagatesNanAndInfinity) {
 INSTANTIATE_TEST_SUITE_P(Isa, GemmF32, ::testing::ValuesIn(available_kernels()), isa_name);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::gemm_f32_test

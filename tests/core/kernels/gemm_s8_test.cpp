@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::gemm_s8_test {
 namespace {
 
 std::vector<std::int8_t> random_codes(Index count, std::uint64_t seed) {
@@ -359,4 +359,4 @@ TEST(Kernels, FirstIsThePortablePathAndTheChoiceIsAvailable) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::gemm_s8_test

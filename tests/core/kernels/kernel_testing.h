@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// While it lives, kernels() is `table` and loops run on `threads` threads.
 class Forced {
@@ -30,4 +30,4 @@ inline std::string isa_name(const ::testing::TestParamInfo<const KernelTable*>& 
   return std::string(to_string(info.param->isa));
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::min_max_test {
 namespace {
 
 std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
@@ -123,4 +123,4 @@ TEST(MinMaxColumns, WithoutRowsOrColumns) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::min_max_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace octet::testing {
+namespace octet::test::passes_test {
 namespace {
 
 std::vector<std::int32_t> sums(std::size_t count) {
@@ -374,4 +374,4 @@ TEST_P(PassesTest, FindsTheExtremesOfBytes) {
 INSTANTIATE_TEST_SUITE_P(Paths, PassesTest, ::testing::ValuesIn(available_kernels()), isa_name);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::passes_test

@@ -10,7 +10,7 @@
 
 // Shared by the tests of Passes.
 
-namespace octet::testing {
+namespace octet::test {
 
 // Not a multiple of any vector's width.
 inline constexpr std::size_t kSizes[] = {1, 7, 16, 33, 100, 259};
@@ -44,4 +44,4 @@ class PathPassesTest : public KernelTest {
   const Passes& passes() const { return GetParam()->passes; }
 };
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::prefetch_test {
 namespace {
 
 /// Whether a tile of this depth prefetches from `memory` only, up to one line beyond its end.
@@ -97,4 +97,4 @@ TEST(PanelPrefetcher, HandsOutEveryRowOnceAndStaysWithinThem) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::prefetch_test

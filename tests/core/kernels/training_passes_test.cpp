@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace octet::testing {
+namespace octet::test::training_passes_test {
 namespace {
 
 /// Gradients and optimizers.
@@ -333,4 +333,4 @@ INSTANTIATE_TEST_SUITE_P(Paths, TrainingPassesTest, ::testing::ValuesIn(availabl
                          isa_name);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::training_passes_test

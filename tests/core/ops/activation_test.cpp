@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace octet {
+namespace octet::test::activation_test {
 namespace {
 
 using namespace testing;
@@ -130,4 +130,4 @@ TEST(Activation, SameBytesOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::activation_test

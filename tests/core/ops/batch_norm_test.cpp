@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace octet::testing {
+namespace octet::test::batch_norm_test {
 namespace {
 
 constexpr float kEpsilon = 1e-3F;
@@ -273,4 +273,4 @@ TEST(BatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::batch_norm_test

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace octet {
+namespace octet::test::broadcast_test {
 namespace {
 
 using namespace testing;
@@ -130,4 +130,4 @@ TEST(Strides, WalkStartsAnywhere) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::broadcast_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace octet::testing {
+namespace octet::test::conv2d_test {
 namespace {
 
 Conv2DOptions options_of(const ConvCase& c) {
@@ -283,4 +283,4 @@ TEST(Conv2D, ErrorsNameShapesAndTheLikelyMistake) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::conv2d_test

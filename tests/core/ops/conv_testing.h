@@ -11,7 +11,7 @@
 
 // Convolutions as one plain loop that shares nothing with the library: the oracle of its tests.
 
-namespace octet::testing {
+namespace octet::test {
 
 struct ConvCase {
   Index n, h, w;
@@ -140,4 +140,4 @@ inline Gradients gradients_of(const std::function<Tensor(const Tensor&, const Te
   return {y.detach(), a.grad(), b.grad()};
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

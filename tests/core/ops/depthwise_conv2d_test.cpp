@@ -3,7 +3,7 @@
 #include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/core/ops/conv_testing.h>
 
-namespace octet::testing {
+namespace octet::test::depthwise_conv2d_test {
 namespace {
 
 /// A depthwise convolution is one with as many groups as channels, whose kernel has another shape.
@@ -187,4 +187,4 @@ TEST(DepthwiseConv2D, ErrorsNameShapesAndTheLikelyMistake) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::depthwise_conv2d_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet {
+namespace octet::test::elementwise_test {
 namespace {
 
 using namespace testing;
@@ -188,4 +188,4 @@ TEST(Elementwise, AClampedSumIsTheSumAndItsClamp) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::elementwise_test

@@ -5,7 +5,7 @@
 
 // The tape's side of fake quantization. The arithmetic itself is tested in core/quant.
 
-namespace octet::testing {
+namespace octet::test::fake_quant_test {
 namespace {
 
 constexpr Index kLong = 70001;  // several parallel chunks and a short last one
@@ -287,4 +287,4 @@ TEST(GradPassThrough, TakesAnyFunctionThatKeepsTheShape) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::fake_quant_test

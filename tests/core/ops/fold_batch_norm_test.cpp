@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace octet::testing {
+namespace octet::test::fold_batch_norm_test {
 namespace {
 
 constexpr float kEpsilon = 1e-3F;
@@ -287,4 +287,4 @@ TEST(FoldBatchNorm, ErrorsNameTheOperationAndWhatWasFound) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::fold_batch_norm_test

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace octet::testing {
+namespace octet::test::image_ops_test {
 namespace {
 
 constexpr Index kMost = (Index{1} << 31) - 1;
@@ -129,4 +129,4 @@ TEST(ImageOps, ErrorsNameTheOperationAndWhatWasFound) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::image_ops_test

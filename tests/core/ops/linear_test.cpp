@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace octet::testing {
+namespace octet::test::linear_test {
 namespace {
 
 Tensor drawn(const Shape& shape, std::uint64_t seed) {
@@ -98,4 +98,4 @@ TEST(Linear, RefusesShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::linear_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace octet {
+namespace octet::test::loss_test {
 namespace {
 
 using namespace testing;
@@ -166,4 +166,4 @@ TEST(MeanSquaredError, Errors) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::loss_test

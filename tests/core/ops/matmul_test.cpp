@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace octet {
+namespace octet::test::matmul_test {
 namespace {
 
 using namespace testing;
@@ -102,4 +102,4 @@ TEST(Matmul, ErrorsNameShapesAndTheLikelyMistake) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::matmul_test

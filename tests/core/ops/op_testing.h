@@ -5,18 +5,15 @@
 #include <octet/core/gradcheck.h>
 #include <octet/core/tensor.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/core/special_values.h>
 
 #include <bit>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
-namespace octet::testing {
-
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-inline constexpr float kInf = std::numeric_limits<float>::infinity();
+namespace octet::test {
 
 /// Random values in [lo, hi), others for each seed.
 inline Tensor random_tensor(const Shape& shape, std::uint64_t seed, float lo = -2.0F,
@@ -99,4 +96,4 @@ inline void expect_same_on_any_threads(const std::function<std::vector<Tensor>()
   }
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

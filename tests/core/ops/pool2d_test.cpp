@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace octet::testing {
+namespace octet::test::pool2d_test {
 namespace {
 
 Pool2DOptions options_of(const ConvCase& c) {
@@ -339,4 +339,4 @@ TEST(Pool2D, ErrorsNameTheOperationAndTheShape) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::pool2d_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace octet {
+namespace octet::test::reduce_test {
 namespace {
 
 using namespace testing;
@@ -215,4 +215,4 @@ TEST(Argmax, Errors) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::reduce_test

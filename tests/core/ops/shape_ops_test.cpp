@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace octet {
+namespace octet::test::shape_ops_test {
 namespace {
 
 using detail::TensorAccess;
@@ -212,4 +212,4 @@ TEST(Slice, Gradients) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::shape_ops_test

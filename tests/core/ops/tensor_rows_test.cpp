@@ -11,7 +11,7 @@
 
 // Gradients that are computed where they are read.
 
-namespace octet::testing {
+namespace octet::test::tensor_rows_test {
 namespace {
 
 constexpr float kEpsilon = 1e-3F;
@@ -222,4 +222,4 @@ TEST(PartialSums, SeveralSumsAreCutAsTheFirst) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::tensor_rows_test

@@ -1,7 +1,7 @@
 #include <octet/core/ops/ops.h>
 #include <octet/tests/core/ops/conv_testing.h>
 
-namespace octet::testing {
+namespace octet::test::transposed_conv2d_test {
 namespace {
 
 /// `c.h` and `c.w` are those of x, `c.channels` its channels.
@@ -152,4 +152,4 @@ TEST(TransposedConv2D, ErrorsNameShapesAndTheLikelyMistake) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::transposed_conv2d_test

@@ -8,7 +8,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::code_requantize_test {
 namespace {
 
 constexpr auto kContracts = {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding};
@@ -34,7 +34,7 @@ TEST(ActivationRange, Limits) {
 
 TEST(ActivationRange, TheQuotientIsFloat32) {
   int differ = 0;
-  Random random(140);
+  PortableRandom random(140);
   for (int i = 0; i < 200000; ++i) {
     const float scale = 6.0F / (static_cast<float>(random.integer(1, 100)) + 0.5F);
     const auto got = activation_range(FusedActivation::relu6, scale, 0, -128, 127).hi;
@@ -88,7 +88,7 @@ std::int32_t naive(std::int32_t code, const QuantParams& in, const QuantParams& 
 }
 
 TEST(CodeRequantizer, AgreesWithNaive) {
-  Random random(141);
+  PortableRandom random(141);
   for (int i = 0; i < 100; ++i) {
     const QuantParams in =
         QuantParams::per_tensor(random.positive(0.01F, 1.0F), random.integer(-128, 127));
@@ -192,4 +192,4 @@ TEST(CodeRequantizer, Errors) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::code_requantize_test

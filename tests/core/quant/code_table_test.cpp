@@ -4,7 +4,7 @@
 #include <octet/core/quant/code_table.h>
 #include <octet/tests/runtime/models.h>
 
-namespace octet::test {
+namespace octet::test::code_table_test {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(CodeTable, StreamsGiveTheirIndicesBack) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::code_table_test

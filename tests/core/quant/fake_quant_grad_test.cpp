@@ -6,11 +6,11 @@
 #include <octet/core/quant/fake_quant.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::fake_quant_grad_test {
 namespace {
 
 // Whole numbers, whose sum does not depend on the order.
-std::vector<float> whole_numbers(Random& random, std::size_t size) {
+std::vector<float> whole_numbers(PortableRandom& random, std::size_t size) {
   std::vector<float> g(size);
   for (float& x : g) {
     x = static_cast<float>(random.integer(-9, 9));
@@ -37,7 +37,7 @@ NaiveGradient naive(const std::vector<float>& g, const std::vector<float>& x, fl
 }
 
 TEST(FakeQuantGrad, AgreesWithNaive) {
-  Random random(90);
+  PortableRandom random(90);
   for (const std::size_t size :
        {0U, 1U, 2U, 3U, 15U, 16U, 17U, 31U, 33U, 1000U, 1023U, 1024U, 1025U, 5000U}) {
     for (const bool narrow : {false, true}) {
@@ -65,7 +65,7 @@ TEST(FakeQuantGrad, AgreesWithNaive) {
 }
 
 TEST(FakeQuantGrad, PerChannelAgreesWithNaive) {
-  Random random(91);
+  PortableRandom random(91);
   for (std::size_t channels = 1; channels < 24; ++channels) {
     const std::size_t rows = channels % 6;
     std::vector<float> min(channels);
@@ -128,7 +128,7 @@ TEST(FakeQuantGrad, SpecialInputs) {
 
 // Section 1.5: the nudged maximum may be below `max`: that element then gets no gradient.
 TEST(FakeQuantGrad, TheLargestWeightMayGetNoGradient) {
-  Random random(92);
+  PortableRandom random(92);
   int without = 0;
   for (int i = 0; i < 500; ++i) {
     const float max = random.positive(0.01F, 10.0F);
@@ -144,7 +144,7 @@ TEST(FakeQuantGrad, TheLargestWeightMayGetNoGradient) {
 }
 
 TEST(FakeQuantGrad, WorksInPlaceAndRepeats) {
-  Random random(93);
+  PortableRandom random(93);
   const std::vector<float> x = random.reals(5000, -2.0F, 2.0F);
   const std::vector<float> g = random.reals(5000, -1.0F, 1.0F);
   std::vector<float> apart(5000);
@@ -184,4 +184,4 @@ TEST(FakeQuantGrad, Errors) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::fake_quant_grad_test

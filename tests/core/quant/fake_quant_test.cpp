@@ -9,7 +9,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::fake_quant_test {
 namespace {
 
 // Sections 1.2 and 1.3, written out again, one element at a time.
@@ -42,7 +42,7 @@ struct Range {
   float min, max;
 };
 
-Range random_range(Random& random) {
+Range random_range(PortableRandom& random) {
   switch (random.integer(0, 4)) {
     case 0:
       return {0.0F, random.positive(1e-6F, 1e6F)};
@@ -57,7 +57,7 @@ Range random_range(Random& random) {
   }
 }
 
-std::vector<float> inputs_around(Random& random, const Naive& naive, std::size_t size) {
+std::vector<float> inputs_around(PortableRandom& random, const Naive& naive, std::size_t size) {
   const float width = naive.max - naive.min;
   std::vector<float> x = random.reals(size, naive.min - width / 4, naive.max + width / 4);
   for (std::size_t i = 0; i < size; i += 2) {  // ties, or next to them
@@ -67,7 +67,7 @@ std::vector<float> inputs_around(Random& random, const Naive& naive, std::size_t
 }
 
 TEST(FakeQuant, AgreesWithNaiveBitForBit) {
-  Random random(80);
+  PortableRandom random(80);
   for (std::size_t size = 0; size < 400; ++size) {
     const Range range = random_range(random);
     const int bits = random.integer(2, 16);
@@ -89,7 +89,7 @@ TEST(FakeQuant, AgreesWithNaiveBitForBit) {
 }
 
 TEST(FakeQuant, PerChannelAgreesWithNaive) {
-  Random random(81);
+  PortableRandom random(81);
   for (std::size_t channels = 1; channels < 40; ++channels) {
     const std::size_t rows = channels % 5;
     const int bits = random.integer(2, 16);
@@ -144,7 +144,7 @@ TEST(FakeQuant, InvScaleIsASeparateDivision) {
   const NudgedRange range = nudge(-0.7F, 1.3F, 8, false, "x");
   EXPECT_EQ(range.inv_scale, 255.0F / 2.0F);
   int differ = 0;
-  Random random(82);
+  PortableRandom random(82);
   for (int i = 0; i < 1000; ++i) {
     const float min = -random.positive(1e-3F, 1e3F);
     const float max = random.positive(1e-3F, 1e3F);
@@ -207,7 +207,7 @@ TEST(FakeQuant, SpecialInputs) {
 }
 
 TEST(FakeQuant, WorksInPlace) {
-  Random random(83);
+  PortableRandom random(83);
   const std::vector<float> x = random.reals(67, -8.0F, 8.0F);
   std::vector<float> apart(67);
   std::vector<float> in_place = x;
@@ -287,4 +287,4 @@ TEST(FakeQuant, ShapeChecks) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::fake_quant_test

@@ -8,14 +8,14 @@
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::fixed_point_test {
 namespace {
 
 const std::vector<std::int32_t> kEdges{
     kInt32Min, kInt32Min + 1, -(1 << 30) - 1, -(1 << 30),    -3,       -2, -1, 0, 1, 2,
     3,         1 << 30,       (1 << 30) + 1,  kInt32Max - 1, kInt32Max};
 
-std::vector<std::int32_t> some_integers(Random& random, std::size_t size) {
+std::vector<std::int32_t> some_integers(PortableRandom& random, std::size_t size) {
   std::vector<std::int32_t> result = kEdges;
   for (std::size_t i = 0; i < size; ++i) {
     result.push_back(random.integer(kInt32Min, kInt32Max) >> random.integer(0, 30));
@@ -41,7 +41,7 @@ TEST(FixedPoint, HighMul) {
   EXPECT_EQ(saturating_rounding_doubling_high_mul(kInt32Min, kInt32Min), kInt32Max);
   EXPECT_EQ(saturating_rounding_doubling_high_mul(1 << 30, 1), 1);     // +1/2 up
   EXPECT_EQ(saturating_rounding_doubling_high_mul(-(1 << 30), 1), 0);  // -1/2 up
-  Random random(110);
+  PortableRandom random(110);
   for (const std::int32_t a : some_integers(random, 300)) {
     for (const std::int32_t b : some_integers(random, 60)) {
       EXPECT_EQ(saturating_rounding_doubling_high_mul(a, b), literal_high_mul(a, b))
@@ -56,7 +56,7 @@ TEST(FixedPoint, RoundingDivide) {
   EXPECT_EQ(rounding_divide_by_pot(kInt32Min, 32), -1);
   EXPECT_EQ(rounding_divide_by_pot(kInt32Max, 32), 0);
   EXPECT_EQ(rounding_divide_by_pot(kInt32Min, 62), 0);
-  Random random(111);
+  PortableRandom random(111);
   for (const std::int32_t x : some_integers(random, 500)) {
     for (int exponent = 0; exponent <= 62; ++exponent) {
       EXPECT_EQ(rounding_divide_by_pot(x, exponent), literal_divide(x, exponent))
@@ -77,7 +77,7 @@ TEST(FixedPoint, LeftShiftSaturates) {
 }
 
 TEST(QuantizeMultiplier, IsTheNearest) {
-  Random random(112);
+  PortableRandom random(112);
   for (int i = 0; i < 2000; ++i) {
     const double factor = std::ldexp(1.0 + random.bits() / 4294967296.0, random.integer(-31, 29));
     const QuantizedMultiplier m = quantize_multiplier(factor);
@@ -122,7 +122,7 @@ TEST(QuantizeMultiplier, Errors) {
 }
 
 TEST(Multiply, AgreesWithTheFormulas) {
-  Random random(113);
+  PortableRandom random(113);
   for (int i = 0; i < 200; ++i) {
     const QuantizedMultiplier m{random.integer(1 << 30, kInt32Max), random.integer(-31, 30)};
     for (const std::int32_t x : some_integers(random, 60)) {
@@ -159,7 +159,7 @@ TEST(Multiply, SingleAndDoubleDifferNearTies) {
 }
 
 TEST(Multiply, SixtyFourBits) {
-  Random random(114);
+  PortableRandom random(114);
   for (int i = 0; i < 3000; ++i) {
     const QuantizedMultiplier m{random.integer(1 << 30, kInt32Max), random.integer(-31, 7)};
     const std::int64_t x = ((std::int64_t{random.integer(-32768, 32767)} << 32) + random.bits()) >>
@@ -176,7 +176,7 @@ TEST(Multiply, SixtyFourBits) {
 }
 
 TEST(FixedPointMath, Exp) {
-  Random random(115);
+  PortableRandom random(115);
   for (int bits = 0; bits <= 12; ++bits) {
     EXPECT_EQ(exp_on_negative_values(0, bits), kInt32Max);
     for (int i = 0; i < 500; ++i) {
@@ -193,7 +193,7 @@ TEST(FixedPointMath, Exp) {
 }
 
 TEST(FixedPointMath, OneOverOnePlusX) {
-  Random random(116);
+  PortableRandom random(116);
   for (int i = 0; i < 2000; ++i) {
     const std::int32_t a = random.integer(0, kInt32Max) >> random.integer(0, 30);
     const double want = std::ldexp(1.0 / (1.0 + std::ldexp(static_cast<double>(a), -31)), 31);
@@ -202,4 +202,4 @@ TEST(FixedPointMath, OneOverOnePlusX) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::fixed_point_test

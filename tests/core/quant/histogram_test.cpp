@@ -12,7 +12,7 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::histogram_test {
 namespace {
 
 Histogram histogram_of(std::span<const float> values) {
@@ -50,7 +50,7 @@ TEST(Histogram, TheEndOfARangeBelongsToTheNext) {
 
 /// Of many sizes, half of them negative, zeros among them.
 std::vector<float> values_of_all_sizes(std::uint32_t seed, std::size_t size) {
-  Random random(seed);
+  PortableRandom random(seed);
   std::vector<float> values(size);
   for (float& x : values) {
     x = random.positive(1e-6F, 50.0F) * (random.integer(0, 1) == 0 ? 1.0F : -1.0F);
@@ -157,4 +157,4 @@ TEST(Histogram, RefusesMoreValuesThanItCanSave) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::histogram_test

@@ -13,7 +13,7 @@
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet_test_paths.h>
 
-namespace octet::test {
+namespace octet::test::lut_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
@@ -40,7 +40,7 @@ Int8Lut make(oracle::Table table, float scale, std::int32_t zero_point, Rounding
 }
 
 TEST(Int8Lut, AgreesWithTheFormula) {
-  Random random(153);
+  PortableRandom random(153);
   for (int i = 0; i < 200; ++i) {
     const float scale = random.positive(1e-4F, 1.0F);
     const std::int32_t zero = random.integer(-128, 127);
@@ -59,7 +59,7 @@ TEST(Int8Lut, AgreesWithTheFormula) {
 }
 
 TEST(Int8Lut, FollowsTheKernelsOfItsContract) {
-  Random random(17);
+  PortableRandom random(17);
   std::size_t differing = 0;
   std::size_t entries = 0;
   for (int i = 0; i < 600; ++i) {
@@ -147,4 +147,4 @@ TEST(Int8Lut, RunAndErrors) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::lut_test

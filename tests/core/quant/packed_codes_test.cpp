@@ -3,7 +3,7 @@
 #include <octet/core/quant/packed_codes.h>
 #include <octet/core/random.h>
 
-namespace octet {
+namespace octet::test::packed_codes_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -99,4 +99,4 @@ TEST(PackedCodes, RefusesOtherWidthsCodesAndSizes) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::packed_codes_test

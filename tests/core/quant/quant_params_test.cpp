@@ -8,7 +8,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::quant_params_test {
 namespace {
 
 QuantSpec unsigned_spec(bool narrow = false, int bits = 8) {
@@ -111,7 +111,7 @@ ScaleZeroPoint naive_choose(double rmin, double rmax, double qmin, double qmax) 
 }
 
 TEST(ChooseTflite, AgreesWithTheFormula) {
-  Random random(2);
+  PortableRandom random(2);
   for (int i = 0; i < 2000; ++i) {
     const double rmin = -static_cast<double>(random.positive(1e-6F, 1e6F));
     const double rmax = static_cast<double>(random.positive(1e-6F, 1e6F));
@@ -176,7 +176,7 @@ TEST(Choose, OneSidedRangesKeepTheirWidth) {
 }
 
 TEST(Choose, SignedCodesAreShiftedUnsignedCodes) {
-  Random random(3);
+  PortableRandom random(3);
   for (int i = 0; i < 1000; ++i) {
     const float min = -random.positive(1e-4F, 1e4F);
     const float max = random.positive(1e-4F, 1e4F);
@@ -209,7 +209,7 @@ TEST(Choose, Symmetric) {
   QuantSpec unsigned_symmetric = unsigned_spec(true);
   unsigned_symmetric.symmetric = true;
   EXPECT_EQ(choose_quant_params(-1, 1, unsigned_symmetric, "w").zero_point(), 128);
-  Random random(4);
+  PortableRandom random(4);
   for (int i = 0; i < 500; ++i) {
     const float min = random.real(-3.0F, 1.0F);
     const float max = min + random.real(0.0F, 4.0F);
@@ -286,7 +286,7 @@ TEST(Choose, PerChannel) {
 }
 
 TEST(Choose, ScaleIsAlwaysValid) {
-  Random random(5);
+  PortableRandom random(5);
   const std::vector<float> ends{0.0F,  1e-45F, 1e-38F, 1e-30F, 4e-7F,
                                 5e-7F, 1e-6F,  1.0F,   1e30F,  1e38F};
   for (const float low : ends) {
@@ -305,4 +305,4 @@ TEST(Choose, ScaleIsAlwaysValid) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::quant_params_test

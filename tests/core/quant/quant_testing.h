@@ -9,19 +9,18 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <octet/tests/core/special_values.h>
 
 namespace octet::test {
 
-inline constexpr float kInf = std::numeric_limits<float>::infinity();
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kFltMax = std::numeric_limits<float>::max();
 inline constexpr std::int32_t kInt32Min = std::numeric_limits<std::int32_t>::min();
 inline constexpr std::int32_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 /// Random numbers that are the same on every platform.
-class Random {
+class PortableRandom {
  public:
-  explicit Random(std::uint32_t seed) : engine_(seed) {}
+  explicit PortableRandom(std::uint32_t seed) : engine_(seed) {}
   std::uint32_t bits() { return static_cast<std::uint32_t>(engine_()); }
   std::int32_t integer(std::int32_t lo, std::int32_t hi) {
     const auto width = static_cast<std::uint64_t>(std::int64_t{hi} - lo) + 1;

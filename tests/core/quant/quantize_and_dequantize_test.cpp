@@ -8,7 +8,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::quantize_and_dequantize_test {
 namespace {
 
 using Options = QuantizeAndDequantizeOptions;
@@ -59,7 +59,7 @@ std::vector<float> naive(const std::vector<float>& x, float min, float max, cons
 }
 
 TEST(QuantizeAndDequantize, AgreesWithNaive) {
-  Random random(100);
+  PortableRandom random(100);
   for (int i = 0; i < 600; ++i) {
     Options options;
     options.signed_input = i % 2 == 0;
@@ -85,7 +85,7 @@ TEST(QuantizeAndDequantize, AgreesWithNaive) {
 }
 
 TEST(QuantizeAndDequantize, PerAxis) {
-  Random random(101);
+  PortableRandom random(101);
   const Shape shape{3, 4, 5};
   std::vector<float> x = random.reals(60, -3.0F, 5.0F);
   for (int axis = 0; axis < 3; ++axis) {
@@ -153,7 +153,7 @@ TEST(QuantizeAndDequantize, ScaleTakesTheWiderSide) {
 }
 
 TEST(QuantizeAndDequantize, TiesOfTheScalesTakeTheMaximum) {
-  Random random(102);
+  PortableRandom random(102);
   int ties = 0;
   for (int i = 0; i < 5000; ++i) {
     const float max = random.positive(0.1F, 10.0F);
@@ -323,4 +323,4 @@ TEST(QuantizeAndDequantizeV4Grad, UsesTheOperandsAsGiven) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::quantize_and_dequantize_test

@@ -9,7 +9,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::quantize_test {
 namespace {
 
 constexpr auto kModes = {RoundMode::half_away, RoundMode::half_to_even};
@@ -87,7 +87,7 @@ TEST(Quantize, ExactHalves) {
 
 TEST(Quantize, TheQuotientIsFloat32) {
   // 13.9999998 in double; float32 rounds the quotient to a half.
-  Random random(6);
+  PortableRandom random(6);
   int differ = 0;
   for (int i = 0; i < 20000; ++i) {
     const float scale = random.positive(1e-3F, 1.0F);
@@ -125,7 +125,7 @@ TEST(Quantize, NanIsClampedToo) {
 
 template <typename T>
 void expect_agrees_with_naive(std::uint32_t seed) {
-  Random random(seed);
+  PortableRandom random(seed);
   constexpr std::int32_t kLo = std::numeric_limits<T>::min();
   constexpr std::int32_t kHi = std::numeric_limits<T>::max();
   const bool wide = std::is_same_v<T, std::int32_t>;
@@ -163,7 +163,7 @@ TEST(Quantize, AgreesWithNaive) {
 
 template <typename T>
 void expect_channels_agree(std::span<const std::int64_t> shape, int axis, std::uint32_t seed) {
-  Random random(seed);
+  PortableRandom random(seed);
   std::size_t size = 1;
   std::size_t inner = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -274,4 +274,4 @@ TEST(Quantize, EmptyShapes) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::quantize_test

@@ -12,7 +12,7 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::range_search_test {
 namespace {
 
 Histogram histogram_of(std::span<const float> values) {
@@ -23,7 +23,7 @@ Histogram histogram_of(std::span<const float> values) {
 
 /// Mostly small, with a few outliers: what trained weights look like.
 std::vector<float> bell(std::uint32_t seed, std::size_t size, float lift = 0.0F) {
-  Random random(seed);
+  PortableRandom random(seed);
   std::vector<float> values(size);
   for (float& x : values) {
     float sum = 0.0F;
@@ -157,7 +157,7 @@ TEST(Percentile, OfTheWorkedExample) {
 }
 
 TEST(Percentile, IsTheKthOfTheSortedMagnitudes) {
-  Random random(11);
+  PortableRandom random(11);
   for (int i = 0; i < 50; ++i) {
     const auto n = static_cast<std::size_t>(random.integer(1, 400));
     std::vector<float> values = random.reals(n, -3.0F, 2.0F);
@@ -253,7 +253,7 @@ TEST(Entropy, IsTheLeastDivergenceByHand) {
 }
 
 TEST(Entropy, LeavesALoneOutlierOut) {
-  std::vector<float> values = Random(3).reals(20000, -1.0F, 1.0F);
+  std::vector<float> values = PortableRandom(3).reals(20000, -1.0F, 1.0F);
   values.push_back(12.0F);
   const float t =
       entropy_magnitude(histogram_of(values), min_max(values), {.symmetric = true}, "x");
@@ -285,4 +285,4 @@ TEST(Entropy, RefusesOtherBitsThanEight) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::range_search_test

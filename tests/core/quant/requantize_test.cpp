@@ -10,7 +10,7 @@
 #include <octet/core/quant/round.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::requantize_test {
 namespace {
 
 /// Those of int8 codes.
@@ -61,7 +61,7 @@ double naive_apply(std::int32_t acc, const Scales& s, std::size_t c, Rounding ro
   return std::round(std::ldexp(high, std::min(shift, 0)));
 }
 
-Scales random_scales(Random& random, std::size_t channels) {
+Scales random_scales(PortableRandom& random, std::size_t channels) {
   Scales s{random.positive(1e-3F, 0.1F), {}, random.positive(1e-2F, 1.0F)};
   for (std::size_t c = 0; c < channels; ++c) {
     s.weights.push_back(random.positive(1e-3F, 0.1F));
@@ -69,7 +69,7 @@ Scales random_scales(Random& random, std::size_t channels) {
   return s;
 }
 
-std::vector<std::int32_t> random_accumulators(Random& random, std::size_t size) {
+std::vector<std::int32_t> random_accumulators(PortableRandom& random, std::size_t size) {
   std::vector<std::int32_t> acc(size);
   for (std::int32_t& a : acc) {
     a = random.integer(-4000000, 4000000) >> random.integer(0, 12);
@@ -78,7 +78,7 @@ std::vector<std::int32_t> random_accumulators(Random& random, std::size_t size) 
 }
 
 void expect_agrees(std::size_t channels, Rounding rounding, bool fully_connected) {
-  Random random(static_cast<std::uint32_t>(channels) + 130);
+  PortableRandom random(static_cast<std::uint32_t>(channels) + 130);
   for (int i = 0; i < 20; ++i) {
     const Scales s = random_scales(random, channels);
     const Requantizer requantizer =
@@ -126,7 +126,7 @@ TEST(Requantizer, Fp32RoundsTiesToEven) {
 
 // The accumulator and every product are rounded to float32.
 TEST(Requantizer, Fp32RoundsEachStep) {
-  Random random(131);
+  PortableRandom random(131);
   int factor_differs = 0;
   for (int i = 0; i < 1000; ++i) {
     const Scales s = random_scales(random, 1);
@@ -146,7 +146,7 @@ TEST(Requantizer, Fp32RoundsEachStep) {
 
 // Section 6.4: only a FULLY_CONNECTED quantized per tensor multiplies the scales in float32.
 TEST(Requantizer, FloatAndDoubleProducts) {
-  Random random(132);
+  PortableRandom random(132);
   int differ = 0;
   for (int i = 0; i < 200; ++i) {
     const Scales s = random_scales(random, 1);
@@ -196,7 +196,7 @@ double naive_q15(std::int64_t acc, double ratio) {
 }
 
 TEST(Requantizer, Q15AgreesWithNaive) {
-  Random random(134);
+  PortableRandom random(134);
   for (std::size_t channels = 1; channels < 20; ++channels) {
     const Scales s = random_scales(random, channels);
     const Requantizer of_dense =
@@ -327,7 +327,7 @@ TEST(RequantizeReference, RoundsADoubleProduct) {
   EXPECT_EQ(requantize_reference(3, 1.0F, 0.125F, 1.0F), 0);
   EXPECT_EQ(requantize_reference(kInt32Max, 1e10F, 1e10F, 1.0F), kInt32Max);
   EXPECT_EQ(requantize_reference(kInt32Min, 1e10F, 1e10F, 1.0F), kInt32Min);
-  Random random(133);
+  PortableRandom random(133);
   for (int i = 0; i < 500; ++i) {
     const Scales s = random_scales(random, 1);
     const std::int32_t acc = random.integer(-4000000, 4000000);
@@ -362,7 +362,7 @@ TEST(Rounding, SingleIsNotLitertOnX86) {
   EXPECT_EQ(half_up_twice(-2, quarter), 0);
   EXPECT_EQ(multiply_by_quantized_multiplier_double(-2, quarter), -1);
 
-  Random random(31);
+  PortableRandom random(31);
   int from_single = 0;
   int from_double = 0;
   constexpr int kCount = 200000;
@@ -384,4 +384,4 @@ TEST(Rounding, SingleIsNotLitertOnX86) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::requantize_test

@@ -6,7 +6,7 @@
 
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::round_test {
 namespace {
 
 TEST(Round, Ties) {
@@ -47,7 +47,7 @@ TEST(Round, SmallFormsAgree) {
     expect_small_agrees(std::nextafter(half, kInf));
     expect_small_agrees(std::nextafter(half, -kInf));
   }
-  Random random(1);
+  PortableRandom random(1);
   for (int i = 0; i < 100000; ++i) {
     expect_small_agrees(random.real(-4194000.0F, 4194000.0F));
     expect_small_agrees(random.real(-1.0F, 1.0F));
@@ -80,4 +80,4 @@ TEST(InRange, IncludesBothEnds) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::round_test

@@ -9,7 +9,7 @@
 #include <octet/core/quant/fixed_point_math.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test {
+namespace octet::test::softmax_test {
 namespace {
 
 using Codes = std::vector<std::int8_t>;
@@ -74,7 +74,7 @@ Codes naive_fixed(const Codes& x, float scale, float beta, double limit) {
   return y;
 }
 
-Codes random_row(Random& random, std::size_t size) {
+Codes random_row(PortableRandom& random, std::size_t size) {
   const std::int32_t low = random.integer(-128, 120);
   Codes x(size);
   for (std::int8_t& code : x) {
@@ -90,7 +90,7 @@ Codes run(const SoftmaxInt8& softmax, const Codes& x) {
 }
 
 TEST(SoftmaxInt8, AgreesWithNaive) {
-  Random random(150);
+  PortableRandom random(150);
   for (int i = 0; i < 600; ++i) {
     const float scale = random.positive(1e-4F, 60.0F);
     const float beta = i % 3 == 0 ? random.positive(0.1F, 2.0F) : 1.0F;
@@ -106,7 +106,7 @@ TEST(SoftmaxInt8, AgreesWithNaive) {
 }
 
 TEST(SoftmaxInt8, IsCloseToTheRealSoftmax) {
-  Random random(151);
+  PortableRandom random(151);
   for (int i = 0; i < 200; ++i) {
     const float scale = random.positive(1e-3F, 1.0F);
     const Codes x = random_row(random, 10);
@@ -144,7 +144,7 @@ TEST(SoftmaxInt8, Rows) {
 
 TEST(SoftmaxInt8, ContractsChooseTheAlgorithm) {
   // A row on which the table and the fixed point differ by one, which is rare.
-  Random random(152);
+  PortableRandom random(152);
   int differ = 0;
   for (int i = 0; i < 20000; ++i) {
     const float scale = random.positive(1e-2F, 0.3F);
@@ -194,4 +194,4 @@ TEST(SoftmaxScaling, Limits) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::softmax_test

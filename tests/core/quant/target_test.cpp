@@ -3,7 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
 
-namespace octet {
+namespace octet::test::target_test {
 namespace {
 
 TEST(Target, NamesAreReadBack) {
@@ -50,4 +50,4 @@ TEST(Target, AContractThatContradictsIsRefused) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::target_test

@@ -6,7 +6,7 @@
 
 #include <octet/tests/core/quant/vector_ops.h>
 
-namespace octet::test {
+namespace octet::test::vectors_test {
 namespace {
 
 // Run by layers_tests and, what an operator alone computes, by runtime's tests.
@@ -78,4 +78,4 @@ TEST(UpstreamVectors, AWrongNumberIsNoticed) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::vectors_test

@@ -7,13 +7,13 @@
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/core/quant/tensorflow/symmetric.h>
 
-namespace octet::test {
+namespace octet::test::weights_test {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
 
 TEST(Symmetric, AgreesWithNaive) {
-  Random random(70);
+  PortableRandom random(70);
   const Shape shape{4, 3, 5};
   const std::vector<float> w = random.reals(60, -2.0F, 2.0F);
   for (int axis = 0; axis < 3; ++axis) {
@@ -166,4 +166,4 @@ TEST(Bias, EnlargesScalesThatAreTooSmall) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::weights_test

@@ -6,7 +6,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
-namespace octet::testing {
+namespace octet::test::annotate_test {
 namespace {
 
 using detail::TensorAccess;
@@ -185,4 +185,4 @@ TEST(QuantizeApply, RefusesAQuantizerForProbabilities) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::annotate_test

@@ -18,7 +18,7 @@
 // Batch normalization in quantized layers: once it is folded or frozen, the codes of training are
 // those of evaluation, of the interpreter and of the file.
 
-namespace octet::testing {
+namespace octet::test::batch_norm_equality_test {
 namespace {
 
 /// A random float network of convolutions of images, or of sequences, and Dense layers with a
@@ -104,7 +104,7 @@ class RandomNet {
     if (one_in(5)) model_.add(BatchNorm({.momentum = 0.5F}));
   }
 
-  test::Random random_;
+  PortableRandom random_;
   Sequential model_;
 };
 
@@ -364,4 +364,4 @@ TEST(QuantizedBatchNorm, TrainsToTheSameBytesOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::batch_norm_equality_test

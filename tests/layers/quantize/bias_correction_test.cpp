@@ -10,7 +10,7 @@
 #include <cmath>
 #include <map>
 
-namespace octet::testing {
+namespace octet::test::bias_correction_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -226,4 +226,4 @@ TEST(BiasCorrection, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::bias_correction_test

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <functional>
 
-namespace octet::testing {
+namespace octet::test::calibrated_quantizers_test {
 namespace {
 
 constexpr QuantSpec kFourBits{.num_bits = 4, .narrow_range = true, .symmetric = true};
@@ -300,4 +300,4 @@ TEST(CalibratedQuantizers, RefuseADamagedHistogram) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::calibrated_quantizers_test

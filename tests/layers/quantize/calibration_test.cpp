@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-namespace octet::testing {
+namespace octet::test::calibration_test {
 namespace {
 
 std::string kernel_type(const QuantizeOptions& options) {
@@ -160,4 +160,4 @@ TEST(Calibration, RefreshedKernelRangesKeepTheClip) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::calibration_test

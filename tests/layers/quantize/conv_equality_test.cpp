@@ -8,7 +8,7 @@
 // Convolutions trained on integers: the codes of the file at every layer, and the gradients of the
 // float convolution.
 
-namespace octet::testing {
+namespace octet::test::conv_equality_test {
 namespace {
 
 /// Makes every weight of the first kernel's last unit 0.
@@ -285,4 +285,4 @@ TEST(QuantizedConvolutions, LeftInFloatStandBetweenCodes) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::conv_equality_test

@@ -10,7 +10,7 @@
 // Multiply, Add of inputs that broadcast, HardSwish, UpSampling2D, and the functions with a fixed
 // grid on images: what is trained is what the file computes.
 
-namespace octet::testing {
+namespace octet::test::elementwise_equality_test {
 namespace {
 
 /// A random graph on images with gates, as of squeeze and excitation, and functions of all ranks.
@@ -74,7 +74,7 @@ class RandomGates {
     }
   }
 
-  test::Random random_;
+  PortableRandom random_;
   Shape image_ = {random_.integer(1, 4), random_.integer(1, 4), random_.integer(2, 5)};
   Model model_{"gates"};
 };
@@ -124,4 +124,4 @@ TEST(QuantizedElementwise, DeadResultsAreShippedToo) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::elementwise_equality_test

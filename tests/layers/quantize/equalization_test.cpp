@@ -13,7 +13,7 @@
 #include <cmath>
 #include <map>
 
-namespace octet::testing {
+namespace octet::test::equalization_test {
 namespace {
 
 /// Draws new values for every parameter, those of each unit of another size.
@@ -306,4 +306,4 @@ TEST(Equalization, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::equalization_test

@@ -12,7 +12,7 @@
 
 // Results of fewer than 8 bits: the highest codes of int8, which a ReLU and saturation clamp to.
 
-namespace octet::testing {
+namespace octet::test::few_bit_activations_test {
 namespace {
 
 constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
@@ -193,4 +193,4 @@ TEST(FewBitActivations, AreKeptInFiles) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::few_bit_activations_test

@@ -10,7 +10,7 @@
 // The promise of Simulation::integer for networks that are no chains: what training computes is
 // what the file computes, at every layer.
 
-namespace octet::testing {
+namespace octet::test::graph_equality_test {
 namespace {
 
 class GraphEquality : public ::testing::TestWithParam<Rounding> {};
@@ -211,4 +211,4 @@ TEST(QuantizedGraph, GradientsOfASumPassWhereNothingIsClamped) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::graph_equality_test

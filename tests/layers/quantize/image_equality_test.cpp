@@ -10,7 +10,7 @@
 
 // Pooling and padding of images: what is trained is what the file computes.
 
-namespace octet::testing {
+namespace octet::test::image_equality_test {
 namespace {
 
 /// A random chain of pools, paddings and other layers on images, with a Dense layer at its end.
@@ -83,7 +83,7 @@ class RandomImageNet {
     }
   }
 
-  test::Random random_;
+  PortableRandom random_;
   Shape image_ = {random_.integer(2, 7), random_.integer(2, 7), random_.integer(1, 5)};
   Sequential model_{"images"};
 };
@@ -188,4 +188,4 @@ TEST(QuantizedImages, LeftInFloatTheyComputeInFloat) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::image_equality_test

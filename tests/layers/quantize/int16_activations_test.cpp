@@ -16,7 +16,7 @@
 
 // Activations of 16 bits, contract q15: training, the interpreter and the file give the same bits.
 
-namespace octet::testing {
+namespace octet::test::int16_activations_test {
 namespace {
 
 QuantizeOptions int16_options(int weight_bits = 8, bool per_channel = false) {
@@ -251,4 +251,4 @@ TEST(Int16Activations, IsRefusedByNameBeforeTraining) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::int16_activations_test

@@ -13,7 +13,7 @@
 // The promise of Simulation::integer: what training computes is what the exported model computes,
 // layer by layer and bit for bit.
 
-namespace octet::testing {
+namespace octet::test::integer_equality_test {
 namespace {
 
 using detail::TensorAccess;
@@ -219,4 +219,4 @@ INSTANTIATE_TEST_SUITE_P(Contracts, IntegerEquality,
                          contract_name);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::integer_equality_test

@@ -6,7 +6,7 @@
 
 // Straight-through gradients of integer simulation, by hand.
 
-namespace octet::testing {
+namespace octet::test::integer_gradients_test {
 namespace {
 
 /// A wrapped Dense whose kernel has codes of scale 1 and whose result lies on codes of scale 1 that
@@ -223,4 +223,4 @@ TEST(IntegerGradients, GoThroughAWholeNetworkAsThoseOfFakeQuant) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::integer_gradients_test

@@ -12,7 +12,7 @@
 
 // The values of integer simulation against naive loops on integers.
 
-namespace octet::testing {
+namespace octet::test::integer_ops_test {
 namespace {
 
 using detail::TensorAccess;
@@ -305,4 +305,4 @@ TEST(QuantizeWrapper, AppliesAnActivationInFloatWithoutAGridOrIntegers) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::integer_ops_test

@@ -8,7 +8,7 @@
 
 // The integer ops of training, asked for by what they compute.
 
-namespace octet::testing {
+namespace octet::test {
 
 inline Tensor integer_activation(const Tensor& x, Activation activation,
                                  const std::optional<QuantParams>& output, Rounding rounding,
@@ -41,4 +41,4 @@ inline IntegerLinear integer_linear(const Dense& dense, const Tensor& x,
       *dense.weights(), fused_activation(dense.activation()), x, kernel_params, rounding, owner};
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -10,7 +10,7 @@
 // Kernels as integers take them: [inputs, units], a scale for all or one per unit. Any other is
 // refused where the layer is built.
 
-namespace octet::testing {
+namespace octet::test::kernel_layout_test {
 namespace {
 
 std::shared_ptr<CustomConfig> kernel_on_axis(int axis) {
@@ -140,4 +140,4 @@ TEST(KernelLayout, AnyOtherThanInputsByUnitsIsRefusedBeforeIntegersAreTrained) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::kernel_layout_test

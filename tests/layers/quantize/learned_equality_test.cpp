@@ -12,7 +12,7 @@
 
 // What is trained with learned scales is what is shipped.
 
-namespace octet::testing {
+namespace octet::test::learned_equality_test {
 namespace {
 
 constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
@@ -180,4 +180,4 @@ TEST(LearnedEquality, OfStepsThatAHugeRateDroveBelowZero) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::learned_equality_test

@@ -7,7 +7,7 @@
 
 // What QuantizeOptions say about learned scales.
 
-namespace octet::testing {
+namespace octet::test::learned_options_test {
 namespace {
 
 std::string start_of(const Quantizer& quantizer) {
@@ -94,4 +94,4 @@ TEST(LearnedOptions, AreRefusedForWhatSharesAGrid) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::learned_options_test

@@ -14,7 +14,7 @@
 
 // LSQ, LSQ+ and PACT: their grids, their gradients, and what an optimizer may do to them.
 
-namespace octet::testing {
+namespace octet::test::learned_quantizers_test {
 namespace {
 
 constexpr QuantSpec kSigned4{.num_bits = 4, .symmetric = true};
@@ -381,4 +381,4 @@ TEST(LearnedQuantizers, ChannelsOnAnyAxis) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::learned_quantizers_test

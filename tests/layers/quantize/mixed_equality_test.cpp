@@ -9,7 +9,7 @@
 // Networks of which some layers stay in float: what is trained is what the file computes, the codes
 // of its integer parts and the floats of the others.
 
-namespace octet::testing {
+namespace octet::test::mixed_equality_test {
 namespace {
 
 /// What the operators of a model write and read.
@@ -98,4 +98,4 @@ INSTANTIATE_TEST_SUITE_P(Contracts, MixedEquality,
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::mixed_equality_test

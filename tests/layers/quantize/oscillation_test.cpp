@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::oscillation_test {
 namespace {
 
 const QuantParams kGrid = QuantParams::per_tensor(0.5F, 0, -4, 3);
@@ -164,4 +164,4 @@ TEST(OscillatingWeights, AreNotFrozenWhereTheyWouldNotStay) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::oscillation_test

@@ -15,7 +15,7 @@
 
 // Gradients of parameters that layers and quantizers of a user's own have, on integers.
 
-namespace octet::testing {
+namespace octet::test::own_parameters_test {
 namespace {
 
 /// A layer without a kernel whose only parameter shifts what it reads. Its operator, a RELU or a
@@ -235,4 +235,4 @@ TEST(OwnParameters, WithoutGradientsAreRefusedOnIntegers) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::own_parameters_test

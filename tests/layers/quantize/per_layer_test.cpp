@@ -5,7 +5,7 @@
 
 // quantized(), in_float() and quantize_post_training().
 
-namespace octet::testing {
+namespace octet::test::per_layer_test {
 namespace {
 
 Sequential mixed() {
@@ -145,4 +145,4 @@ TEST(Calibrate, RefusesAFloatModelAndNoExamples) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::per_layer_test

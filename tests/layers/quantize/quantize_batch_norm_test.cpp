@@ -14,7 +14,7 @@
 
 // Which BatchNorm layers become part of the layer in front, and which are layers of their own.
 
-namespace octet::testing {
+namespace octet::test::quantize_batch_norm_test {
 namespace {
 
 Dense dense(std::string name = "d") { return {3, Activation::none, std::move(name)}; }
@@ -273,4 +273,4 @@ TEST(QuantizeBatchNorm, AKernelWhoseUnitsComeFirstIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantize_batch_norm_test

@@ -3,7 +3,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::quantize_config_test {
 namespace {
 
 TEST(Default8Bit, QuantizesKernelsByLastValueSymmetricAndNarrow) {
@@ -68,4 +68,4 @@ TEST(Default8Bit, OfOctetStartsAtTheFirstBatchWithItsDecay) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantize_config_test

@@ -5,7 +5,7 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
-namespace octet::testing {
+namespace octet::test::quantize_model_test {
 namespace {
 
 TEST(QuantizeModel, WrapsEveryLayerBehindAQuantizedInput) {
@@ -212,4 +212,4 @@ TEST(QuantizeModel, CalibrationChangesNoParameterAndDropsNothing) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantize_model_test

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// A built model of these layers.
 template <class... Layers>
@@ -125,4 +125,4 @@ inline Tensor on_grid(Tensor values, float scale, std::int32_t zero_point) {
   return values;
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

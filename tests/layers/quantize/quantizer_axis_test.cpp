@@ -6,7 +6,7 @@
 
 // Ranges per channel, on whichever axis the channels are.
 
-namespace octet::testing {
+namespace octet::test::quantizer_axis_test {
 namespace {
 
 constexpr std::array<Index, 4> kExtents{3, 2, 5, 4};
@@ -116,4 +116,4 @@ TEST(QuantizerAxis, RefusesAnotherNumberOfChannels) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_axis_test

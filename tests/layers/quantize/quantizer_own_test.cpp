@@ -10,7 +10,7 @@
 
 // A quantizer as a user would write it, from what is installed: it trains, is saved and is loaded.
 
-namespace octet::testing {
+namespace octet::test::quantizer_own_test {
 namespace {
 
 /// Spans the values that are left without the `cut` smallest and largest share of them, and counts
@@ -156,4 +156,4 @@ TEST(OwnQuantizer, WhatItRefusesInAFileIsTheFilesFault) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_own_test

@@ -9,7 +9,7 @@
 
 // Quantizers in files.
 
-namespace octet::testing {
+namespace octet::test::quantizer_registry_test {
 namespace {
 
 using nlohmann::json;
@@ -159,4 +159,4 @@ TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_registry_test

@@ -5,7 +5,7 @@
 
 // What holds for every quantizer.
 
-namespace octet::testing {
+namespace octet::test::quantizer_test {
 namespace {
 
 using detail::TensorAccess;
@@ -291,4 +291,4 @@ TEST(Quantizer, ACloneGoesItsOwnWay) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_test

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// `quantizer` with state for tensors of `shape`, a zero point among it where there is one range.
 template <class Q>
@@ -40,4 +40,4 @@ inline std::vector<std::vector<float>> everything_in(const Quantizer& quantizer)
 inline constexpr QuantSpec kSymmetricNarrow{.narrow_range = true, .symmetric = true};
 inline constexpr QuantSpec kSymmetric{.symmetric = true};
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -6,7 +6,7 @@
 
 // Quantizers that share a grid.
 
-namespace octet::testing {
+namespace octet::test::quantizer_tie_test {
 namespace {
 
 class QuantizerTie : public ::testing::Test {
@@ -188,4 +188,4 @@ TEST_F(QuantizerTie, RefusesWhatCannotShareAGrid) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_tie_test

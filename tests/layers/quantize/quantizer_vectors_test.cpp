@@ -7,7 +7,7 @@
 
 // The vectors of TensorFlow Model Optimization: quantizers' state and whole layers.
 
-namespace octet::testing {
+namespace octet::test::quantizer_vectors_test {
 namespace {
 
 using test::Vector;
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(Vectors, QatLayer, ::testing::ValuesIn(vectors_of_op("q
                          name_of);
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizer_vectors_test

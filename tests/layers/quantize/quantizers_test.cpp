@@ -1,7 +1,7 @@
 #include <octet/core/quant/fake_quant.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
-namespace octet::testing {
+namespace octet::test::quantizers_test {
 namespace {
 
 constexpr float kRatio = -254.0F / 256.0F;
@@ -186,4 +186,4 @@ TEST(Fixed, RefusesARangeThatIsNone) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::quantizers_test

@@ -7,29 +7,18 @@
 #include <octet/layers/reshape.h>
 #include <octet/layers/separable_conv2d.h>
 #include <octet/layers/transposed_conv2d.h>
+#include <octet/tests/core/draw.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <string>
 
 // Random float networks of convolutions.
 
-namespace octet::testing {
-
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  Index between(Index lo, Index hi) {
-    return lo + random_.below(next_++, static_cast<std::uint32_t>(hi - lo + 1));
-  }
-
- private:
-  Random random_;
-  std::uint64_t next_ = 0;
-};
+namespace octet::test {
 
 inline Activation draw_clamp(Draw& draw) { return static_cast<Activation>(draw.between(0, 2)); }
 
-inline Conv2D draw_conv(Draw& draw, Index channels) {
+inline Conv2D draw_conv_layer(Draw& draw, Index channels) {
   const Index groups = channels % 2 == 0 && draw.between(0, 2) == 0 ? 2 : 1;
   const Activation activation = draw_clamp(draw);
   return {groups * draw.between(1, 6),
@@ -42,7 +31,7 @@ inline Conv2D draw_conv(Draw& draw, Index channels) {
            .use_bias = draw.between(0, 2) > 0}};
 }
 
-inline DepthwiseConv2D draw_depthwise(Draw& draw) {
+inline DepthwiseConv2D draw_depthwise_layer(Draw& draw) {
   const Activation activation = draw_clamp(draw);
   return DepthwiseConv2D({draw.between(1, 3), draw.between(1, 3)}, activation,
                          {.strides = {draw.between(1, 2), draw.between(1, 2)},
@@ -52,7 +41,7 @@ inline DepthwiseConv2D draw_depthwise(Draw& draw) {
                           .use_bias = draw.between(0, 2) > 0});
 }
 
-inline TransposedConv2D draw_transposed(Draw& draw) {
+inline TransposedConv2D draw_transposed_layer(Draw& draw) {
   const Activation activation = draw_clamp(draw);
   return {draw.between(1, 6),
           {draw.between(1, 4), draw.between(1, 3)},
@@ -69,8 +58,8 @@ inline Sequential random_transposed_net(std::uint64_t seed) {
   Sequential model("m", Input(images, "in"));
   Index channels = images[2];
   for (Index i = draw.between(1, 3); i > 0; --i) {
-    if (draw.between(0, 2) == 0) model.add(draw_conv(draw, channels));
-    TransposedConv2D conv = draw_transposed(draw);
+    if (draw.between(0, 2) == 0) model.add(draw_conv_layer(draw, channels));
+    TransposedConv2D conv = draw_transposed_layer(draw);
     channels = conv.filters();
     model.add(std::move(conv));
   }
@@ -89,13 +78,13 @@ inline Sequential random_images_net(std::uint64_t seed) {
   for (Index i = draw.between(1, 3); i > 0; --i) {
     switch (draw.between(0, 2)) {
       case 0: {
-        Conv2D conv = draw_conv(draw, channels);
+        Conv2D conv = draw_conv_layer(draw, channels);
         channels = conv.filters();
         model.add(std::move(conv));
         break;
       }
       case 1: {
-        DepthwiseConv2D conv = draw_depthwise(draw);
+        DepthwiseConv2D conv = draw_depthwise_layer(draw);
         channels *= conv.options().depth_multiplier;
         model.add(std::move(conv));
         break;
@@ -176,4 +165,4 @@ inline void train_a_little(Model& model, std::uint64_t seed) {
   refresh_kernel_ranges(model);
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

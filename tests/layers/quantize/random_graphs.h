@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// A random float graph of Dense layers, activations, sums and concatenations: forks whose branches
 /// meet again, residual blocks, diamonds, a value added to itself. Every result is used.
@@ -145,7 +145,7 @@ class RandomGraph {
     open_.push_back({model_.add(Add(clamp()), {a.value, same.value}), a.width, true});
   }
 
-  test::Random random_;
+  PortableRandom random_;
   Model model_;
   Index inputs_ = 0;
   std::vector<Branch> open_;
@@ -155,4 +155,4 @@ inline void train_a_little(Model& model, RandomGraph& graph, int steps) {
   train_a_little(model, steps, [&graph] { return graph.batch(9); });
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -10,7 +10,7 @@
 #include <array>
 #include <memory>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// A random float network: 1 to 6 Dense layers of odd widths with any activation, and between them
 /// clamps, other activations, Dropout, Reshape and Flatten as layers of their own.
@@ -31,7 +31,7 @@ class RandomNet {
   const Sequential& model() const { return model_; }
   /// The number of Dense layers.
   int depth() const { return depth_; }
-  test::Random& random() { return random_; }
+  PortableRandom& random() { return random_; }
 
   QuantizeOptions options(Rounding rounding) {
     return {.rounding = rounding,
@@ -111,7 +111,7 @@ class RandomNet {
     }
   }
 
-  test::Random random_;
+  PortableRandom random_;
   Sequential model_;
   Index units_ = 0;
   int depth_ = 0;
@@ -121,4 +121,4 @@ inline void train_a_little(Model& model, RandomNet& net, int steps) {
   train_a_little(model, steps, [&net] { return net.batch(net.random().integer(1, 33)); });
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test {
 
 template <class T>
 std::vector<T> vector_of(std::span<const T> values) {
@@ -50,4 +50,4 @@ void expect_random_networks_ship(std::uint32_t count, Options&& options) {
   }
 }
 
-}  // namespace octet::testing
+}  // namespace octet::test

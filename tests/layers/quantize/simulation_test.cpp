@@ -7,7 +7,7 @@
 
 // Simulation::fake_quant: TensorFlow's composition, put together by hand.
 
-namespace octet::testing {
+namespace octet::test::simulation_test {
 namespace {
 
 using detail::TensorAccess;
@@ -191,4 +191,4 @@ TEST(Simulation, AConfigThatLeavesTheKernelAlonePutsTheResultOnAGrid) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::simulation_test

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace octet {
+namespace octet::test::tensor_codes_test {
 namespace {
 
 using detail::TensorAccess;
@@ -63,4 +63,4 @@ TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::tensor_codes_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace octet::testing {
+namespace octet::test::weight_storage_test {
 namespace {
 
 /// The bits that a file of packed weights holds each kernel in.
@@ -111,4 +111,4 @@ TEST(WeightStorage, IsRefusedWhereATargetTakesNoPackedWeights) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::weight_storage_test

@@ -7,7 +7,7 @@
 
 // Writing into a tensor forgets what was known of its old elements: grid and codes above all.
 
-namespace octet::testing {
+namespace octet::test::written_tensor_test {
 namespace {
 
 class WrittenTensor : public ::testing::Test {
@@ -95,4 +95,4 @@ TEST_F(WrittenTensor, BetweenForwardAndBackwardIsRefused) {
 }
 
 }  // namespace
-}  // namespace octet::testing
+}  // namespace octet::test::written_tensor_test

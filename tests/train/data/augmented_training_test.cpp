@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace octet::test {
+namespace octet::test::augmented_training_test {
 namespace {
 
 /// Images of which each class has its own bright spot.
@@ -131,4 +131,4 @@ TEST(AugmentedTraining, TrainsToTheSameBytesOnAnyThreadsAndResumed) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::augmented_training_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace octet::test {
+namespace octet::test::cifar10_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ TEST(Cifar10, RefusesOtherSizesAndLabels) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::cifar10_test

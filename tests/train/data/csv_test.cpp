@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::csv_test {
 namespace {
 
 Dataset load(std::string_view text, const CsvOptions& options = {}) {
@@ -231,4 +231,4 @@ TEST(Csv, EveryCutIsRefusedOrGivesTheRecordsBefore) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::csv_test

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace octet::test {
+namespace octet::test::data_loader_test {
 namespace {
 
 /// `count` examples of one float, their own number, which is their label as well.
@@ -300,4 +300,4 @@ TEST(DataLoader, RefusesShardsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::data_loader_test

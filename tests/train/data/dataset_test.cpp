@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-namespace octet::test {
+namespace octet::test::dataset_test {
 namespace {
 
 /// 256 examples of one row of three bytes: i, 255 - i, 7.
@@ -135,4 +135,4 @@ TEST(Dataset, RefusesRowsOutsideTheSet) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::dataset_test

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-namespace octet {
+namespace octet::test::digits_test {
 namespace {
 
 unsigned long crc(std::span<const std::uint8_t> bytes) {
@@ -174,4 +174,4 @@ TEST(DigitCanvas, FarOutsideDrawsNothing) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test::digits_test

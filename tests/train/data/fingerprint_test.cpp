@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-namespace octet::test {
+namespace octet::test::fingerprint_test {
 namespace {
 
 std::uint64_t hash_of(std::string_view text) {
@@ -116,4 +116,4 @@ TEST(Fingerprint, FloatsAndThreads) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::fingerprint_test

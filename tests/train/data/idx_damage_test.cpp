@@ -10,7 +10,7 @@
 
 #include <optional>
 
-namespace octet::test {
+namespace octet::test::idx_damage_test {
 namespace {
 
 /// Megabytes that this process has ever held in memory at once.
@@ -103,4 +103,4 @@ TEST(IdxDamage, AHugePromiseDoesNotAllocate) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::idx_damage_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace octet::test {
+namespace octet::test::idx_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ TEST(LoadIdx, ReadsMnist) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::idx_test

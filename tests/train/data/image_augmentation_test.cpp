@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-namespace octet::test {
+namespace octet::test::image_augmentation_test {
 namespace {
 
 constexpr Index kHeight = 5;
@@ -316,4 +316,4 @@ TEST(CenterCrop, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::image_augmentation_test

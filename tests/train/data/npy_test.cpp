@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::npy_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,4 +239,4 @@ TEST(LoadNpy, RefusesFilesThatDoNotBelongTogether) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::npy_test

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <fstream>
 
-namespace octet::test {
+namespace octet::test::reader_test {
 namespace {
 
 /// Examples of 6 floats and a label, in a file: what a user would write.
@@ -215,4 +215,4 @@ TEST(ReaderFault, WhatItSaysIsChecked) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::reader_test

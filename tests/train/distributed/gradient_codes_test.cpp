@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::gradient_codes_test {
 namespace {
 
 using detail::code_gradients;
@@ -161,4 +161,4 @@ TEST(GradientFormat, IsKnownByItsName) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::gradient_codes_test

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace octet::test {
+namespace octet::test::shard_tree_test {
 namespace {
 
 using detail::ShardTree;
@@ -257,4 +257,4 @@ TEST(ShardTree, RefusesMoreRanksThanShards) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::shard_tree_test

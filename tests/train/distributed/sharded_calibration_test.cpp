@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace octet::test {
+namespace octet::test::sharded_calibration_test {
 namespace {
 
 constexpr std::size_t kBatch = 13;
@@ -96,4 +96,4 @@ TEST(ShardedCalibration, LeavesFrozenRangesAlone) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::sharded_calibration_test

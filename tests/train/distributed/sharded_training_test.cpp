@@ -19,7 +19,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace octet::test {
+namespace octet::test::sharded_training_test {
 namespace {
 
 using testing::HasSubstr;
@@ -370,4 +370,4 @@ TEST(ShardedTraining, ARankThatThrowsEndsTheOthers) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::sharded_training_test

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace octet::test {
+namespace octet::test::training_state_test {
 namespace {
 
 using detail::TrainingState;
@@ -177,4 +177,4 @@ TEST(TrainingState, WhatAllShardsLeaveAlikeStaysToTheBit) {
 }
 
 }  // namespace
-}  // namespace octet::test
+}  // namespace octet::test::training_state_test
