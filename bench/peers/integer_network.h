@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/peers/layers.h>
 #include <octet/bench/timing.h>
 #include <octet/core/random.h>

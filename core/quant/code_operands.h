@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/quant/quant_params.h>

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/deploy/c/plan.h>
 
 // NAME.h: what a reader wants to know of the model, and how to call it.

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/deploy/c/operators.h>

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/zero_padding2d.h>

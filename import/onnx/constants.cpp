@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/import/onnx/graph.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv1d.h>

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/pool2d.h>

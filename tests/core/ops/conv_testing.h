@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/window.h>
 #include <octet/tests/core/ops/op_testing.h>
 

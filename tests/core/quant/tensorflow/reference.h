@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/quant/fake_quant.h>
