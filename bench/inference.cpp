@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/bench.h>
 #include <octet/bench/networks.h>
 #include <octet/core/file.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/bench.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>

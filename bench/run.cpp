@@ -2,7 +2,7 @@
 // or a peer's, and appends that line to FILE with the names given, the most memory that it had and
 // how busy others kept the machine meanwhile.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/timing.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

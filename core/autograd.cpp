@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/autograd_internal.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>

@@ -1,6 +1,6 @@
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/file_system.h>

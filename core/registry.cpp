@@ -1,5 +1,5 @@
 #include <cxxabi.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/registry.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/temporary_name.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/kernel.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/layers.h>

@@ -1,6 +1,6 @@
 // How Lowering appends the operators of layers with weights.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/activation.h>

@@ -1,6 +1,6 @@
 // Model::save() and load().
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/layers/architecture.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/model.h>

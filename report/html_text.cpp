@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/report/html_text.h>
 #include <octet/train/svg_plot.h>
 

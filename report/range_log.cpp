@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/report/range_log.h>

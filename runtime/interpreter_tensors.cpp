@@ -1,6 +1,6 @@
 // What users see of an interpreter's tensors: details, bytes, and labels from floats.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/quant/byte_codes.h>

@@ -1,6 +1,6 @@
 #include "c_program.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/runtime_warnings.h>

@@ -1,7 +1,7 @@
 // The `octet` command line tool. Exit codes: 0 done, 1 failed (verify: or the models
 // differ), 2 wrong usage.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
 #include <octet/train/resume_command.h>

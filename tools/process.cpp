@@ -1,7 +1,7 @@
 #include "process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <spawn.h>
 #include <sys/wait.h>

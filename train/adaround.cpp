@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 // What a Trainer does in an epoch: steps.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>

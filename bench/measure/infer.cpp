@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/measure/measure.h>
 #include <octet/bench/measure/reference.h>
 #include <octet/bench/networks.h>

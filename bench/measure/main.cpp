@@ -1,6 +1,6 @@
 // Measures Octet alone, one thing a process; prints one line of JSON. scripts/bench.sh runs it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/measure/measure.h>
 #include <octet/bench/timing.h>
 #include <octet/core/error.h>

@@ -2,7 +2,7 @@
 // standard output and in FOLDER/report.md, and FOLDER/training.svg; of what was measured on
 // convolutional networks FOLDER/networks.md and FOLDER/networks.svg.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/report/networks.h>
 #include <octet/bench/report/plot.h>
 #include <octet/bench/report/tables.h>

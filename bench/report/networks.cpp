@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/bench/report/markdown.h>
 #include <octet/bench/report/network_results.h>
 #include <octet/bench/report/networks.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/kernels/gemm_s8.h>

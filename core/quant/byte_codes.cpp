@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>

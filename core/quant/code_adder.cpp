@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>

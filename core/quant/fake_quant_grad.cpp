@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 

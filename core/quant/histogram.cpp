@@ -5,7 +5,7 @@
 #include <mutex>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/kernels/min_max.h>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/quant/fixed_point_math.h>

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 #include <octet/core/quant/round.h>

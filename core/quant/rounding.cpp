@@ -1,6 +1,6 @@
 #include <octet/core/quant/rounding.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 

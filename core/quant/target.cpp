@@ -1,6 +1,6 @@
 #include <octet/core/quant/target.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <octet/core/error.h>
 

@@ -1,6 +1,6 @@
 #include "flash.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/file.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Trains a network on MNIST in float, continues with quantization in the loop, and exports int8.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/printable.h>
 

@@ -1,6 +1,6 @@
 #include "train.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/file.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/train/distributed/messages.h>

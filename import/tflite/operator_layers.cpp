@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/layers/layers.h>

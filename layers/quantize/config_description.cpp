@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/quantizer_registry.h>

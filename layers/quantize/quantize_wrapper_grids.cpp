@@ -1,6 +1,6 @@
 // Which grid the result of a quantized layer lies on, and which layers share one.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/quantize_wrapper.h>

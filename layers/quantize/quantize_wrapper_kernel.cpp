@@ -1,6 +1,6 @@
 // How a quantized layer computes that has a kernel.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/folded_batch_norm.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/weight_storage.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/arithmetic/hard_swish.h>
 #include <octet/core/quant/fixed_point.h>
 #include <octet/runtime/operators/map.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/patches.h>
 #include <octet/core/parallel.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/runtime/operators/pool_2d.h>
 #include <octet/runtime/operators/window_reduction.h>
 

@@ -6,7 +6,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet_test_paths.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 

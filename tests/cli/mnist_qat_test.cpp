@@ -1,6 +1,6 @@
 // Whole runs of mnist_qat on small sets, and what they leave behind.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/deploy/c_programs.h>

@@ -1,6 +1,6 @@
 // `octet quantize` as its users run it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/training.h>

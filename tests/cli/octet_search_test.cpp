@@ -7,7 +7,7 @@
 #include <octet/train/data/idx.h>
 #include <octet_test_paths.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace octet::test::octet_search_test {
 namespace {

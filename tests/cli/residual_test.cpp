@@ -1,6 +1,6 @@
 // examples/residual.cpp on a small set, and the octet tool on the graph that it leaves behind.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/mnist_qat.h>

@@ -1,7 +1,7 @@
 // Memory for the values of a network beside the least that any plan could do with: that of the
 // values which are alive at one step, at the step where that is most.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/layers/lower.h>

@@ -1,6 +1,6 @@
 // What import_onnx() does not take, and that it says so.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/interop/cases.h>
 #include <octet/tests/runtime/naive_graph.h>
 

@@ -7,7 +7,7 @@
 // OCTET_MNIST_DIR, or are drawn where that is not set. Where OCTET_MLPERF_DIR names a folder, the
 // int8 networks of MLPerf Tiny in it, which others made, are cases too.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/interop/cases.h>
 
 #include <cstdlib>

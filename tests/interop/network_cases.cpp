@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/examples/residual_mlp.h>

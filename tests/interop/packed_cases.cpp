@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/interop/cases.h>
 #include <octet/tests/interop/model_windows.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>

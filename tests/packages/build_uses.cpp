@@ -1,6 +1,6 @@
 // What CMake files and presets name, and what a build has really read, run and linked.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/packages/debian.h>
 #include <octet/tests/packages/uses.h>
 

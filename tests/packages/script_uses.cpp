@@ -2,7 +2,7 @@
 // function, a script or program of ours, or a program of the system; anything else is unknown, and
 // said to be.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/packages/debian.h>
 #include <octet/tests/packages/shell_script.h>
 #include <octet/tests/packages/uses.h>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/packages/shell_script.h>
 #include <octet/tests/packages/shell_text.h>
 

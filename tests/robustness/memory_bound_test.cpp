@@ -1,7 +1,7 @@
 // Small files that ask for much: what is allocated stays within the multiples of the file's size
 // that docs/guarantees.md states.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
 #include <octet/core/json_text.h>

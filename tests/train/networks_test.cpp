@@ -1,6 +1,6 @@
 // The networks of examples/networks.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <octet/examples/networks/networks.h>

@@ -1,6 +1,6 @@
 // Trains and saves a checkpoint after every step until it is killed: save_loop CHECKPOINT.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/tests/train/training.h>
 
 #include <cstdio>

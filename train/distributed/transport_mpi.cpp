@@ -1,6 +1,6 @@
 // The ranks of MPI.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <octet/core/error.h>
 #include <octet/train/distributed/distributed.h>

@@ -1,6 +1,6 @@
 #include "idx_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/tests/sanitizers.h>

@@ -1,6 +1,6 @@
 // Data sets that are read while a run goes on.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/tests/train/training.h>

@@ -1,6 +1,6 @@
 // Batches that are cut into shards: the same bytes whatever ranks share them out.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <octet/core/ops/loss.h>
 #include <octet/layers/batch_norm.h>
