@@ -1,16 +1,13 @@
 #pragma once
 
-// Everything that a training program needs.
+// Everything that a program needs that trains a model, quantizes it and exports it. What is for
+// fewer has headers of its own: extend.h, and those of the report, of profiles and of comparisons.
 
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/core/gradcheck.h>
 #include <octet/core/log.h>
-#include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
 #include <octet/core/parallel.h>
-#include <octet/core/profile.h>
-#include <octet/core/quant/quantize.h>
 #include <octet/core/quant/target.h>
 #include <octet/core/tensor.h>
 #include <octet/deploy/c/writer.h>
@@ -21,25 +18,13 @@
 #include <octet/import/onnx/import_onnx.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/import/weights/weights.h>
-#include <octet/layers/layer_registry.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/lowering.h>
 #include <octet/layers/quantize/learned_quantizers.h>
-#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantizer_registry.h>
-#include <octet/layers/quantize/weight_storage.h>
 #include <octet/layers/sequential.h>
-#include <octet/report/advice.h>
-#include <octet/report/measure.h>
-#include <octet/report/range_log.h>
-#include <octet/report/report.h>
-#include <octet/report/run_facts.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
-#include <octet/runtime/packed_weights.h>
 #include <octet/train/adaround.h>
 #include <octet/train/bit_search.h>
 #include <octet/train/callbacks.h>
@@ -51,8 +36,6 @@
 #include <octet/train/data/image_augmentation.h>
 #include <octet/train/data/npy.h>
 #include <octet/train/distributed/distributed.h>
-#include <octet/train/distributed/exchange_table.h>
-#include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/resume_command.h>

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
 if(NOT OCTET_RUNTIME_ONLY)
-  octet_public_headers(octet.h)
+  octet_public_headers(extend.h octet.h)
 endif()
 octet_install_headers()
 # Two sets: who needs the runtime alone is not asked for what the rest depends on.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/octet.h>
+#include <octet/train/layer_differences.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // A layer, a quantizer, a loss, an optimizer and a metric of a program's own: trained, quantized,
 // saved, loaded and exported as if they were Octet's.
+#include <octet/extend.h>
 #include <octet/octet.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 //   residual [--data DIR]   DIR holds MNIST's IDX files; without it, digits are drawn
 #include <fmt/core.h>
 #include <octet/octet.h>
+#include <octet/train/layer_differences.h>
 
 #include <exception>
 #include <string_view>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
-#include <octet/core/profile.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/deploy/onnx/writer.h>
 #include <octet/layers/lower.h>
@@ -28,6 +27,8 @@
 #include <vector>
 
 namespace octet {
+
+class Profile;
 
 namespace detail {
 struct ExampleSums;

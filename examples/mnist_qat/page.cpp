@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 #include <octet/core/file.h>
+#include <octet/report/measure.h>
+#include <octet/report/run_facts.h>
 #include <octet/train/distributed/messages.h>
 
 namespace octet::mnist {

@@ -3,6 +3,7 @@
 #include "flash.h"
 
 #include <fmt/format.h>
+#include <octet/report/run_facts.h>
 
 #include <nlohmann/json.hpp>
 #include <tuple>

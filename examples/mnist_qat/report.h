@@ -1,7 +1,9 @@
 #pragma once
 
+#include <octet/core/profile.h>
 #include <octet/octet.h>
 #include <octet/report/report.h>
+#include <octet/train/layer_differences.h>
 
 #include <optional>
 #include <string>

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <octet/core/file.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/layers/quantize/weight_storage.h>
+#include <octet/report/range_log.h>
+#include <octet/train/distributed/exchange_table.h>
 #include <octet/train/distributed/messages.h>
 #include <unistd.h>
 

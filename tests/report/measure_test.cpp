@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/octet.h>
 #include <octet/report/measure_internal.h>
+#include <octet/report/range_log.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/train/distributed/thread_group.h>
 

@@ -22,8 +22,8 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["train"] = "train " below["deploy"]
     below["import"] = "import " below["train"]
     below["report"] = "report " below["train"]
-    below["examples"] = "examples octet.h import report " below["train"]
-    below["tools"] = "tools octet.h import report " below["train"]
+    below["examples"] = "examples octet.h extend.h import report " below["train"]
+    below["tools"] = "tools octet.h extend.h import report " below["train"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }

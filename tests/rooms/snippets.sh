@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The C++ that documentation shows compiles against the headers. Each fragment of README.md, and of the
 # other pages each behind a line "<!-- given: PARAMETERS -->", becomes the body of a function with these
-# parameters; the line is invisible where the page is rendered.
+# parameters; the line is invisible where the page is rendered. What a fragment includes beside octet.h
+# comes before all of them.
 # Usage: snippets.sh <source folder> <work folder> <compiler> [<option>...]
 set -euo pipefail
 source=$1 work=$2 compiler=$3
@@ -21,8 +22,12 @@ for page in "$source/README.md" "$source"/docs/*.md "$source"/docs/*/*.md; do
       "$(block "$page" "$line")"
   done < <(list_blocks "$page") >"$work/fragments"
   [ -s "$work/fragments" ] || continue
-  printf '#include <octet/octet.h>\nusing namespace octet;\n' | cat - "$work/fragments" \
-    >"$work/$(basename "$page" .md).cpp"
+  {
+    echo '#include <octet/octet.h>'
+    grep '^#include ' "$work/fragments" || true
+    echo 'using namespace octet;'
+    sed 's/^#include .*//' "$work/fragments"
+  } >"$work/$(basename "$page" .md).cpp"
 done
 rm "$work/fragments"
 

@@ -1,9 +1,11 @@
 // Layers and optimizers of a program's own, in forms that examples/custom_layer.cpp has none of: a
-// layer with weights, one with two inputs, one of two operators. octet.h alone is included for
-// them.
+// layer with weights, one with two inputs, one of two operators. octet.h and extend.h alone are
+// included for them; layer_differences.h is for the comparison.
 
+#include <octet/extend.h>
 #include <octet/octet.h>
 #include <octet/tests/train/training.h>
+#include <octet/train/layer_differences.h>
 
 namespace octet::test::custom_parts_test {
 namespace {
