@@ -1,4 +1,5 @@
 #include <octet/core/json_text.h>
+#include <octet/core/utf8.h>
 
 #include <string>
 #include <vector>
@@ -97,6 +98,11 @@ std::string json_text(const nlohmann::json& value, std::string_view what) {
   } catch (const nlohmann::json::exception& error) {
     throw InvalidArgument(fmt::format("{} have to be UTF-8: {}", what, error.what()));
   }
+}
+
+std::string as_utf8(const std::string& text) {
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+      .get<std::string>();
 }
 
 }  // namespace octet::detail
