@@ -61,26 +61,56 @@ function(octet_coverage_options target)
   endif()
 endfunction()
 
-# For test code, which under sanitizers takes longer to compile than to run: without optimization in
-# less than half the time. The library that it tests is built as it always is.
+# For test code, which takes longer to compile than to run: with little optimization, and where
+# OCTET_UNITY_TESTS is ON several files at once. The library that it tests is built as it always is.
 function(octet_test_compile_options target)
   octet_compile_options(${target})
   if(OCTET_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
   endif()
 endfunction()
 
-# octet_precompile(<target> <header>...): where OCTET_PRECOMPILE is ON, the sources of a target find
-# these read and parsed, in less time the more sources there are. They are headers of others alone,
-# which no change of ours changes. Builds for users leave it OFF: there a source that does not
-# include what it uses fails.
-function(octet_precompile target)
-  if(NOT OCTET_PRECOMPILE)
-    return()
+# octet_unity(<target> <size>): sources of one folder are compiled together, up to `size` at once, so that
+# the headers that they share are read once. Called when the target has all of its sources. Those with
+# options of their own, as kernels, are compiled alone. Names in unnamed namespaces have to differ in the
+# sources of a folder; those of tests, which have a namespace for each file, need not.
+function(octet_unity target size)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options "${source}" TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+    if(source MATCHES "\\.cpp$" AND NOT options)
+      cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+      cmake_path(GET path PARENT_PATH folder)
+      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+      string(MAKE_C_IDENTIFIER "${folder}" group)
+      list(APPEND groups ${group})
+      list(APPEND sources_of_${group} "${source}")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    list(LENGTH sources_of_${group} count)
+    math(EXPR parts "(${count} + ${size} - 1) / ${size}")
+    set(i 0)
+    foreach(source IN LISTS sources_of_${group})
+      math(EXPR part "${i} * ${parts} / ${count}")
+      set_source_files_properties("${source}" TARGET_DIRECTORY ${target}
+        PROPERTIES UNITY_GROUP "${group}_${part}")
+      math(EXPR i "${i} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # In a file that is included, a class with a member of an unnamed namespace would be used by others.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
-  target_precompile_headers(${target} PRIVATE ${ARGN})
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # The same headers give the same file, which a compiler cache knows again.
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+endfunction()
+
+# A library or program of ours, for users: see OCTET_UNITY.
+function(octet_unity_build target)
+  if(OCTET_UNITY)
+    octet_unity(${target} 24)
   endif()
 endfunction()
