@@ -16,7 +16,7 @@ if ! octet_install octet_runtime_requirements octet_aarch64_requirements >"$log"
 fi
 # The second run is on a processor without dot products: a wrong choice would end it.
 check() {
-  octet_build aarch64 &&
+  octet_build aarch64 all &&
     ctest --preset aarch64 --parallel 2 &&
     qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu build/aarch64/bin/runtime_tests \
       --gtest_list_tests | grep 'neon_dotprod' &&

@@ -55,7 +55,7 @@ fi
 
 octet_install octet_runtime_requirements octet_requirements octet_bench_requirements
 octet_install octet_peer_requirements octet_python_requirements octet_interop_requirements || echo "octet: going on with the peers that are there" >&2
-octet_build bench -DOCTET_BUILD_TESTS=OFF -DOCTET_BUILD_PEERS=ON
+octet_build bench all -DOCTET_BUILD_TESTS=OFF -DOCTET_BUILD_PEERS=ON
 bin=$PWD/build/bench/bin
 peers=$PWD/bench/peers
 prepare_peers "$PWD/build/bench"

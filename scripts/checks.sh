@@ -1,23 +1,32 @@
 #!/usr/bin/env bash
 # checks.sh [JOB...]: what scripts/test.sh does not see. All jobs unless some are named:
-#   clang     everything built with Clang, warnings as errors; every test binary under
-#             AddressSanitizer and UndefinedBehaviorSanitizer
+#   clang     everything built with Clang, warnings as errors; every test binary under AddressSanitizer
+#             and UndefinedBehaviorSanitizer
 #   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads, and over ranks of MPI
+#   alone     every source of the libraries and programs compiles without those that other builds
+#             compile together with it; only syntax and warnings
 #   format    clang-format over all sources
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
 #   microcontroller
 #             the C source of two networks on a Cortex-M4 under qemu, byte for byte
 #   site      the site that Doxygen makes of the documentation, without warnings and links that lead nowhere
-# Each prints one line. One that fails fails the script; the lines of its log that say what failed are
-# shown, with those around them, and its end.
+# Each ends in a line with its seconds and CPU seconds. One that fails fails the script; the lines of its
+# log that say what failed are shown, with those around them, and its end.
+#
+# OCTET_CHECK_SECONDS, where it is set, is the time for all jobs. Each has a share of it, and what does
+# not fit is left out by name. A job that is named on the command line without it runs whole.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage threads format tidy aarch64 microcontroller site)
+[ ${#jobs[@]} -gt 0 ] || jobs=(clang coverage format threads alone tidy aarch64 microcontroller site)
+# What a job may take of the time that is left when it begins, in parts of those of all that follow it.
+declare -A shares=([clang]=90 [coverage]=10 [format]=3 [threads]=32 [alone]=20 [tidy]=15 [aarch64]=15
+  [microcontroller]=8 [site]=7)
+deadline=$((EPOCHSECONDS + ${OCTET_CHECK_SECONDS:-1000000}))
 logs=$PWD/build/checks-logs
 mkdir -p "$logs"
 octet_install octet_runtime_requirements octet_requirements octet_test_requirements \
@@ -27,8 +36,6 @@ export OMP_WAIT_POLICY=passive
 export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 # Coverage tells files by their path: no object that a cache made in another folder.
 export CCACHE_BASEDIR= CCACHE_HASHDIR=1
-# Without these ccache keeps nothing that is compiled with precompiled headers.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # The binaries whose tests have to reach core/quant, runtime and deploy.
 measured=(core_tests deploy_tests robustness_tests)
@@ -36,8 +43,25 @@ profiles=$PWD/build/checks/profiles
 least_lines=95
 # Parts that a binary's tests are run in, so that two processors share them.
 parts=4
-# What clang-tidy may take; a run after it goes on where this one ends.
-tidy_seconds=${OCTET_TIDY_SECONDS:-480}
+
+# left_out WHAT: says that a job had no time for it.
+left_out() {
+  echo "$job: $*" >>"$logs/left_out"
+  echo "left out for want of time: $*"
+}
+
+# seconds_left: what the job may still take.
+seconds_left() { echo $((job_until > EPOCHSECONDS ? job_until - EPOCHSECONDS : 0)); }
+
+# build PRESET TARGET [cmake options]: as octet_build() does, within the time of the job. Where that is
+# over the build is left out, with what needs it, and the status is 75.
+build() {
+  local status=0
+  timeout "$(($(seconds_left) + 1))" bash -c '. scripts/common.sh && octet_build "$@"' build "$@" || status=$?
+  [ "$status" -eq 124 ] || return "$status"
+  left_out "what $1 builds, and its tests"
+  return 75
+}
 
 # run_tests FOLDER BINARY...: every binary in parts, two processes at once on two processors.
 run_tests() {
@@ -47,12 +71,16 @@ run_tests() {
     for ((part = 0; part < parts; ++part)); do echo "$binary $part"; done
   done | xargs -P "$(nproc)" -n 2 bash -c '
     folder=$1 logs=$2 parts=$3 binary=$4 part=$5 begin=$SECONDS
-    log=$logs/$binary-$part.log
+    log=$logs/$binary-$part.log limit=$(seconds_left)
+    [ "$limit" -lt 600 ] || limit=600
     export GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part
-    if timeout 600 "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1; then
+    status=0
+    timeout "$((limit + 1))" "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1 || status=$?
+    if [ "$status" -eq 0 ]; then
       echo "$binary, part $part of $parts: $((SECONDS - begin)) s"
+    elif [ "$status" -eq 124 ] && [ "$limit" -lt 600 ]; then
+      left_out "$binary, part $part of $parts"
     else
-      status=$?
       tail -40 "$log"
       echo "$binary, part $part of $parts: FAILED with $status after $((SECONDS - begin)) s, see $log"
       exit 1
@@ -61,7 +89,7 @@ run_tests() {
 
 job_clang() {
   rm -rf "$profiles"
-  cmake --preset checks -DOCTET_MPI="$mpi" && cmake --build --preset checks --parallel "$(nproc)" || return
+  build checks all -DOCTET_MPI="$mpi" || return
   local all=() other=() binary status=0
   mapfile -t all <build/checks/test_binaries
   for binary in "${all[@]}"; do
@@ -71,13 +99,18 @@ job_clang() {
   unset OCTET_MNIST_DIR
   # A profile a binary, to which its processes add what they have seen.
   LLVM_PROFILE_FILE="$profiles/%m.profraw" run_tests build/checks "${measured[@]}" || status=1
-  LLVM_PROFILE_FILE=/dev/null run_tests build/checks "${other[@]}" || status=1
+  grep -q '^clang: ' "$logs/left_out" || : >"$profiles/complete"
   LLVM_PROFILE_FILE=/dev/null timeout 600 build/checks/bin/fuzz_replay tests/fuzz/corpus || status=1
+  LLVM_PROFILE_FILE=/dev/null run_tests build/checks "${other[@]}" || status=1
   summary="under ASan and UBSan: ${all[*]}, and the fuzz corpora"
   return "$status"
 }
 
 job_coverage() {
+  if [ ! -e "$profiles/complete" ]; then
+    left_out "the tests of the job clang were not all run"
+    return 75
+  fi
   local all=$profiles/all.profdata objects=() binary
   for binary in "${measured[@]:1}"; do objects+=(-object "build/checks/bin/$binary"); done
   "$(octet_llvm llvm-profdata)" merge -o "$all" "$profiles"/*.profraw &&
@@ -97,8 +130,7 @@ job_coverage() {
 job_threads() {
   local binaries=(threads_tests)
   [ "$mpi" = OFF ] || binaries+=(mpi_tests)
-  cmake --preset tsan -DOCTET_MPI="$mpi" &&
-    cmake --build --preset tsan --parallel "$(nproc)" --target "${binaries[@]}" || return
+  build tsan "${binaries[*]}" -DOCTET_MPI="$mpi" || return
   OMP_TOOL_LIBRARIES=$(octet_llvm_library libarcher.so) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
     run_tests build/tsan "${binaries[@]}" && summary="under TSan: ${binaries[*]}"
 }
@@ -158,8 +190,8 @@ changed_sources() {
 # nothing more once the time is over.
 tidy() {
   local preprocess key
-  if [ "$(date +%s)" -ge "$tidy_until" ]; then
-    echo "$1" >>"$tidied.left"
+  if [ "$(seconds_left)" -eq 0 ]; then
+    left_out "$1"
     return
   fi
   preprocess=$(compile_command "$1" | sed 's/^[^ ]*ccache //; s/^[^ ]*/clang++/; s/ -o [^ ]*//')
@@ -168,35 +200,50 @@ tidy() {
     cat .clang-tidy
     echo "$1"
     # Comments and macros too: a comment may be NOLINT. What cannot be read is not remembered.
-    bash -c "cd build/release && $preprocess -w -E -dD -CC" || date +%s%N
+    bash -c "cd build/tidy && $preprocess -w -E -dD -CC" || date +%s%N
   } | sha256sum | cut -d ' ' -f 1)
   if [ ! -e "$key" ]; then
-    clang-tidy -p build/release --quiet --warnings-as-errors='*' "$1" && : >"$key"
+    clang-tidy -p build/tidy --quiet --warnings-as-errors='*' "$1" && : >"$key"
   fi
 }
 
+job_alone() {
+  build tidy "octet_tflite_schema octet_onnx_schema" || return
+  local files=()
+  # What changed comes first.
+  mapfile -t files < <({
+    git diff --name-only "$(tidy_base)" -- '*.cpp'
+    git ls-files 'core/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'import/*.cpp' \
+      'report/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
+  } | awk '!seen[$0]++')
+  printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'alone "$1"' alone || return
+  summary="${#files[@]} sources"
+}
+
+# alone FILE: compiles it without writing anything, where compile_commands.json knows it.
+alone() {
+  local command
+  if [ "$(seconds_left)" -eq 0 ]; then
+    left_out "$1"
+    return
+  fi
+  command=$(compile_command "$1")
+  [ -z "$command" ] || bash -c "cd build/tidy && ${command/ -o / -fsyntax-only -o }"
+}
+
 job_tidy() {
-  compile_commands=$PWD/build/release/compile_commands.json tidied=$PWD/build/release/tidied
+  tidied=$PWD/build/tidy/tidied
   # The sources that others are generated from are compiled nowhere else.
-  cmake --preset release -DOCTET_BUILD_TESTS=ON &&
-    cmake --build --preset release --target octet_tflite_schema octet_onnx_schema || return
+  build tidy "octet_tflite_schema octet_onnx_schema" || return
   mkdir -p "$tidied"
   local base files=() known
   base=$(tidy_base) || return
   mapfile -t files < <(changed_sources "$base")
   known=$(find "$tidied" -type f | wc -l)
-  rm -f "$tidied.left"
-  tidy_until=$(($(date +%s) + tidy_seconds))
-  export compile_commands tidied tidy_until
-  export -f compile_command tidy
-  summary="${#files[@]} files that differ from ${base:0:8}"
+  export tidied
   [ ${#files[@]} -eq 0 ] ||
     printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'tidy "$1"' tidy || return
-  local left=0
-  [ ! -e "$tidied.left" ] || left=$(wc -l <"$tidied.left")
-  summary+=", $((${#files[@]} - left - $(find "$tidied" -type f | wc -l) + known)) known to be clean"
-  [ "$left" -eq 0 ] ||
-    summary+=", $left LEFT when $tidy_seconds s were over; run scripts/checks.sh tidy again to go on"
+  summary="${#files[@]} files that differ from ${base:0:8}, $known known to be clean before"
 }
 
 job_aarch64() {
@@ -208,8 +255,7 @@ job_microcontroller() {
 }
 
 job_site() {
-  octet_install octet_site_requirements && cmake --preset release -DOCTET_BUILD_TESTS=ON &&
-    cmake --build --preset release --target docs 2>&1 | tee "$logs/doxygen.txt" &&
+  octet_install octet_site_requirements && build release docs -DOCTET_BUILD_TESTS=ON 2>&1 | tee "$logs/doxygen.txt" &&
     ! grep -q ' warning: ' "$logs/doxygen.txt" &&
     tests/rooms/site.sh build/release/docs/html | tee "$logs/site.txt" || return
   summary=$(tail -1 "$logs/site.txt")
@@ -217,22 +263,67 @@ job_site() {
 
 # What compilers, tests, sanitizers and run_tests write where they fail.
 failures='(: error:|^\[  FAILED  \]|: Failure$|: FAILED with|^==[0-9]+==ERROR|: runtime error: |WARNING: ThreadSanitizer)'
-status=0
-for job in "${jobs[@]}"; do
-  begin=$SECONDS
+
+# In a shell of its own, so that the log and the CPU seconds are the job's.
+logged() {
+  exec >"$logs/$job.log" 2>&1
   summary=
-  if "job_$job" >"$logs/$job.log" 2>&1; then
-    echo "checks: $job: passed in $((SECONDS - begin)) s: $summary"
-  elif [ $? -eq 77 ]; then
-    tail -1 "$logs/$job.log"
-  else
-    echo "checks: $job: FAILED after $((SECONDS - begin)) s, see $logs/$job.log ${summary}"
-    # A failed test may stand far above the end: other binaries run after it.
-    grep -nE -B 12 -A 6 "$failures" "$logs/$job.log" | head -200
-    echo "checks: $job: the end of its log:"
-    tail -20 "$logs/$job.log"
-    octet_explain "$logs/$job.log"
-    status=1
-  fi
+  local status=0
+  "job_$job" || status=$?
+  echo "$summary" >"$logs/$job.summary"
+  return "$status"
+}
+
+# run_job JOB: says how it ended.
+run_job() {
+  job=$1
+  local status=0 taken
+  octet_timed "$job" logged || status=$?
+  taken=$(awk -v job="$job" '$1 == job { taken = $2 " s, " $3 " CPU s" } END { print taken }' build/times)
+  case $status in
+    0) echo "checks: $job: passed in $taken: $(cat "$logs/$job.summary")" ;;
+    75) status=0 ;;
+    77) tail -1 "$logs/$job.log" && status=0 ;;
+    *)
+      echo "checks: $job: FAILED after $taken, see $logs/$job.log"
+      # A failed test may stand far above the end: other binaries run after it.
+      grep -nE -B 12 -A 6 "$failures" "$logs/$job.log" | head -200
+      echo "checks: $job: the end of its log:"
+      tail -20 "$logs/$job.log"
+      octet_explain "$logs/$job.log"
+      ;;
+  esac
+  return "$status"
+}
+
+# lane JOB...: one after the other, each with its share of the time that is left.
+lane() {
+  local sum=0 status=0 name
+  for name; do sum=$((sum + shares[$name])); done
+  for name; do
+    job_until=$((EPOCHSECONDS + (deadline - EPOCHSECONDS) * shares[$name] / sum))
+    sum=$((sum - shares[$name]))
+    run_job "$name" || status=1
+  done
+  return "$status"
+}
+
+compile_commands=$PWD/build/tidy/compile_commands.json
+export logs job job_until compile_commands
+export -f left_out seconds_left compile_command alone tidy
+rm -f "$logs/left_out"
+: >"$logs/left_out"
+# Two lanes, so that a processor that one leaves idle, as linking and the last test do, serves the other.
+first=() second=()
+for name in "${jobs[@]}"; do
+  case $name in
+    clang | coverage) first+=("$name") ;;
+    *) second+=("$name") ;;
+  esac
 done
+status=0
+lane "${first[@]}" &
+lane "${second[@]}" || status=1
+wait $! || status=1
+sed 's/^/octet: left out for want of time: /' "$logs/left_out"
 exit "$status"

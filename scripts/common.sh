@@ -226,10 +226,41 @@ octet_explain() {
   fi
 }
 
-# octet_build PRESET [cmake options]: configures and builds, quietly unless it fails.
+# octet_build PRESET TARGETS [cmake options]: configures quietly unless it fails, and builds the targets.
 octet_build() {
-  local preset=$1
-  shift
+  local preset=$1 targets=$2
+  shift 2
+  # shellcheck disable=SC2086
   cmake --preset "$preset" "$@" >/dev/null &&
-    cmake --build --preset "$preset" --parallel "$(nproc)"
+    cmake --build --preset "$preset" --parallel "$(nproc)" --target $targets
+}
+
+# octet_timed NAME COMMAND...: runs a command or a function of ours, and adds a row to build/times: the
+# name, seconds, CPU seconds. Ends as the command does.
+octet_timed() {
+  local name=$1 begin=$SECONDS status=0 cpu
+  shift
+  mkdir -p build
+  (
+    "$@"
+    status=$?
+    times >"build/times.$name"
+    exit "$status"
+  ) || status=$?
+  cpu=$(octet_cpu_seconds "build/times.$name")
+  rm -f "build/times.$name"
+  echo "$name $((SECONDS - begin)) $cpu" >>build/times
+  return "$status"
+}
+
+# Seconds in a file that bash's `times` has written, of a shell and of what it waited for.
+octet_cpu_seconds() {
+  tr ' ' '\n' <"$1" | awk -F '[ms]' '{ sum += $1 * 60 + $2 } END { printf "%.0f", sum }'
+}
+
+# What stands in build/times, as a table.
+octet_times() {
+  [ -f build/times ] || return 0
+  printf '%-24s %8s %8s\n' "octet: times" "s" "CPU s"
+  awk '{ printf "%-24s %8d %8d\n", $1, $2, $3 }' build/times
 }

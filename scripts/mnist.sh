@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
 
 octet_install octet_runtime_requirements octet_requirements
-octet_build release -DOCTET_BUILD_TESTS=OFF
+octet_build release mnist_qat -DOCTET_BUILD_TESTS=OFF
 program=$PWD/build/release/bin/mnist_qat
 cd "$start"
 exec "$program" "$@"
