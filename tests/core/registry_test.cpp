@@ -106,9 +106,9 @@ TEST(Registry, WhatAClassRefusesInAFileIsTheFilesFault) {
 TEST(Registry, ChecksThatAnObjectIsOfTheVeryClassOfItsType) {
   Shelves shelves;
   EXPECT_NO_THROW(shelves.check(Plank(1)));
-  expect_in(
-      message_of<InvalidArgument>([&] { shelves.check(PaintedPlank(1)); }),
-      {"octet::test::PaintedPlank", "\"Plank\"", "register_shelf<octet::test::PaintedPlank>"});
+  expect_in(message_of<InvalidArgument>([&] { shelves.check(PaintedPlank(1)); }),
+            {"octet::test::registry_test::PaintedPlank", "\"Plank\"",
+             "register_shelf<octet::test::registry_test::PaintedPlank>"});
   const Registry<Shelf> empty("shelf", "register_shelf");
   EXPECT_THROW(empty.check(Plank(1)), InvalidArgument);
 }
@@ -117,7 +117,7 @@ TEST(Registry, RefusesANameThatIsTakenOrEmpty) {
   Shelves shelves;
   const auto make = [](const Description&) { return std::make_unique<PaintedPlank>(1); };
   expect_in(message_of<InvalidArgument>([&] { shelves.add<PaintedPlank>("Plank", make); }),
-            {"octet::test::PaintedPlank", "octet::test::Plank"});
+            {"octet::test::registry_test::PaintedPlank", "octet::test::registry_test::Plank"});
   EXPECT_THROW(shelves.add<PaintedPlank>("", make), InvalidArgument);
   // The same class again has its factory replaced.
   shelves.add<Plank>("Plank", [](const Description&) { return std::make_unique<Plank>(7); });
@@ -130,7 +130,7 @@ TEST(Registry, RefusesAFactoryThatMakesNothingOrAnotherClass) {
   expect_in(message_of<InvalidArgument>([&] { shelves.make("Plank", plank(1)); }), {"null"});
   shelves.add<Plank>("Plank", [](const Description&) { return std::make_unique<PaintedPlank>(1); });
   expect_in(message_of<InvalidArgument>([&] { shelves.make("Plank", plank(1)); }),
-            {"octet::test::Plank, found octet::test::PaintedPlank"});
+            {"octet::test::registry_test::Plank, found octet::test::registry_test::PaintedPlank"});
 }
 
 TEST(Registry, TakesClassesAndMakesObjectsOnSeveralThreads) {

@@ -4,8 +4,9 @@
 //
 // DIR/cases.json lists the cases; models, and numbers with samples end to end, are parts [begin,
 // end) of DIR/cases.bin: one file, since there are thousands. Images come from the folder
-// OCTET_MNIST_DIR, or are drawn where that is not set. Where OCTET_MLPERF_DIR names a folder, the
-// int8 networks of MLPerf Tiny in it, which others made, are cases too.
+// OCTET_MNIST_DIR, or are drawn where that is not set: 2,000, or all where OCTET_ALL_IMAGES is set.
+// Where OCTET_MLPERF_DIR names a folder, the int8 networks of MLPerf Tiny in it, which others made,
+// are cases too.
 
 #include <fmt/core.h>
 #include <octet/tests/interop/cases.h>
@@ -13,17 +14,22 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace octet::interop {
 namespace {
 
-constexpr std::size_t kDrawnTestImages = 2000;
+constexpr std::size_t kTestImages = 2000;
 
 /// The images of MNIST where they are there, and what they are called.
 std::pair<DataSplit, std::string> images() {
   const char* mnist = std::getenv("OCTET_MNIST_DIR");
-  if (mnist != nullptr && *mnist != '\0') return {load_idx(mnist), "MNIST"};
-  return {make_digits(0, kTrainImages, kDrawnTestImages), "drawn digits"};
+  if (mnist == nullptr || *mnist == '\0') {
+    return {make_digits(0, kTrainImages, kTestImages), "drawn digits"};
+  }
+  DataSplit data = load_idx(mnist);
+  if (std::getenv("OCTET_ALL_IMAGES") == nullptr) data.test = data.test.head(kTestImages);
+  return {std::move(data), "MNIST"};
 }
 
 /// Every layer of the networks of the examples, on `count` test images from `first` on.

@@ -20,7 +20,7 @@ constexpr int kKilledRuns = 5;
 #ifdef OCTET_TEST_SANITIZED
 constexpr int kKills = 1;
 #else
-constexpr int kKills = 10;
+constexpr int kKills = 5;
 #endif
 /// How long it may take until all ranks have ended, on a machine that is busy.
 constexpr double kMostSeconds = 60.0;
