@@ -1,6 +1,7 @@
 // Packed .tflite files of 4 bits against a second implementation of what TFLite Micro computes,
 // contract double, and of the other contracts: on random scales and on powers of two.
 
+#include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/examples/networks/networks.h>
