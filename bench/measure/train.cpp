@@ -2,6 +2,7 @@
 #include <octet/bench/measure/measure.h>
 #include <octet/bench/networks.h>
 #include <octet/bench/timing.h>
+#include <octet/core/profile.h>
 
 #include <fstream>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/runtime/operator_cost.h>
+#include <octet/train/layer_differences.h>
 
 #include <cmath>
 

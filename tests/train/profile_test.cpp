@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <octet/core/profile.h>
 #include <octet/tests/train/training.h>
 
 #include <set>

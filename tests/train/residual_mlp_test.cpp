@@ -6,6 +6,7 @@
 #include <octet/examples/residual_mlp.h>
 #include <octet/tests/deploy/c_programs.h>
 #include <octet/tests/runtime/naive.h>
+#include <octet/train/layer_differences.h>
 
 namespace octet::test::residual_mlp_test {
 namespace {
