@@ -213,8 +213,8 @@ Dataset make_set(const Random& set, std::size_t count) {
     }
   });
   constexpr auto kDigitExtent = static_cast<Index>(kDigitSide);
-  return Dataset::from_bytes("digits (drawn by octet)", {kDigitExtent, kDigitExtent}, std::move(pixels),
-                             std::move(labels), kDigitClasses);
+  return Dataset::from_bytes("digits (drawn by octet)", {kDigitExtent, kDigitExtent},
+                             std::move(pixels), std::move(labels), kDigitClasses);
 }
 
 }  // namespace
