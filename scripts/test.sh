@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. Options go to ctest: `-L quick` for what answers
-# in a minute, `-R NAME` for some.
+# Installs what is missing, builds, and runs every test. Options go to ctest: `-L quick` for those of core and
+# layers, which take a minute, `-R NAME` for some.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/common.sh
