@@ -316,5 +316,8 @@ rm -f "$logs/left_out"
 : >"$logs/left_out"
 status=0
 run_jobs "${jobs[@]}" || status=1
-sed 's/^/octet: left out for want of time: /' "$logs/left_out"
+# Of many files of one job the first, and where all of them stand.
+awk -v all="$logs/left_out" '++seen[$1] <= 8 { print "octet: left out for want of time: " $0 }
+  END { for (job in seen) if (seen[job] > 8) print "octet: left out for want of time: " job, seen[job] - 8, "more, see", all }
+' "$logs/left_out"
 exit "$status"
