@@ -24,7 +24,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=("$@")
 [ ${#jobs[@]} -gt 0 ] || jobs=(format tidy alone aarch64 microcontroller site threads clang coverage)
 # What a job may take of the time that is left when it begins, in parts of those of all that follow it.
-declare -A shares=([clang]=90 [coverage]=10 [format]=3 [threads]=32 [alone]=20 [tidy]=15 [aarch64]=15
+declare -A shares=([clang]=90 [coverage]=10 [format]=3 [threads]=45 [alone]=20 [tidy]=15 [aarch64]=15
   [microcontroller]=8 [site]=7)
 deadline=$((EPOCHSECONDS + ${OCTET_CHECK_SECONDS:-1000000}))
 logs=$PWD/build/checks-logs
