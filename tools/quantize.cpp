@@ -240,13 +240,13 @@ class Quantization {
 }  // namespace
 
 int quantize(const QuantizeCommand& options) {
-  constexpr int kSignalExit = 128;
+  constexpr int kStoppedExit = 128;
   const StopSignals signals;
   kernels();  // Throws where OCTET_ISA names none.
   if (options.threads > 0) set_num_threads(options.threads);
   if (Quantization(options, signals).run()) return 0;
   fmt::print(stderr, "\nstopped; to go on: {}\n", options.resume_command);
-  return kSignalExit + signals.signal();
+  return kStoppedExit + signals.signal();
 }
 
 }  // namespace octet::tools
