@@ -65,59 +65,93 @@ function(octet_coverage_options target)
   endif()
 endfunction()
 
-# For test code, which takes longer to compile than to run: with little optimization, and where
-# OCTET_UNITY_TESTS is ON several files at once. The library that it tests is built as it always is.
+# For test code, which takes longer to compile than to run: without optimization. The library that it tests is
+# built as it always is.
 function(octet_test_compile_options target)
   octet_compile_options(${target})
+  if(OCTET_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   if(OCTET_SANITIZE MATCHES "address")
     # What is tested is the library: UBSan's checks of the tests' own arithmetic cost a fifth.
-    target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
-  elseif(OCTET_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
   endif()
 endfunction()
 
-# octet_unity(<target> <size>): sources of one folder are compiled together, up to `size` at once, so that
-# the headers that they share are read once. Called when the target has all of its sources. Those with
-# options of their own, as kernels, are compiled alone. Names in unnamed namespaces have to differ in the
-# sources of a folder; those of tests, which have a namespace for each file, need not.
+# octet_unity(<target> <size> [JSON]): sources of one top-level folder are compiled together, up to `size` at
+# once, so that the headers that they share are read once. Called when the target has all of its sources.
+# Those with options of their own, as kernels, are compiled alone. With JSON, sources that include JSON are a
+# group wherever they are: its templates are the slowest to compile. Names in unnamed namespaces have to
+# differ in the sources of a top-level folder; those of tests, which have a namespace for each file, need not.
 function(octet_unity target size)
   get_target_property(sources ${target} SOURCES)
+  get_target_property(directory ${target} SOURCE_DIR)
   foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${directory}" OUTPUT_VARIABLE path)
     get_source_file_property(options "${source}" TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
-    if(source MATCHES "\\.cpp$" AND NOT options)
-      cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
-      cmake_path(GET path PARENT_PATH folder)
-      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
-      string(MAKE_C_IDENTIFIER "${folder}" group)
+    if(path MATCHES "\\.cpp$" AND NOT options)
+      cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE group)
+      string(REGEX REPLACE "/.*" "" group "${group}")
+      if(ARGN)
+        file(STRINGS "${path}" json REGEX "^#include .*json")
+        if(json)
+          set(group json)
+        endif()
+      endif()
       list(APPEND groups ${group})
-      list(APPEND sources_of_${group} "${source}")
+      list(APPEND ${group}_sources "${path}")
+      list(REMOVE_ITEM sources "${source}")
     endif()
   endforeach()
   list(REMOVE_DUPLICATES groups)
   foreach(group IN LISTS groups)
-    list(LENGTH sources_of_${group} count)
+    list(LENGTH ${group}_sources count)
     math(EXPR parts "(${count} + ${size} - 1) / ${size}")
-    set(i 0)
-    foreach(source IN LISTS sources_of_${group})
-      math(EXPR part "${i} * ${parts} / ${count}")
-      set_source_files_properties("${source}" TARGET_DIRECTORY ${target}
-        PROPERTIES UNITY_GROUP "${group}_${part}")
-      math(EXPR i "${i} + 1")
+    math(EXPR each "(${count} + ${parts} - 1) / ${parts}")
+    foreach(part RANGE 1 ${parts})
+      math(EXPR begin "(${part} - 1) * ${each}")
+      list(SUBLIST ${group}_sources ${begin} ${each} together)
+      list(TRANSFORM together REPLACE "(.+)" "#include \"\\1\"\n")
+      list(JOIN together "" together)
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${group}_${part}.cpp")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "${together}" @ONLY)
+      if(CMAKE_BUILD_TYPE STREQUAL "Release" AND OCTET_OPTIMIZE_${group})
+        set_source_files_properties("${unit}" TARGET_DIRECTORY ${target}
+          PROPERTIES COMPILE_OPTIONS "${OCTET_OPTIMIZE_${group}}")
+      endif()
+      list(APPEND sources "${unit}")
     endforeach()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_property(TARGET ${target} PROPERTY SOURCES "${sources}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # In a file that is included, a class with a member of an unnamed namespace would be used by others.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 
+# How much a Release build optimizes groups of sources, where that is less than it does by itself: what runs
+# once for a model or a file takes longer to optimize than that saves; layers and the trainer call what takes
+# the time, and have some loops of their own.
+foreach(group deploy examples import json report tools)
+  set(OCTET_OPTIMIZE_${group} -O1)
+endforeach()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  foreach(group layers train)
+    set(OCTET_OPTIMIZE_${group}
+      -O1 -ftree-vectorize -fvect-cost-model=dynamic -finline-small-functions -findirect-inlining)
+  endforeach()
+endif()
+
 # A library or program of ours, for users: see OCTET_UNITY.
 function(octet_unity_build target)
   if(OCTET_UNITY)
+    octet_unity(${target} 100 ${ARGN})
+  endif()
+endfunction()
+
+# A program of tests: see OCTET_UNITY_TESTS.
+function(octet_unity_tests target)
+  if(OCTET_UNITY_TESTS)
     octet_unity(${target} 24)
   endif()
 endfunction()

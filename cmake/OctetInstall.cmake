@@ -13,7 +13,7 @@ install(TARGETS octet_runtime EXPORT octet_runtime ARCHIVE DESTINATION "${CMAKE_
 install(EXPORT octet_runtime NAMESPACE octet:: DESTINATION "${package_dir}"
   FILE octetRuntimeTargets.cmake)
 if(NOT OCTET_RUNTIME_ONLY)
-  install(TARGETS octet EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS octet octet_training EXPORT octet ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT octet NAMESPACE octet:: DESTINATION "${package_dir}" FILE octetTargets.cmake)
   if(TARGET octet_eigen)
     install(TARGETS octet_eigen EXPORT octet_eigen)
@@ -54,7 +54,7 @@ endfunction()
 octet_install_pc(octet-runtime "Runs int8 models made by quantization-aware training"
   "fmt" "-loctet_runtime ${OpenMP_CXX_FLAGS}")
 if(NOT OCTET_RUNTIME_ONLY)
-  set(octet_libs "-loctet")
+  set(octet_libs "-loctet -loctet_training")
   if(OCTET_MPI)
     list(JOIN MPI_CXX_LIBRARIES " " mpi)
     string(APPEND octet_libs " ${mpi}")

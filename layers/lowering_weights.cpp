@@ -31,12 +31,6 @@ Attributes window_attributes(const Conv2DOptions& options, FusedActivation activ
   return attributes;
 }
 
-OpCode operator_of(const LayerWeights& weights) {
-  if (!weights.convolution) return OpCode::fully_connected;
-  if (weights.transposed) return OpCode::transpose_conv;
-  return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
-}
-
 OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
   if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
   const Conv2DOptions& options = *weights.convolution;

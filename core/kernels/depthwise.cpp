@@ -47,7 +47,7 @@ Index outputs_per_vector(Index channels, Index input_step, Index output_step) {
 }
 
 /// The lines [first, last) of an image that the results [begin, end) read.
-std::array<Index, 2> lines_read(const CorrelationAxis& y, Index begin, Index end) {
+std::array<Index, 2> lines_of_taps(const CorrelationAxis& y, Index begin, Index end) {
   if (y.taps.empty() || begin == end) return {0, 0};
   const Index first = std::clamp<Index>(begin * y.step + y.taps.front().at, 0, y.input);
   const Index last = (end - 1) * y.step + y.taps.back().at + 1;
@@ -125,7 +125,7 @@ std::size_t DepthwiseCorrelation<T>::bytes_of(Index taps, Index channels) {
 
 template <class T>
 std::array<Index, 2> DepthwiseCorrelation<T>::lines_read(Index begin, Index end) const {
-  return octet::lines_read(y_, begin, end);
+  return lines_of_taps(y_, begin, end);
 }
 
 template <class T>
@@ -184,7 +184,7 @@ class ProductSums {
         sums_(static_cast<std::size_t>(window.taps() * channels * repeats_)) {}
 
   void add(const Rectangle& r) {
-    const auto [first, last] = lines_read(y_, r.top, r.bottom);
+    const auto [first, last] = lines_of_taps(y_, r.top, r.bottom);
     const float* const image = images_(r.image, first, last);
     const Index in_line = x_.input * channels_;
     // Before the gradients, which may have to be computed.

@@ -1,4 +1,4 @@
-target_sources(octet PRIVATE
+target_sources(octet_training PRIVATE
   gradcheck.cpp
   ops/activation.cpp
   ops/batch_norm.cpp

@@ -16,7 +16,7 @@ using detail::NamedWeight;
 using detail::WeightSlot;
 
 /// More lines say no more.
-constexpr std::size_t kMostListed = 20;
+constexpr std::size_t kMostDifferences = 20;
 
 /// What a file has for a model, and what does not match.
 struct Matches {
@@ -90,7 +90,7 @@ Matches match(const std::vector<WeightSlot>& slots, const std::vector<NamedWeigh
 
 std::string listed(std::string_view title, std::vector<std::string> lines) {
   if (lines.empty()) return "";
-  const std::size_t more = lines.size() - std::min(lines.size(), kMostListed);
+  const std::size_t more = lines.size() - std::min(lines.size(), kMostDifferences);
   lines.resize(lines.size() - more);
   if (more > 0) lines.push_back(fmt::format("... and {} more", more));
   return fmt::format("\n  {}:\n    {}", title, fmt::join(lines, "\n    "));

@@ -99,6 +99,12 @@ PackedS8 quantized_columns(const Tensor& kernel, Index units, std::span<const fl
 
 }  // namespace
 
+OpCode operator_of(const LayerWeights& weights) {
+  if (!weights.convolution) return OpCode::fully_connected;
+  if (weights.transposed) return OpCode::transpose_conv;
+  return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
+}
+
 Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights) {
   const Conv2DOptions& options = *weights.convolution;
   if (weights.depthwise || options.groups != 1 || options.dilation != std::array<Index, 2>{1, 1}) {

@@ -6,6 +6,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/layer.h>
+#include <octet/runtime/operator.h>
 
 #include <cstdint>
 #include <span>
@@ -30,6 +31,9 @@ struct WeightCodes {
 /// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
 /// where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
+
+/// The operator that computes a layer with weights.
+OpCode operator_of(const LayerWeights& weights);
 
 /// The geometry of a transposed convolution of images x with LayerWeights of this kernel: see
 /// transposed_conv2d_geometry(). Throws InvalidArgument where they do not fit, and for groups or

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/weight_codes.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/runtime/operators/fully_connected.h>
 
@@ -10,12 +11,6 @@ namespace octet {
 namespace {
 
 constexpr int kMostPackedBits = 4;
-
-OpCode operator_of(const LayerWeights& weights) {
-  if (!weights.convolution) return OpCode::fully_connected;
-  if (weights.transposed) return OpCode::transpose_conv;
-  return weights.depthwise ? OpCode::depthwise_conv_2d : OpCode::conv_2d;
-}
 
 /// The fewest bits of a file that hold codes of `bits` bits.
 int container_of(int bits) {

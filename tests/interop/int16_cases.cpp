@@ -10,7 +10,7 @@ namespace octet::interop {
 namespace {
 
 constexpr std::uint32_t kDense = 60;
-constexpr std::uint32_t kConvolutions = 80;
+constexpr std::uint32_t kInt16Convolutions = 80;
 constexpr std::uint32_t kTies = 60;
 constexpr std::uint32_t kTrained = 40;
 constexpr Index kSamples = 16;
@@ -50,7 +50,7 @@ void add_dense(CaseFolder& folder, std::uint32_t seed) {
 }
 
 /// CONV_2D or DEPTHWISE_CONV_2D of any window.
-void add_convolution(CaseFolder& folder, std::uint32_t seed) {
+void add_int16_convolution(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const bool depthwise = seed % 2 == 0;
   test::Conv c = depthwise ? test::draw_depthwise(draw) : test::draw_conv(draw);
@@ -60,7 +60,7 @@ void add_convolution(CaseFolder& folder, std::uint32_t seed) {
 }
 
 /// One operator whose scales are powers of two.
-void add_ties(CaseFolder& folder, std::uint32_t seed) {
+void add_int16_ties(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const OpCode code = seed % 3 == 0   ? OpCode::fully_connected
                       : seed % 3 == 1 ? OpCode::conv_2d
@@ -101,8 +101,9 @@ void add_trained(CaseFolder& folder, std::uint32_t seed) {
 
 void add_int16_cases(CaseFolder& folder) {
   for (std::uint32_t seed = 0; seed < kDense; ++seed) add_dense(folder, seed);
-  for (std::uint32_t seed = 0; seed < kConvolutions; ++seed) add_convolution(folder, seed);
-  for (std::uint32_t seed = 0; seed < kTies; ++seed) add_ties(folder, seed);
+  for (std::uint32_t seed = 0; seed < kInt16Convolutions; ++seed)
+    add_int16_convolution(folder, seed);
+  for (std::uint32_t seed = 0; seed < kTies; ++seed) add_int16_ties(folder, seed);
   for (std::uint32_t seed = 0; seed < kTrained; ++seed) add_trained(folder, seed);
 }
 

@@ -11,7 +11,7 @@
 namespace octet::interop {
 namespace {
 
-constexpr Index kNetSamples = 32;
+constexpr Index kPackedSamples = 32;
 constexpr int kLeastBits = 2;
 constexpr int kMostBits = 7;
 constexpr auto kWidths = static_cast<std::uint32_t>(kMostBits - kLeastBits + 1);
@@ -29,12 +29,12 @@ void add(CaseFolder& folder, const std::string& name, const IntegerModel& model,
 std::vector<std::int8_t> random_codes(const IntegerModel& model, std::uint32_t seed) {
   test::Draw draw(seed);
   const Index size = tensor_of(model, model.inputs[0]).size();
-  return test::random_codes(static_cast<std::size_t>(size * kNetSamples), draw);
+  return test::random_codes(static_cast<std::size_t>(size * kPackedSamples), draw);
 }
 
 /// A random net of Dense layers or of convolutions, quantized and trained. False where runtimes
 /// could not run it.
-bool add_net(CaseFolder& folder, std::uint32_t seed) {
+bool add_net_with_weight_bits(CaseFolder& folder, std::uint32_t seed) {
   const QuantizeOptions options{.weight_bits = bits_of(seed / 2),
                                 .per_channel = seed / 12 % 2 == 0};
   Sequential model("net");
@@ -55,7 +55,7 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
 }
 
 /// One operator, on scales that are powers of two: sums often lie half way between two codes.
-void add_ties(CaseFolder& folder, std::uint32_t seed) {
+void add_packed_ties(CaseFolder& folder, std::uint32_t seed) {
   constexpr std::array kCodes = {OpCode::fully_connected, OpCode::conv_2d,
                                  OpCode::depthwise_conv_2d};
   const OpCode code = kCodes[seed / 6 % 3];
@@ -105,9 +105,9 @@ void add_packed_cases(CaseFolder& folder, const DataSplit& data, const PackedCou
   // Seeds take the widths in turn.
   std::uint32_t nets = 0;
   for (std::uint32_t seed = 0; nets < kWidths * count.nets; ++seed) {
-    nets += add_net(folder, seed) ? 1 : 0;
+    nets += add_net_with_weight_bits(folder, seed) ? 1 : 0;
   }
-  for (std::uint32_t seed = 0; seed < kWidths * count.ties; ++seed) add_ties(folder, seed);
+  for (std::uint32_t seed = 0; seed < kWidths * count.ties; ++seed) add_packed_ties(folder, seed);
   add_images_of_every_width(folder, data, count.packed_files);
 }
 

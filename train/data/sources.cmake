@@ -1,5 +1,5 @@
 # The data part of octet::octet; paths are relative to train/.
-target_sources(octet PRIVATE
+target_sources(octet_training PRIVATE
   data_loader.cpp
   dataset.cpp
   data/array_file.cpp

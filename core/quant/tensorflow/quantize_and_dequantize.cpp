@@ -64,12 +64,12 @@ void check_range_size(std::size_t found, std::size_t expected, std::string_view 
   }
 }
 
-struct Range {
+struct SliceRange {
   float min;
   float max;
 };
 
-void check_range(Range range, bool given, std::string_view name) {
+void check_range(SliceRange range, bool given, std::string_view name) {
   if (!std::isfinite(range.min) || !std::isfinite(range.max)) {
     throw NumericError(fmt::format("{}: the range [{}, {}] {} is not finite", name, range.min,
                                    range.max, given ? "given" : "of the data"));
@@ -88,8 +88,8 @@ void for_each_run(const AxisSplit& split, std::size_t c, Function function) {
   }
 }
 
-Range range_of_slice(std::span<const float> in, const AxisSplit& split, std::size_t c) {
-  Range range{std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+SliceRange range_of_slice(std::span<const float> in, const AxisSplit& split, std::size_t c) {
+  SliceRange range{std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   bool has_nan = false;
   for_each_run(split, c, [&](std::size_t start, std::size_t size) {
     for (const float x : in.subspan(start, size)) {
@@ -162,8 +162,8 @@ void quantize_and_dequantize(std::span<const float> in, std::span<const std::int
     return;
   }
   for (std::size_t c = 0; c < split.channels; ++c) {
-    const Range range =
-        options.range_given ? Range{input_min[c], input_max[c]} : range_of_slice(in, split, c);
+    const SliceRange range =
+        options.range_given ? SliceRange{input_min[c], input_max[c]} : range_of_slice(in, split, c);
     check_range(range, options.range_given, name);
     const Scale scale = quantize_and_dequantize_scale(range.min, range.max, options);
     for_each_run(split, c, [&](std::size_t start, std::size_t size) {

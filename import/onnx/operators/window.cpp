@@ -7,7 +7,7 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-constexpr Index kMost = (Index{1} << 31) - 1;
+constexpr Index kLargestInt32 = (Index{1} << 31) - 1;
 
 /// A list of one number per axis of the image as height, width.
 std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t rank,
@@ -15,7 +15,7 @@ std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t
   const auto list = node.integers(key);
   if (list.empty()) return {otherwise, otherwise};
   const bool fits = list.size() == rank &&
-                    std::ranges::all_of(list, [](std::int64_t n) { return n > 0 && n <= kMost; });
+                    std::ranges::all_of(list, [](std::int64_t n) { return n > 0 && n <= kLargestInt32; });
   if (!fits)
     refuse("expected {} numbers above 0 as {}, found [{}]", rank, key, fmt::join(list, ", "));
   return rank == 1 ? std::array{Index{1}, list[0]} : std::array{list[0], list[1]};
@@ -26,7 +26,7 @@ std::array<std::array<Index, 2>, 2> pads_of(const Node& node, std::size_t rank) 
   const auto list = node.integers("pads");
   if (list.empty()) return {};
   const bool fits = list.size() == 2 * rank &&
-                    std::ranges::all_of(list, [](std::int64_t n) { return n >= 0 && n <= kMost; });
+                    std::ranges::all_of(list, [](std::int64_t n) { return n >= 0 && n <= kLargestInt32; });
   if (!fits) refuse("expected {} pads of 0 or more, found [{}]", 2 * rank, fmt::join(list, ", "));
   if (rank == 1) return {{{0, 0}, {list[0], list[1]}}};
   return {{{list[0], list[2]}, {list[1], list[3]}}};
