@@ -19,26 +19,11 @@ class ModelBuilder {
   /// Goes on with a model.
   explicit ModelBuilder(IntegerModel model) : model_(std::move(model)) {}
 
-  std::int32_t add(ModelTensor tensor) {
-    model_.tensors.push_back(std::move(tensor));
-    return static_cast<std::int32_t>(model_.tensors.size() - 1);
-  }
+  std::int32_t add(ModelTensor tensor);
 
   /// A value that is computed: [batch, example_shape...], the batch unknown.
   std::int32_t activation(std::string name, DType dtype, const Shape& example_shape,
-                          QuantParams quantization = no_quantization()) {
-    ModelTensor tensor;
-    tensor.name = std::move(name);
-    tensor.dtype = dtype;
-    tensor.shape = {1};
-    tensor.shape_signature = {-1};
-    for (const Index extent : example_shape) {
-      tensor.shape.push_back(static_cast<std::int32_t>(extent));
-      tensor.shape_signature.push_back(static_cast<std::int32_t>(extent));
-    }
-    tensor.quantization = std::move(quantization);
-    return add(std::move(tensor));
-  }
+                          QuantParams quantization = no_quantization());
 
   template <class T>
   std::int32_t constant(std::string name, DType dtype, std::vector<std::int32_t> shape,
@@ -55,35 +40,17 @@ class ModelBuilder {
 
   /// Appends an operator that reads `inputs` and writes `output`.
   Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output,
-               OperatorAttributes attributes) {
-    Operator added;
-    added.code = code;
-    added.inputs = std::move(inputs);
-    added.outputs = {output};
-    added.attributes = std::move(attributes);
-    return model_.operators.emplace_back(std::move(added));
-  }
-  /// The same with the attributes of the code that nobody has set.
-  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output) {
-    return op(code, std::move(inputs), output, default_attributes(code));
-  }
+               OperatorAttributes attributes);
+  /// With the code's default attributes.
+  Operator& op(OpCode code, std::vector<std::int32_t> inputs, std::int32_t output);
 
   /// RESHAPE of `input` to [batch, example_shape...].
   void reshape(std::string name, std::int32_t input, std::int32_t output,
-               const Shape& example_shape) {
-    std::vector<std::int32_t> target = {-1};
-    for (const Index extent : example_shape) target.push_back(static_cast<std::int32_t>(extent));
-    reshape_to(std::move(name), input, output, target);
-  }
+               const Shape& example_shape);
 
   /// RESHAPE of `input` to `target`, in which one extent may be -1.
   void reshape_to(std::string name, std::int32_t input, std::int32_t output,
-                  const std::vector<std::int32_t>& target) {
-    const auto rank = static_cast<std::int32_t>(target.size());
-    const std::int32_t shape = constant(std::move(name) + "/shape", DType::int32, {rank},
-                                        std::span<const std::int32_t>(target));
-    op(OpCode::reshape, {input, shape}, output, ReshapeAttributes{.new_shape = target});
-  }
+                  const std::vector<std::int32_t>& target);
 
   IntegerModel& model() { return model_; }
   const ModelTensor& tensor(std::int32_t index) const {

@@ -277,14 +277,7 @@ struct Operator {
   }
 
   /// The activation that is fused into the operator; none where it can have none.
-  FusedActivation activation() const {
-    return std::visit(
-        [](const auto& any) {
-          if constexpr (requires { any.activation; }) return any.activation;
-          return FusedActivation::none;
-        },
-        attributes);
-  }
+  FusedActivation activation() const;
 
  private:
   [[noreturn]] void fail_attributes() const;

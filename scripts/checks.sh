@@ -5,7 +5,7 @@
 #   coverage  lines and branches of core/quant, runtime and deploy that the tests of `clang` reach
 #   threads   ThreadSanitizer over what runs on several threads, and over ranks of MPI
 #   alone     every source of the libraries and programs compiles without those that other builds
-#             compile together with it; only syntax and warnings
+#             compile together with it, and every installed header by itself; only syntax and warnings
 #   format    clang-format over all sources
 #   tidy      clang-tidy over files that are new or changed
 #   aarch64   the runtime cross-compiled for AArch64, its kernels and interpreter under qemu-user
@@ -210,7 +210,10 @@ tidy() {
 
 job_alone() {
   build tidy "octet_tflite_schema octet_onnx_schema" || return
-  local files=()
+  local files=() status=0
+  timeout "$(seconds_left)" tests/rooms/headers.sh "$PWD/build/tidy" /usr/include/eigen3 || status=$?
+  [ "$status" -ne 124 ] || left_out "the installed headers"
+  [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return
   # What changed comes first.
   mapfile -t files < <({
     git diff --name-only "$(tidy_base)" -- '*.cpp'

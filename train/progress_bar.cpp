@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/clock.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>
 #include <sys/ioctl.h>
@@ -11,7 +12,7 @@ namespace octet {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
-constexpr std::chrono::milliseconds kRedrawEvery{100};
+constexpr double kRedrawSeconds = 0.1;
 
 /// A terminal that has gone, or a full disk, is no reason to stop training: ferror() tells.
 void show(std::FILE* out, const std::string& text) {
@@ -67,8 +68,8 @@ void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
 void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
   if (!trainer.is_root()) return;
   epochs_ = p.epochs;
-  const Clock::time_point now = Clock::now();
-  if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawEvery)) return;
+  const double now = detail::clock_seconds();
+  if (!draws_bar_ || (p.batch < p.batches && now - last_drawn_ < kRedrawSeconds)) return;
   last_drawn_ = now;
   const double done = static_cast<double>(p.batch) / static_cast<double>(p.batches);
   const auto full = static_cast<std::size_t>(done * static_cast<double>(kBarWidth));

@@ -2,7 +2,6 @@
 
 #include <octet/train/callback.h>
 
-#include <chrono>
 #include <cstdio>
 
 namespace octet {
@@ -23,15 +22,14 @@ class ProgressBar : public Callback {
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void clear_bar();
 
   std::FILE* out_;
   bool draws_bar_;
   bool bar_is_shown_ = false;
   int epochs_ = 0;
-  Clock::time_point last_drawn_{};
+  /// On the clock of detail::clock_seconds().
+  double last_drawn_ = 0;
 };
 
 }  // namespace octet

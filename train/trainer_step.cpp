@@ -1,6 +1,7 @@
 // What a Trainer does in an epoch: steps.
 
 #include <fmt/core.h>
+#include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
@@ -11,13 +12,10 @@
 #include <octet/train/trainer.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace octet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
 constexpr std::uint64_t kStepStream = 0x57E9;
@@ -38,7 +36,7 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
     sharded.emplace(*model_, detail::ShardTree(options_.shards, group), group, options_.gradients,
                     gradient_errors_);
   }
-  const Clock::time_point begin = Clock::now();
+  const double begin = detail::clock_seconds();
   const double seconds_before = sums_.seconds;
   double seconds_profiled = seconds_before;
   std::vector<Batch> shards;
@@ -50,7 +48,7 @@ bool Trainer::run_epoch(DataLoader& loader, Index last) {
     run_step(loader, shards, sharded ? &*sharded : nullptr);
     ++step_;
     position_ = loader.position();
-    sums_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - begin).count();
+    sums_.seconds = seconds_before + detail::clock_seconds() - begin;
     for (const auto& callback : callbacks_) callback->on_step_end(*this, progress(loader, last));
     if (options_.profile != nullptr) {
       options_.profile->add_whole(sums_.seconds - seconds_profiled, 1);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/file_system.h>
@@ -89,7 +90,8 @@ bool file_exists(const std::filesystem::path& path) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(TrainingRunOptions options) : options_(std::move(options)) {
+TrainingRun::TrainingRun(TrainingRunOptions options)
+    : options_(std::move(options)), begin_(detail::clock_seconds()) {
   if (options_.checkpoint_folder.empty() && !options_.folder.empty()) {
     options_.checkpoint_folder = options_.folder / "checkpoints";
   }

@@ -6,7 +6,6 @@
 #include <octet/train/run_folders.h>
 #include <octet/train/trainer.h>
 
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -152,7 +151,8 @@ class TrainingRun {
   std::string checkpoint_hash() const;
 
   TrainingRunOptions options_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  /// On the clock of detail::clock_seconds().
+  double begin_;
   std::optional<RunFolders> folders_;
   const DataSplit* data_ = nullptr;
   /// The fingerprints of the training and the test set.

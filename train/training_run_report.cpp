@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
@@ -73,7 +74,7 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   report.hashes.model = sha256(read_file(model));
   if (std::filesystem::exists(checkpoint())) report.hashes.checkpoint = checkpoint_hash();
   report.hashes.history = sha256(history_csv(all, false));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  report.seconds = detail::clock_seconds() - begin_;
   const auto& [train, test] = data();
   const json of_the_run = {
       {"data", {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}}},

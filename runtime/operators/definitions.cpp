@@ -32,6 +32,15 @@ std::string_view to_string(OpCode code) {
 
 OperatorAttributes default_attributes(OpCode code) { return definition(code).default_attributes(); }
 
+FusedActivation Operator::activation() const {
+  return std::visit(
+      [](const auto& any) {
+        if constexpr (requires { any.activation; }) return any.activation;
+        return FusedActivation::none;
+      },
+      attributes);
+}
+
 void Operator::fail_attributes() const {
   throw FormatError(
       fmt::format("{} holds the attributes of another operator; make them with "

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Every installed header compiles alone, against nothing but what is installed, and none is of the
-# internal kind. Usage: headers.sh <cmake> <build folder> <work folder> <compiler> [<include folder>...]
+# internal kind. Usage: headers.sh <build folder> [<include folder>...]
 set -euo pipefail
-cmake=$1 build=$2 work=$3 compiler=$4
-shift 4
+build=$1
+shift
+work=$build/installed_headers
 
 rm -rf "$work"
-"$cmake" --install "$build" --component headers --prefix "$work/prefix" >/dev/null
+cmake --install "$build" --component headers --prefix "$work/prefix" >/dev/null
 cd "$work/prefix/include"
 mapfile -t headers < <(find octet -name '*.h' | sort)
 [ "${#headers[@]}" -ge 40 ] || { echo "found ${#headers[@]} installed headers" >&2; exit 1; }
@@ -17,9 +18,8 @@ fi
 
 options=(-std=c++20 -Wall -Wextra -Werror -fsyntax-only -I .)
 for folder; do options+=(-isystem "$folder"); done
-export compiler
 printf '%s\n' "${headers[@]}" | xargs -P "$(nproc)" -I{} bash -c '
   header=$1
   shift
-  echo "#include <$header>" | "$compiler" "$@" -x c++ - || { echo "$header does not compile alone" >&2; exit 1; }
+  echo "#include <$header>" | c++ "$@" -x c++ - || { echo "$header does not compile alone" >&2; exit 1; }
 ' bash {} "${options[@]}"

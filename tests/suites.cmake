@@ -1,0 +1,14 @@
+# Writes what registers the test suites of a GoogleTest binary, each as one test of ctest: a process for each
+# of a thousand short tests would take longer than the tests. Variables: BINARY, OUTPUT, LABEL.
+execute_process(COMMAND "${BINARY}" --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "(^|\n)[^ \n][^ \n]*\\.[ \n]" suites "${listed}")
+if(NOT suites)
+  message(FATAL_ERROR "${BINARY} lists no tests")
+endif()
+set(tests "")
+foreach(suite IN LISTS suites)
+  string(REGEX REPLACE "[ \n]|\\.[ \n]$" "" suite "${suite}")
+  string(APPEND tests "add_test([=[${suite}]=] [=[${BINARY}]=] --gtest_brief=1 [=[--gtest_filter=${suite}.*]=])\n"
+    "set_tests_properties([=[${suite}]=] PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 600 LABELS [=[${LABEL}]=])\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${tests}")
