@@ -14,8 +14,9 @@ std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t
                              Index otherwise) {
   const auto list = node.integers(key);
   if (list.empty()) return {otherwise, otherwise};
-  const bool fits = list.size() == rank &&
-                    std::ranges::all_of(list, [](std::int64_t n) { return n > 0 && n <= kLargestInt32; });
+  const bool fits = list.size() == rank && std::ranges::all_of(list, [](std::int64_t n) {
+                      return n > 0 && n <= kLargestInt32;
+                    });
   if (!fits)
     refuse("expected {} numbers above 0 as {}, found [{}]", rank, key, fmt::join(list, ", "));
   return rank == 1 ? std::array{Index{1}, list[0]} : std::array{list[0], list[1]};
@@ -25,8 +26,9 @@ std::array<Index, 2> pair_of(const Node& node, std::string_view key, std::size_t
 std::array<std::array<Index, 2>, 2> pads_of(const Node& node, std::size_t rank) {
   const auto list = node.integers("pads");
   if (list.empty()) return {};
-  const bool fits = list.size() == 2 * rank &&
-                    std::ranges::all_of(list, [](std::int64_t n) { return n >= 0 && n <= kLargestInt32; });
+  const bool fits = list.size() == 2 * rank && std::ranges::all_of(list, [](std::int64_t n) {
+                      return n >= 0 && n <= kLargestInt32;
+                    });
   if (!fits) refuse("expected {} pads of 0 or more, found [{}]", 2 * rank, fmt::join(list, ", "));
   if (rank == 1) return {{{0, 0}, {list[0], list[1]}}};
   return {{{list[0], list[2]}, {list[1], list[3]}}};
