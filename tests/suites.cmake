@@ -8,7 +8,7 @@ endif()
 set(tests "")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "[ \n]|\\.[ \n]$" "" suite "${suite}")
-  string(APPEND tests "add_test([=[${suite}]=] [=[${BINARY}]=] --gtest_brief=1 [=[--gtest_filter=${suite}.*]=])\n"
+  string(APPEND tests "add_test([=[${suite}]=] [=[${BINARY}]=] [=[--gtest_filter=${suite}.*]=])\n"
     "set_tests_properties([=[${suite}]=] PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 600 LABELS [=[${LABEL}]=])\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${tests}")
