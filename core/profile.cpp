@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/clock.h>
 #include <octet/core/profile.h>
 
 #include <algorithm>
@@ -77,15 +78,15 @@ ProfileScope::ProfileScope(std::string_view phase, std::string_view detail, std:
   if (profile_ == nullptr) return;
   profile_->begin(full_name(phase_, detail_, part_));
   outer_ = std::exchange(innermost, this);
-  begin_ = Clock::now();
+  begin_ = detail::clock_seconds();
 }
 
 ProfileScope::~ProfileScope() {
   if (profile_ == nullptr) return;
-  const std::chrono::duration<double> seconds = Clock::now() - begin_;
+  const double seconds = detail::clock_seconds() - begin_;
   innermost = outer_;
   if (outer_ != nullptr) outer_->within_ += seconds;
-  profile_->add(full_name(phase_, detail_, part_), (seconds - within_).count());
+  profile_->add(full_name(phase_, detail_, part_), seconds - within_);
 }
 
 ProfilePart::ProfilePart(std::string_view name) {

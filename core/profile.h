@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,15 +76,13 @@ class ProfileScope {
   std::string_view detail() const { return detail_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Profile* profile_;
   std::string_view phase_;
   std::string_view detail_;
   std::string_view part_;
   ProfileScope* outer_ = nullptr;
-  std::chrono::duration<double> within_{0.0};
-  Clock::time_point begin_;
+  double within_ = 0.0;
+  double begin_ = 0.0;
 };
 
 /// A scope with the phase and the detail of the innermost one of this thread, and a part's name:

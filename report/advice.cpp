@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/report/advice.h>
+#include <octet/report/html_text.h>
 
 #include <algorithm>
 
@@ -36,8 +37,6 @@ std::vector<Advice> for_each_layer(const Report& report, std::string_view name, 
   return result;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
-
 }  // namespace
 
 std::vector<Advice> advise_wide_channels(const Report& report) {
@@ -63,9 +62,9 @@ std::vector<Advice> advise_clipping(const Report& report) {
     if (std::max(result, weights) < kMostClipped) return std::optional<Advice>();
     const bool is_result = result >= kMostClipped;
     return std::optional(Advice{
-        .evidence =
-            fmt::format("{} of the {} lie outside the grid", percent(is_result ? result : weights),
-                        is_result ? "results" : "weights"),
+        .evidence = fmt::format("{} of the {} lie outside the grid",
+                                percent_text(is_result ? result : weights),
+                                is_result ? "results" : "weights"),
         .action = fmt::format("another range: QuantizeOptions::{}, min_max or a higher percentile, "
                               "or learned scales (Scales::lsq)",
                               is_result ? "activation_calibration" : "weight_calibration")});
@@ -105,11 +104,11 @@ std::vector<Advice> advise_oscillation(const Report& report) {
     if (!layer.oscillating || *layer.oscillating < kMostOscillating) {
       return std::optional<Advice>();
     }
-    return std::optional(Advice{
-        .evidence =
-            fmt::format("{} of the weights swing between two codes", percent(*layer.oscillating)),
-        .action = "QuantizeOptions::freeze_oscillations_above, or a learning rate that "
-                  "falls to 0 (cosine_decay())"});
+    return std::optional(
+        Advice{.evidence = fmt::format("{} of the weights swing between two codes",
+                                       percent_text(*layer.oscillating)),
+               .action = "QuantizeOptions::freeze_oscillations_above, or a learning rate that "
+                         "falls to 0 (cosine_decay())"});
   });
 }
 

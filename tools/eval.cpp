@@ -1,11 +1,11 @@
 #include <fmt/format.h>
+#include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -34,21 +34,21 @@ void eval(const EvalOptions& options) {
   check_sizes(interpreter, images);
   resize_for(interpreter, images.size());
 
-  const auto start = std::chrono::steady_clock::now();
+  const double start = detail::clock_seconds();
   const double accuracy = evaluate(interpreter, images).accuracy;
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = detail::clock_seconds() - start;
   const auto correct = std::llround(accuracy * static_cast<double>(images.size()));
   if (options.json) {
     const nlohmann::ordered_json json{
         {"file", options.model.file}, {"data", images.name()},
         {"images", images.size()},    {"correct", correct},
         {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
-        {"threads", num_threads()},   {"seconds", seconds.count()}};
+        {"threads", num_threads()},   {"seconds", seconds}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
   fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy,
-             correct, images.size(), to_string(interpreter.rounding()), seconds.count());
+             correct, images.size(), to_string(interpreter.rounding()), seconds);
 }
 
 }  // namespace octet::tools

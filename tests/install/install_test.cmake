@@ -11,7 +11,7 @@ endif()
 function(build project)
   run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMERS}/${project}" -B "${WORK}/${project}"
     "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
-    -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${flags}" ${ARGN})
+    -DCMAKE_BUILD_TYPE= "-DCMAKE_CXX_FLAGS=${flags}" ${ARGN})
   run("${CMAKE_COMMAND}" --build "${WORK}/${project}")
 endfunction()
 

@@ -10,6 +10,6 @@ if(TOOLCHAIN)
 endif()
 run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMERS}/runtime_consumer" -B "${WORK}/build"
   "-Doctet_DIR=${WORK}/prefix/${LIBDIR}/cmake/octet" "-DCMAKE_CXX_COMPILER=${CXX}"
-  -DCMAKE_BUILD_TYPE=Release ${cross})
+  -DCMAKE_BUILD_TYPE= ${cross})
 run("${CMAKE_COMMAND}" --build "${WORK}/build")
 run(${EMULATOR} "${WORK}/build/run_tiny" "${MODEL}" 2)

@@ -87,7 +87,7 @@ const isImages = (c) => c.name.startsWith('images');
 // What is run of a case, each style and level once, and whom it concerns.
 const plans = [
   { style: 'exact', level: 'disabled', concerns: () => true },
-  { style: 'exact', level: 'all', concerns: (c) => !c.onnx.one_class },
+  { style: 'exact', level: 'all', concerns: (c) => isImages(c) || (c.onnx.packed && !c.onnx.one_class) },
   { style: 'standard', level: 'disabled', concerns: (c) => isImages(c) || c.onnx.packed },
   { style: 'standard', level: 'all', concerns: (c) => !c.onnx.one_class },
 ];

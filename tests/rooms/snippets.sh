@@ -23,7 +23,6 @@ for page in "$source/README.md" "$source"/docs/*.md "$source"/docs/*/*.md; do
   done < <(list_blocks "$page") >"$work/fragments"
   [ -s "$work/fragments" ] || continue
   {
-    echo '#include <octet/octet.h>'
     grep '^#include ' "$work/fragments" || true
     echo 'using namespace octet;'
     sed 's/^#include .*//' "$work/fragments"
@@ -32,7 +31,10 @@ done
 rm "$work/fragments"
 
 [ -e "$work/README.cpp" ] || { echo "README.md shows no fragment of C++" >&2; exit 1; }
+# Precompiled, since every page includes it.
+echo '#include <octet/octet.h>' >"$work/octet.h"
+"$compiler" -std=c++20 -x c++-header "$@" "$work/octet.h" -o "$work/octet.h.gch"
 for file in "$work"/*.cpp; do
   echo "$(basename "$file"): $(grep -c '^void fragment_' "$file") fragments"
-  "$compiler" -std=c++20 -fsyntax-only "$@" "$file"
+  "$compiler" -std=c++20 -fsyntax-only -include "$work/octet.h" "$@" "$file"
 done
