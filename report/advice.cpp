@@ -63,7 +63,7 @@ std::vector<Advice> advise_clipping(const Report& report) {
     const bool is_result = result >= kMostClipped;
     return std::optional(Advice{
         .evidence = fmt::format("{} of the {} lie outside the grid",
-                                percent_text(is_result ? result : weights),
+                                detail::percent_text(is_result ? result : weights),
                                 is_result ? "results" : "weights"),
         .action = fmt::format("another range: QuantizeOptions::{}, min_max or a higher percentile, "
                               "or learned scales (Scales::lsq)",
@@ -106,7 +106,7 @@ std::vector<Advice> advise_oscillation(const Report& report) {
     }
     return std::optional(
         Advice{.evidence = fmt::format("{} of the weights swing between two codes",
-                                       percent_text(*layer.oscillating)),
+                                       detail::percent_text(*layer.oscillating)),
                .action = "QuantizeOptions::freeze_oscillations_above, or a learning rate that "
                          "falls to 0 (cosine_decay())"});
   });
