@@ -119,7 +119,7 @@ function(octet_unity target size)
         string(APPEND text "#include \"${path}\"\n")
       endforeach()
       file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
-      if(CMAKE_BUILD_TYPE STREQUAL "Release" AND OCTET_OPTIMIZE_${group})
+      if(OCTET_OPTIMIZE_${group})
         set_source_files_properties("${unit}" TARGET_DIRECTORY ${target}
           PROPERTIES COMPILE_OPTIONS "${OCTET_OPTIMIZE_${group}}")
       endif()
@@ -133,17 +133,23 @@ function(octet_unity target size)
   endif()
 endfunction()
 
-# How much a Release build optimizes groups of sources, where that is less than it does by itself: what runs
+# How much groups of sources are optimized, where that is less than the build optimizes by itself: what runs
 # once for a model or a file takes longer to optimize than that saves; layers and the trainer call what takes
-# the time, and have some loops of their own.
-foreach(group deploy examples import json report tools)
-  set(OCTET_OPTIMIZE_${group} -O1)
-endforeach()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  foreach(group layers train)
-    set(OCTET_OPTIMIZE_${group}
-      -O1 -ftree-vectorize -fvect-cost-model=dynamic -finline-small-functions -findirect-inlining)
+# the time, and have some loops of their own. Under sanitizers these take longer to compile than to test.
+if(OCTET_SANITIZE)
+  foreach(group bench deploy examples import json layers report tools train)
+    set(OCTET_OPTIMIZE_${group} -O0)
   endforeach()
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  foreach(group deploy examples import json report tools)
+    set(OCTET_OPTIMIZE_${group} -O1)
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    foreach(group layers train)
+      set(OCTET_OPTIMIZE_${group}
+        -O1 -ftree-vectorize -fvect-cost-model=dynamic -finline-small-functions -findirect-inlining)
+    endforeach()
+  endif()
 endif()
 
 # A library or program of ours, for users: see OCTET_UNITY.

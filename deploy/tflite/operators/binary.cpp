@@ -16,7 +16,9 @@ template <class Options>
 WrittenOptions write_binary(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
   typename Options::Builder options(builder);
   options.add_fused_activation_function(activation_of(o.op));
-  return {tflite::BuiltinOptionsTraits<Options>::enum_value, options.Finish().Union()};
+  // A copy, since the traits' constant has no definition that a reference could be bound to.
+  constexpr auto type = tflite::BuiltinOptionsTraits<Options>::enum_value;
+  return {type, options.Finish().Union()};
 }
 
 /// 3 where codes are rescaled by a factor of 1 or more.
