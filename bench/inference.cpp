@@ -39,12 +39,12 @@ void set_up_from_file(benchmark::State& state) {
   std::filesystem::remove(path);
 }
 
-void batches(benchmark::internal::Benchmark* timed) {
+void batches_of_inference(benchmark::internal::Benchmark* timed) {
   timed->Arg(1)->Arg(8)->Arg(32)->Arg(128)->Arg(1000)->Arg(10000);
 }
 
-BENCHMARK_TEMPLATE(invoke, IoType::int8)->Name("invoke_int8")->Apply(batches);
-BENCHMARK_TEMPLATE(invoke, IoType::float32)->Name("invoke_float")->Apply(batches);
+BENCHMARK_TEMPLATE(invoke, IoType::int8)->Name("invoke_int8")->Apply(batches_of_inference);
+BENCHMARK_TEMPLATE(invoke, IoType::float32)->Name("invoke_float")->Apply(batches_of_inference);
 BENCHMARK(set_up);
 BENCHMARK(set_up_from_file);
 

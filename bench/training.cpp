@@ -56,12 +56,12 @@ void epoch(benchmark::State& state) {
 constexpr auto kMicro = benchmark::kMicrosecond;
 constexpr auto kMilli = benchmark::kMillisecond;
 
-void batches(benchmark::internal::Benchmark* timed) {
+void batches_of_training(benchmark::internal::Benchmark* timed) {
   timed->Arg(32)->Arg(128)->Arg(512)->UseManualTime()->Unit(kMicro);
 }
 
-BENCHMARK_TEMPLATE(step, false)->Name("step_float")->Apply(batches);
-BENCHMARK_TEMPLATE(step, true)->Name("step_qat")->Apply(batches);
+BENCHMARK_TEMPLATE(step, false)->Name("step_float")->Apply(batches_of_training);
+BENCHMARK_TEMPLATE(step, true)->Name("step_qat")->Apply(batches_of_training);
 BENCHMARK_TEMPLATE(step_wide, false)
     ->Name("step_wide_float")
     ->Arg(256)
