@@ -1,5 +1,6 @@
 # Writes what registers the test suites of a GoogleTest binary, each as one test of ctest: a process for each
-# of a thousand short tests would take longer than the tests. Variables: BINARY, OUTPUT, LABEL.
+# of a thousand short tests would take longer than the tests. It has the binary's name before its own, since two
+# binaries may have a suite of one name. Variables: NAME, BINARY, OUTPUT, LABEL.
 execute_process(COMMAND "${BINARY}" --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "(^|\n)[^ \n][^ \n]*\\.[ \n]" suites "${listed}")
 if(NOT suites)
@@ -8,7 +9,7 @@ endif()
 set(tests "")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "[ \n]|\\.[ \n]$" "" suite "${suite}")
-  string(APPEND tests "add_test([=[${suite}]=] [=[${BINARY}]=] [=[--gtest_filter=${suite}.*]=])\n"
-    "set_tests_properties([=[${suite}]=] PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 600 LABELS [=[${LABEL}]=])\n")
+  string(APPEND tests "add_test([=[${NAME}.${suite}]=] [=[${BINARY}]=] [=[--gtest_filter=${suite}.*]=])\n"
+    "set_tests_properties([=[${NAME}.${suite}]=] PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 1200 LABELS [=[${LABEL}]=])\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${tests}")

@@ -100,7 +100,8 @@ TEST_F(CompiledC, GraphsEqualTheInterpreter) {
   std::vector<CCase> cases;
   std::uint64_t seed = 0;
   for (const IntegerModel& model : graphs(16)) {
-    cases.push_back({model, kContracts[seed % 3], random_codes(model, 20, seed)});
+    cases.push_back(
+        {model, kContracts[seed % std::size(kContracts)], random_codes(model, 20, seed)});
     ++seed;
   }
   const CDriver driver(std::move(cases));

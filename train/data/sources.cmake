@@ -1,4 +1,4 @@
-# The data part of octet::octet; paths are relative to train/.
+# The data part of octet::training; paths are relative to train/.
 target_sources(octet_training PRIVATE
   data_loader.cpp
   dataset.cpp
