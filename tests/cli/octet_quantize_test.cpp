@@ -89,6 +89,27 @@ TEST_F(OctetQuantize, ScalesPixelsAsTheFloatModelKnowsThem) {
   EXPECT_NEAR(Interpreter(file).get_input_details()[0].quantization.first, 0.5F / 255.0F, 1e-5F);
 }
 
+TEST_F(OctetQuantize, CalibratesOnWholeBatchesAndOneMore) {
+  const auto bytes_of = [&](const std::string& images) {
+    const ProcessResult result = quantize(images, {"--calibrate", images, "--batch", "32"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return text_of(path(images + "/model_int8.tflite"));
+  };
+  EXPECT_EQ(bytes_of("33"), bytes_of("64"));
+  EXPECT_NE(bytes_of("33"), bytes_of("32"));
+}
+
+TEST_F(OctetQuantize, ResumingWithOtherScalesOfPixelsIsRefused) {
+  ASSERT_EQ(quantize("out", {"--epochs", "1", "--mean", "0.25", "--std", "2"}).exit_code, 0);
+  for (const auto& [mean, deviation, named] :
+       {std::tuple{"0.25", "3", "--std"}, std::tuple{"0.5", "2", "--mean"}}) {
+    const ProcessResult result =
+        quantize("out", {"--epochs", "1", "--mean", mean, "--std", deviation, "--resume"});
+    EXPECT_EQ(result.exit_code, 1);
+    expect_mentions(result.err, std::string("the checkpoint was made with ") + named);
+  }
+}
+
 TEST_F(OctetQuantize, SaysWhatIsWrong) {
   const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
     const ProcessResult result = quantize("out", arguments);

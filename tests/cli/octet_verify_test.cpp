@@ -165,6 +165,13 @@ TEST_F(OctetVerify, AnotherContractDiffers) {
   const json crossed = verify_json(both + Arguments{"--layers", "--rounding-b", "double"}, 1);
   EXPECT_EQ(crossed.at("a").at("rounding"), "fp32");
   EXPECT_EQ(crossed.at("b").at("rounding"), "double");
+  // Every pass draws samples of its own: those of the first alone would differ in equal numbers.
+  const auto differing = [&](const char* samples) {
+    const Arguments all = {path("m.tflite"), path("m.tflite"), "--random", samples,
+                           "--layers",       "--rounding-b",   "double"};
+    return verify_json(all, 1).at("layers")[1].at("differing").get<int>();
+  };
+  EXPECT_NE(differing("1000"), 2 * differing("500"));
   const json& hidden = crossed.at("layers")[1];
   EXPECT_EQ(crossed.at("layers")[0].at("differing"), 0);
   EXPECT_GT(hidden.at("differing"), 0);

@@ -229,6 +229,32 @@ TEST(Tflite, MetadataAndSignature) {
   EXPECT_EQ(signatures[0].tables(1)[0].text(0), "softmax");
 }
 
+TEST(Tflite, TheLowestReleaseIsThatOfTheNewestOperator) {
+  // FULLY_CONNECTED without bias is of 2.1; QUANTIZE, SOFTMAX and the rest are older.
+  const auto file = to_tflite(make_everything());
+  const RawTable root = RawTable::root(file);
+  const auto entry = root.tables(model_field::metadata)[0].scalar<std::uint32_t>(1);
+  const auto bytes = root.tables(model_field::buffers)[entry].values<std::uint8_t>(0);
+  EXPECT_EQ(std::string(bytes.begin(), bytes.end()), std::string("2.1.0") + std::string(11, '\0'));
+}
+
+TEST(Tflite, NamesOfASignatureDiffer) {
+  RawModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, 2}, DType::float32);
+  const std::int32_t y = b.activation("y", {1, 2}, DType::float32);
+  const std::int32_t z = b.activation("y", {1, 2}, DType::float32);
+  b.op(OpCode::relu, {x}, y);
+  b.op(OpCode::relu6, {x}, z);
+  b.model.inputs = {x};
+  b.model.outputs = {y, z};
+  const auto file = to_tflite(b.model);
+  const RawTable root = RawTable::root(file);
+  const auto outputs = root.tables(model_field::signature_defs)[0].tables(1);
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(outputs[0].text(0), "y");
+  EXPECT_EQ(outputs[1].text(0), "output_1");
+}
+
 std::vector<int> versions_of(const IntegerModel& model) {
   std::vector<int> versions;
   for (const Operator& op : from_tflite(to_tflite(model)).operators) versions.push_back(op.version);

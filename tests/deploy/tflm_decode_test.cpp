@@ -185,6 +185,18 @@ TEST(TflmDecode, ATableForEachChannelIsRead) {
   EXPECT_EQ(from_tflite(to_tflite(read)).tensors[1].data, read.tensors[1].data);
 }
 
+TEST(TflmDecode, ATableForEachChannelOfTheLastAxisIsRead) {
+  IntegerModel model = for_tflm({OpCode::depthwise_conv_2d, 3, 5, true});
+  model.tensors[1].decoded_bits = 3;
+  Bytes file = to_tflite(model);
+  const auto tables = decodes_of(file)[0].tables;
+  const auto place = std::search(file.begin(), file.end(), tables.begin(), tables.end());
+  ASSERT_NE(place, file.end());
+  place[5] = 2;
+  place[6] = 1;
+  EXPECT_EQ(from_tflite(file).tensors[1].data, naive_decode(decodes_of(file)[0]));
+}
+
 TEST(TflmDecode, DamagedFilesAreRefused) {
   const IntegerModel model = decode_weights(for_tflm({OpCode::fully_connected, 3, 4000, true}));
   const Bytes file = to_tflite(model);

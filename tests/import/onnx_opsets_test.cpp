@@ -64,6 +64,16 @@ TEST(OnnxOpsets, MeansOverTheAxesOfAnInputOrAnAttribute) {
   }
 }
 
+/// One more window than fits would begin at pixel 3, right behind the image.
+TEST(OnnxOpsets, AWindowThatBeginsBehindTheImageIsLeftOutOfCeilMode) {
+  const auto file =
+      onnx_file({-1, 2, 3, 3}, {node("MaxPool", {"x"}, "y",
+                                     {attribute("kernel_shape", std::vector<std::int64_t>{2, 2}),
+                                      attribute("strides", std::vector<std::int64_t>{3, 3}),
+                                      attribute("ceil_mode", std::int64_t{1})})});
+  EXPECT_EQ(import_onnx(file).output_shape(), (Shape{1, 1, 2}));
+}
+
 TEST(OnnxOpsets, SqueezedAxesOfAnInputOrAnAttribute) {
   const Tensor x = Tensor::uniform({2, 4, 5, 3}, Random(4), -1.0F, 1.0F);
   const std::vector<Message> pool = {node("GlobalAveragePool", {"x"}, "g")};

@@ -48,6 +48,16 @@ TEST(Conv1D, HasTheGradientsOfFiniteDifferences) {
   EXPECT_TRUE(result.ok) << result.message;
 }
 
+TEST(Conv1D, StartsAsItsGroupsAskFor) {
+  const auto conv = built(Conv1D(64, 3, Activation::none, {.groups = 4}), {5, 64});
+  // Glorot: 16 channels and 16 filters of each group meet in a kernel of 3.
+  const float limit = std::sqrt(6.0F / (3.0F * 16.0F + 3.0F * 16.0F));
+  const auto [low, high] = std::ranges::minmax(conv->kernel().span());
+  EXPECT_LT(low, -0.98F * limit);
+  EXPECT_GT(high, 0.98F * limit);
+  EXPECT_LE(std::max(-low, high), limit * 1.000001F);
+}
+
 TEST(Conv1D, IsMadeAgainOfItsDescription) {
   const Conv1D conv(6, 5, Activation::relu6,
                     {.stride = 2,

@@ -50,6 +50,8 @@ TEST(ImagePng, HoldsThePixels) {
 TEST(ImagePng, StretchesWhatIsNotFromZeroToOne) {
   EXPECT_EQ(rows_of(image_png(std::vector{-1.0F, 0.0F, 3.0F}, {1, 3}), 4),
             (std::vector{0, 0, 64, 255}));
+  EXPECT_EQ(rows_of(image_png(std::vector{-1.0F, 0.0F, 1.0F}, {1, 3}), 4),
+            (std::vector{0, 0, 128, 255}));
   EXPECT_EQ(rows_of(image_png(std::vector{2.0F, 2.0F}, {1, 2}), 3), (std::vector{0, 0, 0}));
 }
 

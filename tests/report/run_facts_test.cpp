@@ -10,7 +10,7 @@ using Fact = std::pair<std::string, std::string>;
 TEST(RunFacts, AreWhatDecidesTheResult) {
   Report report;
   add_run_facts(
-      R"({"seed": 3, "network": "mlp", "hidden": [64, 32], "per_channel": false, "threads": 2,
+      R"({"seed": 3, "network": "mlp", "hidden": [64, 32], "per_channel": false, "mean": [], "threads": 2,
           "seconds": 1.5, "integer_accuracy": 0.9, "command": "mnist_qat --seed 3",
           "data": {"name": "digits", "train": 100}, "sha256": {"model": "ab"},
           "epochs": [{"epoch": 1, "phase": "float", "train_loss": 0.5, "seconds": 1.0,

@@ -49,13 +49,16 @@ TEST(Pool2D, TheLimitOfRelu6IsThatOfWhoComputesIt) {
   p.image = {1, 1, 1, 1};
   p.grid = quant(6.0F / 100.5F, -60);
   p.attributes.activation = FusedActivation::relu6;
-  const auto limit = [&](OpCode code, std::int32_t stride, Rounding rounding) {
+  const auto limit = [&](OpCode code, std::int32_t stride, Rounding rounding,
+                         std::int32_t stride_w = 1) {
     p.code = code;
     p.attributes.stride_h = stride;
+    p.attributes.stride_w = stride_w;
     return int{pooled(p, rounding, {127})[0]};
   };
   EXPECT_EQ(limit(OpCode::max_pool_2d, 1, Rounding::fp32), 40);
   EXPECT_EQ(limit(OpCode::max_pool_2d, 2, Rounding::fp32), 41);
+  EXPECT_EQ(limit(OpCode::max_pool_2d, 1, Rounding::fp32, 2), 41);
   EXPECT_EQ(limit(OpCode::max_pool_2d, 1, Rounding::double_rounding), 41);
   EXPECT_EQ(limit(OpCode::average_pool_2d, 1, Rounding::fp32), 41);
 }

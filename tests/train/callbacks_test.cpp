@@ -138,6 +138,10 @@ TEST(EarlyStopping, WaitsForPatienceEpochsWithoutABetterScore) {
   EXPECT_TRUE(stops_after(0.7));
   stopping.on_fit_begin(trainer, {});
   EXPECT_FALSE(stopping.wants_stop());
+  // Better than the last epoch is not better than the best.
+  EXPECT_FALSE(stops_after(0.9));
+  EXPECT_FALSE(stops_after(0.3));
+  EXPECT_TRUE(stops_after(0.5));
   EXPECT_THROW(EarlyStopping(0), InvalidArgument);
   EXPECT_THROW(EarlyStopping(-1), InvalidArgument);
 }

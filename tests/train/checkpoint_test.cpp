@@ -117,6 +117,22 @@ TEST(Checkpoint, KeepsTheCalibratedScore) {
   EXPECT_EQ(resumed.calibrated()->test_accuracy, trainer.calibrated()->test_accuracy);
 }
 
+TEST(Checkpoint, OfARunWithoutACalibratedScoreLeavesNone) {
+  const ScratchDirectory scratch;
+  const Dataset data = clouds(kExamples, 1);
+  Sequential model = model_for(true);
+  Trainer trainer(model, Adam(rate()), options());
+  trainer.fit(data, 1);
+  EXPECT_FALSE(trainer.calibrated().has_value());
+  trainer.save_checkpoint(scratch.path() / "c");
+  Sequential other = model_for(true, 5);
+  Trainer scored(other, Adam(rate()), options());
+  scored.fit(data, data, 1);
+  EXPECT_TRUE(scored.calibrated().has_value());
+  scored.load_checkpoint(scratch.path() / "c");
+  EXPECT_FALSE(scored.calibrated().has_value());
+}
+
 /// A checkpoint of a float run of one epoch.
 Bytes checkpoint_bytes(const std::filesystem::path& path) {
   const Dataset data = clouds(kExamples, 1);

@@ -65,6 +65,7 @@ TEST(WeightOscillation, FreezesWhatSwingsOnItsMeanCode) {
   EXPECT_EQ(oscillation.frozen_share(), 0.5);
   const float kept = kernel.span()[0];
   EXPECT_EQ(kept, 0.5F * std::rint(counter(oscillation, "oscillation_mean").span()[0]));
+  EXPECT_EQ(kept, 0.5F) << "the mean starts at the first code, 1";
   for (const float moved : {3.0F, -3.0F}) {
     kernel.span()[0] = moved;
     EXPECT_FALSE(oscillation.is_held(kernel, kGrid));

@@ -156,6 +156,17 @@ TEST(AllValues, MakesSymmetricBoundsOneAfterTheOther) {
     EXPECT_EQ(other->min().item(), high / kRatio);
     EXPECT_EQ(other->max().item(), std::max(high, high / kRatio * kRatio)) << i;
   }
+  // That takes a bound whose quotient lies beyond the next power of two.
+  int raised = 0;
+  for (int i = 0; i < 400; ++i) {
+    const float high = 1.985F + 3e-5F * static_cast<float>(i);
+    const auto each = ready(AllValuesQuantizer(kSymmetric, RangeStart::tfmot));
+    each->observe(vector_of({-0.001F, high}));
+    const float wider = high / kRatio * kRatio;
+    EXPECT_EQ(each->max().item(), std::max(high, wider)) << i;
+    raised += wider > high ? 1 : 0;
+  }
+  EXPECT_GT(raised, 0);
 }
 
 TEST(Fixed, NeverChangesItsRange) {
