@@ -147,9 +147,9 @@ endfunction()
 
 # How much groups of sources are optimized, where that is less than the build optimizes by itself: what runs
 # once for a model or a file takes longer to optimize than that saves; layers and the trainer call what takes
-# the time, and have some loops of their own. Under sanitizers these take longer to compile than to test.
+# the time, and have some loops of their own. Under sanitizers all that runs once is not optimized at all.
 if(OCTET_SANITIZE)
-  foreach(group bench deploy examples import json layers report tools train)
+  foreach(group bench deploy examples import json report tools)
     set(OCTET_OPTIMIZE_${group} -O0)
   endforeach()
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -171,7 +171,7 @@ TEST_F(OctetVerify, AnotherContractDiffers) {
                            "--layers",       "--rounding-b",   "double"};
     return verify_json(all, 1).at("layers")[1].at("differing").get<int>();
   };
-  EXPECT_NE(differing("1000"), 2 * differing("500"));
+  EXPECT_NE(differing("8000"), 2 * differing("4000"));
   const json& hidden = crossed.at("layers")[1];
   EXPECT_EQ(crossed.at("layers")[0].at("differing"), 0);
   EXPECT_GT(hidden.at("differing"), 0);
