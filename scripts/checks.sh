@@ -72,13 +72,13 @@ run_tests() {
   done | xargs -P "$(nproc)" -n 2 bash -c '
     folder=$1 logs=$2 parts=$3 binary=$4 part=$5 begin=$SECONDS
     log=$logs/$binary-$part.log limit=$(seconds_left)
-    [ "$limit" -lt 600 ] || limit=600
+    [ "$limit" -lt 1200 ] || limit=1200
     export GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part
     status=0
     timeout "$((limit + 1))" "$folder/bin/$binary" --gtest_brief=1 >"$log" 2>&1 || status=$?
     if [ "$status" -eq 0 ]; then
       echo "$binary, part $part of $parts: $((SECONDS - begin)) s"
-    elif [ "$status" -eq 124 ] && [ "$limit" -lt 600 ]; then
+    elif [ "$status" -eq 124 ] && [ "$limit" -lt 1200 ]; then
       left_out "$binary, part $part of $parts"
     else
       tail -40 "$log"
