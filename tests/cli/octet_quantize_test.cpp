@@ -7,6 +7,9 @@
 #include <octet/train/data/idx.h>
 #include <octet_test_paths.h>
 
+#include <string>
+#include <tuple>
+
 namespace octet::test::octet_quantize_test {
 namespace {
 

@@ -53,6 +53,16 @@ TEST_F(ReportPage, SaysWhatItCannotMeasure) {
   expect_mentions(page("page.html"), "Layers: the quantized model is not there");
 }
 
+TEST_F(ReportPage, TakesNoFloatModelOfAnEarlierRun) {
+  ASSERT_EQ(mnist_qat(small_run("out") + Arguments{"--report", path("page.html")}).exit_code, 0);
+  EXPECT_EQ(page("page.html").find("it takes the trained float model"), std::string::npos);
+  // Without a page a run saves no float model: that of the one before stays.
+  const Arguments other = small_run("out") + Arguments{"--seed", "1"};
+  ASSERT_EQ(mnist_qat(other).exit_code, 0);
+  ASSERT_EQ(mnist_qat(other + Arguments{"--resume", "--report", path("page.html")}).exit_code, 0);
+  expect_mentions(page("page.html"), "Sensitivity of layers: it takes the trained float model");
+}
+
 TEST_F(ReportPage, RefusesWhatIsNoRun) {
   const ProcessResult none = octet_report("set", "page.html");
   EXPECT_EQ(none.exit_code, 1);

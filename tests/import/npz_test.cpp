@@ -98,6 +98,20 @@ TEST(ReadNpz, RefusesSizesThatCannotBe) {
   expect_mentions(error(zip), "damaged");
 }
 
+TEST(ReadNpz, CountsTheBytesOfAllArraysTogether) {
+  // Deflated bytes that could come to 1 GiB: as much as all arrays may, and more with the first.
+  Bytes noise(1100000);
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : noise) {
+    state = state * 1664525U + 1013904223U;
+    byte = static_cast<std::uint8_t>(state >> 24U);
+  }
+  Bytes zip = zip_bytes({{"a.npy", kFloats}, {"b.npy", noise}}, true);
+  put(zip, kLocal, 22, 1U << 30U);
+  put(zip, kEntry, 24, 1U << 30U);
+  expect_mentions(error(zip), "the arrays come to more than 1073741824 bytes");
+}
+
 TEST(ReadNpz, RefusesOtherCompressions) {
   Bytes zip = zip_bytes({{"a.npy", kFloats}}, false);
   put(zip, kLocal, 8, 12);  // bzip2

@@ -6,6 +6,7 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/import/onnx_fixtures.h>
+#include <octet/tests/train/data/idx_files.h>
 #include <octet/train/load_model.h>
 
 namespace octet::test::onnx_networks_test {
@@ -41,13 +42,12 @@ TEST_P(OnnxNetworks, QuantizedComputeWhatTheirIntegersDo) {
 TEST_P(OnnxNetworks, AreSavedAndLoaded) {
   const OnnxFixture& fixture = GetParam();
   const Model model = import_onnx(onnx_path(fixture.name));
-  const auto path = std::filesystem::path(::testing::TempDir()) /
-                    (std::string("imported_") + fixture.name + ".octet");
+  const ScratchDirectory scratch;
+  const auto path = scratch.path() / "imported.octet";
   model.save(path);
   const Tensor x = onnx_inputs(fixture, 2);
   EXPECT_THAT(load_model(path).forward(x).span(),
               testing::ElementsAreArray(model.forward(x).span()));
-  std::filesystem::remove(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, OnnxNetworks, testing::ValuesIn(onnx_fixtures()),

@@ -6,6 +6,9 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/float_operators.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace octet::test::conv1d_test {
 namespace {
 
