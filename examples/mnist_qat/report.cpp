@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "flash.h"
+
 #include <fmt/format.h>
 #include <octet/report/html_text.h>
 #include <octet/report/run_facts.h>
