@@ -80,9 +80,10 @@ endfunction()
 
 # octet_unity(<target> <size> [JSON]): sources of one top-level folder are compiled together, up to `size` at
 # once, so that the headers that they share are read once. Called when the target has all of its sources.
-# Those with options, definitions or include folders of their own, as kernels, are compiled alone. With JSON, sources that include JSON are a
-# group wherever they are: its templates are the slowest to compile. Names in unnamed namespaces have to
-# differ in the sources of a top-level folder; those of tests, which have a namespace for each file, need not.
+# Those with options, definitions or include folders of their own, as kernels, are compiled alone. With JSON,
+# sources that include JSON are a group wherever they are: its templates are the slowest to compile. Names in
+# unnamed namespaces have to differ in the sources of a group; those of tests, which have a namespace for each
+# file, need not.
 function(octet_unity target size)
   get_target_property(sources ${target} SOURCES)
   get_target_property(directory ${target} SOURCE_DIR)

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <octet/core/file.h>
-#include <octet/report/html_text.h>
 
 #include <filesystem>
 
@@ -16,6 +15,8 @@ BitSearchOptions search_options(const QuantizeOptions& quantize) {
 }
 
 }  // namespace
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize) {
   if (!options.flash) return;
@@ -49,9 +50,8 @@ std::string search_report(const Options& options, const BitSearch& search) {
   return text + fmt::format(
                     "; {} bytes, {} of the training images looked at (float {}) before any "
                     "step with quantization\ncurve: {}, bits.svg\n",
-                    chosen.bytes, detail::percent_text(chosen.measured->accuracy.value()),
-                    detail::percent_text(search.in_float.accuracy.value()),
-                    (options.out / "bits.csv").string());
+                    chosen.bytes, percent(chosen.measured->accuracy.value()),
+                    percent(search.in_float.accuracy.value()), (options.out / "bits.csv").string());
 }
 
 std::int64_t bytes_of(const std::vector<LayerFlash>& layers) {

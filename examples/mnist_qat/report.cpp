@@ -3,7 +3,6 @@
 #include "flash.h"
 
 #include <fmt/format.h>
-#include <octet/report/html_text.h>
 #include <octet/report/run_facts.h>
 
 #include <nlohmann/json.hpp>
@@ -35,8 +34,8 @@ std::string oscillation_table(const std::vector<OscillatingWeights>& layers) {
   if (layers.empty()) return "";
   std::string text = fmt::format("\n{:<22} {:>14} {:>14}\n", "weights", "oscillating", "frozen");
   for (const OscillatingWeights& one : layers) {
-    text += fmt::format("{:<22} {:>14} {:>14}\n", one.layer, detail::percent_text(one.share),
-                        detail::percent_text(one.frozen));
+    text +=
+        fmt::format("{:<22} {:>14} {:>14}\n", one.layer, percent(one.share), percent(one.frozen));
   }
   return text;
 }
@@ -110,10 +109,9 @@ std::string final_report(const Options& options, const Results& r, const History
   const Interpreter interpreter(read_tflite(stem + ".tflite"));
   std::string text = "\n";
   text += row("", "float", "simulated", "integer");
-  text += row("test accuracy", detail::percent_text(r.float_accuracy),
-              detail::percent_text(r.simulated_accuracy), detail::percent_text(r.integer_accuracy));
-  if (r.control_accuracy)
-    text += row("float control", detail::percent_text(*r.control_accuracy), "", "");
+  text += row("test accuracy", percent(r.float_accuracy), percent(r.simulated_accuracy),
+              percent(r.integer_accuracy));
+  if (r.control_accuracy) text += row("float control", percent(*r.control_accuracy), "", "");
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
   text += fmt::format("layer outputs that differ: {} of {} over {} images\n", layers.differing,

@@ -169,16 +169,20 @@ TEST(TflmDecode, AskedOfAnotherContractIsRefused) {
   }
 }
 
-TEST(TflmDecode, ATableForEachChannelIsRead) {
-  // Of 4 values, one apart, made of a table of 8.
-  IntegerModel model = for_tflm({OpCode::fully_connected, 3, 4000, true});
+/// The file of a model of 3 bits whose table of 8 values is made two of 4, one apart.
+Bytes with_two_tables(IntegerModel model) {
   model.tensors[1].decoded_bits = 3;
   Bytes file = to_tflite(model);
   const auto tables = decodes_of(file)[0].tables;
   const auto place = std::search(file.begin(), file.end(), tables.begin(), tables.end());
-  ASSERT_NE(place, file.end());
+  if (place == file.end()) throw InvalidArgument("the file does not hold its tables");
   place[5] = 2;
   place[6] = 1;
+  return file;
+}
+
+TEST(TflmDecode, ATableForEachChannelIsRead) {
+  const Bytes file = with_two_tables(for_tflm({OpCode::fully_connected, 3, 4000, true}));
   const IntegerModel read = from_tflite(file);
   EXPECT_EQ(read.tensors[1].data, naive_decode(decodes_of(file)[0]));
   EXPECT_EQ(read.tensors[1].decoded_bits, 3) << "one table for all channels";
@@ -186,14 +190,7 @@ TEST(TflmDecode, ATableForEachChannelIsRead) {
 }
 
 TEST(TflmDecode, ATableForEachChannelOfTheLastAxisIsRead) {
-  IntegerModel model = for_tflm({OpCode::depthwise_conv_2d, 3, 5, true});
-  model.tensors[1].decoded_bits = 3;
-  Bytes file = to_tflite(model);
-  const auto tables = decodes_of(file)[0].tables;
-  const auto place = std::search(file.begin(), file.end(), tables.begin(), tables.end());
-  ASSERT_NE(place, file.end());
-  place[5] = 2;
-  place[6] = 1;
+  const Bytes file = with_two_tables(for_tflm({OpCode::depthwise_conv_2d, 3, 5, true}));
   EXPECT_EQ(from_tflite(file).tensors[1].data, naive_decode(decodes_of(file)[0]));
 }
 

@@ -1,8 +1,8 @@
 // ONNX Runtime. Style exact: every layer's codes equal ours at optimisation level "disabled", and at
-// "all", where that is run; the classes are the same at "all", for style standard as well. In style standard at "all", the
-// operators of `integers` give our codes wherever they read our codes. Files with packed weights
-// give what those with int8 weights give, in either style at either level. All other counts are
-// for information.
+// "all", which is run of the images, of nets with packed weights and of a quarter of the others; the
+// classes are the same at "all", for style standard as well. In style standard at "all", the operators
+// of `integers` give our codes wherever they read our codes. Files with packed weights give what those
+// with int8 weights give, in either style at either level. All other counts are for information.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { differingBytes, readArguments } from './cases.mjs';
@@ -87,7 +87,10 @@ const isImages = (c) => c.name.startsWith('images');
 // What is run of a case, each style and level once, and whom it concerns.
 const plans = [
   { style: 'exact', level: 'disabled', concerns: () => true },
-  { style: 'exact', level: 'all', concerns: (c, i) => !c.onnx.one_class && (isImages(c) || c.onnx.packed || i % 4 === 0) },
+  {
+    style: 'exact', level: 'all',
+    concerns: (c, i) => !c.onnx.one_class && (isImages(c) || c.onnx.packed || i % 4 === 0),
+  },
   { style: 'standard', level: 'disabled', concerns: (c) => isImages(c) || c.onnx.packed },
   { style: 'standard', level: 'all', concerns: (c) => !c.onnx.one_class },
 ];
@@ -144,7 +147,8 @@ const { operators } = standardAll;
 
 console.log(`ONNX Runtime: ${exact.models} models, ${exact.samples} samples (${args.images}, ` +
   `random nets), ${exact.bytes} codes: ${exact.differing} differ at disabled, ` +
-  `${optimised.differing} of ${optimised.bytes} at all; ${classified.samples} images: ${classified.classes} classes ` +
+  `${optimised.differing} of ${optimised.bytes} at all; ` +
+  `${classified.samples} images: ${classified.classes} classes ` +
   `differ; style standard: ${standard.logits} logits differ at disabled, ` +
   `${standardOptimised.logits} at all, ${standardOptimised.classes} classes differ; ` +
   `${levels.differing} of ${levels.outputs} outputs of ${levels.models} nets differ between ` +
