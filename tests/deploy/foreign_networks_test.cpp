@@ -60,7 +60,7 @@ TEST_F(CompiledC, ForeignNetworksEqualTheInterpreter) {
   Draw draw(2);
   for (const IntegerModel& model : models) {
     for (const Rounding rounding : {Rounding::fp32, Rounding::double_rounding}) {
-      cases.push_back({model, rounding, random_samples(model, 2, draw)});
+      cases.push_back({model, rounding, random_samples(model, 5, draw)});
     }
   }
   const CDriver driver(std::move(cases));
