@@ -2,6 +2,8 @@
 
 // Beside octet.h, what layers, operators and quantizers of a program's own are made with.
 
+#include <octet/core/language.h>
+
 #include <octet/core/autograd.h>
 #include <octet/core/gradcheck.h>
 #include <octet/core/ops/fake_quant.h>

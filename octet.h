@@ -3,6 +3,8 @@
 // Everything that a program needs that trains a model, quantizes it and exports it. What is for
 // fewer has headers of its own: extend.h, and those of the report, of profiles and of comparisons.
 
+#include <octet/core/language.h>
+
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/archive.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
@@ -122,15 +122,22 @@ void Archive::copy_to(const std::string& name, Tensor target) const {
 }
 
 std::vector<std::uint8_t> Archive::to_bytes() const {
-  json header = {{"texts", texts_}, {"tensors", json::object()}};
+  // Text by text: an object of nlohmann's leaks where memory runs out.
+  const auto quoted = [](const std::string& text) {
+    return detail::json_text(text, "archive: names and texts");
+  };
   std::uint64_t offset = 0;
+  std::string text = R"({"tensors":{)";
   for (const auto& [name, tensor] : tensors_) {
-    header["tensors"][name] = {
-        {"shape", std::vector<Index>(tensor.shape().begin(), tensor.shape().end())},
-        {"offset", offset}};
+    text += fmt::format(R"({}{}:{{"offset":{},"shape":[{}]}})", text.back() == '{' ? "" : ",",
+                        quoted(name), offset, fmt::join(tensor.shape(), ","));
     offset += static_cast<std::uint64_t>(tensor.size()) * sizeof(float);
   }
-  const std::string text = detail::json_text(header, "archive: names and texts");
+  text += R"(},"texts":{)";
+  for (const auto& [name, value] : texts_) {
+    text += fmt::format("{}{}:{}", text.back() == '{' ? "" : ",", quoted(name), quoted(value));
+  }
+  text += "}}";
   std::vector<std::uint8_t> bytes(kMagic.begin(), kMagic.end());
   bytes.reserve(kHeaderOffset + text.size() + offset);
   put(bytes, kVersion);

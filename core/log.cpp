@@ -39,6 +39,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 std::atomic<LogLevel> current_level{LogLevel::warn};
 std::atomic<LogSink> current_sink{nullptr};
+/// The innermost of this thread; null where there is none.
+thread_local CollectWarnings* collectors = nullptr;
 
 // Our own logger, outside spdlog's registry: a user's spdlog set-up stays untouched.
 spdlog::logger& logger() {
@@ -67,7 +69,17 @@ LogLevel parse_log_level(std::string_view name) {
 
 void set_log_sink(LogSink sink) { current_sink.store(sink); }
 
+CollectWarnings::CollectWarnings(std::vector<std::string>& into)
+    : into_(into), outer_(std::exchange(collectors, this)) {}
+
+CollectWarnings::~CollectWarnings() { collectors = outer_; }
+
 void log_message(LogLevel level, std::string_view message) {
+  if (level == LogLevel::warn) {
+    for (auto* each = collectors; each != nullptr; each = each->outer_) {
+      each->into_.emplace_back(message);
+    }
+  }
   if (level < log_level() || level == LogLevel::off) return;
   if (const LogSink sink = current_sink.load()) {
     sink(level, message);

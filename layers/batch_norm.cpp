@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/core/ops/batch_norm_internal.h>
 #include <octet/layers/batch_norm.h>
 
@@ -54,6 +55,13 @@ Tensor BatchNorm::forward_clamped(const Tensor& x, const ForwardContext& context
 }
 
 void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) {
+  if (values == 1 && !std::exchange(warned_, true)) {
+    log_warn(
+        fmt::format("BatchNorm \"{}\": trained on a batch with one value per channel, of which it "
+                    "gives beta whatever the value is; train on larger batches, the last one of an "
+                    "epoch too, or keep it still by set_trainable(false)",
+                    name()));
+  }
   const auto count = static_cast<double>(values);
   const double unbiased = count > 1.0 ? count / (count - 1.0) : 1.0;
   move_towards(moving_mean_, batch.mean, 1.0, options_.momentum);

@@ -26,7 +26,8 @@ struct BatchNormOptions {
 ///
 /// Into the moving variance goes the unbiased one, over n - 1 of the n values of a channel, as in
 /// TensorFlow's fused kernel and in PyTorch; Keras 3, and Keras 2 behind Dense, take the biased
-/// one. Of a single value it is 0. Inference and calibration normalize by the moving statistics. So
+/// one. Of a single value it is 0, and the result beta: the first such batch is told by a warning
+/// in the log. Inference and calibration normalize by the moving statistics. So
 /// does training where the layer is frozen by set_trainable(false), which keeps them still, as in
 /// Keras. (Ioffe and Szegedy, Batch Normalization, 2015; defaults as in Keras.)
 class BatchNorm final : public Layer {
@@ -77,6 +78,8 @@ class BatchNorm final : public Layer {
   Tensor beta_;
   Tensor moving_mean_;
   Tensor moving_variance_;
+  /// Whether the log has the warning of a batch with one value per channel.
+  bool warned_ = false;
 };
 
 }  // namespace octet

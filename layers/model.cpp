@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <numeric>
+#include <optional>
 
 namespace octet {
 namespace {
@@ -24,6 +26,19 @@ std::string snake_case(std::string_view type) {
     result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return result;
+}
+
+/// The number of an automatic name: 0 of "dense", 2 of "dense_2"; none of other names.
+std::optional<std::size_t> number_behind(std::string_view stem, std::string_view name) {
+  if (!name.starts_with(stem)) return std::nullopt;
+  name.remove_prefix(stem.size());
+  if (name.empty()) return 0;
+  if (name.size() < 2 || name[0] != '_' || name[1] == '0') return std::nullopt;
+  std::size_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 1, end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -119,12 +134,16 @@ std::size_t Model::node_of(const Value& value) const {
 
 std::string Model::automatic_name(std::string_view type) const {
   const std::string stem = snake_case(type);
-  // As in Keras, the first input is input_1, the first of any other kind has no number.
-  for (int number = stem == "input" ? 1 : 0;; ++number) {
-    std::string name = number == 0 ? stem : fmt::format("{}_{}", stem, number);
-    const auto taken = [&](const auto& layer) { return layer->name() == name; };
-    if (std::ranges::none_of(layers_, taken)) return name;
+  // One of so many is free.
+  std::vector<bool> taken(layers_.size() + 2);
+  for (const auto& layer : layers_) {
+    const std::optional<std::size_t> number = number_behind(stem, layer->name());
+    if (number.has_value() && *number < taken.size()) taken[*number] = true;
   }
+  // As in Keras, the first input is input_1, the first of any other kind has no number.
+  std::size_t number = stem == "input" ? 1 : 0;
+  while (taken[number]) ++number;
+  return number == 0 ? stem : fmt::format("{}_{}", stem, number);
 }
 
 std::vector<std::size_t> Model::readers(std::size_t i) const {

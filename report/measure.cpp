@@ -4,6 +4,7 @@
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/report/measure.h>
@@ -167,7 +168,9 @@ Model quantized_as(const Model& quantized, const Model& model, const Tensor& cal
     options = wrapper->config().options();
     break;
   }
-  return quantize_post_training(model, calibration, options);
+  Model result = quantize_model(model, options);
+  show_samples(result, calibration);
+  return result;
 }
 
 }  // namespace detail

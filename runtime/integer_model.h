@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/language.h>
+
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/runtime/operator.h>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/core/language.h>
+
 #include <octet/core/quant/rounding.h>
 #include <octet/core/shape.h>
 #include <octet/runtime/integer_model.h>

@@ -12,47 +12,16 @@
 
 namespace octet {
 
-/// Every operator: its name here and its number in .tflite files. What is kept per operator (its
-/// definition, its form in each export) is one function of this name, and without it nothing links.
-#define OCTET_OPERATORS(ROW)       \
-  ROW(add, 0)                      \
-  ROW(average_pool_2d, 1)          \
-  ROW(concatenation, 2)            \
-  ROW(conv_2d, 3)                  \
-  ROW(depthwise_conv_2d, 4)        \
-  ROW(dequantize, 6)               \
-  ROW(fully_connected, 9)          \
-  ROW(hard_swish, 117)             \
-  ROW(leaky_relu, 98)              \
-  ROW(logistic, 14)                \
-  ROW(max_pool_2d, 17)             \
-  ROW(mean, 40)                    \
-  ROW(mul, 18)                     \
-  ROW(pad, 34)                     \
-  ROW(padv2, 60)                   \
-  ROW(quantize, 114)               \
-  ROW(relu, 19)                    \
-  ROW(relu6, 21)                   \
-  ROW(relu_n1_to_1, 20)            \
-  ROW(reshape, 22)                 \
-  ROW(resize_nearest_neighbor, 97) \
-  ROW(softmax, 25)                 \
-  ROW(squeeze, 43)                 \
-  ROW(sub, 41)                     \
-  ROW(tanh, 28)                    \
-  ROW(transpose_conv, 67)
-
+/// Every operator, with its number in .tflite files.
 enum class OpCode : std::int32_t {
 #define OCTET_ROW(name, number) name = (number),
-  OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 };
 
 /// Every code.
 inline constexpr auto kOpCodes = std::to_array<OpCode>({
 #define OCTET_ROW(name, number) OpCode::name,
-    OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 });
 
 /// "FULLY_CONNECTED", ...; "unknown operator" for a code that is none of kOpCodes.

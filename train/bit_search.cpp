@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/bit_knapsack.h>
 #include <octet/train/bit_search.h>
@@ -186,8 +187,10 @@ class Search {
   static double loss_of(const std::vector<MetricValue>& values) { return values.front().value; }
 
   ModelScore run(const std::vector<int>& bits) const {
-    const IntegerModel integers = lower(quantize_post_training(
-        with_bits(model_, result_.layers, bits), calibration_, with_8_bits(options_.quantize)));
+    Model quantized =
+        quantize_model(with_bits(model_, result_.layers, bits), with_8_bits(options_.quantize));
+    detail::show_samples(quantized, calibration_);
+    const IntegerModel integers = lower(quantized);
     ModelScore result{loss_of(measure(with_logits(integers), samples_, metrics()))};
     if (samples_.has_labels()) result.accuracy = evaluate(integers, samples_).accuracy;
     return result;

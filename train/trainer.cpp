@@ -131,6 +131,8 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 }
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
+  warnings_.clear();
+  const CollectWarnings collect(warnings_);
   if (position_.epoch < last) check_trainable(*model_);
   DataLoader loader(train, loader_options());
   // Before an epoch is spent on it.
@@ -146,7 +148,12 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
     loader.seek(position_);
     bool whole = false;
     // An epoch is very many short loops.
-    parallel_region([&] { whole = run_epoch(loader, last); });
+    try {
+      parallel_region([&] { whole = run_epoch(loader, last); });
+    } catch (...) {
+      if (options_.group != nullptr) options_.group->leave_place();
+      throw;
+    }
     if (options_.group != nullptr) options_.group->set_place("");
     if (!whole) {
       stopped_ = true;
@@ -201,6 +208,7 @@ void Trainer::prepare(const Dataset& train, const Dataset* test) {
     }
   }
   refresh_kernel_ranges(*model_);
+  if (is_root()) std::ranges::for_each(range_warnings(*model_), log_warn);
   if (test == nullptr) return;
   calibrated_.emplace();
   calibrated_->phase = phase_;

@@ -141,6 +141,8 @@ class Trainer {
   const ProcessGroup::Traffic& step_traffic() const { return step_traffic_; }
   /// Whether this process is the one that prints and writes files: rank 0 of its group.
   bool is_root() const { return group_or_alone(options_.group).is_root(); }
+  /// What the last fit() has logged as warnings.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// Whether the last fit() ended by options.should_stop.
   bool stopped() const { return stopped_; }
 
@@ -220,6 +222,7 @@ class Trainer {
   std::optional<EpochRecord> calibrated_;
   /// By shard of this rank; empty where gradients are floats or nothing was trained yet.
   detail::GradientErrors gradient_errors_;
+  std::vector<std::string> warnings_;
   bool stopped_ = false;
   /// Why the model cannot be exported, as the log was told; empty where it can.
   std::string refusal_;

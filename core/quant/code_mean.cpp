@@ -21,6 +21,13 @@ QuantizedMultiplier divided(QuantizedMultiplier factor, std::int32_t count) {
   return {static_cast<std::int32_t>(wide / count), factor.shift - shift};
 }
 
+void require_finite(float computed, const QuantParams& in, const QuantParams& out) {
+  if (std::isfinite(computed)) return;
+  throw NumericError(
+      fmt::format("MEAN: what it computes of input scale {} and output scale {} is beyond float32",
+                  in.scale(), out.scale()));
+}
+
 }  // namespace
 
 CodeMean CodeMean::make(const QuantParams& in, const QuantParams& out, std::int32_t count,
@@ -31,10 +38,7 @@ CodeMean CodeMean::make(const QuantParams& in, const QuantParams& out, std::int3
     throw InvalidArgument(fmt::format("MEAN: expected 1 to {} codes, found {}", kMostCodes, count));
   }
   const float ratio = in.scale() / out.scale();
-  if (!std::isfinite(ratio)) {
-    throw NumericError(fmt::format("MEAN: input scale {} / output scale {} is beyond float32",
-                                   in.scale(), out.scale()));
-  }
+  require_finite(ratio, in, out);
   const auto n = static_cast<float>(count);
   CodeMean mean;
   mean.in_float_ = rounding == Rounding::fp32;
@@ -42,10 +46,14 @@ CodeMean CodeMean::make(const QuantParams& in, const QuantParams& out, std::int3
     mean.float_factor_ = ratio * (1.0F / n);
     const auto zero_points = static_cast<float>(count * in.zero_point());
     mean.float_offset_ = static_cast<float>(out.zero_point()) - zero_points * mean.float_factor_;
+    // What apply() adds to it has at most that size.
+    require_finite(128.0F * n * mean.float_factor_, in, out);
     return mean;
   }
   if (rounding == Rounding::single_rounding && keeps_axes) {
     const float zero = static_cast<float>(in.zero_point()) * in.scale() / out.scale();
+    require_finite(zero, in, out);
+    require_finite(n * out.scale(), in, out);
     mean.factor_ = quantize_multiplier(double{in.scale() / (n * out.scale())});
     mean.offset_ = std::int64_t{out.zero_point()} -
                    clamp_to<std::int32_t>(zero > 0.0F ? zero + 0.5F : zero - 0.5F);

@@ -22,6 +22,11 @@ constexpr int kSumIntegerBits = 12;
 std::array<float, 256> float_table(float input_scale, float beta) {
   std::array<float, 256> table{};
   const float scale = -input_scale * beta;
+  // Times a distance of 0 it would be NaN.
+  if (!std::isfinite(scale)) {
+    throw NumericError(
+        fmt::format("softmax: input scale {} * beta {} is beyond float32", input_scale, beta));
+  }
   for (std::size_t d = 0; d < table.size(); ++d) {
     // exp in double, then rounded once: math libraries differ in the last bit of expf.
     const float exponent = scale * static_cast<float>(d);

@@ -34,7 +34,8 @@ class SoftmaxInt8 {
   static constexpr std::size_t kMaxFixedPointRow = 4095;
 
   /// Throws InvalidArgument unless input_scale and beta are finite and above 0 and, in fixed point,
-  /// input_scale * beta is above 2^-26.
+  /// input_scale * beta is above 2^-26; NumericError where contract fp32 computes a product beyond
+  /// float32.
   [[nodiscard]] static SoftmaxInt8 make(float input_scale, float beta, Rounding rounding);
 
   /// Computes one row. `out` may be `in` itself. Allocates nothing. Throws InvalidArgument if sizes

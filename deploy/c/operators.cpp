@@ -66,9 +66,10 @@ CLayer make_byte_table_layer(const CPlan& plan, const CStep& step) {
 }
 
 const COperator& c_operator(OpCode code) {
+  static const std::array forms = {
 #define OCTET_ROW(name, number) c_forms::name(),
-  static const std::array forms = {OCTET_OPERATORS(OCTET_ROW)};
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
+  };
   return forms[index_of(code)];
 }
 

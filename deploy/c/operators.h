@@ -22,8 +22,7 @@ struct COperator {
 /// The operators, each in a file of operators/.
 namespace c_forms {
 #define OCTET_ROW(name, number) COperator name();
-OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 }  // namespace c_forms
 
 /// Throws FormatError for an unknown code.

@@ -3,6 +3,7 @@
 #include <octet/core/file.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/c/writer.h>
+#include <octet/deploy/export_size.h>
 
 #include <algorithm>
 #include <set>
@@ -119,20 +120,6 @@ CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
   return figures;
 }
 
-/// A file may let many operators share constants, but each writes them out.
-void check_text_bytes(const IntegerModel& model, std::size_t bytes) {
-  constexpr std::size_t kUsual = std::size_t{64} << 20U;
-  constexpr std::size_t kOfConstant = 16;
-  std::size_t constants = 0;
-  for (const ModelTensor& tensor : model.tensors) constants += tensor.data.size();
-  const std::size_t most = std::max(kUsual, kOfConstant * constants);
-  if (bytes <= most) return;
-  throw InvalidArgument(fmt::format(
-      "c source: {} operators on {} bytes of constants make more than {} bytes of text; "
-      "do they share their constants?",
-      model.operators.size(), constants, most));
-}
-
 }  // namespace
 
 CSource to_c_source(const IntegerModel& model, std::string_view name,
@@ -140,12 +127,12 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   const CPlan plan = detail::make_c_plan(model, name, options);
   std::vector<CLayer> layers;
   std::set<detail::CFunction> calls;
-  std::size_t text_bytes = plan.constants.size();
+  detail::ExportSize size(model, "c source");
+  size.add(plan.constants.size());
   for (const CStep& step : plan.steps) {
     layers.push_back(detail::c_operator(step.source.op.code).make(plan, step));
     calls.insert(layers.back().calls.begin(), layers.back().calls.end());
-    text_bytes += layers.back().constants.size() + layers.back().function.size();
-    check_text_bytes(model, text_bytes);
+    size.add(layers.back().constants.size() + layers.back().function.size());
   }
   CSource result = make_figures(plan, layers);
   result.header = detail::c_header(plan, layers, result);

@@ -56,15 +56,15 @@ void set(onnx::AttributeProto& attribute, const OnnxAttribute& from) {
 
 }  // namespace
 
-OnnxGraph::OnnxGraph(std::string_view name, OnnxVersion version)
-    : opset_(version.opset), model_(std::make_unique<onnx::ModelProto>()) {
+OnnxGraph::OnnxGraph(const IntegerModel& model, OnnxVersion version)
+    : opset_(version.opset), model_(std::make_unique<onnx::ModelProto>()), size_(model, "to_onnx") {
   model_->set_ir_version(version.ir);
   model_->set_producer_name("octet");
   model_->set_producer_version(OCTET_VERSION);
   auto* opset = model_->add_opset_import();
   opset->set_domain("");
   opset->set_version(version.opset);
-  graph().set_name(std::string(name));
+  graph().set_name(model.name);
 }
 
 OnnxGraph::~OnnxGraph() = default;
@@ -72,20 +72,14 @@ OnnxGraph::~OnnxGraph() = default;
 onnx::GraphProto& OnnxGraph::graph() { return *model_->mutable_graph(); }
 
 std::string OnnxGraph::unique(std::string_view wanted) {
-  std::string name(wanted);
-  const auto [entry, is_new] = names_.try_emplace(name, 0);
-  if (is_new) return name;
-  // References into the map stay valid while others are put in; iterators may not.
-  int& number = entry->second;
-  do {
-    name = fmt::format("{}_{}", wanted, ++number);
-  } while (!names_.try_emplace(name, 0).second);
-  return name;
+  size_.add(wanted.size());
+  return names_.take(std::string(wanted));
 }
 
 std::string OnnxGraph::constant(std::string_view name, OnnxType type,
                                 std::span<const std::int64_t> shape,
                                 std::span<const std::byte> data) {
+  size_.add(data.size());
   auto* tensor = graph().add_initializer();
   tensor->set_name(unique(name));
   tensor->set_data_type(static_cast<std::int32_t>(type));
@@ -99,7 +93,11 @@ std::string OnnxGraph::node(std::string_view op, std::span<const std::string> in
   auto* node = graph().add_node();
   node->set_op_type(std::string(op));
   node->set_name(fmt::format("{}:{}", output, op));
-  for (const std::string& input : inputs) node->add_input(input);
+  size_.add(2 * output.size());
+  for (const std::string& input : inputs) {
+    size_.add(input.size());
+    node->add_input(input);
+  }
   node->add_output(output);
   for (const OnnxAttribute& attribute : attributes) set(*node->add_attribute(), attribute);
   return output;

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <octet/core/unique_names.h>
+#include <octet/deploy/export_size.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -41,10 +43,12 @@ struct OnnxAttribute {
   std::variant<std::int64_t, float, std::vector<std::int64_t>, std::string> value;
 };
 
-/// An ONNX file in the making: values have names, and every name is given once.
+/// An ONNX file in the making: values have names, and every name is given once. Throws
+/// InvalidArgument where it becomes far larger than the model, see ExportSize.
 class OnnxGraph {
  public:
-  OnnxGraph(std::string_view name, OnnxVersion version);
+  /// A graph of the model's name and size.
+  OnnxGraph(const IntegerModel& model, OnnxVersion version);
   ~OnnxGraph();
   OnnxGraph(const OnnxGraph&) = delete;
   OnnxGraph& operator=(const OnnxGraph&) = delete;
@@ -79,8 +83,8 @@ class OnnxGraph {
 
   std::int64_t opset_;
   std::unique_ptr<onnx::ModelProto> model_;
-  /// Names that are taken, and the number that was last put behind each.
-  std::unordered_map<std::string, int> names_;
+  UniqueNames names_;
+  ExportSize size_;
 };
 
 }  // namespace octet::detail

@@ -3,9 +3,10 @@
 namespace octet::detail {
 
 const OnnxOperator& onnx_operator(OpCode code) {
+  static const std::array forms = {
 #define OCTET_ROW(name, number) onnx_forms::name(),
-  static const std::array forms = {OCTET_OPERATORS(OCTET_ROW)};
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
+  };
   return forms[index_of(code)];
 }
 

@@ -79,8 +79,7 @@ struct OnnxOperator {
 /// The operators, each in a file of operators/.
 namespace onnx_forms {
 #define OCTET_ROW(name, number) OnnxOperator name();
-OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 }  // namespace onnx_forms
 
 /// Throws FormatError for an unknown code.

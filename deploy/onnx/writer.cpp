@@ -25,7 +25,7 @@ detail::OnnxVersion version_of(OnnxWeights weights) {
 
 std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options) {
   model.validate();
-  detail::OnnxGraph graph(model.name, version_of(options.weights));
+  detail::OnnxGraph graph(model, version_of(options.weights));
   detail::OnnxValues values(model, options, graph);
   detail::OnnxNodes nodes(model, options.style == OnnxStyle::exact, graph, values);
   for (std::size_t i = 0; i < model.operators.size(); ++i) {

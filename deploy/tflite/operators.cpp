@@ -74,9 +74,10 @@ Padding TfliteOptions::padding(tflite::Padding type) const {
 }
 
 const TfliteOperator& tflite_operator(OpCode code) {
+  static const std::array forms = {
 #define OCTET_ROW(name, number) tflite_forms::name(),
-  static const std::array forms = {OCTET_OPERATORS(OCTET_ROW)};
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
+  };
   return forms[index_of(code)];
 }
 

@@ -81,8 +81,7 @@ std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
 /// The operators, each in operators/<name>.cpp.
 namespace tflite_forms {
 #define OCTET_ROW(name, number) TfliteOperator name();
-OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 }  // namespace tflite_forms
 
 tflite::ActivationFunctionType activation_of(const Operator& op);

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <set>
 #include <tuple>
 
 namespace octet {
@@ -155,7 +154,8 @@ class Reader {
           packed ? fmt::format("int{}", tensor.stored_bits) : std::string(to_string(tensor.dtype)),
           expected);
     }
-    budget_.take(packed ? count : found);
+    // Packed codes are unpacked beside their place.
+    budget_.take(packed ? 2 * count : found);
     tensor.data.assign(data->begin(), data->end());
     if (!packed) return;
     const std::vector<std::int8_t> codes = unpack_codes(tensor.data, tensor.stored_bits, count);
@@ -180,7 +180,7 @@ class Reader {
       detail::fail_tflite("{}: {} zero points for {} scales", who, zero_points.size(), count);
     }
     // None stands for zeros, one for all.
-    budget_.take(count * sizeof(std::int32_t));
+    reserve(q.zero_points, count);
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t zero_point =
           zero_points.empty() ? 0 : zero_points[std::min(i, zero_points.size() - 1)];
@@ -190,6 +190,21 @@ class Reader {
       }
       q.zero_points.push_back(static_cast<std::int32_t>(zero_point));
     }
+  }
+
+  /// Values outside of the tensors are validate()'s to refuse.
+  void mark(std::span<const std::int32_t> tensors, std::vector<bool>& marks) const {
+    marks.resize(model_.tensors.size());
+    for (const std::int32_t i : tensors) {
+      if (i >= 0 && static_cast<std::size_t>(i) < marks.size()) {
+        marks[static_cast<std::size_t>(i)] = true;
+      }
+    }
+  }
+
+  static bool is_marked(std::int32_t tensor, const std::vector<bool>& marks) {
+    return static_cast<std::size_t>(tensor) < marks.size() &&
+           marks[static_cast<std::size_t>(tensor)];
   }
 
   const tflite::OperatorCode& code_of(std::size_t index, const tflite::Operator& source) const {
@@ -205,8 +220,7 @@ class Reader {
     const flatbuffers::String* custom = entry.custom_code();
     if (entry.builtin_code() != tflite::BuiltinOperator::CUSTOM) {
       model_.operators.push_back(read_operator(index, source, entry));
-      read_tensors_.insert(model_.operators.back().inputs.begin(),
-                           model_.operators.back().inputs.end());
+      mark(model_.operators.back().inputs, read_tensors_);
     } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
       decode(index, source);
     } else {
@@ -240,31 +254,33 @@ class Reader {
       if (indices.dtype != DType::uint8 || tables.dtype != DType::uint8) {
         detail::fail_tflite("{}: expected inputs of uint8", who);
       }
-      if (read_tensors_.contains(outputs[i])) {
+      if (is_marked(outputs[i], read_tensors_)) {
         detail::fail_tflite("{}: tensor {} is read before it is made", who, outputs[i]);
       }
       budget_.take(static_cast<std::size_t>(output.size()));
       detail::decode(indices.data, tables.data, who, output);
-      decode_inputs_.insert({inputs[2 * i], inputs[2 * i + 1]});
     }
+    mark(inputs, decode_inputs_);
   }
 
   /// Removes what was decoded, and counts the other tensors anew.
   void drop_decode_inputs() {
     if (decode_inputs_.empty()) return;
+    mark(model_.inputs, read_tensors_);
+    mark(model_.outputs, read_tensors_);
     const auto is_dropped = [&](std::int32_t tensor) {
-      return decode_inputs_.contains(tensor) && !read_tensors_.contains(tensor) &&
-             std::ranges::find(model_.inputs, tensor) == model_.inputs.end() &&
-             std::ranges::find(model_.outputs, tensor) == model_.outputs.end();
+      return is_marked(tensor, decode_inputs_) && !is_marked(tensor, read_tensors_);
     };
+    // In their place: there may be many, whose memory is what the file may take.
     std::vector<std::int32_t> places(model_.tensors.size(), -1);
-    std::vector<ModelTensor> kept;
+    std::size_t kept = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (is_dropped(static_cast<std::int32_t>(i))) continue;
-      places[i] = static_cast<std::int32_t>(kept.size());
-      kept.push_back(std::move(model_.tensors[i]));
+      places[i] = static_cast<std::int32_t>(kept);
+      if (kept != i) model_.tensors[kept] = std::move(model_.tensors[i]);
+      ++kept;
     }
-    model_.tensors = std::move(kept);
+    model_.tensors.resize(kept);
     // Values outside of the tensors are validate()'s to refuse, and stay outside.
     const auto renumber = [&](std::vector<std::int32_t>& values) {
       for (std::int32_t& value : values) {
@@ -322,9 +338,10 @@ class Reader {
   const tflite::Model& file_;
   detail::Budget budget_;
   IntegerModel model_;
-  /// Tensors that operators before the next one read, and the inputs of TFLM_DECODE.
-  std::set<std::int32_t> read_tensors_;
-  std::set<std::int32_t> decode_inputs_;
+  /// By tensor: those that operators before the next one read, and the inputs of TFLM_DECODE. Empty
+  /// where there are none.
+  std::vector<bool> read_tensors_;
+  std::vector<bool> decode_inputs_;
 };
 
 IntegerModel from_aligned(std::span<const std::uint8_t> bytes) {

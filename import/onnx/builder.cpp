@@ -137,6 +137,10 @@ bool Builder::is_image_input(const std::string& name, const std::vector<Index>& 
 void Builder::add_inputs() {
   for (const GraphInput& input : graph_.inputs) {
     const std::vector<Index>& extents = input.extents;
+    if (extents.size() > at(kMostRank)) {
+      refuse("import_onnx: input \"{}\": expected at most {} axes, found {}", printable(input.name),
+             kMostRank, extents.size());
+    }
     const bool known =
         extents.size() > 1 && std::all_of(extents.begin() + 1, extents.end(),
                                           [](Index n) { return n > 0 && n < (Index{1} << 31); });
@@ -191,7 +195,9 @@ void Builder::import(const Node& node) {
   } else {
     const Operator* op = find_operator(node.op);
     if (op == nullptr) refuse("Octet does not compute it of shapes");
-    values_.insert_or_assign(node.output(), op->import(*this, node));
+    Imported result = op->import(*this, node);
+    require_rank(result.logical);
+    values_.insert_or_assign(node.output(), std::move(result));
   }
 }
 
@@ -249,9 +255,7 @@ std::string Builder::unique_name(const Node& node) {
   if (name.empty()) name = cleaned(node.name);
   if (name.empty()) name = cleaned(node.op);
   if (name.empty()) name = "layer";
-  std::string free = name;
-  for (int i = 1; !names_.insert(free).second; ++i) free = fmt::format("{}_{}", name, i);
-  return free;
+  return names_.take(std::move(name));
 }
 
 Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
@@ -281,7 +285,7 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
     }
   }
   result.logical = Shape(std::move(logical));
-  if (!weights.empty()) weights_.emplace_back(layer->name(), std::move(weights));
+  if (!weights.empty()) weights_.emplace_back(model_.layers().size(), std::move(weights));
   result.value = model_.add(std::move(layer), values);
   return result;
 }
@@ -295,15 +299,15 @@ Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& p
 }
 
 void Builder::set_weights() {
-  for (const auto& [name, weights] : weights_) {
-    const Layer& layer = model_.layer(name);
+  for (const auto& [index, weights] : weights_) {
+    const Layer& layer = *model_.layers()[index];
     std::vector<NamedTensor> tensors = layer.parameters();
     append(tensors, layer.state());
     for (const auto& [key, given] : weights) {
       const auto found = std::ranges::find(tensors, key, &NamedTensor::name);
       if (found == tensors.end() || found->tensor.shape() != given.shape()) {
-        refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", name, key,
-               given.shape().to_string());
+        refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", layer.name(),
+               key, given.shape().to_string());
       }
       std::ranges::copy(given.span(), found->tensor.span().begin());
     }

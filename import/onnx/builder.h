@@ -2,6 +2,7 @@
 
 #include <octet/core/ops/image_ops.h>
 #include <octet/core/tensor.h>
+#include <octet/core/unique_names.h>
 #include <octet/import/onnx/graph.h>
 #include <octet/layers/model.h>
 
@@ -97,10 +98,11 @@ class Builder {
   Index batch_ = -1;
   std::map<std::string, Imported, std::less<>> values_;
   /// Names of layers.
-  std::set<std::string, std::less<>> names_;
+  UniqueNames names_;
   /// What nodes read and what the graph puts out.
   std::set<std::string, std::less<>> read_;
-  std::vector<std::pair<std::string, Weights>> weights_;
+  /// By position of the layer in the model.
+  std::vector<std::pair<std::size_t, Weights>> weights_;
 };
 
 /// A row of the table of operators.

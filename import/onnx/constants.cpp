@@ -186,14 +186,15 @@ Constant sliced(const Node& node, const Inputs& inputs, Graph& graph) {
   const auto bounded = [&](std::int64_t i, Index lo, Index hi) {
     return std::clamp(i < 0 ? std::max(i, -extent - 1) + extent : i, lo, hi);
   };
+  const bool forwards = step == 1;
+  const Index first = forwards ? bounded(start, 0, extent) : bounded(start, -1, extent - 1);
+  const Index stop = forwards ? bounded(end, 0, extent) : bounded(end, -1, extent - 1);
+  // Rows without elements are any number.
+  const Index count = std::max<Index>(forwards ? stop - first : first - stop, 0);
+  graph.spend(at(count));
   std::vector<Index> rows;
-  if (step == 1) {
-    const Index stop = bounded(end, 0, extent);
-    for (Index i = bounded(start, 0, extent); i < stop; ++i) rows.push_back(i);
-  } else {
-    const Index stop = bounded(end, -1, extent - 1);
-    for (Index i = bounded(start, -1, extent - 1); i > stop; --i) rows.push_back(i);
-  }
+  rows.reserve(at(count));
+  for (Index i = 0; i < count; ++i) rows.push_back(forwards ? first + i : first - i);
   return rows_of(x, {static_cast<Index>(rows.size())}, rows, graph);
 }
 
@@ -314,9 +315,7 @@ Constant value_of(const Node& node) {
   refuse("expected a Constant of numbers");
 }
 
-}  // namespace
-
-std::optional<Constant> evaluate(const Node& node, const Inputs& inputs, Graph& graph) {
+std::optional<Constant> value_from(const Node& node, const Inputs& inputs, Graph& graph) {
   if (node.op == "Constant") return value_of(node);
   if (inputs.empty() || inputs[0] == nullptr) return std::nullopt;
   const Constant& x = *inputs[0];
@@ -344,6 +343,14 @@ std::optional<Constant> evaluate(const Node& node, const Inputs& inputs, Graph& 
     if (node.op == op) return arithmetic(sign, x, *second, graph);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Constant> evaluate(const Node& node, const Inputs& inputs, Graph& graph) {
+  std::optional<Constant> value = value_from(node, inputs, graph);
+  if (value.has_value()) require_rank(value->shape);
+  return value;
 }
 
 }  // namespace octet::detail::onnx_import

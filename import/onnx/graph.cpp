@@ -63,6 +63,12 @@ void Graph::spend(std::size_t elements) {
   budget -= elements;
 }
 
+void require_rank(const Shape& shape) {
+  if (shape.rank() > kMostRank) {
+    refuse("expected at most {} axes, found {}", kMostRank, shape.rank());
+  }
+}
+
 std::string describe(const Node& node) {
   return fmt::format("node \"{}\" ({})", printable(node.name), printable(node.op));
 }

@@ -22,6 +22,9 @@ namespace octet::detail::onnx_import {
 /// An extent or an axis that is known not to be negative, as an index of std containers.
 inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
+/// The most axes of a value, as of a tensor of a .tflite file.
+inline constexpr Index kMostRank = 8;
+
 /// What stands for the number of examples where a graph computes with shapes.
 inline constexpr std::int64_t kBatch = INT64_MIN;
 
@@ -79,6 +82,10 @@ struct Node {
   std::string text(std::string_view key, const std::string& otherwise) const;
   std::vector<std::int64_t> integers(std::string_view key) const;
 };
+
+/// Throws InvalidArgument for a shape of more than kMostRank axes: a file of one long shape could
+/// give it to all its values.
+void require_rank(const Shape& shape);
 
 /// "node "name" (Op)".
 std::string describe(const Node& node);

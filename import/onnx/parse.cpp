@@ -15,8 +15,35 @@ constexpr std::int64_t kNewestOpset = 18;
 /// What looks at every node for every other stays quick.
 constexpr int kMostNodes = 10000;
 constexpr int kMostInputs = 100;
+/// Inputs or outputs of a node.
+constexpr int kMostOperands = 1000;
 /// Elements that any file may make.
 constexpr std::size_t kLeastBudget = 65536;
+
+/// What protobuf's objects take: those of an empty part, which is 2 bytes of a file, are hundreds.
+constexpr std::size_t kBytesOfByte = 32;
+constexpr std::size_t kLeastBytes = std::size_t{1} << 20U;
+/// What is left of that while this thread parses.
+thread_local std::size_t bytes_left = 0;
+
+void* take_block(std::size_t bytes) {
+  if (bytes > bytes_left) {
+    fail_format("its parts would take more than {} times its bytes in memory: they are empty",
+                kBytesOfByte);
+  }
+  bytes_left -= bytes;
+  return ::operator new(bytes);
+}
+
+void free_block(void* block, std::size_t /*bytes*/) { ::operator delete(block); }
+
+google::protobuf::ArenaOptions options_for(std::size_t file_bytes) {
+  bytes_left = kBytesOfByte * file_bytes + kLeastBytes;
+  google::protobuf::ArenaOptions options;
+  options.block_alloc = take_block;
+  options.block_dealloc = free_block;
+  return options;
+}
 
 /// Empty, or "ai.onnx", is ONNX's own set of operators.
 bool is_own(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -61,6 +88,10 @@ Node node_of(const onnx::NodeProto& proto, TensorReader& tensors) {
   node.inputs.assign(proto.input().begin(), proto.input().end());
   node.outputs.assign(proto.output().begin(), proto.output().end());
   if (node.outputs.empty()) fail_format("node \"{}\" has no output", printable(node.name));
+  if (proto.input_size() > kMostOperands || proto.output_size() > kMostOperands) {
+    refuse("import_onnx: {}: expected at most {} inputs and outputs, found {} and {}",
+           describe(node), kMostOperands, proto.input_size(), proto.output_size());
+  }
   for (const auto& attribute : proto.attribute()) {
     node.attributes.insert_or_assign(attribute.name(), attribute_of(attribute, tensors));
   }
@@ -109,7 +140,7 @@ void check_values(const Graph& graph) {
 Graph parse(std::span<const std::uint8_t> bytes,
             const std::optional<std::filesystem::path>& folder) {
   // Where memory runs out while protobuf parses, it loses what an arena keeps.
-  google::protobuf::Arena arena;
+  google::protobuf::Arena arena(options_for(bytes.size()));
   auto& model = *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   if (bytes.empty() || bytes.size() > INT_MAX ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

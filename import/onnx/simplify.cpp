@@ -102,14 +102,14 @@ class Merger {
       if (bias == nullptr || linear == nullptr || linear->inputs.size() != 2) continue;
       const Constant* weights = graph_.constant(linear->inputs[1]);
       if (weights == nullptr || !bias->is_float()) continue;
-      Constant values{{static_cast<Index>(bias->size())}, bias->data};
       const bool dense = linear->op == "MatMul" && weights->shape.rank() == 2 &&
                          is_along(*bias, weights->shape[1], 0);
       const bool conv = linear->op == "Conv" && weights->shape.rank() > 2 &&
                         is_along(*bias, weights->shape[0], weights->shape.rank() - 2);
       if (!dense && !conv) continue;
       const std::string name = add.inputs[constant] + "/bias of " + add.output();
-      graph_.constants.emplace(name, std::move(values));
+      graph_.spend(bias->size());
+      graph_.constants.emplace(name, Constant{{static_cast<Index>(bias->size())}, bias->data});
       const std::string output = add.output();
       add = *linear;
       add.outputs = {output};
@@ -143,7 +143,8 @@ class Merger {
     conv.inputs[0] = pad->inputs[0];
   }
 
-  /// The pads of a Pad with zeros; none of any other.
+  /// The pads of a Pad with zeros; none of any other, nor where they are more than a value has
+  /// sides: nodes may share them.
   std::vector<std::int64_t> zeros_around(const Node& pad) const {
     if (pad.text("mode", "constant") != "constant" || pad.has(3)) return {};
     const auto is_padding = [](std::int64_t n) { return n >= 0 && n < (1 << 29); };
@@ -151,7 +152,7 @@ class Merger {
     float value = pad.real("value", 0);
     if (pad.has(1)) {
       const Constant* given = graph_.constant(pad.inputs[1]);
-      if (given == nullptr || given->is_float()) return {};
+      if (given == nullptr || given->is_float() || given->size() > at(2 * kMostRank)) return {};
       pads = given->integers();
     }
     if (pad.has(2)) {

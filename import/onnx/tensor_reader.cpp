@@ -85,6 +85,7 @@ Constant from_fields(Shape shape, const TensorProto& tensor) {
 Shape shape_of(const TensorProto& tensor) {
   Shape shape(std::vector<Index>(tensor.dims().begin(), tensor.dims().end()));
   try {
+    require_rank(shape);
     static_cast<void>(shape.size());
   } catch (const InvalidArgument& error) {
     fail_format("tensor \"{}\": {}", printable(tensor.name()), error.what());

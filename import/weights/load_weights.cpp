@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/core/printable.h>
 #include <octet/import/weights/weight_layout.h>
 #include <octet/import/weights/weight_names.h>
@@ -126,15 +127,36 @@ void require_match(const Matches& matches, const WeightRules& rules, const std::
                                    layers)));
 }
 
+LoadedWeights result_of(const Matches& matches) {
+  LoadedWeights result;
+  for (const auto& [slot, weight] : matches.pairs) {
+    result.loaded.push_back(fmt::format("{}/{}", slot->layer, slot->name));
+  }
+  for (const WeightSlot& slot : matches.missing) {
+    result.missing.push_back(fmt::format("{}/{}", slot.layer, slot.name));
+  }
+  for (const NamedWeight& weight : matches.unused) result.unused.push_back(weight.tensor->name);
+  return result;
+}
+
 }  // namespace
 
-void load_weights(Model& model, const std::filesystem::path& path, const WeightRules& rules) {
+LoadedWeights load_weights(Model& model, const std::filesystem::path& path,
+                           const WeightRules& rules) {
   const std::vector<WeightSlot> slots = detail::weight_slots(model, rules, "load_weights");
   const std::vector<WeightTensor> tensors = read_weight_file(path);
   const std::vector<NamedWeight> weights = detail::named_weights(tensors, rules.names);
   check_layers(rules, model, weights);
   const Matches matches = match(slots, weights, rules);
   require_match(matches, rules, path.string(), model);
+  LoadedWeights result = result_of(matches);
+  if (result.loaded.empty() && !slots.empty()) {
+    const std::string layers = detail::suggested_layers(matches.missing, matches.unused);
+    log_warn(fmt::format(
+        "load_weights: model \"{}\" took none of the {} tensors of {} and keeps its {}{}",
+        model.name(), tensors.size(), path.string(), slots.size(),
+        layers.empty() ? "" : fmt::format("; by their shapes, rules.layers = {} may fit", layers)));
+  }
   // All of them before the first is written, as memory may run out.
   std::vector<Tensor> values;
   values.reserve(slots.size());
@@ -146,6 +168,7 @@ void load_weights(Model& model, const std::filesystem::path& path, const WeightR
     const Tensor& from = values[i];
     std::ranges::copy(from.span(), target.data());
   }
+  return result;
 }
 
 void save_weights(const Model& model, const std::filesystem::path& path, const WeightRules& rules) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -28,6 +29,16 @@ struct WeightRules {
   bool allow_missing = false;
   /// pytorch: what stands behind a flattened image counts its values channels first.
   bool flatten_channels_first = true;
+};
+
+/// What load_weights() has done.
+struct LoadedWeights {
+  /// The tensors of the model that got values of the file: "dense/kernel".
+  std::vector<std::string> loaded;
+  /// Those that the file does not have, and that keep their values.
+  std::vector<std::string> missing;
+  /// The names of tensors of the file that no layer takes.
+  std::vector<std::string> unused;
 };
 
 /// Gives a built model the parameters and the state (moving statistics) that a `.safetensors` or
@@ -61,8 +72,10 @@ struct WeightRules {
 /// the right shape, and the model is changed only where all of that holds. Throws FormatError that
 /// lists what does not match, with both shapes, and where layers have other names suggests
 /// `layers`; InvalidArgument for a model that is not built, a quantized one under keras and
-/// pytorch, and a map that names what is not there; and as read_weight_file().
-void load_weights(Model& model, const std::filesystem::path& path, const WeightRules& rules = {});
+/// pytorch, and a map that names what is not there; and as read_weight_file(). Logs a warning where
+/// both allowances let a file pass of which the model takes nothing.
+LoadedWeights load_weights(Model& model, const std::filesystem::path& path,
+                           const WeightRules& rules = {});
 
 /// Writes parameters and state of a built model as a `.safetensors` file, under the names and in
 /// the layouts from which load_weights() reads them with the same rules; the allowances do not

@@ -121,13 +121,17 @@ void HistogramObserver::calibrate(const Tensor& x) {
 
 void HistogramObserver::merge_calibrated(const Observer& before,
                                          std::span<const std::unique_ptr<Observer>> parts) {
-  const Histogram counted_before = dynamic_cast<const HistogramObserver&>(before).histogram();
+  // Copies of this observer: their counters are as its own.
+  const auto histogram_of = [&](const std::vector<NamedTensor>& counters) {
+    return Histogram::unpacked(counters.at(0).tensor.span(), owner());
+  };
+  const Histogram counted_before = histogram_of(before.counters());
   Histogram counted = counted_before;
   MinMax limits;
-  for (const auto& each : parts) {
-    const auto& part = dynamic_cast<const HistogramObserver&>(*each);
-    counted.add_new(part.histogram(), counted_before);
-    const std::span<const float> extremes = part.extremes_.span();
+  for (const auto& part : parts) {
+    const std::vector<NamedTensor> counters = part->counters();
+    counted.add_new(histogram_of(counters), counted_before);
+    const std::span<const float> extremes = std::as_const(counters.at(1).tensor).span();
     limits = {std::min(limits.min, extremes[0]), std::max(limits.max, extremes[1])};
   }
   take(counted, limits);

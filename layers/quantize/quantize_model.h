@@ -5,7 +5,9 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace octet {
 
@@ -71,14 +73,21 @@ inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions&
 
 /// Runs `features` through a quantized model so that its quantizers see the ranges; changes no
 /// parameter. Once for post-training quantization; Trainer does it batch by batch before its first
-/// step, and a moving average then lies inside the extremes of all. Throws InvalidArgument for a
+/// step, and a moving average then lies inside the extremes of all. Returns what it logs as
+/// warnings: range_warnings(), and that all features are one value. Throws InvalidArgument for a
 /// model that is not quantized and for features without an example.
-void calibrate(Model& model, const Tensor& features);
+std::vector<std::string> calibrate(Model& model, const Tensor& features);
+
+/// A line that names the layers whose results were 0 throughout the samples that gave the model its
+/// ranges: their grids hold next to nothing but 0, as after a data loader that failed. Empty where
+/// there are none. calibrate(), quantize_post_training() and a Trainer before its first step log
+/// it.
+std::vector<std::string> range_warnings(const Model& model);
 
 /// Post-training quantization in one call: quantize_model(), and ranges from `samples`, some
 /// hundred examples as the model will see them, run as one batch. The result is ready to be
-/// evaluated, lowered and exported. Throws InvalidArgument as quantize_model() and where there is
-/// no sample.
+/// evaluated, lowered and exported. Logs warnings as calibrate() does. Throws InvalidArgument as
+/// quantize_model() and where there is no sample.
 Model quantize_post_training(const Model& model, const Tensor& samples,
                              const QuantizeOptions& options = {});
 inline Sequential quantize_post_training(const Sequential& model, const Tensor& samples,

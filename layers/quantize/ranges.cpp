@@ -1,12 +1,15 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace octet {
 namespace {
@@ -25,18 +28,61 @@ void require_samples(std::string_view operation, const Tensor& samples) {
       samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
 }
 
+/// Whether the tensor of a quantizer that takes its range from what it sees was 0 throughout.
+bool saw_zeros_alone(const Quantizer& quantizer) {
+  const ObservedRange& range = quantizer.observer().range();
+  const auto is_zero = [](float value) { return value == 0.0F; };
+  return quantizer.built() && range.updates.item() > 0.0F && !range.usable_from_start &&
+         std::ranges::all_of(std::as_const(range.min).span(), is_zero) &&
+         std::ranges::all_of(std::as_const(range.max).span(), is_zero);
+}
+
 }  // namespace
 
-void calibrate(Model& model, const Tensor& features) {
+void detail::show_samples(Model& model, const Tensor& samples) {
   if (!is_quantized(model)) {
     throw InvalidArgument(
         fmt::format("calibrate: expected a quantized model, found \"{}\", which is in float; "
                     "calibrate what quantize_model() returns",
                     model.name()));
   }
-  require_samples("calibrate", features);
+  require_samples("calibrate", samples);
   no_grad(
-      [&] { return model.forward_logits(features, {.mode = ForwardContext::Mode::calibration}); });
+      [&] { return model.forward_logits(samples, {.mode = ForwardContext::Mode::calibration}); });
+}
+
+std::vector<std::string> range_warnings(const Model& model) {
+  std::vector<std::string> layers;
+  for (const auto& layer : model.layers()) {
+    if (std::ranges::any_of(layer->quantizers(), [&](const Quantizer* quantizer) {
+          return quantizer != layer->kernel_quantizer() && saw_zeros_alone(*quantizer);
+        })) {
+      layers.push_back(fmt::format("\"{}\"", layer->name()));
+    }
+  }
+  if (layers.empty()) return {};
+  constexpr std::size_t kMost = 5;
+  const std::size_t named = std::min(kMost, layers.size());
+  return {fmt::format(
+      "model \"{}\": what {} of its layers gave was 0 in all samples that ranges were taken from, "
+      "so that in integers it will be 0 for any: {}{}. Are the samples as the model will see them, "
+      "read and scaled?",
+      model.name(), layers.size(), fmt::join(std::span(layers).first(named), ", "),
+      named < layers.size() ? ", ..." : "")};
+}
+
+std::vector<std::string> calibrate(Model& model, const Tensor& features) {
+  detail::show_samples(model, features);
+  std::vector<std::string> warnings = range_warnings(model);
+  const std::span<const float> values = features.span();
+  if (values.size() > 1 && std::ranges::count(values, values[0]) == std::ssize(values)) {
+    warnings.push_back(fmt::format(
+        "calibrate: input \"{}\": all {} samples hold the one value {}, from which no "
+        "range of what the model will see follows",
+        model.layers()[model.input_layers().front()]->name(), features.dim(0), values[0]));
+  }
+  for (const std::string& warning : warnings) log_warn(warning);
+  return warnings;
 }
 
 Model quantize_post_training(const Model& model, const Tensor& samples,

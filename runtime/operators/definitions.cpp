@@ -18,9 +18,10 @@ std::size_t index_of(OpCode code) {
 }  // namespace detail
 
 const OperatorDefinition& definition(OpCode code) {
+  static const std::array table = {
 #define OCTET_ROW(name, number) detail::definitions::name(),
-  static const std::array table = {OCTET_OPERATORS(OCTET_ROW)};
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
+  };
   return table[detail::index_of(code)];
 }
 

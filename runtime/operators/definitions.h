@@ -69,8 +69,7 @@ namespace detail {
 /// The definitions, each in the file of its operator.
 namespace definitions {
 #define OCTET_ROW(name, number) OperatorDefinition name();
-OCTET_OPERATORS(OCTET_ROW)
-#undef OCTET_ROW
+#include <octet/runtime/operators.def>
 }  // namespace definitions
 
 /// `definition`; does not compile where it contradicts itself.
@@ -85,7 +84,7 @@ consteval OperatorDefinition checked(OperatorDefinition definition) {
   return definition;
 }
 
-/// Where a code stands in kOpCodes, and so in every table that is made from OCTET_OPERATORS. Throws
+/// Where a code stands in kOpCodes, and so in every table that is made from operators.def. Throws
 /// FormatError with the number of an unknown code.
 std::size_t index_of(OpCode code);
 

@@ -53,6 +53,17 @@ TEST(Archive, EqualContentsGiveEqualBytes) {
   EXPECT_EQ(read_back(sample().to_bytes()).to_bytes(), sample().to_bytes());
 }
 
+TEST(Archive, ItsHeaderIsOneTextWhateverOrderItIsMadeIn) {
+  const std::vector<std::uint8_t> bytes = sample().to_bytes();
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data() + 16, sizeof(size));
+  const std::string header(bytes.begin() + 24, bytes.begin() + 24 + static_cast<int>(size));
+  EXPECT_EQ(header,
+            R"({"tensors":{"dense/bias":{"offset":0,"shape":[]},)"
+            R"("dense/kernel":{"offset":4,"shape":[2,3]},"empty":{"offset":28,"shape":[0,4]}},)"
+            "\"texts\":{\"a \\\"quoted\\\" name\":\"caf\xC3\xA9\\n\",\"kind\":\"weights\"}}");
+}
+
 TEST(Archive, NamesWhatIsMissingOrOfAnotherShape) {
   const Archive archive = sample();
   const auto message = [](auto&& body) -> std::string {

@@ -47,6 +47,25 @@ TEST_F(LogTest, LevelDecides) {
   EXPECT_EQ(caught.size(), 2U);
 }
 
+TEST_F(LogTest, WarningsAreCollectedAtAnyLevel) {
+  std::vector<std::string> outer;
+  std::vector<std::string> inner;
+  set_log_level(LogLevel::off);
+  {
+    const CollectWarnings collect(outer);
+    log_warn("one");
+    {
+      const CollectWarnings collect_inside(inner);
+      log_warn("two");
+    }
+    log_message(LogLevel::error, "no warning");
+  }
+  log_warn("three");
+  EXPECT_EQ(outer, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(inner, std::vector<std::string>{"two"});
+  EXPECT_TRUE(caught.empty());
+}
+
 TEST_F(LogTest, WithoutASinkGoesToStderrNeverToStdout) {
   set_log_sink(nullptr);
   ::testing::internal::CaptureStderr();

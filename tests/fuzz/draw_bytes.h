@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -28,11 +29,17 @@ class DrawBytes {
   int between(int lo, int hi) { return lo + value<std::uint8_t>() % (hi - lo + 1); }
   bool flag() { return (value<std::uint8_t>() & 1U) != 0; }
 
-  /// A scale as files have them, or any bits.
+  /// A scale as files have them, one of any size that is finite, or any bits.
   float scale() {
-    if (between(0, 3) == 0) return value<float>();
-    return std::ldexp(1.0F + static_cast<float>(value<std::uint8_t>()) / 256.0F,
-                      between(0, 14) - 12);
+    const int kind = between(0, 15);
+    if (kind % 4 != 0) {
+      return std::ldexp(1.0F + static_cast<float>(value<std::uint8_t>()) / 256.0F,
+                        between(0, 14) - 12);
+    }
+    // Without the sign and the lowest bit of the exponent.
+    constexpr std::uint32_t kFinite = 0x7F7FFFFF;
+    const auto bits = value<std::uint32_t>();
+    return std::bit_cast<float>(kind == 0 ? bits : bits & kFinite);
   }
 
  private:

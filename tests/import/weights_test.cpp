@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
+#include <octet/core/log.h>
 #include <octet/import/weights/weights.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -32,6 +33,7 @@ std::vector<float> numbers(const Model& model) {
 }
 
 using Named = std::vector<std::pair<std::string, Tensor>>;
+using Names = std::vector<std::string>;
 
 /// The tensors of a model under other names.
 template <class Rename>
@@ -124,10 +126,32 @@ TEST_F(LoadWeights, AllowsWhatTheRulesAllow) {
   const Tensor kernel = partly.layer("dense").parameters()[0].tensor;
   const Tensor same = before.layer("dense").parameters()[0].tensor;
   EXPECT_TRUE(std::ranges::equal(kernel.span(), same.span()));
+  const LoadedWeights loaded = load_weights(partly, path_, {.allow_missing = true});
+  EXPECT_EQ(loaded.loaded, Names{"dense/bias"});
+  EXPECT_EQ(std::ranges::count(loaded.missing, "dense/kernel"), 1);
+  EXPECT_EQ(loaded.unused, Names());
   // A wrong shape is never allowed.
   const WeightRules all = {.allow_unused = true, .allow_missing = true};
   expect_mentions(error({{"dense/bias", Tensor::zeros({5})}}, all),
                   "found \"dense/bias\" of shape");
+}
+
+TEST_F(LoadWeights, TellsOfAFileOfWhichNothingIsTaken) {
+  Sequential model("net", Input({4}), Dense(2, Activation::none, "head"));
+  model.build();
+  write({{"base/kernel", Tensor::zeros({4, 2})}, {"base/bias", Tensor::zeros({2})}});
+  std::vector<std::string> warnings;
+  const CollectWarnings collect(warnings);
+  const LoadedWeights loaded =
+      load_weights(model, path_, {.allow_unused = true, .allow_missing = true});
+  EXPECT_EQ(loaded.loaded, Names());
+  EXPECT_EQ(loaded.missing, (Names{"head/kernel", "head/bias"}));
+  EXPECT_EQ(loaded.unused, (Names{"base/bias", "base/kernel"}));
+  ASSERT_EQ(warnings.size(), 1U);
+  expect_mentions(warnings[0], "model \"net\" took none of the 2 tensors of");
+  expect_mentions(warnings[0], "rules.layers = {{\"base\", \"head\"}}");
+  load_weights(model, path_, {.layers = {{"base", "head"}}});
+  EXPECT_EQ(warnings.size(), 1U);
 }
 
 TEST_F(LoadWeights, RefusesTwoTensorsForOneAndWholeNumbers) {

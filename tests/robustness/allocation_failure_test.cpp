@@ -225,6 +225,15 @@ TEST_F(AllocationFailure, LoadingWeights) {
   }
 }
 
+TEST_F(AllocationFailure, WritingAnArchive) {
+  Archive archive;
+  archive.add("dense/kernel", Tensor::full({2, 3}, 0.5F));
+  archive.add("dense/bias", Tensor::zeros({3}));
+  archive.add_text("history", R"([{"epoch": 1}])");
+  const Bytes whole = archive.to_bytes();
+  EXPECT_GT(fail_each([&] { EXPECT_EQ(archive.to_bytes(), whole); }), 20);
+}
+
 TEST_F(AllocationFailure, SavingWeights) {
   const auto path = scratch_.path() / "w.safetensors";
   const Sequential model = convolution_and_dense();

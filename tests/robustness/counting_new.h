@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 // This binary's operator new counts, and fails when it is told to.
 
@@ -13,6 +14,14 @@ long live_allocations();
 std::size_t live_bytes();
 std::size_t peak_bytes();
 void reset_peak();
+
+/// The most that `body` holds at once, beyond what was there before.
+inline std::size_t peak_of(const std::function<void()>& body) {
+  const std::size_t before = live_bytes();
+  reset_peak();
+  body();
+  return peak_bytes() - before;
+}
 
 /// While it lives, the `number`-th allocation from here throws std::bad_alloc (the first is 1), and
 /// only that one.

@@ -34,14 +34,6 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
 
-/// The most that `body` holds at once, beyond what was there before.
-std::size_t peak_of(const std::function<void()>& body) {
-  const std::size_t before = live_bytes();
-  reset_peak();
-  body();
-  return peak_bytes() - before;
-}
-
 template <class T>
 void put(Bytes& file, std::size_t place, T value) {
   std::memcpy(file.data() + place, &value, sizeof(value));

@@ -37,6 +37,7 @@ set(OCTET_TRAIN_TESTS
   train/save_fault_test.cpp
   train/run_folders_test.cpp
   train/schedule_test.cpp
+  train/silent_loss_test.cpp
   train/stop_signals_test.cpp
   train/targets_test.cpp
   train/trainer_fault_test.cpp

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,9 +69,17 @@ class ProcessGroup {
   const Traffic& traffic() const { return traffic_; }
 
   /// Where in the run this rank is, for the message of one that fails: "epoch 2, step 17", as a
-  /// Trainer of this group says before each step, and "" outside of training.
-  const std::string& place() const { return place_; }
-  void set_place(std::string place) { place_ = std::move(place); }
+  /// Trainer of this group says before each step, and "" outside of training. What handles the
+  /// exception that training ended with finds the place of its step.
+  std::string place() const {
+    return left_by_ == nullptr || left_by_ == std::current_exception() ? place_ : "";
+  }
+  void set_place(std::string place) {
+    place_ = std::move(place);
+    left_by_ = nullptr;
+  }
+  /// Leaves the place to what handles the exception that is being handled now.
+  void leave_place() noexcept { left_by_ = std::current_exception(); }
 
  protected:
   virtual void do_send(std::span<const std::byte> bytes, int to) = 0;
@@ -85,6 +94,8 @@ class ProcessGroup {
  private:
   Traffic traffic_;
   std::string place_;
+  /// The exception that training ended with; null where it goes on or has ended well.
+  std::exception_ptr left_by_;
 };
 
 /// `group`, or for null the group that this process is alone in.

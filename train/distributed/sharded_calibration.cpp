@@ -1,4 +1,4 @@
-#include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/sharded_calibration.h>
@@ -50,7 +50,7 @@ std::vector<float> ShardedCalibration::states_of_shards(const std::vector<Batch>
   for (const Batch& shard : own) {
     if (!shard.features.defined()) continue;
     state_.restore(before);
-    calibrate(*model_, fit_to_input(*model_, shard.features));
+    show_samples(*model_, fit_to_input(*model_, shard.features));
     const std::vector<float> values = state_.values();
     states.insert(states.end(), values.begin(), values.end());
   }
