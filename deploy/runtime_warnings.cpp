@@ -25,14 +25,16 @@ std::optional<std::string> xnnpack_refusal(const Operands& of) {
     const std::string of_unit = weights.size() == 1 ? "" : fmt::format(" of unit {}", unit);
     for (const float scale : {in, weights[unit], out}) {
       if (!std::isnormal(scale)) {
-        return fmt::format("scale {}{} is below the normal float32 numbers", scale, of_unit);
+        return fmt::format("scale {}{} is below the normal float32 numbers (is the layer dead?)",
+                           scale, of_unit);
       }
     }
     const float factor = in * weights[unit] / out;
     if (!(factor < kXnnpackFactorLimit)) {
       return fmt::format(
           "rescale factor {}{}, input scale {} * weight scale {} / output scale {}, is not below "
-          "{}",
+          "{}: one step of its input moves a result across the whole grid (are other columns of "
+          "the input in far larger units, or is the layer dead?)",
           factor, of_unit, in, weights[unit], out, kXnnpackFactorLimit);
     }
   }
@@ -134,8 +136,7 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
     if (computes_sums_of_codes(of)) {
       if (const auto refusal = xnnpack_refusal(of)) {
         warnings.push_back(
-            fmt::format("{}: {}; XNNPACK refuses such a layer, and LiteRT.js the model with it. "
-                        "Its results are next to nothing: is it dead, or its range too narrow?",
+            fmt::format("{}: {}; XNNPACK refuses such a layer, and LiteRT.js the model with it",
                         name, *refusal));
       } else if (lacks_bias_scale(of)) {
         warnings.push_back(fmt::format(
@@ -152,7 +153,7 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
       // LiteRT takes any factor of a SUB.
       warnings.push_back(
           fmt::format("{}: its output scale is next to nothing beside its inputs'; {}TFLite Micro "
-                      "{} such a sum. Is it dead, or its range too narrow?",
+                      "{} such a sum. Do its inputs cancel, or is it dead?",
                       name, of.op.code == OpCode::add ? "LiteRT and " : "",
                       of.op.code == OpCode::add ? "refuse" : "refuses"));
     } else if (const auto once = operand_of_one_sample(of, batched)) {

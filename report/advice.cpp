@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/report/advice.h>
 #include <octet/report/html_text.h>
 
@@ -7,160 +7,131 @@
 namespace octet {
 namespace {
 
-constexpr double kMostMedians = 8.0;
-constexpr double kMostClipped = 0.01;
-constexpr double kLeastCodesUsed = 0.25;
-constexpr int kLeastBitsOfUnusedCodes = 6;
 constexpr double kMostOscillating = 0.02;
-constexpr double kLeastGain = 0.2;
-constexpr double kDominantShare = 0.5;
 constexpr double kSignificance = 0.05;
+constexpr std::size_t kMostChannelsNamed = 12;
 
-/// In percentage points; see Advice::gain.
-std::optional<double> gain_of(const LayerReport& layers, const LayerFacts& layer) {
-  if (!layer.sensitivity || !layers.quantized_accuracy) return std::nullopt;
-  return 100.0 * (layer.sensitivity->only_this_in_float - *layers.quantized_accuracy);
+std::string channels_text(const std::vector<std::size_t>& channels) {
+  const std::size_t named = std::min(channels.size(), kMostChannelsNamed);
+  return fmt::format("{}{}",
+                     fmt::join(channels.begin(), channels.begin() + std::ptrdiff_t(named), ", "),
+                     named < channels.size() ? ", ..." : "");
 }
 
-/// The advice of `rule` on each layer, where it has some.
-template <class Rule>
-std::vector<Advice> for_each_layer(const Report& report, std::string_view name, Rule&& rule) {
-  std::vector<Advice> result;
-  for (const LayerFacts& layer : report.layers.layers) {
-    std::optional<Advice> found = rule(layer);
-    if (!found) continue;
-    found->rule = name;
-    found->layer = layer.name;
-    found->gain = gain_of(report.layers, layer);
-    result.push_back(std::move(*found));
-  }
-  return result;
+/// Whether less is right than without training, in the outcome before the last.
+bool harmed_by_training(const Report& report) {
+  const auto& all = report.outcomes;
+  return all.size() > 2 && all.back().accuracy.count < all[all.size() - 2].accuracy.count;
+}
+
+/// Whether the epochs of the last phase, of which there are several, were of one rate.
+bool keeps_its_rate(const History& history) {
+  if (history.size() < 2 || history[history.size() - 2].phase != history.back().phase) return false;
+  return history[history.size() - 2].learning_rate == history.back().learning_rate;
 }
 
 }  // namespace
 
-std::vector<Advice> advise_wide_channels(const Report& report) {
-  return for_each_layer(report, "wide channels", [](const LayerFacts& layer) {
-    const ChannelFacts& channels = layer.weight_channels;
-    const bool fires = layer.weights && !layer.per_channel && !channels.widest.empty() &&
-                       channels.widest.front().medians >= kMostMedians;
-    if (!fires) return std::optional<Advice>();
-    return std::optional(Advice{
-        .evidence = fmt::format("{} of {} channels of the kernel span {:.0f} x the median or more; "
-                                "channel {} spans {:.1f} x",
-                                channels.wide, channels.channels, kMostMedians,
-                                channels.widest.front().channel, channels.widest.front().medians),
-        .action = "a scale per channel (QuantizeOptions::per_channel), or "
-                  "cross_layer_equalization() before quantize_model()"});
-  });
+bool loses_significantly(const Report& report) {
+  if (report.outcomes.size() < 2) return false;
+  const auto& test = report.outcomes.back().against_float;
+  return test && test->p < kSignificance && test->only_first_right > test->only_second_right;
 }
 
-std::vector<Advice> advise_clipping(const Report& report) {
-  return for_each_layer(report, "clipped values", [](const LayerFacts& layer) {
-    const double result = layer.fixed_grid ? 0.0 : layer.result.clipped_share();
-    const double weights = layer.weights ? layer.weights->clipped_share() : 0.0;
-    if (std::max(result, weights) < kMostClipped) return std::optional<Advice>();
-    const bool is_result = result >= kMostClipped;
-    return std::optional(Advice{
-        .evidence = fmt::format("{} of the {} lie outside the grid",
-                                detail::percent_text(is_result ? result : weights),
-                                is_result ? "results" : "weights"),
-        .action = fmt::format("another range: QuantizeOptions::{}, min_max or a higher percentile, "
-                              "or learned scales (Scales::lsq)",
-                              is_result ? "activation_calibration" : "weight_calibration")});
-  });
+std::vector<Advice> advise_tried_remedies(const Report& report) {
+  std::vector<Advice> result;
+  const LayerReport& layers = report.layers;
+  if (!loses_significantly(report) || !layers.quantized_accuracy) return result;
+  for (const Trial& trial : layers.trials) {
+    const PairedTest& test = trial.against_quantized;
+    const double gain = 100.0 * (trial.accuracy - *layers.quantized_accuracy);
+    if (test.p >= kSignificance || test.only_second_right <= test.only_first_right || gain <= 0.0) {
+      continue;
+    }
+    Advice advice{.rule = trial.rule,
+                  .layer = trial.layer,
+                  .evidence = trial.evidence,
+                  .action = trial.action,
+                  .promise = fmt::format("without training that gives {} instead of {} on {} test "
+                                         "examples",
+                                         detail::percent_text(trial.accuracy),
+                                         detail::percent_text(*layers.quantized_accuracy),
+                                         layers.sensitivity_samples),
+                  .gain = gain};
+    // Of several remedies for one ill the best.
+    const auto same = std::ranges::find_if(result, [&](const Advice& other) {
+      return other.rule == advice.rule && other.layer == advice.layer;
+    });
+    if (same == result.end()) {
+      result.push_back(std::move(advice));
+    } else if (*same->gain < gain) {
+      *same = std::move(advice);
+    }
+  }
+  return result;
 }
 
 std::vector<Advice> advise_dead_channels(const Report& report) {
-  return for_each_layer(report, "dead channels", [&](const LayerFacts& layer) {
-    const ChannelFacts& channels = layer.result_channels;
-    if (!layer.weights || channels.dead == 0) return std::optional<Advice>();
-    return std::optional(Advice{
-        .evidence = fmt::format("{} of {} channels gave one code on all {} samples", channels.dead,
-                                channels.channels, report.layers.samples),
-        .action = "remove them: a smaller layer costs less and computes the same; or train in "
-                  "float with a lower rate, so that units do not die"});
-  });
-}
-
-std::vector<Advice> advise_unused_codes(const Report& report) {
-  return for_each_layer(report, "unused codes", [](const LayerFacts& layer) {
-    const GridFacts& result = layer.result;
-    const auto used = static_cast<double>(result.codes_used);
-    const bool fires = !layer.fixed_grid && result.bits >= kLeastBitsOfUnusedCodes &&
-                       // Fewer values than codes cannot use them.
-                       result.values >= 4 * result.codes &&
-                       used < kLeastCodesUsed * static_cast<double>(result.codes);
-    if (!fires) return std::optional<Advice>();
-    return std::optional(Advice{
-        .evidence = fmt::format("results use {} of {} codes", result.codes_used, result.codes),
-        .action = "a narrower range: QuantizeOptions::activation_calibration = Calibration::mse, "
-                  "or percentile"});
-  });
+  std::vector<Advice> result;
+  for (const LayerFacts& layer : report.layers.layers) {
+    const std::vector<std::size_t>& dead = layer.result_channels.dead;
+    if (!layer.weights || !layer.separable || dead.empty()) continue;
+    result.push_back(
+        {.rule = "dead channels",
+         .layer = layer.name,
+         .evidence = fmt::format("{} of {} channels have one value in float too, on all {} "
+                                 "samples: {}",
+                                 dead.size(), layer.result_channels.channels, report.layers.samples,
+                                 channels_text(dead)),
+         .action = fmt::format("build the layer with {} units: copy the weights of the others, and "
+                               "of the next kernel the rows that read them; where the value is "
+                               "not 0, its product with the rows left out joins the next bias",
+                               layer.result_channels.channels - dead.size()),
+         .promise = "the file is smaller and computes the same"});
+  }
+  return result;
 }
 
 std::vector<Advice> advise_oscillation(const Report& report) {
-  return for_each_layer(report, "oscillating weights", [](const LayerFacts& layer) {
-    if (!layer.oscillating || *layer.oscillating < kMostOscillating) {
-      return std::optional<Advice>();
-    }
-    return std::optional(
-        Advice{.evidence = fmt::format("{} of the weights swing between two codes",
-                                       detail::percent_text(*layer.oscillating)),
-               .action = "QuantizeOptions::freeze_oscillations_above, or a learning rate that "
-                         "falls to 0 (cosine_decay())"});
-  });
-}
-
-std::vector<Advice> advise_sensitive_layer(const Report& report) {
-  return for_each_layer(report, "sensitive layer", [&](const LayerFacts& layer) {
-    const auto gain = gain_of(report.layers, layer);
-    const double loss = 100.0 * (report.layers.float_accuracy.value_or(0.0) -
-                                 report.layers.quantized_accuracy.value_or(0.0));
-    if (!gain || *gain < kLeastGain || loss < kLeastGain || *gain < kDominantShare * loss) {
-      return std::optional<Advice>();
-    }
-    return std::optional(
-        Advice{.evidence = fmt::format("in float it alone brings {:.2f} of the {:.2f} points that "
-                                       "quantization costs without training, on {} samples",
-                                       *gain, loss, report.layers.sensitivity_samples),
-               .action = layer.weights && layer.weights->bits < 8
-                             ? "more bits for it: quantized(layer, {.weight_bits = 8})"
-                             : "train with quantization in the loop, or leave it in float: "
-                               "in_float(layer)"});
-  });
-}
-
-std::vector<Advice> advise_significant_loss(const Report& report) {
   std::vector<Advice> result;
-  if (report.outcomes.size() < 2) return result;
-  const Outcome& in_float = report.outcomes.front();
-  const Outcome& shipped = report.outcomes.back();
-  const auto& test = shipped.against_float;
-  if (!test || test->p >= kSignificance || test->only_first_right <= test->only_second_right) {
-    return result;
+  if (!loses_significantly(report) || !keeps_its_rate(report.history)) return result;
+  for (const LayerFacts& layer : report.layers.layers) {
+    if (layer.oscillating.value_or(0.0) < kMostOscillating) continue;
+    result.push_back({.rule = "oscillating weights",
+                      .layer = layer.name,
+                      .evidence = fmt::format("{} of the weights swing between two codes",
+                                              detail::percent_text(*layer.oscillating)),
+                      .action = "a rate that falls to 0 while the network trains quantized: "
+                                "Adam(cosine_decay(rate, steps, 0.0F)), mnist_qat --qat-schedule "
+                                "cosine",
+                      .promise = "fewer weights swing"});
   }
-  result.push_back(
-      {.rule = "significant loss",
-       .layer = "",
-       .evidence = fmt::format("float alone has {} examples right, the integers alone {}: p = "
-                               "{:.2g}",
-                               test->only_first_right, test->only_second_right, test->p),
-       .action = "more epochs with quantization in the loop, starting from a rate that is a tenth "
-                 "of the one in float and falls to 0",
-       .gain = 100.0 * (in_float.accuracy.share() - shipped.accuracy.share())});
   return result;
+}
+
+std::vector<Advice> advise_training(const Report& report) {
+  if (!loses_significantly(report)) return {};
+  if (!harmed_by_training(report) && !advise_tried_remedies(report).empty()) return {};
+  const PairedTest& test = *report.outcomes.back().against_float;
+  return {{.rule = "significant loss",
+           .layer = "",
+           .evidence = fmt::format("float alone has {} examples right, the integers alone {}: p = "
+                                   "{:.2g}",
+                                   test.only_first_right, test.only_second_right, test.p),
+           .action = "train with quantization in the loop, or for more epochs, at a tenth of the "
+                     "rate in float that falls to 0: Adam(cosine_decay(rate, steps, 0.0F)), octet "
+                     "quantize --epochs 10",
+           .promise = "fewer examples are lost"}};
 }
 
 std::vector<Advice> advice(const Report& report) {
   std::vector<Advice> all;
   for (const auto rule :
-       {advise_significant_loss, advise_sensitive_layer, advise_wide_channels, advise_clipping,
-        advise_unused_codes, advise_oscillation, advise_dead_channels}) {
+       {advise_tried_remedies, advise_training, advise_oscillation, advise_dead_channels}) {
     for (Advice& one : rule(report)) all.push_back(std::move(one));
   }
   std::ranges::stable_sort(all, std::ranges::greater(),
-                           [](const Advice& one) { return one.gain.value_or(-1e9); });
+                           [](const Advice& one) { return one.gain.value_or(0.0); });
   return all;
 }
 

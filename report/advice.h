@@ -17,30 +17,31 @@ struct Advice {
   std::string rule{};
   std::string layer{};
   std::string evidence{};
+  /// A line of code, or the options of a command.
   std::string action{};
-  /// What leaving the layer in float brings without training, in percentage points: the most that
-  /// can be expected. None where it was not measured.
+  /// What happens then.
+  std::string promise{};
+  /// What the remedy brought where it was tried, in percentage points.
   std::optional<double> gain{};
 
   bool operator==(const Advice&) const = default;
 };
 
-/// A channel of a kernel with one scale for all has 8 times the median span or more: few codes are
-/// left for the others.
-std::vector<Advice> advise_wide_channels(const Report& report);
-/// 1 % or more of a result's values, or of a kernel's, lie outside their grid.
-std::vector<Advice> advise_clipping(const Report& report);
-/// Channels of a layer with a kernel gave one and the same code throughout.
-std::vector<Advice> advise_dead_channels(const Report& report);
-/// A result of 6 bits or more uses less than a quarter of its codes.
-std::vector<Advice> advise_unused_codes(const Report& report);
-/// 2 % or more of a kernel's weights swing between codes.
+/// Whether the integers are worse than float by the paired test, p below 0.05. Only then is there
+/// accuracy to bring back, and remedies are tried.
+bool loses_significantly(const Report& report);
+
+/// The remedies that were tried and that the paired test says are better than the network quantized
+/// without, p below 0.05: of several for one ill the best.
+std::vector<Advice> advise_tried_remedies(const Report& report);
+/// The integers are significantly worse, and no remedy was found or training has made them so.
+std::vector<Advice> advise_training(const Report& report);
+/// The integers are significantly worse, 2 % or more of a kernel's weights swing between codes, and
+/// the rate did not fall in the last two epochs.
 std::vector<Advice> advise_oscillation(const Report& report);
-/// Quantization costs 0.2 points or more without training, and leaving one layer in float brings
-/// 0.2 points and half of them or more.
-std::vector<Advice> advise_sensitive_layer(const Report& report);
-/// The integers are worse than float by the paired test, p below 0.05.
-std::vector<Advice> advise_significant_loss(const Report& report);
+/// Channels of a layer with a kernel have one value in float throughout, and kernels alone read
+/// them.
+std::vector<Advice> advise_dead_channels(const Report& report);
 
 /// The advice of all rules, the largest gain first, in the order of the rules where that is equal.
 std::vector<Advice> advice(const Report& report);

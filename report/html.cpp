@@ -198,12 +198,10 @@ std::string advice_html(const Report& report) {
   std::string text = "<ol class=\"advice\">\n";
   for (const Advice& one : all) {
     const std::string where = one.layer.empty() ? "the network" : "layer " + one.layer;
-    const std::string gain =
-        one.gain ? fmt::format(" Expected gain: up to {:.2f} points.", std::max(0.0, *one.gain))
-                 : "";
-    text += fmt::format("<li><strong>{}: {}.</strong> {}. What to do: {}.{}</li>\n",
-                        escaped_markup(where), escaped_markup(one.rule),
-                        escaped_markup(one.evidence), escaped_markup(one.action), gain);
+    text +=
+        fmt::format("<li><strong>{}: {}.</strong> {}. What to do: {}; {}.</li>\n",
+                    escaped_markup(where), escaped_markup(one.rule), escaped_markup(one.evidence),
+                    escaped_markup(one.action), escaped_markup(one.promise));
   }
   return text + "</ol>\n";
 }

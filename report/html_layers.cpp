@@ -46,20 +46,21 @@ std::string results_table(const LayerReport& report) {
                           "weights in float",
                           report.samples),
               {"Layer", "Type", "SQNR", "Clipped", "Codes unused", "Dead channels",
-               "Widest channels (\xC3\x97 median)"},
+               "Channels of few codes", "Widest channels (\xC3\x97 median)"},
               /*sortable=*/true);
   for (const LayerFacts& layer : report.layers) {
     const ChannelFacts& channels = layer.result_channels;
-    const Cell dead = layer.weights
-                          ? number_cell(fmt::format("{} of {}", channels.dead, channels.channels),
-                                        static_cast<double>(channels.dead))
-                          : kNone;
+    const auto part = [&](std::size_t count) {
+      return number_cell(fmt::format("{} of {}", count, channels.channels),
+                         static_cast<double>(count));
+    };
     table.add({{layer.name},
                {layer.type},
                sqnr_cell(layer),
                layer.fixed_grid ? kNone : share_cell(layer.result.clipped_share()),
                unused_cell(layer.result),
-               dead,
+               layer.weights ? part(channels.dead.size()) : kNone,
+               part(channels.starved),
                widest_cell(channels)});
   }
   return table.html();
@@ -198,11 +199,11 @@ std::string layers_html(const Report& report) {
 std::string classes_html(const Report& report) {
   std::string text = confusion_html(report);
   text += element("h3", "Examples that changed class");
-  text += element("p", fmt::format("Float and integers class {} test examples differently{}.",
+  text += element("p", fmt::format("Float and integers class {} test examples differently{}",
                                    report.changed_examples,
                                    report.changed.size() < report.changed_examples
                                        ? fmt::format("; the first {}:", report.changed.size())
-                                       : ""));
+                                       : "."));
   if (report.changed.empty()) return text;
   text += "<ul class=\"images\">\n";
   for (const ChangedExample& one : report.changed) {

@@ -5,8 +5,9 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/calibration_internal.h>
+#include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/report/advice.h>
 #include <octet/report/measure.h>
 #include <octet/report/measure_internal.h>
 #include <octet/report/png.h>
@@ -131,7 +132,7 @@ Tensor calibration_of(const ReportModels& models, const Dataset& train,
 }
 
 void measure_layer_report(const ReportModels& models, const Dataset& train, const Dataset& test,
-                          const ReportOptions& options, Report& report) {
+                          const ReportOptions& options, bool trained, Report& report) {
   if (models.quantized == nullptr) {
     report.missing.emplace_back(
         "Layers: the quantized model is not there, the integers alone do not tell.");
@@ -152,25 +153,49 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
     return;
   }
   const Tensor calibration = calibration_of(models, train, options);
-  detail::measure_sensitivity(models, calibration, test.head(options.sensitivity_samples),
-                              group_or_alone(options.group), report.layers);
+  const Dataset samples = test.head(options.sensitivity_samples);
+  ProcessGroup& ranks = group_or_alone(options.group);
+  detail::measure_sensitivity(models, calibration, samples, ranks, report.layers);
+  // What ships untrained has one accuracy, that of the very file.
+  if (!trained) {
+    report.layers.quantized_accuracy = evaluate(models.shipped, samples, &ranks).accuracy;
+  }
+  if (loses_significantly(report)) {
+    detail::try_remedies(models, calibration, samples, ranks, report.layers);
+  }
 }
 
 }  // namespace
 
 namespace detail {
 
-Model quantized_as(const Model& quantized, const Model& model, const Tensor& calibration) {
-  QuantizeOptions options;
+QuantizeOptions options_of(const Model& quantized) {
   for (const auto& layer : quantized.layers()) {
-    const auto* wrapper = as_quantize_wrapper(*layer);
-    if (wrapper == nullptr) continue;
-    options = wrapper->config().options();
-    break;
+    const auto* input = dynamic_cast<const QuantizeLayer*>(layer.get());
+    if (input != nullptr) return input->options();
   }
+  throw InvalidArgument(fmt::format(
+      "measure_report: expected a quantized model, found \"{}\" without a QuantizeLayer",
+      quantized.name()));
+}
+
+Model quantize_quietly(const Model& model, const Tensor& calibration,
+                       const QuantizeOptions& options) {
   Model result = quantize_model(model, options);
   show_samples(result, calibration);
   return result;
+}
+
+bool is_trained(const Model& quantized, const Model& model) {
+  QuantizeOptions options = options_of(quantized);
+  // Calibration moves learned scales too.
+  options.weight_scales = options.activation_scales = Scales::measured;
+  const std::vector<NamedTensor> now = quantized.parameters();
+  const std::vector<NamedTensor> before = quantize_model(model, options).parameters();
+  return !std::ranges::all_of(before, [&](const NamedTensor& one) {
+    const auto found = std::ranges::find(now, one.name, &NamedTensor::name);
+    return found != now.end() && std::ranges::equal(found->tensor.span(), one.tensor.span());
+  });
 }
 
 }  // namespace detail
@@ -183,20 +208,26 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   const Labels in_float = evaluate(models.in_float, test, options.group).predictions;
   const Labels integers = evaluate(models.shipped, test, options.group).predictions;
   report.outcomes.push_back(outcome_of("float", in_float, test.labels(), nullptr));
-  if (models.float_model != nullptr && models.quantized != nullptr && !train.empty()) {
-    const Tensor calibration = calibration_of(models, train, options);
-    const Model post = detail::quantized_as(*models.quantized, *models.float_model, calibration);
+  const bool knows_both = models.float_model != nullptr && models.quantized != nullptr;
+  const bool trained = !knows_both || detail::is_trained(*models.quantized, *models.float_model);
+  if (knows_both && trained && !train.empty()) {
+    const Model post =
+        detail::quantize_quietly(*models.float_model, calibration_of(models, train, options),
+                                 detail::options_of(*models.quantized));
     report.outcomes.push_back(outcome_of("quantized after training",
                                          evaluate(lower(post), test, options.group).predictions,
                                          test.labels(), &in_float));
   }
-  report.outcomes.push_back(outcome_of(options.shipped_name, integers, test.labels(), &in_float));
+  const std::string name = !options.shipped_name.empty() ? options.shipped_name
+                           : trained                     ? "trained with quantization"
+                                                         : "calibrated";
+  report.outcomes.push_back(outcome_of(name, integers, test.labels(), &in_float));
   report.costs = costs_of(models);
   const Rounding rounding = rounding_of(models.shipped);
   report.contract = to_string(rounding);
   report.targets = targets_of(rounding);
   report.warnings = runtime_warnings(models.shipped);
-  measure_layer_report(models, train, test, options, report);
+  measure_layer_report(models, train, test, options, trained, report);
   count_confusion(test, integers, options.confusion_classes, report);
   find_changed(models, test, in_float, integers, options, report);
   return report;

@@ -19,8 +19,8 @@ struct ReportModels {
   const IntegerModel& shipped;
   /// The quantized model that they came from: with it, what happens in each layer is measured.
   const Model* quantized = nullptr;
-  /// The trained float model: with both, what comes of it without training is measured, and how
-  /// much each layer takes of that.
+  /// The trained float model: with both, what comes of it without training is measured, how much
+  /// each layer takes of that, and where the integers lose significantly what remedies bring.
   const Model* float_model = nullptr;
 };
 
@@ -34,8 +34,9 @@ struct ReportOptions {
   /// The most examples that changed class, and classes of a confusion matrix, that are shown.
   std::size_t changed_examples = 24;
   int confusion_classes = 20;
-  /// What the integers are called: "trained with quantization", or what a program has done.
-  std::string shipped_name = "trained with quantization";
+  /// What the integers are called. Empty: "calibrated" where the quantized model has the weights of
+  /// the float model, else "trained with quantization".
+  std::string shipped_name{};
   /// The processes that share out scoring and sensitivities; all call the function, and all get the
   /// same. Null: this one alone.
   ProcessGroup* group = nullptr;

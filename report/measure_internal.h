@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/layers/model.h>
+#include <octet/layers/quantize/quantize_config.h>
 #include <octet/report/measure.h>
 
 #include <vector>
@@ -19,7 +20,18 @@ std::vector<LayerFacts> measure_layers(const Model& quantized, const Dataset& te
 void measure_sensitivity(const ReportModels& models, const Tensor& calibration,
                          const Dataset& samples, ProcessGroup& ranks, LayerReport& report);
 
-/// `model` as quantize_post_training() makes it, with the options of `quantized`.
-Model quantized_as(const Model& quantized, const Model& model, const Tensor& calibration);
+/// Adds what the remedies for what the layers show come to, where they can be carried out.
+void try_remedies(const ReportModels& models, const Tensor& calibration, const Dataset& samples,
+                  ProcessGroup& ranks, LayerReport& report);
+
+/// The options that `quantized` was quantized with, those of its first QuantizeLayer.
+QuantizeOptions options_of(const Model& quantized);
+
+/// quantize_post_training() without its warnings: a report quantizes one network many times.
+Model quantize_quietly(const Model& model, const Tensor& calibration,
+                       const QuantizeOptions& options);
+
+/// Whether training has changed a parameter of `quantized` since it was made of `model`.
+bool is_trained(const Model& quantized, const Model& model);
 
 }  // namespace octet::detail

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace octet {
@@ -23,6 +24,8 @@ constexpr std::size_t kBins = 64;
 constexpr double kMargin = 0.1;
 constexpr double kWideInMedians = 8.0;
 constexpr std::size_t kWidestShown = 3;
+/// A channel of fewer codes is starved.
+constexpr std::int32_t kFewestCodes = 4;
 
 /// The reals on either side of which a value is clipped by more than half a step.
 struct Limits {
@@ -72,8 +75,19 @@ ChannelFacts channels_of(const std::vector<double>& spans) {
   return facts;
 }
 
-void count_used(const std::vector<bool>& used, GridFacts& facts) {
-  facts.codes_used = static_cast<std::size_t>(std::ranges::count(used, true));
+/// Takes up how many values each code has.
+void count_codes(const std::vector<std::uint64_t>& counts, GridFacts& facts) {
+  facts.codes_used = counts.size() - static_cast<std::size_t>(std::ranges::count(counts, 0U));
+  const std::uint64_t tail = facts.values / 200;
+  std::size_t first = 0;
+  std::size_t last = counts.size() - 1;
+  for (std::uint64_t seen = counts[first]; seen <= tail && first < last; seen += counts[first]) {
+    ++first;
+  }
+  for (std::uint64_t seen = counts[last]; seen <= tail && last > first; seen += counts[last]) {
+    --last;
+  }
+  facts.codes_of_most = last - first + 1;
 }
 
 /// The weights of a layer, as they are trained, on the grid that they ship on.
@@ -89,7 +103,7 @@ void measure_weights(Layer& layer, LayerFacts& facts) {
   const auto units = static_cast<std::size_t>(shape[axis]);
   GridFacts found = facts_of(grid);
   std::vector<double> spans(units, 0.0);
-  std::vector<bool> used(found.codes, false);
+  std::vector<std::uint64_t> counts(found.codes, 0);
   const auto values = weights->kernel.span();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t unit = i / inner % units;
@@ -101,11 +115,11 @@ void measure_weights(Layer& layer, LayerFacts& facts) {
     const double code = std::clamp(
         std::round(value / static_cast<double>(grid.scale(channel))) + grid.zero_point(channel),
         static_cast<double>(grid.qmin), static_cast<double>(grid.qmax));
-    used[static_cast<std::size_t>(code - grid.qmin)] = true;
+    ++counts[static_cast<std::size_t>(code - grid.qmin)];
     found.histogram.add(value);
   }
   found.values = values.size();
-  count_used(used, found);
+  count_codes(counts, found);
   facts.weights = std::move(found);
   facts.weight_channels = channels_of(spans);
   facts.per_channel = grid.per_channel();
@@ -117,14 +131,13 @@ class ResultSums {
   ResultSums(const Layer& layer, const ModelTensor& tensor)
       : grid_(tensor.quantization),
         facts_(facts_of(grid_)),
-        used_(facts_.codes, false),
+        counts_(facts_.codes, 0),
         limits_(limits_of(grid_, 0)),
         channels_(layer.output_shape().rank() == 0
                       ? 1
                       : static_cast<std::size_t>(layer.output_shape().dim(-1))),
         spans_(channels_, 0.0),
-        first_(channels_),
-        varies_(channels_, false) {}
+        seen_(channels_) {}
 
   /// `codes` of samples end to end, and what the layer gives in float for the same.
   template <class Code>
@@ -136,33 +149,52 @@ class ResultSums {
       noise_.add(value, real_of(grid_, code, 0));
       facts_.clipped += value < limits_.low || value > limits_.high ? 1U : 0U;
       facts_.histogram.add(value);
-      used_[static_cast<std::size_t>(std::clamp(code, grid_.qmin, grid_.qmax) - grid_.qmin)] = true;
+      ++counts_[static_cast<std::size_t>(std::clamp(code, grid_.qmin, grid_.qmax) - grid_.qmin)];
       spans_[channel] = std::max(spans_[channel], std::abs(value));
-      if (!first_[channel]) first_[channel] = code;
-      varies_[channel] = varies_[channel] || *first_[channel] != code;
+      seen_[channel].add(value, code);
     }
     facts_.values += codes.size();
   }
 
   void finish(LayerFacts& layer) {
-    count_used(used_, facts_);
+    count_codes(counts_, facts_);
     layer.sqnr_db = noise_.sqnr_db();
     layer.result = facts_;
     layer.result_channels = channels_of(spans_);
-    layer.result_channels.dead = static_cast<std::size_t>(std::ranges::count(varies_, false));
+    for (std::size_t c = 0; c < channels_ && facts_.values > 0; ++c) {
+      const Seen& seen = seen_[c];
+      if (seen.lowest == seen.highest) {
+        layer.result_channels.dead.push_back(c);
+      } else if (seen.highest_code - seen.lowest_code < kFewestCodes - 1) {
+        ++layer.result_channels.starved;
+      }
+    }
   }
 
  private:
+  /// What a channel reaches from and to.
+  struct Seen {
+    double lowest = INFINITY;
+    double highest = -INFINITY;
+    std::int32_t lowest_code = std::numeric_limits<std::int32_t>::max();
+    std::int32_t highest_code = std::numeric_limits<std::int32_t>::min();
+
+    void add(double value, std::int32_t code) {
+      lowest = std::min(lowest, value);
+      highest = std::max(highest, value);
+      lowest_code = std::min(lowest_code, code);
+      highest_code = std::max(highest_code, code);
+    }
+  };
+
   QuantParams grid_;
   GridFacts facts_;
   NoiseSums noise_;
-  std::vector<bool> used_;
+  std::vector<std::uint64_t> counts_;
   Limits limits_;
   std::size_t channels_;
   std::vector<double> spans_;
-  /// By channel: the first code that was seen, and whether another one was.
-  std::vector<std::optional<std::int32_t>> first_;
-  std::vector<bool> varies_;
+  std::vector<Seen> seen_;
 };
 
 /// A layer that is looked at, and the tensor of its codes.
@@ -204,8 +236,37 @@ void run(const Model& in_float, Interpreter& interpreter, const Dataset& test, s
   }
 }
 
-LayerFacts named_facts(const Layer& layer) {
+/// The Concatenate that reads layer `i` beside others, through layers that keep its grid; "" where
+/// there is none.
+std::string join_of(const Model& model, std::size_t i) {
+  for (const std::size_t reader : model.readers(i)) {
+    const auto* wrapper = as_quantize_wrapper(*model.layers()[reader]);
+    if (wrapper == nullptr) continue;
+    const Layer& layer = wrapper->wrapped();
+    const ResultGrid grid = layer.result_grid(wrapper->config().options().rounding);
+    if (grid == ResultGrid::as_inputs && model.inputs_of(reader).size() > 1) return layer.name();
+    if (grid != ResultGrid::as_input) continue;
+    std::string found = join_of(model, reader);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+/// Whether every channel of layer `i` is read by kernels alone, each with a weight for it.
+bool is_separable(const Model& model, std::size_t i) {
+  const std::vector<std::size_t> readers = model.readers(i);
+  return !model.is_output(i) && !readers.empty() && std::ranges::all_of(readers, [&](auto reader) {
+    const std::optional<LayerWeights> weights = model.layers()[reader]->weights();
+    if (weights) return !weights->convolution || weights->convolution->groups == 1;
+    return model.inputs_of(reader).size() == 1 && is_separable(model, reader);
+  });
+}
+
+LayerFacts named_facts(const Model& model, std::size_t i) {
+  const Layer& layer = *model.layers()[i];
   LayerFacts facts;
+  facts.joined_by = join_of(model, i);
+  facts.separable = is_separable(model, i);
   const auto* wrapper = as_quantize_wrapper(layer);
   const Layer& shown = wrapper == nullptr ? layer : wrapper->wrapped();
   facts.name = shown.name();
@@ -245,7 +306,7 @@ std::vector<LayerFacts> detail::measure_layers(const Model& quantized, const Dat
     const ModelTensor& codes = lowered.model.tensors[static_cast<std::size_t>(tensor)];
     if (!codes.is_quantized() || codes.quantization.per_channel()) continue;
     Layer& layer = *model.layers()[i];
-    result.push_back(named_facts(layer));
+    result.push_back(named_facts(model, i));
     measure_weights(layer, result.back());
     watched.push_back({i, tensor, ResultSums(layer, codes)});
   }

@@ -1,5 +1,7 @@
 #include <octet/layers/lower.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/report/measure_internal.h>
+#include <octet/report/remedies.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/evaluate.h>
 
@@ -10,38 +12,16 @@
 namespace octet {
 namespace {
 
-/// A layer with a kernel, and what belongs to it: the batch normalization and the activation that
-/// alone read it, with which quantization fuses it.
-std::vector<std::size_t> group_of(const Model& model, std::size_t kernel) {
-  std::vector<std::size_t> group = {kernel};
-  for (std::vector<std::size_t> next = model.readers(kernel); next.size() == 1;
-       next = model.readers(group.back())) {
-    const Layer& layer = *model.layers()[next[0]];
-    if (model.is_output(group.back())) break;
-    if (layer.type() != "BatchNorm" && !layer.is_activation()) break;
-    // An operator of its own, whose grid is fixed.
-    if (layer.ends_in_softmax()) break;
-    group.push_back(next[0]);
-  }
-  return group;
-}
-
-void leave_in_float(Model& model, std::size_t layer) {
-  LayerQuantization how = model.layers()[layer]->quantization();
-  how.in_float = true;
-  model.layers()[layer]->set_quantization(how);
-}
-
 /// The layers that are in `group`, or all others, left in float.
 Model with_in_float(const Model& model, const std::vector<std::size_t>& group, bool others) {
-  Model copy = model;
-  for (std::size_t i = 0; i < copy.layers().size(); ++i) {
+  std::vector<std::size_t> in_float;
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
     const bool is_member = std::ranges::find(group, i) != group.end();
     // An Input is no layer that computes.
-    if (is_member != others && copy.layers()[i]->example_shape() == nullptr) {
-      leave_in_float(copy, i);
-    }
+    if (is_member != others && model.layers()[i]->example_shape() == nullptr) in_float.push_back(i);
   }
+  Model copy = model;
+  detail::leave_in_float(copy, in_float);
   return copy;
 }
 
@@ -69,9 +49,9 @@ void detail::measure_sensitivity(const ReportModels& models, const Tensor& calib
     if (facts == report.layers.end() || !facts->weights) continue;
     layers.push_back({&*facts, group_of(model, i)});
   }
+  const QuantizeOptions options = options_of(*models.quantized);
   const auto accuracy = [&](const Model& in_parts) {
-    return evaluate(lower(quantized_as(*models.quantized, in_parts, calibration)), samples)
-        .accuracy;
+    return evaluate(lower(quantize_quietly(in_parts, calibration, options)), samples).accuracy;
   };
   // The whole network, then each layer quantized alone, then each in float alone.
   const std::size_t count = layers.size();

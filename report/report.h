@@ -67,6 +67,8 @@ struct GridFacts {
   /// Codes that some value has, and all codes of the grid.
   std::size_t codes_used = 0;
   std::size_t codes = 0;
+  /// How many codes lie from the 0.5th to the 99.5th percentile of the values.
+  std::size_t codes_of_most = 0;
   int bits = 8;
   /// The reals of the lowest and the highest code, with several scales of the widest.
   double grid_low = 0.0;
@@ -92,8 +94,10 @@ struct ChannelFacts {
   std::size_t wide = 0;
   /// The widest ones, widest first, three at most.
   std::vector<WideChannel> widest{};
-  /// Of results: channels whose code was the same in every sample and place.
-  std::size_t dead = 0;
+  /// Of results: channels whose value was the same in float in every sample and place.
+  std::vector<std::size_t> dead{};
+  /// Of results: channels whose value was not, but which fewer than 4 codes are left for.
+  std::size_t starved = 0;
 };
 
 /// The accuracy of two networks quantized without training, on the same samples.
@@ -111,6 +115,10 @@ struct LayerFacts {
   GridFacts result{};
   /// Whether the operator decides the grid of the result, as softmax does.
   bool fixed_grid = false;
+  /// The Concatenate that puts the result on one grid with others; "" where none does.
+  std::string joined_by{};
+  /// Whether only kernels read its channels, so that one can go without a trace.
+  bool separable = false;
   ChannelFacts result_channels{};
   /// Of a layer with a kernel.
   std::optional<GridFacts> weights{};
@@ -133,6 +141,18 @@ struct ChangedExample {
   std::string png{};
 };
 
+/// A remedy that was tried: the network quantized with it, without training, on the sensitivity
+/// samples.
+struct Trial {
+  std::string rule;   ///< why it was tried
+  std::string layer;  ///< where; "" for the whole network
+  std::string evidence;
+  std::string action;
+  double accuracy = 0.0;
+  /// The network quantized as it is, first, against it with the remedy.
+  PairedTest against_quantized{};
+};
+
 /// Where the layers hurt, on how many samples that was measured, and why a part is missing.
 struct LayerReport {
   std::vector<LayerFacts> layers;
@@ -141,6 +161,8 @@ struct LayerReport {
   /// On the sensitivity samples: the float network, and all layers quantized without training.
   std::optional<double> float_accuracy{};
   std::optional<double> quantized_accuracy{};
+  /// What was tried where the integers are significantly worse than float.
+  std::vector<Trial> trials{};
 };
 
 struct Report {

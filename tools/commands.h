@@ -139,6 +139,12 @@ struct QuantizeCommand {
   std::uint64_t seed = 0;
   int weight_bits = 8;
   bool per_channel = false;
+  /// How ranges are found, "" for the default, and whether scales are learned: "measured", "lsq".
+  std::string calibration;
+  std::string input_calibration;
+  std::string weight_calibration;
+  double percentile = 99.99;
+  std::string scales = "measured";
   /// Whether it is counted how often the codes of weights swing back and forth in training.
   bool count_oscillations = false;
   /// What the float model was trained on is (x - mean) / deviation of pixels in [0, 1]; one number,

@@ -187,6 +187,32 @@ void add_report(CLI::App& app) {
   command->callback([options] { report(*options); });
 }
 
+void add_ranges(CLI::App& command, QuantizeCommand& options) {
+  const CLI::IsMember any({"min_max", "moving_average", "percentile", "mse", "entropy"});
+  command
+      .add_option("--calibration", options.calibration,
+                  "How the ranges of results are found; default: moving_average")
+      ->check(any);
+  command
+      .add_option(
+          "--input-calibration", options.input_calibration,
+          "That of the input; default: --calibration if it leaves outliers out, else min_max")
+      ->check(any);
+  command
+      .add_option("--weight-calibration", options.weight_calibration,
+                  "Those of weights; default: mse for 4 bits and fewer, else min_max")
+      ->check(CLI::IsMember({"min_max", "percentile", "mse"}));
+  command
+      .add_option("--percentile", options.percentile,
+                  "The share of values, in percent, that percentile keeps; default: 99.99")
+      ->check(CLI::Range(1e-9, 100.0));
+  command
+      .add_option("--scales", options.scales,
+                  "measured (default): scales come from observed ranges; lsq: they are learned, "
+                  "from those on")
+      ->check(CLI::IsMember({"measured", "lsq"}));
+}
+
 void add_training(CLI::App& command, QuantizeCommand& options) {
   command
       .add_option("--calibrate", options.calibrate,
@@ -208,6 +234,7 @@ void add_training(CLI::App& command, QuantizeCommand& options) {
   command.add_flag(
       "--per-channel", options.per_channel,
       "A scale per unit of Dense layers too; convolutions have one per channel anyway");
+  add_ranges(command, options);
   command.add_flag("--count-oscillations", options.count_oscillations,
                    "Count how often the codes of weights swing in training, for the report");
   command

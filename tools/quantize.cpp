@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "commands.h"
@@ -68,20 +69,65 @@ DataSplit load_data(const QuantizeCommand& options) {
   return {normalized(data.train, options), normalized(data.test, options)};
 }
 
+QuantizeOptions quantize_options(const QuantizeCommand& options) {
+  QuantizeOptions result{.rounding = rounding_of(options),
+                         .weight_bits = options.weight_bits,
+                         .per_channel = options.per_channel,
+                         .weight_scales = parse_scales(options.scales),
+                         .activation_scales = parse_scales(options.scales),
+                         .count_oscillations = options.count_oscillations,
+                         .percentile = options.percentile};
+  if (!options.calibration.empty()) {
+    result.activation_calibration = parse_calibration(options.calibration);
+  }
+  if (!options.input_calibration.empty()) {
+    result.input_calibration = parse_calibration(options.input_calibration);
+  }
+  if (!options.weight_calibration.empty()) {
+    result.weight_calibration = parse_calibration(options.weight_calibration);
+  }
+  return result;
+}
+
+/// What decides how ranges and scales come about, by option, where it is not the default.
+std::map<std::string, std::string> range_options(const QuantizeCommand& options) {
+  const QuantizeCommand usual;
+  std::map<std::string, std::string> result;
+  for (const auto& [name, value, default_value] :
+       {std::tuple("--calibration", options.calibration, usual.calibration),
+        std::tuple("--input-calibration", options.input_calibration, usual.input_calibration),
+        std::tuple("--weight-calibration", options.weight_calibration, usual.weight_calibration),
+        std::tuple("--percentile", fmt::format("{}", options.percentile),
+                   fmt::format("{}", usual.percentile)),
+        std::tuple("--scales", options.scales, usual.scales)}) {
+    if (value != default_value) result[name] = value;
+  }
+  return result;
+}
+
+/// "--input-calibration" is "input_calibration" in metrics.json.
+std::string metric_name(std::string_view option) {
+  std::string name(option.substr(2));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 /// What decides the result, beside the model and the data.
 std::map<std::string, std::string> defining_options(const QuantizeCommand& options) {
-  return {{"--calibrate", std::to_string(options.calibrate)},
-          {"--epochs", std::to_string(options.epochs)},
-          {"--lr", fmt::format("{}", options.lr)},
-          {"--batch", std::to_string(options.batch)},
-          {"--seed", std::to_string(options.seed)},
-          {"--weight-bits", std::to_string(options.weight_bits)},
-          {"--per-channel", options.per_channel ? "1" : "0"},
-          {"--count-oscillations", options.count_oscillations ? "1" : "0"},
-          {"--rounding", std::string(to_string(rounding_of(options)))},
-          {"--mean", fmt::format("{}", fmt::join(options.mean, ","))},
-          {"--std", fmt::format("{}", fmt::join(options.deviation, ","))},
-          {"FILE", sha256(read_file(options.file))}};
+  std::map<std::string, std::string> result = range_options(options);
+  result.insert({{"--calibrate", std::to_string(options.calibrate)},
+                 {"--epochs", std::to_string(options.epochs)},
+                 {"--lr", fmt::format("{}", options.lr)},
+                 {"--batch", std::to_string(options.batch)},
+                 {"--seed", std::to_string(options.seed)},
+                 {"--weight-bits", std::to_string(options.weight_bits)},
+                 {"--per-channel", options.per_channel ? "1" : "0"},
+                 {"--count-oscillations", options.count_oscillations ? "1" : "0"},
+                 {"--rounding", std::string(to_string(rounding_of(options)))},
+                 {"--mean", fmt::format("{}", fmt::join(options.mean, ","))},
+                 {"--std", fmt::format("{}", fmt::join(options.deviation, ","))},
+                 {"FILE", sha256(read_file(options.file))}});
+  return result;
 }
 
 /// The number that is written as `value` is: JSON has doubles, in which 1e-4 as a float
@@ -112,10 +158,7 @@ class Quantization {
   /// False where a signal stopped it.
   bool run() {
     // Refuses a model that is quantized already.
-    Model quantized = quantize_model(float_, {.rounding = rounding_of(options_),
-                                              .weight_bits = options_.weight_bits,
-                                              .per_channel = options_.per_channel,
-                                              .count_oscillations = options_.count_oscillations});
+    Model quantized = quantize_model(float_, quantize_options(options_));
     run_.begin(data_);
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
     Trainer trainer = make_trainer(quantized);
@@ -183,6 +226,8 @@ class Quantization {
         {"ranges", nlohmann::json::parse(ranges_json(ranges_->ranges()))},
         {"oscillations", nlohmann::json::parse(oscillations_json(ranges_->oscillations()))}};
     if (calibrated_) metrics["calibrated_integer_accuracy"] = *calibrated_;
+    for (const auto& [option, value] : range_options(options_))
+      metrics[metric_name(option)] = value;
     const RunReport done = run_.finish(file("model_int8.tflite"), metrics.dump());
     if (!options_.report.empty()) write_page(quantized, shipped, done.metrics);
     if (options_.json) {
@@ -195,9 +240,7 @@ class Quantization {
   void write_page(const Model& quantized, const IntegerModel& shipped,
                   const std::string& metrics) const {
     const IntegerModel in_float = read_tflite(file("model_float.tflite"));
-    Report page = measure_report(
-        {in_float, shipped, &quantized, &float_}, data_.train, data_.test,
-        {.shipped_name = options_.epochs > 0 ? "trained with quantization" : "calibrated"});
+    Report page = measure_report({in_float, shipped, &quantized, &float_}, data_.train, data_.test);
     page.title =
         fmt::format("{} on {}", fs::path(options_.file).filename().string(), data_.test.name());
     add_run_facts(metrics, page);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kWeightCalibration = "weight_calibration";
 constexpr const char* kActivationCalibration = "activation_calibration";
+constexpr const char* kInputCalibration = "input_calibration";
 constexpr const char* kPercentile = "percentile";
 
 class GivenQuantizers : public QuantizeConfig {
@@ -78,6 +79,9 @@ Description describe_options(const QuantizeOptions& options) {
   if (options.activation_calibration != usual.activation_calibration) {
     description.set(kActivationCalibration, to_string(options.activation_calibration));
   }
+  if (options.input_calibration) {
+    description.set(kInputCalibration, to_string(*options.input_calibration));
+  }
   if (options.percentile != usual.percentile) description.set(kPercentile, options.percentile);
   return description;
 }
@@ -119,6 +123,9 @@ QuantizeOptions options_from(const Description& description) {
   }
   if (description.has(kActivationCalibration)) {
     options.activation_calibration = parse_calibration(description.text(kActivationCalibration));
+  }
+  if (description.has(kInputCalibration)) {
+    options.input_calibration = parse_calibration(description.text(kInputCalibration));
   }
   if (description.has(kPercentile)) options.percentile = description.number(kPercentile);
   return options;

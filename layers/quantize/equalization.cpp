@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/kernel_layer.h>
@@ -207,6 +208,10 @@ Way way_from(const Model& model, std::size_t at, Index channels) {
     at = readers.front();
     const Layer& next = *model.layers()[at];
     if (next.weights()) return {.second = at};
+    if (is<Concatenate>(next)) {
+      return {.why_not =
+                  fmt::format("{} joins it with others; factors go through no join", named(next))};
+    }
     if (!scales_alike(next)) {
       return {.why_not = fmt::format("{} behind it does not scale as what it reads", named(next))};
     }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-// What makes a trained network lose less where it is quantized without training: one call works on
-// the float model, before quantize_model(), the other on what calibrate() has left.
+// What makes a trained network lose less where it is quantized without training: two calls work on
+// the float model, before quantize_model(), the third on what calibrate() has left.
 
 namespace octet {
 
@@ -64,6 +64,29 @@ struct Equalization {
 /// NumericError that names the layer for weights that are NaN or infinite, or would become so;
 /// nothing is changed then.
 Equalization cross_layer_equalization(Model& model);
+
+/// The mean and the standard deviation of each channel of examples, i.e. of their last axis.
+struct Standardization {
+  std::vector<float> mean;
+  std::vector<float> deviation;
+
+  /// (x - mean) / deviation of x [n, ..., channels].
+  Tensor apply(const Tensor& x) const;
+};
+
+/// Moves the units of the input's channels into the first layer, exactly but for rounding: `model`
+/// then computes of apply(x) what it computed of x. One grid holds the whole input, so that columns
+/// in small units lie between its codes where others are in large ones (degrees beside pascals);
+/// what is standardized uses the grid alike. Whoever runs the model standardizes what it is given.
+///
+///     const Standardization columns = standardize_inputs(model, train.features(0, 1000));
+///     Model quantized = quantize_post_training(model, columns.apply(train.features(0, 1000)));
+///
+/// The mean stays 0 where the first layer pads with zeros or has no bias; a column of one value
+/// keeps a deviation of 1. Throws InvalidArgument for a model without tensors, one that is
+/// quantized, samples of another number of channels, several inputs, and one that is not read by
+/// one BatchNorm, Dense or convolution alone; NumericError for samples that are not finite.
+Standardization standardize_inputs(Model& model, const Tensor& samples);
 
 /// A layer whose bias was corrected.
 struct CorrectedBias {

@@ -43,6 +43,30 @@ std::unique_ptr<Quantizer> measured_kernel(const QuantSpec& spec, const Quantize
   throw InvalidArgument("default_8bit: a Calibration outside the enumeration");
 }
 
+/// For activations, whose range `calibration` finds.
+std::unique_ptr<Quantizer> calibrated_by(Calibration calibration, const QuantizeOptions& options,
+                                         const QuantSpec& spec) {
+  switch (calibration) {
+    case Calibration::min_max:
+      return std::make_unique<AllValuesQuantizer>(spec, options.range_start);
+    case Calibration::moving_average:
+      return std::make_unique<MovingAverageQuantizer>(spec, options.range_start, options.ema_decay);
+    case Calibration::percentile:
+      return std::make_unique<HistogramPercentileQuantizer>(spec, options.percentile);
+    case Calibration::mse:
+      return std::make_unique<HistogramMseQuantizer>(spec);
+    case Calibration::entropy:
+      return std::make_unique<HistogramEntropyQuantizer>(spec);
+  }
+  throw InvalidArgument("default_8bit: a Calibration outside the enumeration");
+}
+
+Calibration input_calibration(const QuantizeOptions& options) {
+  const bool averages = options.activation_calibration == Calibration::moving_average;
+  return options.input_calibration.value_or(averages ? Calibration::min_max
+                                                     : options.activation_calibration);
+}
+
 /// For the result of a layer, its activation included.
 std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions& options) {
   const bool from_zero = clamps_at_zero(layer.activation());
@@ -81,12 +105,13 @@ void require_activation_bits(const QuantizeOptions& options) {
         to_string(options.rounding), bits));
   }
   if (!wide) return;
-  const Calibration calibration = options.activation_calibration;
-  if (calibration == Calibration::mse || calibration == Calibration::entropy) {
-    throw InvalidArgument(fmt::format(
-        "default_8bit: expected results of 16 bits calibrated by min_max, moving_average or "
-        "percentile, found {}, whose histogram has fewer bins than there are codes",
-        to_string(calibration)));
+  for (const auto& [tensors, calibration] : {std::pair{"results", options.activation_calibration},
+                                             std::pair{"inputs", input_calibration(options)}}) {
+    if (calibration != Calibration::mse && calibration != Calibration::entropy) continue;
+    throw InvalidArgument(
+        fmt::format("default_8bit: expected {} of 16 bits calibrated by min_max, moving_average or "
+                    "percentile, found {}, whose histogram has fewer bins than there are codes",
+                    tensors, to_string(calibration)));
   }
   if (options.activation_scales != Scales::measured) {
     throw InvalidArgument(fmt::format(
@@ -169,19 +194,11 @@ QuantSpec activation_spec(const QuantizeOptions& options) {
 
 std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options,
                                                         const QuantSpec& spec) {
-  switch (options.activation_calibration) {
-    case Calibration::min_max:
-      return std::make_unique<AllValuesQuantizer>(spec, options.range_start);
-    case Calibration::moving_average:
-      return std::make_unique<MovingAverageQuantizer>(spec, options.range_start, options.ema_decay);
-    case Calibration::percentile:
-      return std::make_unique<HistogramPercentileQuantizer>(spec, options.percentile);
-    case Calibration::mse:
-      return std::make_unique<HistogramMseQuantizer>(spec);
-    case Calibration::entropy:
-      return std::make_unique<HistogramEntropyQuantizer>(spec);
-  }
-  throw InvalidArgument("default_8bit: a Calibration outside the enumeration");
+  return calibrated_by(options.activation_calibration, options, spec);
+}
+
+std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options) {
+  return calibrated_by(input_calibration(options), options, activation_spec(options));
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(

@@ -79,8 +79,11 @@ struct QuantizeOptions {
   /// How the ranges of weights are found. Not given: mse for weights of 4 bits and fewer, whose
   /// steps are too few to reach for outliers, else min_max.
   std::optional<Calibration> weight_calibration{};
-  /// How the ranges of results are found; that of an input is always AllValues.
+  /// How the ranges of results are found.
   Calibration activation_calibration = Calibration::moving_average;
+  /// How those of a model's inputs are found. Not given: as those of results where that leaves
+  /// outliers out (percentile, mse, entropy), else min_max, as in TFMOT.
+  std::optional<Calibration> input_calibration{};
   /// Of Calibration::percentile: the share of values, in percent, that are not clipped.
   double percentile = 99.99;
   /// How a BatchNorm goes on, which becomes part of the layer in front or a layer of its own:
@@ -135,6 +138,8 @@ std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& o
 inline std::unique_ptr<Quantizer> default_activation_quantizer(const QuantizeOptions& options) {
   return default_activation_quantizer(options, activation_spec(options));
 }
+/// The one that measures the range of a model's input.
+std::unique_ptr<Quantizer> default_input_quantizer(const QuantizeOptions& options);
 
 /// The default scheme. Throws InvalidArgument for bits outside 2 to 8, of activations also 16, for
 /// 16 bits without rounding q15, for that without them, for 16 bits that are calibrated by mse or

@@ -7,9 +7,7 @@
 namespace octet {
 
 QuantizeLayer::QuantizeLayer(const QuantizeOptions& options, std::string name)
-    : QuantizeLayer(
-          std::make_unique<AllValuesQuantizer>(activation_spec(options), options.range_start),
-          options, std::move(name)) {}
+    : QuantizeLayer(default_input_quantizer(options), options, std::move(name)) {}
 
 QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const QuantizeOptions& options,
                              std::string name)

@@ -4,8 +4,8 @@
 
 namespace octet {
 
-/// Puts a model's input on an 8-bit grid. State: min, max, zero_point. The range is that of all
-/// inputs seen while training (AllValues, asymmetric).
+/// Puts a model's input on a grid. State: min, max, zero_point. The range is found as
+/// QuantizeOptions::input_calibration says: by default that of all inputs seen (AllValues).
 class QuantizeLayer : public Layer {
  public:
   static constexpr std::string_view kType = "QuantizeLayer";

@@ -5,6 +5,7 @@
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
+#include <octet/train/load_model.h>
 #include <octet_test_paths.h>
 
 #include <string>
@@ -59,7 +60,34 @@ TEST_F(OctetQuantize, CalibratesAndWritesEveryFormat) {
                            "history.csv", "metrics.json"}) {
     EXPECT_TRUE(std::filesystem::exists(path("out") + "/" + file)) << file;
   }
-  expect_mentions(text_of(path("page.html")), "float.octet on set");
+  const std::string page = text_of(path("page.html"));
+  expect_mentions(page, "float.octet on set");
+  // What ships is what was calibrated: one number for both.
+  expect_mentions(page, "calibrated");
+  EXPECT_EQ(page.find("quantized after training"), std::string::npos);
+}
+
+TEST_F(OctetQuantize, FindsRangesAndScalesAsToldTo) {
+  const ProcessResult result =
+      quantize("out", {"--calibration", "percentile", "--percentile", "99.5", "--input-calibration",
+                       "mse", "--weight-calibration", "mse", "--epochs", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json found = json::parse(result.out);
+  EXPECT_EQ(found.at("calibration"), "percentile");
+  EXPECT_EQ(found.at("input_calibration"), "mse");
+  EXPECT_EQ(found.at("weight_calibration"), "mse");
+  EXPECT_EQ(found.at("percentile"), "99.5");
+  EXPECT_FALSE(found.contains("scales"));
+  const Model measured = load_model(path("out/checkpoints/last.ckpt"));
+  const Layer& dense = *measured.layers()[2];
+  EXPECT_EQ(measured.layers()[1]->result_quantizer()->type(), "HistogramMse");
+  EXPECT_EQ(dense.result_quantizer()->type(), "HistogramPercentile");
+  EXPECT_EQ(dense.kernel_quantizer()->type(), "Mse");
+
+  ASSERT_EQ(quantize("lsq", {"--scales", "lsq", "--epochs", "1"}).exit_code, 0);
+  const Model learned = load_model(path("lsq/checkpoints/last.ckpt"));
+  EXPECT_EQ(learned.layers()[2]->kernel_quantizer()->type(), "Lsq");
+  EXPECT_EQ(learned.layers()[2]->result_quantizer()->type(), "Lsq");
 }
 
 TEST_F(OctetQuantize, TheSameBytesOnAnyNumberOfThreads) {
@@ -123,6 +151,10 @@ TEST_F(OctetQuantize, SaysWhatIsWrong) {
   failure({"--mean", "1,2"}, 2, "--mean: expected one number, or one for each of the 7 channels");
   failure({"--std", "0"}, 2, "--std");
   failure({"--weight-bits", "1"}, 2, "--weight-bits");
+  failure({"--calibration", "magic"}, 2, "--calibration");
+  failure({"--weight-calibration", "entropy"}, 2, "--weight-calibration");
+  failure({"--percentile", "0"}, 2, "--percentile");
+  failure({"--scales", "pact"}, 2, "--scales");
   failure({"--rounding", "single", "--target", "tflm"}, 2, "--target");
   failure({"--resume"}, 1, "--resume");
   quantize_model(model_).save(path("float.octet"));

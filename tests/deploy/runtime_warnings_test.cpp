@@ -36,7 +36,8 @@ void expect_one(const IntegerModel& model, const std::vector<std::string>& parts
 TEST(RuntimeWarnings, OfFactorsFrom256OnThatXnnpackRefuses) {
   EXPECT_TRUE(runtime_warnings(make_layer({std::nextafter(256.0F, 0.0F)})).empty());
   expect_one(make_layer({256.0F}),
-             {"operator 0 (FULLY_CONNECTED) 'y'", "rescale factor 256", "XNNPACK", "LiteRT.js"});
+             {"operator 0 (FULLY_CONNECTED) 'y'", "rescale factor 256", "XNNPACK", "LiteRT.js",
+              "other columns of the input in far larger units"});
   expect_one(make_layer({1.0F}, 1.0F / 300.0F), {"rescale factor 300"});
   expect_one(make_layer({1.0F, 2.0F, 300.0F}), {"rescale factor 300 of unit 2"});
   expect_one(per_channel_as_conv_2d(make_layer({1.0F, 300.0F})), {"(CONV_2D)", "of unit 1"});

@@ -49,7 +49,9 @@ Report report_named(const std::string& name) {
   layer.weight_channels = {
       .channels = 4, .median_span = 0.1, .wide = 1, .widest = {{1, 2.0, 20.0}}};
   layer.sensitivity = Sensitivity{.only_this_quantized = 0.5, .only_this_in_float = 0.9};
-  report.layers = {{layer}, 10, 10, 0.9, 0.5};
+  layer.separable = true;
+  layer.result_channels = {.channels = 4, .dead = {2}, .starved = 1};
+  report.layers = {{layer}, 10, 10, 0.9, 0.5, {}};
   report.confusion = {{5, 1}, {0, 4}};
   report.changed_examples = 30;
   report.changed = {{.index = 7,
@@ -85,9 +87,10 @@ TEST(ReportHtml, AnswersInOrder) {
     EXPECT_GT(at, last) << heading;
     last = at;
   }
-  for (const char* part : {"90.00 %", "80.00 %", "1 / 0, p = 1", "channel 1 spans 20.0 x",
+  for (const char* part : {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)",
                            "float: 1 (60 %)", "integers: 0 (55 %)", "30 test examples differently",
-                           "data:image/png;base64,UE5H", "Expected gain: up to 40.00 points."}) {
+                           "data:image/png;base64,UE5H", "test examples differently; the first 1:<",
+                           "; the file is smaller and computes the same."}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }
@@ -132,6 +135,7 @@ TEST(ReportHtml, IsAccessible) {
 
 TEST(ReportHtml, TakesAReportOfNothing) {
   const std::string page = report_html({});
+  EXPECT_NE(page.find("0 test examples differently.<"), std::string::npos);
   EXPECT_NE(page.find("No training was recorded."), std::string::npos);
   EXPECT_NE(page.find("No rule found anything to improve."), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);

@@ -45,7 +45,9 @@ TEST(MeasureLayers, CountsByHand) {
   EXPECT_NEAR(dense.result.grid_high, 20.0 - 3.0 * 20.0 / 127.0, 1e-4);
   // 0, that near 1.25 and that near 19.5: on the grid the third example is the second.
   EXPECT_EQ(dense.result.codes_used, 3U);
-  EXPECT_EQ(dense.result_channels.dead, 1U);
+  EXPECT_EQ(dense.result_channels.dead, (std::vector<std::size_t>{2}));
+  // 0, 1.25 and 2.5 on steps of 19.5 / 255.
+  EXPECT_EQ(dense.result_channels.starved, 0U);
   EXPECT_EQ(dense.result_channels.channels, 3U);
   EXPECT_EQ(dense.result_channels.median_span, 2.5);
   EXPECT_EQ(dense.result_channels.wide, 1U);
@@ -99,6 +101,28 @@ TEST(MeasureLayers, ClippedWeightsAreThoseBeyondTheGrid) {
   EXPECT_LT(dense.weights->grid_high, 1.0);
   EXPECT_EQ(dense.weights->clipped, 2U);
   EXPECT_NEAR(dense.weights->clipped_share(), 2.0 / 6.0, 1e-12);
+}
+
+TEST(MeasureLayers, AChannelOfFewCodesIsStarvedAndNotDead) {
+  const Dataset columns =
+      Dataset::from_floats("units", {2}, {0.0F, 0.0F, 0.001F, 1.0F, 0.002F, 2.0F}, {0, 1, 1}, 3);
+  const Model quantized =
+      quantize_post_training(static_cast<const Model&>(small_model()), columns.features(0, 3));
+  const LayerFacts input = detail::measure_layers(quantized, columns, 3).at(0);
+  EXPECT_TRUE(input.result_channels.dead.empty());
+  EXPECT_EQ(input.result_channels.starved, 1U);
+}
+
+TEST(MeasureLayers, CountsTheCodesOfMostValues) {
+  std::vector<float> values(2000, 0.0F);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8);
+  values[77] = 255.0F;
+  const Dataset data = Dataset::from_floats("far", {2}, values, Labels(1000, 0), 3);
+  const Model quantized =
+      quantize_post_training(static_cast<const Model&>(small_model()), data.features(0, 1000));
+  const GridFacts input = detail::measure_layers(quantized, data, 1000).at(0).result;
+  EXPECT_EQ(input.codes_used, 9U);
+  EXPECT_EQ(input.codes_of_most, 8U);
 }
 
 TEST(Histogram, CountsWhatLiesBeyondInItsEnds) {
@@ -210,6 +234,25 @@ TEST_F(MeasuredDigits, RangesAreLoggedAfterCalibrationAndEveryEpoch) {
   EXPECT_EQ(log_->ranges()[2].max,
             static_cast<float>(grid.qmax - grid.zero_point()) * grid.scale());
   EXPECT_EQ(log_->oscillations().size(), 4U);
+}
+
+TEST_F(MeasuredDigits, WhatShipsCalibratedHasOneAccuracy) {
+  for (const QuantizeOptions& options :
+       {QuantizeOptions{.weight_bits = 2},
+        QuantizeOptions{
+            .weight_bits = 2, .weight_scales = Scales::lsq, .activation_scales = Scales::lsq}}) {
+    Model quantized = quantize_model(static_cast<const Model&>(model_), options);
+    for (std::size_t i = 0; i < 600; i += 60) {
+      calibrate(quantized, data_.train.features(i, i + 60));
+    }
+    const IntegerModel shipped = lower(quantized);
+    const Report found = measure_report({lower_float(model_), shipped, &quantized, &model_},
+                                        data_.train, data_.test);
+    ASSERT_EQ(found.outcomes.size(), 2U);
+    EXPECT_EQ(found.outcomes[1].name, "calibrated");
+    EXPECT_EQ(found.outcomes[1].accuracy.share(), evaluate(shipped, data_.test).accuracy);
+    EXPECT_EQ(*found.layers.quantized_accuracy, found.outcomes[1].accuracy.share());
+  }
 }
 
 TEST_F(MeasuredDigits, SaysWhatIsMissing) {

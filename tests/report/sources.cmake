@@ -5,4 +5,5 @@ set(OCTET_REPORT_TESTS
   report/measure_test.cpp
   report/png_test.cpp
   report/run_facts_test.cpp
-  report/statistics_test.cpp)
+  report/statistics_test.cpp
+  report/tried_advice_test.cpp)

@@ -18,6 +18,45 @@ std::string activation_type(const QuantizeOptions& options) {
   return std::string(default_8bit(options)->activation_quantizer(Dense(3))->type());
 }
 
+std::string input_type(const QuantizeOptions& options) {
+  Sequential model("m", Input({4}), Dense(3));
+  model.build(1);
+  return std::string(quantize_model(model, options).layers()[1]->result_quantizer()->type());
+}
+
+TEST(Calibration, OfInputsIsWhatTheOptionsAskFor) {
+  EXPECT_EQ(QuantizeLayer({.input_calibration = Calibration::mse}).quantizer().type(),
+            "HistogramMse");
+  // As TFMOT has it, unless results leave their outliers out or the option says otherwise.
+  EXPECT_EQ(input_type({}), "AllValues");
+  EXPECT_EQ(input_type({.activation_calibration = Calibration::min_max}), "AllValues");
+  for (const auto& [calibration, type] : {std::pair(Calibration::percentile, "HistogramPercentile"),
+                                          std::pair(Calibration::mse, "HistogramMse"),
+                                          std::pair(Calibration::entropy, "HistogramEntropy")}) {
+    EXPECT_EQ(input_type({.activation_calibration = calibration}), type);
+    EXPECT_EQ(input_type({.input_calibration = calibration}), type);
+    EXPECT_EQ(input_type({.activation_calibration = calibration,
+                          .input_calibration = Calibration::min_max}),
+              "AllValues");
+  }
+  EXPECT_EQ(input_type({.input_calibration = Calibration::moving_average}), "MovingAverage");
+}
+
+/// Where an input of numbers within 2.5 but for one of 100 is put on a grid.
+TEST(Calibration, OfInputsLeavesOutliersOut) {
+  Tensor x = random_tensor({1000, 4}, 5, -2.5F, 2.5F);
+  x.data()[7] = 100.0F;
+  Sequential model("m", Input({4}), Dense(3));
+  model.build(1);
+  const auto highest = [&](const QuantizeOptions& options) {
+    const Sequential quantized = quantize_post_training(model, x, options);
+    return quantized.layers()[1]->result_quantizer()->max().item();
+  };
+  EXPECT_EQ(highest({}), 100.0F);
+  EXPECT_LT(highest({.input_calibration = Calibration::percentile, .percentile = 99.9}), 2.6F);
+  EXPECT_LT(highest({.activation_calibration = Calibration::percentile, .percentile = 99.9}), 2.6F);
+}
+
 TEST(Calibration, OfWeightsIsMseForFourBitsAndFewer) {
   for (const int bits : {2, 3, 4}) EXPECT_EQ(kernel_type({.weight_bits = bits}), "Mse");
   for (const int bits : {5, 6, 7, 8}) EXPECT_EQ(kernel_type({.weight_bits = bits}), "LastValue");
@@ -72,7 +111,12 @@ TEST(Calibration, IsAnEntryOfFilesOnlyWhereItIsNotTheUsual) {
       EXPECT_EQ(read.percentile, 99.5);
     }
   }
+  for (const Calibration inputs : {Calibration::min_max, Calibration::mse}) {
+    EXPECT_EQ(options_from(describe_options({.input_calibration = inputs})).input_calibration,
+              inputs);
+  }
   const QuantizeOptions usual = options_from(describe_options({}));
+  EXPECT_FALSE(usual.input_calibration.has_value());
   EXPECT_FALSE(usual.weight_calibration.has_value());
   EXPECT_EQ(usual.activation_calibration, Calibration::moving_average);
   Description broken = describe_options({});

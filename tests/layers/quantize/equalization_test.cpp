@@ -1,5 +1,6 @@
 #include <octet/layers/add.h>
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/concatenate.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/hard_swish.h>
@@ -257,6 +258,16 @@ TEST(Equalization, NamesWhatItLeavesOut) {
   expect_reason(of_graph, "read_twice", {"2 layers read", "read_twice"});
   expect_reason(of_graph, "added", {"\"sum\"", "Add"});
   expect_reason(of_graph, "shown", {"\"shown\"", "output"});
+
+  Model joined("joined");
+  const Value in = joined.input({4});
+  const Value left = joined.add(Dense(3, Activation::relu, "left"), in);
+  const Value right = joined.add(Dense(2, Activation::relu, "right"), in);
+  const Value both = joined.add(Concatenate(-1, "both"), {left, right});
+  joined.output(joined.add(Dense(2, Activation::none, "head"), both));
+  joined.build(1);
+  expect_reason(cross_layer_equalization(joined), "left",
+                {"\"both\"", "factors go through no join"});
 }
 
 TEST(Equalization, LosesLessWhereOneScaleHasToFitAllChannels) {

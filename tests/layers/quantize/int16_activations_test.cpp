@@ -238,7 +238,10 @@ TEST(Int16Activations, IsRefusedByNameBeforeTraining) {
   refused(options, {"2 to 8 activation bits, or 16, found 12"});
   options = int16_options();
   options.activation_calibration = Calibration::mse;
-  refused(options, {"percentile", "found mse"});
+  refused(options, {"results", "percentile", "found mse"});
+  options = int16_options();
+  options.input_calibration = Calibration::entropy;
+  refused(options, {"inputs", "percentile", "found entropy"});
   options = int16_options();
   options.activation_scales = Scales::lsq;
   refused(options, {"measured scales, found lsq"});
