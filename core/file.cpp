@@ -300,6 +300,14 @@ std::vector<std::uint8_t> read_file(const fs::path& path, std::size_t max_bytes)
   return bytes;
 }
 
+bool file_begins_with(const fs::path& path, std::string_view bytes) {
+  FileReader file(path);
+  if (file.size() < bytes.size()) return false;
+  std::string first(bytes.size(), '\0');
+  file.read({reinterpret_cast<std::uint8_t*>(first.data()), first.size()});
+  return first == bytes;
+}
+
 MappedFile::MappedFile(const fs::path& path, std::size_t max_bytes) {
   const FileReader file(path, max_bytes);
   if (file.size() == 0) return;

@@ -96,6 +96,10 @@ class FileReader {
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path,
                                     std::size_t max_bytes = std::size_t{1} << 31U);
 
+/// Whether the file begins with these bytes. Throws IoError where it cannot be read or is no
+/// regular file.
+bool file_begins_with(const std::filesystem::path& path, std::string_view bytes);
+
 /// A file's bytes, mapped into memory instead of read: the pages come as they are touched. Others
 /// may replace the file meanwhile (write_file_atomic), but not change or shorten it in its place.
 class MappedFile {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
+#include <octet/core/printable.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -85,7 +86,7 @@ void log_message(LogLevel level, std::string_view message) {
     sink(level, message);
     return;
   }
-  logger().log(to_spdlog(level), message);
+  logger().log(to_spdlog(level), printable_lines(message));
 }
 
 }  // namespace octet

@@ -2,6 +2,7 @@
 #include <octet/core/quant/rounding.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/kernel.h>
+#include <octet/runtime/operators/convolution_padding.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +106,14 @@ bool is_rescaling_relu6(const Operands& of) {
   return in.scales != out.scales || in.zero_points != out.zero_points;
 }
 
+bool is_softmax_of_one_class(const Operands& of) {
+  return of.op.code == OpCode::softmax && of.output().shape.back() == 1;
+}
+
+bool is_dense_of_int16(const Operands& of) {
+  return of.op.code == OpCode::fully_connected && of.input().dtype == DType::int16;
+}
+
 /// TFLite Micro and CMSIS-NN leave out a fused activation of a TRANSPOSE_CONV.
 bool loses_activation(const Operator& op) {
   return op.code == OpCode::transpose_conv && op.activation() != FusedActivation::none;
@@ -131,6 +140,27 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           "{}: it has weights of code -128; XNNPACK (LiteRT.js, tfjs-tflite) adds two products in "
           "16 bits, which overflow where the codes that they meet are -128 as well. Clamp the "
           "weights to -127, as TensorFlow Lite's converter and lower() do",
+          name));
+    }
+    if (const auto window = detail::misread_window(of)) {
+      warnings.push_back(fmt::format(
+          "{}: with padding same its last windows end before the image does; LiteRT.js 2.0.0 and "
+          "tfjs-tflite 0.0.1-alpha.10 compute wrong values then, LiteRT.js 2.5.3 right ones. {}",
+          name,
+          detail::pads_nothing(*window) ? "Write padding valid, which means the same here"
+                                        : "Pad the image by a ZeroPadding2D in front of it"));
+    }
+    if (is_softmax_of_one_class(of)) {
+      warnings.push_back(
+          fmt::format("{}: its result is one class, always 1; ONNX Runtime 1.30 crashes on it at "
+                      "optimisation all. End the network in a sigmoid",
+                      name));
+    }
+    if (is_dense_of_int16(of)) {
+      warnings.push_back(fmt::format(
+          "{}: LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, "
+          "not by contract q15, so that some codes differ by one; TensorFlow Lite (tfjs-tflite "
+          "0.0.1-alpha.10) and TFLite Micro keep to q15",
           name));
     }
     if (computes_sums_of_codes(of)) {

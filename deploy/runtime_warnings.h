@@ -11,11 +11,16 @@ namespace octet {
 /// which names the operator by its number and its output. Empty for most models.
 ///
 /// - XNNPACK (LiteRT's default, LiteRT.js, tfjs-tflite) takes FULLY_CONNECTED and convolutions only
-/// if
-///   float32(input scale * weight scale) / output scale is below 256 for every unit, and all three
-///   scales are normal float32 numbers. There is no lower limit: small factors give codes of 0.
+///   if float32(input scale * weight scale) / output scale is below 256 for every unit, and all
+///   three scales are normal float32 numbers. There is no lower limit: small factors give codes of
+///   0.
 /// - A CONV_2D without a bias is refused by LiteRT; a DEPTHWISE_CONV_2D without one ends TFLite
 ///   Micro, and XNNPACK does not take it. lower() always writes one.
+/// - A CONV_2D or DEPTHWISE_CONV_2D with padding same whose last windows end before the image does
+///   is computed wrongly by LiteRT.js 2.0.0 and tfjs-tflite. lower() writes padding valid, which
+///   all compute rightly, where no axis is padded.
+/// - A SOFTMAX over one class crashes ONNX Runtime 1.30 at optimisation "all".
+/// - FULLY_CONNECTED on int16 codes is rescaled by LiteRT otherwise than contract q15 says.
 /// - DEPTHWISE_CONV_2D with weights of code -128: XNNPACK adds two products in 16 bits, which can
 ///   overflow. lower() and TensorFlow Lite's converter write weights from -127 to 127.
 /// - LiteRT and TFLite Micro take ADD of codes only if 2 max(input scales) / (2^20 output scale) is

@@ -3,12 +3,22 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/runtime/operators/convolution_padding.h>
 #include <octet/runtime/packed_weights.h>
 
 #include <algorithm>
 
 namespace octet {
 namespace {
+
+/// Says `valid` of convolutions whose padding `same` pads nothing and is misread by some runtimes.
+void avoid_misread_padding(IntegerModel& model) {
+  for (Operator& op : model.operators) {
+    const auto window = detail::misread_window({model, op});
+    if (!window || !detail::pads_nothing(*window)) continue;
+    detail::with_convolution(op, [](auto& attributes) { attributes.padding = Padding::valid; });
+  }
+}
 
 /// Walks the layers of a model; each reads the tensors that the layers in front of it became.
 LoweredModel walk(const Model& model, Lowering& lowering) {
@@ -41,6 +51,7 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
   for (const std::size_t output : model.output_layers()) outputs.push_back(results[output]);
   lowering.finish(outputs);
   lowered.model = std::move(lowering.model());
+  avoid_misread_padding(lowered.model);
   return lowered;
 }
 

@@ -260,13 +260,15 @@ std::int64_t ModelTensor::size() const {
   return count;
 }
 
+void detail::check_tensor(const IntegerModel& model, std::size_t index) {
+  check_shape(model, index);
+  check_quantization(model, index);
+  check_stored_bits(model, index);
+  check_decoded_bits(model, index);
+}
+
 void IntegerModel::validate() const {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    check_shape(*this, i);
-    check_quantization(*this, i);
-    check_stored_bits(*this, i);
-    check_decoded_bits(*this, i);
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) detail::check_tensor(*this, i);
   if (inputs.empty() || outputs.empty()) {
     throw FormatError(fmt::format("model: expected inputs and outputs, found {} and {}",
                                   inputs.size(), outputs.size()));

@@ -13,21 +13,40 @@
 namespace octet::tools {
 namespace {
 
-/// Reads samples, writes outputs; with an argument, says how large they are.
+/// Reads samples and writes outputs as codes of int8, which those of uint8 are when 128 is taken
+/// off; with an argument, says how large they are, and the grids of both where the header has them.
 constexpr std::string_view kDriver = R"(#include "@name@.h"
 #include <stdio.h>
+
+/* Whether the input, and the output, are codes of uint8. */
+#define TYPES(in, out) int (*)(const in *, out *)
+#define HAS_UINT8(of_input, of_output)                                                         \
+  _Generic(&@name@_invoke, TYPES(int8_t, int8_t): 0, TYPES(uint8_t, int8_t): of_input,           \
+           TYPES(int8_t, uint8_t): of_output, TYPES(uint8_t, uint8_t): 1)
 
 static int8_t input[@NAME@_INPUT_SIZE];
 static int8_t output[@NAME@_OUTPUT_SIZE];
 
+static void flip(int8_t *codes, unsigned long count) {
+  for (unsigned long i = 0; i < count; ++i) ((unsigned char *)codes)[i] ^= 0x80;
+}
+
 int main(int argc, char **argv) {
+  const int flips_input = HAS_UINT8(1, 0);
+  const int flips_output = HAS_UINT8(0, 1);
   (void)argv;
   if (argc > 1) {
     printf("%lu %lu\n", (unsigned long)sizeof input, (unsigned long)sizeof output);
+#if defined(@NAME@_INPUT_ZERO_POINT) && defined(@NAME@_OUTPUT_ZERO_POINT)
+    printf("%.9g %d\n", (double)@NAME@_INPUT_SCALE, @NAME@_INPUT_ZERO_POINT - 128 * flips_input);
+    printf("%.9g %d\n", (double)@NAME@_OUTPUT_SCALE, @NAME@_OUTPUT_ZERO_POINT - 128 * flips_output);
+#endif
     return 0;
   }
   while (fread(input, 1, sizeof input, stdin) == sizeof input) {
-    if (@name@_invoke(input, output) != 0) return 3;
+    if (flips_input) flip(input, sizeof input);
+    if (@name@_invoke((const void *)input, (void *)output) != 0) return 3;
+    if (flips_output) flip(output, sizeof output);
     if (fwrite(output, 1, sizeof output, stdout) != sizeof output) return 4;
   }
   return 0;
@@ -137,6 +156,11 @@ void CProgram::read_sizes() {
   std::istringstream text(text_of("sizes"));
   if (!(text >> input_size_ >> output_size_) || input_size_ == 0 || output_size_ == 0) {
     throw FormatError(fmt::format("'{}': the program does not say its sizes", source_.string()));
+  }
+  CodeGrid input;
+  CodeGrid output;
+  if (text >> input.scale >> input.zero_point >> output.scale >> output.zero_point) {
+    grids_ = {input, output};
   }
 }
 

@@ -3,16 +3,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "process.h"
 
 namespace octet::tools {
 
-/// A model exported as C source, compiled for this machine and run as a process of its own.
+/// A code q stands for (q - zero_point) * scale.
+struct CodeGrid {
+  float scale = 1.0F;
+  std::int32_t zero_point = 0;
+  bool operator==(const CodeGrid&) const = default;
+};
+
+/// A model exported as C source, compiled for this machine and run as a process of its own. Codes
+/// of uint8 are shown, and taken, as those of int8: 128 less.
 class CProgram {
  public:
   /// Compiles NAME.c with NAME.h beside it, by $CC, cc, gcc or clang. Throws InvalidArgument where
@@ -22,6 +32,9 @@ class CProgram {
   /// Codes of one sample.
   std::size_t input_size() const { return input_size_; }
   std::size_t output_size() const { return output_size_; }
+
+  /// What codes of the input and of the output stand for; none where the header does not say.
+  const std::optional<std::pair<CodeGrid, CodeGrid>>& grids() const { return grids_; }
 
   /// The outputs of samples laid end to end. Throws IoError where the program fails.
   std::vector<std::int8_t> run(std::span<const std::int8_t> samples) const;
@@ -36,6 +49,7 @@ class CProgram {
   TemporaryFolder folder_;
   std::size_t input_size_ = 0;
   std::size_t output_size_ = 0;
+  std::optional<std::pair<CodeGrid, CodeGrid>> grids_;
 };
 
 }  // namespace octet::tools

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "show.h"
 
 namespace octet::tools {
 namespace {
@@ -44,11 +45,11 @@ void eval(const EvalOptions& options) {
         {"images", images.size()},    {"correct", correct},
         {"accuracy", accuracy},       {"rounding", to_string(interpreter.rounding())},
         {"threads", num_threads()},   {"seconds", seconds}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    show_json(json);
     return;
   }
-  fmt::print("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy,
-             correct, images.size(), to_string(interpreter.rounding()), seconds);
+  show("accuracy {:.2f} % ({} of {} images), rounding {}, {:.3f} s\n", 100 * accuracy, correct,
+       images.size(), to_string(interpreter.rounding()), seconds);
 }
 
 }  // namespace octet::tools

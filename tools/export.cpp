@@ -7,6 +7,7 @@
 #include <octet/runtime/packed_weights.h>
 
 #include "commands.h"
+#include "show.h"
 
 namespace octet::tools {
 
@@ -21,7 +22,7 @@ void export_model(const ExportOptions& options) {
   if (!options.c.empty()) write_c_source(model, options.c);
   if (!options.tflm.empty()) write_tflite(decode_weights(model), options.tflm);
   for (const std::string& warning : runtime_warnings(model)) {
-    fmt::print(stderr, "octet: warning: {}\n", printable(warning, kMostOfWarning));
+    show_error("octet: warning: {}\n", printable(warning, kMostOfWarning));
   }
 }
 

@@ -1,19 +1,26 @@
 #include <fmt/format.h>
+#include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/import/onnx/import_onnx.h>
+#include <octet/import/onnx/outline_internal.h>
 #include <octet/runtime/operator_cost.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "outline.h"
+#include "show.h"
 
 namespace octet::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 std::string shape_text(const std::vector<std::int32_t>& shape) {
@@ -150,26 +157,25 @@ void print_model_json(const IntegerModel& model, const std::string& file, std::s
     tensor["data_bytes"] = model.tensors[i].stored_bytes();
     json["tensors"].push_back(std::move(tensor));
   }
-  // A name that is not UTF-8 still prints.
-  fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  show_json(json);
 }
 
 void print_details(const IntegerModel& model, std::string_view title,
                    const std::vector<std::int32_t>& tensors) {
-  fmt::print("\n{}\n", title);
+  show("\n{}\n", title);
   for (const std::int32_t i : tensors) {
     const TensorDetails details = tensor_details(model, i);
     const auto& q = details.quantization_parameters;
-    fmt::print("  name                     {}\n", printable(details.name));
-    fmt::print("  index                    {}\n", details.index);
-    fmt::print("  shape                    {}\n", shape_text(details.shape));
-    fmt::print("  shape_signature          {}\n", shape_text(details.shape_signature));
-    fmt::print("  dtype                    {}\n", to_string(details.dtype));
-    fmt::print("  quantization             ({}, {})\n", double{details.quantization.first},
-               details.quantization.second);
+    show("  name                     {}\n", printable(details.name));
+    show("  index                    {}\n", details.index);
+    show("  shape                    {}\n", shape_text(details.shape));
+    show("  shape_signature          {}\n", shape_text(details.shape_signature));
+    show("  dtype                    {}\n", to_string(details.dtype));
+    show("  quantization             ({}, {})\n", double{details.quantization.first},
+         details.quantization.second);
     const std::vector<double> scales(q.scales.begin(), q.scales.end());
-    fmt::print("  quantization_parameters  scales [{}], zero_points [{}], quantized_dimension {}\n",
-               fmt::join(scales, ", "), fmt::join(q.zero_points, ", "), q.quantized_dimension);
+    show("  quantization_parameters  scales [{}], zero_points [{}], quantized_dimension {}\n",
+         fmt::join(scales, ", "), fmt::join(q.zero_points, ", "), q.quantized_dimension);
   }
 }
 
@@ -179,12 +185,12 @@ void print_row(const std::array<std::string, 11>& cells) {
                   cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7],
                   cells[8], cells[9], cells[10]);
   line.erase(line.find_last_not_of(' ') + 1);
-  fmt::print("{}\n", line);
+  show("{}\n", line);
 }
 
 /// A line per operator, and what all of them cost.
 void print_operators(const IntegerModel& model) {
-  fmt::print("\n");
+  show("\n");
   print_row({"#", "operator", "version", "inputs", "output", "shape", "multiply-adds", "constants",
              "scale", "weight scales", "options"});
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
@@ -203,36 +209,69 @@ void print_operators(const IntegerModel& model) {
 }
 
 void print_model_text(const IntegerModel& model, const std::string& file, std::size_t bytes) {
-  fmt::print("{}: {} bytes\n", file, bytes);
-  fmt::print("model '{}', {}\n", printable(model.name), printable(model.description));
+  show("{}: {} bytes\n", file, bytes);
+  show("model '{}', {}\n", printable(model.name), printable(model.description));
   for (const auto& [name, value] : model.metadata) {
-    fmt::print("metadata {} = {}\n", printable(name), printable(value));
+    show("metadata {} = {}\n", printable(name), printable(value));
   }
   for (const std::string& warning : runtime_warnings(model)) {
-    fmt::print("warning: {}\n", printable(warning, kMostOfWarning));
+    show("warning: {}\n", printable(warning, kMostOfWarning));
   }
   print_operators(model);
-  fmt::print("\n{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", "#", "tensor", "type", "shape", "constant",
-             "quantization");
+  show("\n{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", "#", "tensor", "type", "shape", "constant",
+       "quantization");
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     const auto details = tensor_details(model, static_cast<std::int32_t>(i));
     const ModelTensor& tensor = model.tensors[i];
     const std::size_t constant = tensor.stored_bytes();
-    fmt::print("{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", i, printable(details.name),
-               stored_type(tensor), shape_text(details.shape),
-               constant == 0 ? "-" : fmt::format("{}", constant), quantization_text(details));
+    show("{:>4}  {:<32} {:<8} {:<16} {:>9}  {}\n", i, printable(details.name), stored_type(tensor),
+         shape_text(details.shape), constant == 0 ? "-" : fmt::format("{}", constant),
+         quantization_text(details));
   }
   print_details(model, "inputs", model.inputs);
   print_details(model, "outputs", model.outputs);
 }
 
+/// Prints what is in a file that was refused, if it can be parsed at all.
+template <class Outline>
+void show_refused(const InspectOptions& options, std::string_view refusal, const Outline& outline) {
+  const MappedFile file(options.file);
+  detail::FileOutline found;
+  try {
+    found = outline(file.bytes(), refusal);
+  } catch (const FormatError&) {
+    // What refused it says why.
+    return;
+  }
+  show_outline(options, found, refusal);
+}
+
+/// Octet runs no ONNX file, but imports some.
+void inspect_onnx(const InspectOptions& options) {
+  try {
+    import_onnx(options.file);
+  } catch (const Error& refusal) {
+    show_refused(options, refusal.what(), detail::outline_onnx);
+    throw;
+  }
+  show_refused(options, "", detail::outline_onnx);
+}
+
 }  // namespace
 
 void inspect(const InspectOptions& options) {
-  const IntegerModel model = read_tflite(options.file);
-  const std::size_t bytes = std::filesystem::file_size(options.file);
+  if (fs::path(options.file).extension() == ".onnx") return inspect_onnx(options);
+  IntegerModel model;
+  try {
+    model = read_tflite(options.file);
+  } catch (const FormatError& refusal) {
+    show_refused(options, refusal.what(), [](const auto& bytes, std::string_view /*refusal*/) {
+      return detail::outline_tflite(bytes);
+    });
+    throw;
+  }
   const auto print = options.json ? print_model_json : print_model_text;
-  print(model, options.file, bytes);
+  print(model, options.file, fs::file_size(options.file));
 }
 
 }  // namespace octet::tools

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "show.h"
 
 namespace {
 
@@ -54,8 +55,11 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
 
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Prints what a model consists of.");
-  command->add_option("FILE", options->file, "A .tflite file")->required()->check(named());
+  CLI::App* command = app.add_subcommand(
+      "inspect",
+      "Prints what a model consists of, and what of it Octet does not take: then the exit code is "
+      "1.");
+  command->add_option("FILE", options->file, "A .tflite or .onnx file")->required()->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { inspect(*options); });
 }
@@ -321,7 +325,7 @@ std::string one_line(std::string text) {
 
 /// Says what is wrong with the command line; the exit code.
 int refuse(const std::exception& error) {
-  fmt::print(stderr, "octet: {} (see octet --help)\n", one_line(error.what()));
+  show_error("octet: {} (see octet --help)\n", one_line(error.what()));
   return 2;
 }
 
@@ -365,7 +369,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fputs("octet: out of memory\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "octet: %s\n", one_line(error.what()).c_str());
+    show_error("octet: {}\n", one_line(error.what()));
   }
   return 1;
 }

@@ -24,6 +24,7 @@
 
 #include "commands.h"
 #include "float_model.h"
+#include "show.h"
 
 namespace octet::tools {
 namespace {
@@ -231,7 +232,10 @@ class Quantization {
     const RunReport done = run_.finish(file("model_int8.tflite"), metrics.dump());
     if (!options_.report.empty()) write_page(quantized, shipped, done.metrics);
     if (options_.json) {
-      fmt::print("{}\n", done.metrics);
+      show("{}\n", done.metrics);
+      for (const std::string& warning : runtime_warnings(shipped)) {
+        show_error("octet: warning: {}\n", warning);
+      }
     } else {
       print(integers, shipped);
     }
@@ -249,23 +253,23 @@ class Quantization {
 
   void print(const Evaluation& integers, const IntegerModel& shipped) const {
     const auto line = [](const char* what, double accuracy, std::uintmax_t bytes) {
-      fmt::print("{:<26} {:>8.2f} % {:>12} bytes\n", what, 100.0 * accuracy, bytes);
+      show("{:<26} {:>8.2f} % {:>12} bytes\n", what, 100.0 * accuracy, bytes);
     };
     const std::uintmax_t bytes = fs::file_size(file("model_int8.tflite"));
-    fmt::print("\n{:<26} {:>10} {:>18}\n", "", "accuracy", "file");
+    show("\n{:<26} {:>10} {:>18}\n", "", "accuracy", "file");
     line("float", float_accuracy_, fs::file_size(file("model_float.tflite")));
     if (calibrated_ && options_.epochs > 0) line("integers, calibrated", *calibrated_, bytes);
     line(options_.epochs > 0 ? "integers, trained" : "integers, calibrated", integers.accuracy,
          bytes);
-    fmt::print("test images that the simulation and the file class differently: {} of {}\n",
-               count_differing(simulated_, integers), data_.test.size());
-    fmt::print("C source: {} bytes of constants, {} bytes of buffers\n", c_source_.flash_bytes,
-               c_source_.ram_bytes);
+    show("test images that the simulation and the file class differently: {} of {}\n",
+         count_differing(simulated_, integers), data_.test.size());
+    show("C source: {} bytes of constants, {} bytes of buffers\n", c_source_.flash_bytes,
+         c_source_.ram_bytes);
     for (const std::string& warning : runtime_warnings(shipped)) {
-      fmt::print("warning: {}\n", warning);
+      show("warning: {}\n", warning);
     }
-    fmt::print("{}.tflite, .onnx, .h, .c\n", file("model_int8").string());
-    if (!options_.report.empty()) fmt::print("report: {}\n", options_.report);
+    show("{}.tflite, .onnx, .h, .c\n", file("model_int8").string());
+    if (!options_.report.empty()) show("report: {}\n", options_.report);
   }
 
   const QuantizeCommand& options_;
@@ -288,7 +292,7 @@ int quantize(const QuantizeCommand& options) {
   kernels();  // Throws where OCTET_ISA names none.
   if (options.threads > 0) set_num_threads(options.threads);
   if (Quantization(options, signals).run()) return 0;
-  fmt::print(stderr, "\nstopped; to go on: {}\n", options.resume_command);
+  show_error("\nstopped; to go on: {}\n", options.resume_command);
   return kStoppedExit + signals.signal();
 }
 

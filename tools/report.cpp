@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "show.h"
 
 namespace octet::tools {
 namespace {
@@ -113,7 +114,7 @@ void report(const ReportCommand& options) {
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
   add_run_facts(run.metrics, found);
   write_report(options.output, found);
-  fmt::print("{}\n", printable(options.output, kMostOfWarning));
+  show("{}\n", printable(options.output, kMostOfWarning));
 }
 
 }  // namespace octet::tools

@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "float_model.h"
+#include "show.h"
 
 namespace octet::tools {
 namespace {
@@ -44,23 +45,23 @@ void print_search_json(const SearchOptions& options, const BitSearch& search) {
   for (const BitAssignment& one : search.measured) {
     json["measured"].push_back(json_of(search, one));
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  show_json(json);
 }
 
 void print_table(const BitSearch& search) {
-  fmt::print("{:<22} {:>6} {:>12}\n", "layer", "bits", "bytes");
+  show("{:<22} {:>6} {:>12}\n", "layer", "bits", "bytes");
   std::size_t i = 0;
   for (const SearchedLayer& layer : search.layers) {
     const int bits = search.chosen.bits[i++];
     for (const WidthCost& width : layer.widths) {
       if (width.bits != bits) continue;
-      fmt::print("{:<22} {:>6} {:>12}\n", printable(layer.name, kMostOfName), bits, width.bytes);
+      show("{:<22} {:>6} {:>12}\n", printable(layer.name, kMostOfName), bits, width.bytes);
     }
   }
-  fmt::print("{:<22} {:>6} {:>12}\n", "all others", "", search.fixed_bytes);
-  fmt::print("{:<22} {:>6} {:>12}\n", "in all", "", search.chosen.bytes);
-  fmt::print("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
-             percent(search.in_float), percent(*search.chosen.measured));
+  show("{:<22} {:>6} {:>12}\n", "all others", "", search.fixed_bytes);
+  show("{:<22} {:>6} {:>12}\n", "in all", "", search.chosen.bytes);
+  show("accuracy on training images: float {:.2f} %, integers of these bits {:.2f} %\n",
+       percent(search.in_float), percent(*search.chosen.measured));
 }
 
 }  // namespace

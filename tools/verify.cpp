@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "show.h"
 #include "verify_models.h"
 
 namespace octet::tools {
@@ -108,7 +109,7 @@ void print_json(const VerifyOptions& options, const Models& models,
       json["layers"].push_back(std::move(entry));
     }
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  show_json(json);
 }
 
 void print_text(const VerifyOptions& options, const Models& models,
@@ -118,25 +119,25 @@ void print_text(const VerifyOptions& options, const Models& models,
     const std::string rounding =
         models[i].has_layers ? fmt::format(", rounding {}", to_string(models[i].codes->rounding()))
                              : "";
-    fmt::print("{}: {} ({}{})\n", i == 0 ? "A" : "B", options.files[i], models[i].kind, rounding);
+    show("{}: {} ({}{})\n", i == 0 ? "A" : "B", options.files[i], models[i].kind, rounding);
   }
-  fmt::print("{} samples of {}\n", result.samples, verification.data);
+  show("{} samples of {}\n", result.samples, verification.data);
   if (layers) {
-    fmt::print("\n{:<28} {:>12} {:>10} {:>10} {:>8} {:>10}\n", "layer", "outputs", "differ", "%",
-               "largest", "mean");
+    show("\n{:<28} {:>12} {:>10} {:>10} {:>8} {:>10}\n", "layer", "outputs", "differ", "%",
+         "largest", "mean");
     for (const LayerDifference& layer : result.layers) {
-      fmt::print("{:<28} {:>12} {:>10} {:>10.5f} {:>8} {:>10.2e}\n", printable(layer.name, 28),
-                 layer.compared, layer.differing, 100 * layer.share(), layer.largest, layer.mean());
+      show("{:<28} {:>12} {:>10} {:>10.5f} {:>8} {:>10.2e}\n", printable(layer.name, 28),
+           layer.compared, layer.differing, 100 * layer.share(), layer.largest, layer.mean());
     }
-    fmt::print("\n");
+    show("\n");
   }
   const LayerDifference total = result.total();
   const std::string in_float =
       total.largest_in_float > 0.0F ? fmt::format(", in float {:.2e}", total.largest_in_float) : "";
-  fmt::print("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}{}\n",
-             layers ? "layer outputs" : "outputs", total.differing, total.compared,
-             100 * total.share(), total.largest, total.mean(), in_float);
-  fmt::print("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);
+  show("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}{}\n",
+       layers ? "layer outputs" : "outputs", total.differing, total.compared, 100 * total.share(),
+       total.largest, total.mean(), in_float);
+  show("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);
 }
 
 }  // namespace
@@ -146,7 +147,7 @@ bool verify(const VerifyOptions& options) {
   bool layers = options.layers;
   for (std::size_t i = 0; i < 2; ++i) {
     if (!layers || models[i].has_layers) continue;
-    fmt::print(stderr, "octet: '{}' is C source and shows its outputs alone, no layers\n",
+    show_error("octet: '{}' is C source and shows its outputs alone, no layers\n",
                options.files[i]);
     layers = false;
   }

@@ -1,12 +1,14 @@
 #include "verify_models.h"
 
+#include <fmt/format.h>
 #include <octet/core/archive.h>
+#include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/train/load_model.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "c_program.h"
 #include "commands.h"
@@ -45,14 +47,10 @@ class CheckpointCodes : public LayerCodes {
 class CSourceCodes : public LayerCodes {
  public:
   CSourceCodes(const std::string& file, const LayerCodes* other) : program_(file) {
-    CodeLayer input{"input", static_cast<Index>(program_.input_size())};
-    if (other != nullptr) {
-      input.scale = other->layers().front().scale;
-      input.zero_point = other->layers().front().zero_point;
-      rounding_ = other->rounding();
-    }
-    layers_ = {input, {"output", static_cast<Index>(program_.output_size())}};
+    layers_ = {{"input", static_cast<Index>(program_.input_size())},
+               {"output", static_cast<Index>(program_.output_size())}};
     output_layer_ = 1;
+    if (other != nullptr) take_grids(file, *other);
   }
   std::span<const std::int16_t> codes(std::size_t layer) const override {
     return layer == 0 ? input_ : output_;
@@ -70,18 +68,32 @@ class CSourceCodes : public LayerCodes {
   }
 
  private:
+  /// The input's grid is that of the source where it says so, else that of `other`.
+  void take_grids(const std::string& file, const LayerCodes& other) {
+    const CodeLayer& first = other.layers().front();
+    const CodeLayer& last = other.layers()[other.output_layer()];
+    const CodeGrid shown{last.scale, last.zero_point};
+    const auto [input, output] =
+        program_.grids().value_or(std::pair(CodeGrid{first.scale, first.zero_point}, shown));
+    if (output != shown) {
+      throw InvalidArgument(fmt::format(
+          "'{}': expected outputs of scale {} and zero point {} (as int8), as the other model has "
+          "them, found {} and {}: were both made of one model?",
+          file, shown.scale, shown.zero_point, output.scale, output.zero_point));
+    }
+    layers_.front().scale = input.scale;
+    layers_.front().zero_point = input.zero_point;
+    rounding_ = other.rounding();
+  }
+
   CProgram program_;
   std::vector<std::int16_t> input_;
   std::vector<std::int16_t> output_;
 };
 
 bool is_archive(const std::string& file) {
-  constexpr std::string_view kMagic = "OCTETARC";
-  std::ifstream stream(file, std::ios::binary);
-  std::string start(kMagic.size(), '\0');
-  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
   // A checkpoint that is damaged at its first bytes is told so.
-  return start == kMagic || std::filesystem::path(file).extension() == ".ckpt";
+  return file_begins_with(file, "OCTETARC") || std::filesystem::path(file).extension() == ".ckpt";
 }
 
 void refuse_rounding(std::optional<Rounding> rounding, const std::string& file, const char* why) {

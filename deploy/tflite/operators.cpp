@@ -1,4 +1,9 @@
+#include <fmt/core.h>
+#include <octet/core/printable.h>
 #include <octet/deploy/tflite/operators.h>
+
+#include <algorithm>
+#include <cctype>
 
 namespace octet::detail {
 
@@ -55,10 +60,37 @@ std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
   return in_file;
 }
 
+namespace {
+
+/// The name that a generated table has for what a file may hold any number of.
+std::string name_or_newer(std::string_view name) {
+  return std::string(name.empty() ? "(newer than this version of Octet)" : name);
+}
+
+}  // namespace
+
+std::string operator_name(const tflite::OperatorCode& code) {
+  const auto builtin = std::max(
+      code.builtin_code(), static_cast<tflite::BuiltinOperator>(code.deprecated_builtin_code()));
+  if (builtin != tflite::BuiltinOperator::CUSTOM) {
+    return name_or_newer(tflite::EnumNameBuiltinOperator(builtin));
+  }
+  const flatbuffers::String* name = code.custom_code();
+  return fmt::format("custom operator '{}'", name == nullptr ? "" : printable(name->string_view()));
+}
+
+std::string type_name(tflite::TensorType type) {
+  std::string name = name_or_newer(tflite::EnumNameTensorType(type));
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
 FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) const {
   const auto number = static_cast<int>(type);
   if (number < 0 || number > static_cast<int>(FusedActivation::relu6)) {
-    fail_tflite("{}: fused activation {} is not supported", who, number);
+    fail_tflite("{}: fused activation {} is not supported", who,
+                name_or_newer(tflite::EnumNameActivationFunctionType(type)));
   }
   return static_cast<FusedActivation>(number);
 }
@@ -70,7 +102,7 @@ Padding TfliteOptions::padding(tflite::Padding type) const {
     case tflite::Padding::SAME:
       return Padding::same;
   }
-  fail_tflite("{}: padding {} is not supported", who, static_cast<int>(type));
+  fail_tflite("{}: expected padding same or valid, found neither", who);
 }
 
 const TfliteOperator& tflite_operator(OpCode code) {

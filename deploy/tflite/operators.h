@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,11 @@ std::vector<T> read_values(const flatbuffers::Vector<T>* values, std::size_t mos
   return result;
 }
 
+/// "CONV_2D", or "custom operator 'NAME'".
+std::string operator_name(const tflite::OperatorCode& code);
+/// "float16": numpy's name, where numpy has the type.
+std::string type_name(tflite::TensorType type);
+
 /// An operator of a file whose options are being read.
 struct TfliteOptions {
   const tflite::Operator& source;
@@ -40,8 +46,9 @@ struct TfliteOptions {
     constexpr auto expected = tflite::BuiltinOptionsTraits<Options>::enum_value;
     const auto found = source.builtin_options_type();
     if (found != tflite::BuiltinOptions::NONE && found != expected) {
-      fail_tflite("{}: options of type {}, expected {}", who, static_cast<int>(found),
-                  static_cast<int>(expected));
+      const std::string_view name = tflite::EnumNameBuiltinOptions(found);
+      fail_tflite("{}: expected {}, found {}", who, tflite::EnumNameBuiltinOptions(expected),
+                  name.empty() ? "the options of another operator" : name);
     }
     return source.builtin_options_as<Options>();
   }

@@ -4,7 +4,7 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/decode.h>
-#include <octet/deploy/tflite/operators.h>
+#include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
 
 #include <algorithm>
@@ -24,14 +24,16 @@ using detail::kMaxRank;
 constexpr std::size_t kMaxOperands = detail::kMostInputs;
 /// Memory is planned in time that grows with the square of this.
 constexpr std::size_t kMaxOperators = 10000;
-constexpr std::size_t kAlignment = 16;
 
 template <class T>
 using Vector = flatbuffers::Vector<T>;
 
-template <class T>
-std::size_t size_or_zero(const T* vector) {
-  return vector == nullptr ? 0 : vector->size();
+using detail::size_or_zero;
+
+/// `what` without the operator's name in front, which whoever reads it knows.
+std::string without_owner(std::string_view what) {
+  const std::size_t end = what.starts_with("operator ") ? what.find(": ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
 }
 
 class Reader {
@@ -69,7 +71,62 @@ class Reader {
     return std::move(model_);
   }
 
+  /// See tflite_refusals().
+  std::vector<std::string> refusals(const tflite::SubGraph& graph) {
+    model_ = {};
+    read_tensors_.clear();
+    std::vector<std::string> of_tensors;
+    for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
+      of_tensors.push_back(refusal_of([&] {
+        model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+        detail::check_tensor(model_, i);
+      }));
+      model_.tensors.resize(i + 1);
+    }
+    std::vector<std::string> result;
+    for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
+      result.push_back(refusal_of([&] {
+        const tflite::Operator& source = *graph.operators()->Get(narrow(i));
+        const std::size_t before = model_.operators.size();
+        read_operator_or_decode(i, source);
+        for (const auto* operands : {source.inputs(), source.outputs()}) {
+          require_readable(read_values(operands, 2 * kMaxOperands, "operands"), of_tensors);
+        }
+        if (model_.operators.size() > before) detail::check_operator(model_, before);
+      }));
+    }
+    return result;
+  }
+
  private:
+  /// What `work` throws, as text; empty where it throws nothing.
+  template <class Work>
+  std::string refusal_of(const Work& work) {
+    constexpr std::string_view kFormat = ".tflite: ";
+    std::string refusal;
+    try {
+      work();
+    } catch (const FormatError& error) {
+      const std::string_view what = error.what();
+      refusal = without_owner(what.starts_with(kFormat) ? what.substr(kFormat.size()) : what);
+    }
+    budget_.take(sizeof(refusal) + refusal.size());
+    return refusal;
+  }
+
+  /// Throws for the first operand that does not exist or was refused.
+  static void require_readable(const std::vector<std::int32_t>& operands,
+                               const std::vector<std::string>& refusals) {
+    for (const std::int32_t i : operands) {
+      if (i == -1) continue;
+      if (i < 0 || static_cast<std::size_t>(i) >= refusals.size()) {
+        detail::fail_tflite("tensor {} outside the {} tensors", i, refusals.size());
+      }
+      const std::string& refusal = refusals[static_cast<std::size_t>(i)];
+      if (!refusal.empty()) throw FormatError(refusal);
+    }
+  }
+
   static flatbuffers::uoffset_t narrow(std::size_t i) {
     return static_cast<flatbuffers::uoffset_t>(i);
   }
@@ -126,8 +183,9 @@ class Reader {
     tensor.name = read_string(source.name());
     const std::string who = fmt::format("tensor {} '{}'", index, printable(tensor.name));
     const auto dtype = known_type(source.type());
-    if (!dtype)
-      detail::fail_tflite("{}: type {} is not supported", who, static_cast<int>(source.type()));
+    if (!dtype) {
+      detail::fail_tflite("{}: type {} is not supported", who, detail::type_name(source.type()));
+    }
     if (source.is_variable()) detail::fail_tflite("{}: variable tensors are not supported", who);
     if (source.sparsity() != nullptr)
       detail::fail_tflite("{}: sparse tensors are not supported", who);
@@ -174,6 +232,11 @@ class Reader {
     QuantParams& q = tensor.quantization;
     q.scales = read_values(source.scale(), count, who);
     q.quantized_dimension = source.quantized_dimension();
+    // Of one scale it means nothing, and runtimes do not look at it.
+    const auto rank = static_cast<std::int32_t>(tensor.shape.size());
+    if (count == 1 && (q.quantized_dimension < 0 || q.quantized_dimension >= rank)) {
+      q.quantized_dimension = 0;
+    }
     std::tie(q.qmin, q.qmax) = code_limits(tensor.dtype);
     const auto zero_points = read_values(source.zero_point(), count, who);
     if (zero_points.size() > 1 && zero_points.size() != count) {
@@ -224,8 +287,8 @@ class Reader {
     } else if (custom != nullptr && custom->string_view() == detail::kTflmDecode) {
       decode(index, source);
     } else {
-      detail::fail_tflite("operator {}: the custom operator '{}' is not supported", index,
-                          custom == nullptr ? "" : printable(custom->string_view()));
+      detail::fail_tflite("operator {}: the {} is not supported", index,
+                          detail::operator_name(entry));
     }
   }
 
@@ -305,7 +368,7 @@ class Reader {
     op.code = static_cast<OpCode>(number);
     op.version = entry.version();
     if (!is_known(op.code)) {
-      detail::fail_tflite("operator {}: operator code {} is not supported", index, number);
+      detail::fail_tflite("operator {}: {} is not supported", index, detail::operator_name(entry));
     }
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::string who = fmt::format("operator {} ({})", index, to_string(op.code));
@@ -344,24 +407,23 @@ class Reader {
   std::vector<bool> decode_inputs_;
 };
 
-IntegerModel from_aligned(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < 8 || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
-      !tflite::ModelBufferHasIdentifier(bytes.data())) {
-    detail::fail_tflite("no TFL3 identifier: this is no .tflite file");
-  }
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size());
-  if (!tflite::VerifyModelBuffer(verifier)) {
-    detail::fail_tflite("the FlatBuffer is damaged or cut short");
-  }
-  return Reader(*tflite::GetModel(bytes.data()), bytes.size()).read();
-}
-
 }  // namespace
 
+std::vector<std::vector<std::string>> detail::tflite_refusals(const tflite::Model& file,
+                                                              std::size_t file_bytes) {
+  Reader reader(file, file_bytes);
+  std::vector<std::vector<std::string>> result;
+  for (flatbuffers::uoffset_t i = 0; i < size_or_zero(file.subgraphs()); ++i) {
+    result.push_back(reader.refusals(*file.subgraphs()->Get(i)));
+  }
+  return result;
+}
+
 IntegerModel from_tflite(std::span<const std::uint8_t> bytes) {
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0) return from_aligned(bytes);
-  // FlatBuffers read numbers in place, aligned as in the file.
-  return from_aligned(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+  IntegerModel model;
+  detail::with_tflite(
+      bytes, [&](const tflite::Model& file) { model = Reader(file, bytes.size()).read(); });
+  return model;
 }
 
 IntegerModel read_tflite(const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <octet/core/file.h>
+#include <octet/core/printable.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
@@ -386,7 +387,7 @@ class Run {
 
 void show(std::FILE* screen, const std::string& text) {
   if (screen == nullptr) return;
-  static_cast<void>(std::fputs(text.c_str(), screen));
+  print_text(screen, text);
   // Who watches a log sees it before the first epoch ends.
   static_cast<void>(std::fflush(screen));
 }

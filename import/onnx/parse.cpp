@@ -82,11 +82,7 @@ Attribute attribute_of(const onnx::AttributeProto& attribute, TensorReader& tens
 }
 
 Node node_of(const onnx::NodeProto& proto, TensorReader& tensors) {
-  Node node;
-  node.op = is_own(proto.domain()) ? proto.op_type() : proto.domain() + "." + proto.op_type();
-  node.name = proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name();
-  node.inputs.assign(proto.input().begin(), proto.input().end());
-  node.outputs.assign(proto.output().begin(), proto.output().end());
+  Node node = outline_of(proto);
   if (node.outputs.empty()) fail_format("node \"{}\" has no output", printable(node.name));
   if (proto.input_size() > kMostOperands || proto.output_size() > kMostOperands) {
     refuse("import_onnx: {}: expected at most {} inputs and outputs, found {} and {}",
@@ -101,8 +97,8 @@ Node node_of(const onnx::NodeProto& proto, TensorReader& tensors) {
 GraphInput input_of(const onnx::ValueInfoProto& proto) {
   const auto& type = proto.type().tensor_type();
   if (type.elem_type() != onnx::TensorProto::FLOAT) {
-    refuse("import_onnx: input \"{}\": expected float32, found element type {}",
-           printable(proto.name()), type.elem_type());
+    refuse("import_onnx: input \"{}\": expected float32, found {}", printable(proto.name()),
+           type_name(type.elem_type()));
   }
   GraphInput input{proto.name(), {}};
   for (const auto& dim : type.shape().dim()) {
@@ -135,18 +131,8 @@ void check_values(const Graph& graph) {
   for (const std::string& name : graph.outputs) read(name, "the graph");
 }
 
-}  // namespace
-
-Graph parse(std::span<const std::uint8_t> bytes,
-            const std::optional<std::filesystem::path>& folder) {
-  // Where memory runs out while protobuf parses, it loses what an arena keeps.
-  google::protobuf::Arena arena(options_for(bytes.size()));
-  auto& model = *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
-  if (bytes.empty() || bytes.size() > INT_MAX ||
-      !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    fail_format("expected an ONNX file, found {} bytes that are none: is the file cut off?",
-                bytes.size());
-  }
+Graph graph_of(const onnx::ModelProto& model, std::size_t file_bytes,
+               const std::optional<std::filesystem::path>& folder) {
   Graph graph;
   graph.opset = opset_of(model);
   const onnx::GraphProto& proto = model.graph();
@@ -175,7 +161,39 @@ Graph parse(std::span<const std::uint8_t> bytes,
                 graph.outputs.size());
   }
   check_values(graph);
-  graph.budget = bytes.size() + tensors.external_bytes() + kLeastBudget;
+  graph.budget = file_bytes + tensors.external_bytes() + kLeastBudget;
+  return graph;
+}
+
+}  // namespace
+
+void with_model(std::span<const std::uint8_t> bytes,
+                FunctionRef<void(const onnx::ModelProto&)> read) {
+  // Where memory runs out while protobuf parses, it loses what an arena keeps.
+  google::protobuf::Arena arena(options_for(bytes.size()));
+  auto& model = *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
+  if (bytes.empty() || bytes.size() > INT_MAX ||
+      !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    fail_format("expected an ONNX file, found {} bytes that are none: is the file cut off?",
+                bytes.size());
+  }
+  read(model);
+}
+
+Node outline_of(const onnx::NodeProto& proto) {
+  Node node;
+  node.op = is_own(proto.domain()) ? proto.op_type() : proto.domain() + "." + proto.op_type();
+  node.name = proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name();
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  node.outputs.assign(proto.output().begin(), proto.output().end());
+  return node;
+}
+
+Graph parse(std::span<const std::uint8_t> bytes,
+            const std::optional<std::filesystem::path>& folder) {
+  Graph graph;
+  with_model(bytes,
+             [&](const onnx::ModelProto& model) { graph = graph_of(model, bytes.size(), folder); });
   return graph;
 }
 

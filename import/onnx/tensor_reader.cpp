@@ -3,6 +3,7 @@
 #include <octet/import/onnx/tensor_reader.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -40,9 +41,8 @@ std::size_t bytes_of(const TensorProto& tensor) {
       refuse(
           "import_onnx: tensor \"{}\": expected a float network, whose constants are float, "
           "double, "
-          "int32, int64 or bool; found element type {} (10 is float16, 2 and 3 are int8: export "
-          "the float32 model)",
-          printable(tensor.name()), tensor.data_type());
+          "int32, int64 or bool; found {}: export the float32 model",
+          printable(tensor.name()), type_name(tensor.data_type()));
   }
 }
 
@@ -105,6 +105,17 @@ std::size_t number_in(const std::string& text, std::string_view key) {
 }
 
 }  // namespace
+
+std::string type_name(std::int32_t type) {
+  if (type == TensorProto::FLOAT) return "float32";
+  if (type == TensorProto::DOUBLE) return "float64";
+  if (!TensorProto::DataType_IsValid(type))
+    return "a type that this version of Octet does not know";
+  std::string name = TensorProto::DataType_Name(static_cast<TensorProto::DataType>(type));
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
 
 std::vector<std::uint8_t> TensorReader::external(const TensorProto& tensor, std::size_t expected) {
   const std::string name = printable(tensor.name());

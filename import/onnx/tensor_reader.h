@@ -1,14 +1,28 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/import/onnx/graph.h>
 
 namespace octet::detail {
 
 namespace onnx {
+class ModelProto;
+class NodeProto;
 class TensorProto;
 }  // namespace onnx
 
 namespace onnx_import {
+
+/// "float32", "float16": the type of that number, as numpy calls it where numpy has it.
+std::string type_name(std::int32_t type);
+
+/// Calls read(model) for the message in the bytes. Throws FormatError where they are no ONNX file,
+/// and where its parts would take far more memory than the file.
+void with_model(std::span<const std::uint8_t> bytes,
+                FunctionRef<void(const onnx::ModelProto&)> read);
+
+/// A node without its attributes.
+Node outline_of(const onnx::NodeProto& proto);
 
 /// Reads the tensors of a file, those in external data files among them.
 class TensorReader {

@@ -88,6 +88,10 @@ consteval OperatorDefinition checked(OperatorDefinition definition) {
 /// FormatError with the number of an unknown code.
 std::size_t index_of(OpCode code);
 
+/// Throws FormatError unless the shape, the data and the quantization of tensor `index` of `model`
+/// fit together.
+void check_tensor(const IntegerModel& model, std::size_t index);
+
 /// Throws FormatError unless operator `index` of `model` has operands of the number, types, shapes
 /// and quantization that its code takes. The tensors themselves have been checked before.
 void check_operator(const IntegerModel& model, std::size_t index);

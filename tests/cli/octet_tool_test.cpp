@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/file.h>
+#include <octet/core/printable.h>
 #include <octet/deploy/runtime_warnings.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
@@ -234,19 +235,39 @@ TEST_F(OctetTool, InspectAndExportWarnOfWhatRuntimesRefuse) {
 }
 
 TEST_F(OctetTool, NamesCannotSteerTheTerminal) {
-  IntegerModel model = make_mlp(1, {4, 3}, false, false);
-  model.tensors[0].name = "evil\x1b[2J\xff";
+  // ESC, CSI and OSC as single bytes, and CSI in UTF-8.
+  const std::string evil = "evil\x1b[2J\x9B\x31m\x9D\x30;x\x9C\xC2\x9B\x37m\x7f";
+  const auto expect_plain = [](const Result& result, int exit_code) {
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    for (const std::string& text : {result.out, result.err}) EXPECT_EQ(printable_lines(text), text);
+  };
+  IntegerModel model = make_mlp(1, {4, 3, 2}, false, false);
+  for (ModelTensor& tensor : model.tensors) tensor.name = evil + tensor.name;
+  model.name = model.description = model.metadata[evil] = evil;
+  // A layer of which export warns.
+  model.tensors[static_cast<std::size_t>(model.operators[1].outputs[0])].quantization.scales = {
+      1e-7F};
   write_tflite(model, path("m.tflite"));
-  const Result text = octet("inspect '" + path("m.tflite") + "'");
-  EXPECT_EQ(text.exit_code, 0);
-  EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
-  const Result missing = octet("inspect 'no\x1b[2Jfile'");
-  EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_NE(missing.err.find("no?[2Jfile"), std::string::npos) << missing.err;
-  EXPECT_EQ(missing.err.find('\x1b'), std::string::npos);
-  const Result json = octet("inspect --json '" + path("m.tflite") + "'");
-  EXPECT_EQ(json.exit_code, 0);
+  const std::string file = "'" + path("m.tflite") + "'";
+  expect_plain(octet("inspect " + file), 0);
+  const Result json = octet("inspect --json " + file);
+  expect_plain(json, 0);
   EXPECT_TRUE(nlohmann::json::accept(json.out));
+  expect_plain(octet("verify --layers " + file + " " + file), 0);
+  expect_plain(octet("verify --layers --json " + file + " " + file), 0);
+  const Result exported = octet("export " + file + " --c '" + path("c") + "'");
+  expect_plain(exported, 0);
+  EXPECT_NE(exported.err.find("evil?[2J?1m?0;x???7m?"), std::string::npos) << exported.err;
+  expect_plain(octet("inspect '" + path("no" + evil) + "'"), 1);
+  expect_plain(octet("'" + evil + "'"), 2);
+  // The operator's name is quoted where it is refused.
+  expect_plain(octet("import " + file + " --out '" + path("out") + "'"), 1);
+
+  // What is UTF-8 comes whole out of JSON.
+  model.tensors[0].name = "Gr\xC3\xBC\xC3\x9F\x65 \xC2\x9B\x31m";
+  write_tflite(model, path("m.tflite"));
+  EXPECT_EQ(nlohmann::json::parse(octet("inspect --json " + file).out).at("tensors")[0].at("name"),
+            model.tensors[0].name);
 }
 
 TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {

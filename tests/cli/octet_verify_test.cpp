@@ -245,6 +245,34 @@ TEST_F(OctetVerify, ExportedCSourceEqualsItsFileAndItsCheckpoint) {
   }
 }
 
+TEST_F(OctetVerify, ExportedCSourceMayHaveEndsOfUint8) {
+  write_set(path("set"), 200, 303);
+  const Dataset data = load_idx(path("set")).train;
+  Sequential net("net", Input({63}), Dense(31, Activation::tanh), Dense(4));
+  net.build(1);
+  Sequential model = quantize_model(net);
+  Trainer trainer(model, Adam());
+  trainer.fit(data, 1);
+  trainer.save_checkpoint(path("c.ckpt"));
+  for (const IoType input : {IoType::int8, IoType::uint8}) {
+    for (const IoType output : {IoType::int8, IoType::uint8}) {
+      trainer.export_int8(path("m.tflite"), {.input = input, .output = output});
+      ASSERT_EQ(run_process({OCTET_TOOL, "export", path("m.tflite"), "--c", path("net")}).exit_code,
+                0);
+      for (const std::string& other : {path("m.tflite"), path("c.ckpt")}) {
+        for (const Arguments& samples : {Arguments{"--random", "500"}, {"--data", path("set")}}) {
+          const json same = verify_json(Arguments{other, path("net.c")} + samples, 0);
+          EXPECT_EQ(same.at("total").at("differing"), 0);
+          EXPECT_EQ(same.at("differing_predictions"), 0);
+        }
+      }
+    }
+  }
+  // The same shapes, other numbers.
+  write_tflite(make_mlp(7, {63, 4}, false, false), path("other.tflite"));
+  expect_failure({path("other.tflite"), path("net.c")}, 1, "were both made of one model?");
+}
+
 TEST_F(OctetVerify, ADamagedCheckpointIsNoOtherOne) {
   train();
   std::filesystem::copy_file(path("c.ckpt"), path("c.ckpt.1"));

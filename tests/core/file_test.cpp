@@ -189,6 +189,7 @@ TEST_F(File, NeverReplacesWhatIsNoRegularFile) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_THROW(write_file_atomic(folder_ / "pipe", std::string_view("x")), IoError);
   EXPECT_THROW(read_file(folder_ / "pipe"), IoError);
+  EXPECT_THROW(file_begins_with(folder_ / "pipe", "x"), IoError);
   fs::create_directory(folder_ / "sub");
   EXPECT_THROW(write_file_atomic(folder_ / "sub", std::string_view("x")), IoError);
   EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));

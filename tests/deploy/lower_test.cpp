@@ -1,6 +1,8 @@
 #include <octet/core/quant/bias.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/conv2d.h>
+#include <octet/layers/depthwise_conv2d.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/runtime/interpreter.h>
@@ -254,6 +256,33 @@ TEST(Lower, WritesLayersWithAScalePerChannelAsConvolutions) {
   EXPECT_EQ(operator_lines(conv), (std::vector<std::string>{"RESHAPE input_1/image", "CONV_2D a",
                                                             "CONV_2D b/image", "RESHAPE b"}));
   EXPECT_EQ(to_tflite(conv), to_tflite(per_channel_as_conv_2d(lower(model))));
+}
+
+TEST(Lower, WritesPaddingSameAsValidWhereItPadsNothingAndSomeRuntimesMisreadIt) {
+  const auto paddings = [](std::array<Index, 2> kernel, std::array<Index, 2> strides) {
+    const Sequential net = build_model(
+        Input({8, 8, 2}),
+        Conv2D(3, kernel, Activation::none, {.strides = strides, .padding = Padding::same}));
+    const Sequential net_of_channels = build_model(
+        Input({8, 8, 2}),
+        DepthwiseConv2D(kernel, Activation::none, {.strides = strides, .padding = Padding::same}));
+    std::vector<Padding> result;
+    for (const IntegerModel& model : {lower(calibrated(net)), lower_float(net)}) {
+      result.push_back(model.operators[0].as<Conv2DAttributes>().padding);
+    }
+    for (const IntegerModel& model :
+         {lower(calibrated(net_of_channels)), lower_float(net_of_channels)}) {
+      result.push_back(model.operators[0].as<DepthwiseConv2DAttributes>().padding);
+    }
+    return result;
+  };
+  const auto all = [](Padding padding) { return std::vector(4, padding); };
+  EXPECT_EQ(paddings({3, 3}, {4, 4}), all(Padding::valid));
+  EXPECT_EQ(paddings({1, 2}, {2, 2}), all(Padding::valid));
+  // Something is padded, or nothing is left at the end, or a pixel is all that is read.
+  EXPECT_EQ(paddings({3, 3}, {4, 1}), all(Padding::same));
+  EXPECT_EQ(paddings({2, 2}, {2, 2}), all(Padding::same));
+  EXPECT_EQ(paddings({1, 1}, {2, 2}), all(Padding::same));
 }
 
 TEST(Lower, EndsMayDiffer) {

@@ -3,6 +3,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/conv_models.h>
+#include <octet/tests/runtime/int16_models.h>
 #include <octet/tests/runtime/models.h>
 
 #include <cmath>
@@ -119,6 +120,20 @@ TEST(RuntimeWarnings, OfARescalingRelu6UnderDoubleAlone) {
   expect_one(relu6(0.02F, -3, "double"), {"(RELU6) 'y'"});
   EXPECT_TRUE(runtime_warnings(relu6(0.1F, -3, "double")).empty());
   EXPECT_TRUE(runtime_warnings(relu6(0.02F, -128, "fp32")).empty());
+}
+
+TEST(RuntimeWarnings, OfASoftmaxOverOneClass) {
+  const auto softmax = [](std::int32_t classes) {
+    return make_unary(OpCode::softmax, {"x", DType::int8, {1, classes}, {}, quant(0.1F, -3), {}},
+                      {"y", DType::int8, {1, classes}, {}, quant(1.0F / 256, -128), {}});
+  };
+  expect_one(softmax(1), {"operator 0 (SOFTMAX) 'y'", "ONNX Runtime 1.30", "sigmoid"});
+  EXPECT_TRUE(runtime_warnings(softmax(2)).empty());
+}
+
+TEST(RuntimeWarnings, OfDenseLayersOnInt16) {
+  expect_one(int16_inner(int16_mlp(make_mlp(1, {9, 5}, false, true))),
+             {"(FULLY_CONNECTED)", "LiteRT.js 2.5.3", "q15"});
 }
 
 TEST(RuntimeWarnings, OfADeadLayerThatLowerWrites) {

@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
+#include <octet/deploy/outline_internal.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/import/tflite/import_tflite.h>
@@ -117,6 +118,7 @@ void tflite(Data input) {
   // A buffer of exactly these bytes, so that reading past them is seen.
   const std::vector<std::uint8_t> file(input.begin(), input.end());
   try {
+    detail::outline_tflite(file);
     const IntegerModel model = from_tflite(file);
     const auto written = to_tflite(model);
     require(to_tflite(from_tflite(written)) == written, "a model that was read reads back");

@@ -1,5 +1,6 @@
 #include <octet/core/error.h>
 #include <octet/import/onnx/import_onnx.h>
+#include <octet/import/onnx/outline_internal.h>
 
 #include "targets.h"
 
@@ -7,6 +8,7 @@ namespace octet::fuzz {
 
 void onnx(Data input) {
   try {
+    detail::outline_onnx(input, "");
     const Model model = import_onnx(input);
     require(model.built(), "an imported model is built");
     for (const NamedTensor& tensor : model.parameters()) {

@@ -1,24 +1,20 @@
 #pragma once
 
+#include <octet/deploy/runtime_warnings.h>
 #include <octet/runtime/operators/transpose_conv.h>
 #include <octet/tests/interop/case_tensors.h>
 
 #include <algorithm>
+#include <string>
 
-// Convolutions in models that not every runtime computes alike.
+// Operators of models that not every runtime computes alike.
 
 namespace octet::interop {
 
-/// The kernels of tfjs-tflite, which are older, compute wrong values where a stride is larger than
-/// the filter.
-inline bool skips_pixels(const IntegerModel& model) {
-  return std::ranges::any_of(model.operators, [&](const Operator& op) {
-    const auto skips = [&](const auto& attributes) {
-      const auto& filter = tensor_of(model, op.inputs[1]).shape;
-      return attributes.stride_h > filter[1] || attributes.stride_w > filter[2];
-    };
-    if (op.code == OpCode::conv_2d) return skips(op.as<Conv2DAttributes>());
-    return op.code == OpCode::depthwise_conv_2d && skips(op.as<DepthwiseConv2DAttributes>());
+/// Whether a .tflite runtime refuses the model or computes it wrongly, of which its user is warned.
+inline bool is_warned_of(const IntegerModel& model) {
+  return std::ranges::any_of(runtime_warnings(model), [](const std::string& warning) {
+    return warning.find("ONNX Runtime") == std::string::npos;
   });
 }
 

@@ -49,7 +49,7 @@ bool add_net_with_weight_bits(CaseFolder& folder, std::uint32_t seed) {
     test::train_a_little(model, seed);
   }
   const IntegerModel lowered = lower(model);
-  if (!runtime_warnings(lowered).empty() || skips_pixels(lowered)) return false;
+  if (is_warned_of(lowered)) return false;
   add(folder, fmt::format("packed-onnx-net-{:03}", seed), lowered, random_codes(lowered, seed));
   return true;
 }
@@ -59,8 +59,7 @@ void add_packed_ties(CaseFolder& folder, std::uint32_t seed) {
   constexpr std::array kCodes = {OpCode::fully_connected, OpCode::conv_2d,
                                  OpCode::depthwise_conv_2d};
   const OpCode code = kCodes[seed / 6 % 3];
-  // LiteRT's kernel of DEPTHWISE_CONV_2D asks for a scale per channel.
-  const bool per_channel = code == OpCode::depthwise_conv_2d || seed / 18 % 2 == 0;
+  const bool per_channel = seed / 18 % 2 == 0;
   test::Draw draw(seed);
   IntegerModel model = test::few_bits_model({.code = code,
                                              .bits = bits_of(seed),

@@ -55,7 +55,7 @@ bool add_net(CaseFolder& folder, std::uint32_t seed) {
   const IoType io = seed % 4 < 2 ? IoType::int8 : IoType::float32;
   const IntegerModel lowered = lower(model, {.input = io, .output = io});
   // A layer whose results are all 0 gets a tiny scale, and a factor that XNNPACK refuses.
-  if (!runtime_warnings(lowered).empty()) return false;
+  if (is_warned_of(lowered)) return false;
   const Samples input = net_input(folder, lowered, net.batch(kNetSamples), Random(seed));
   ordered_json& entry = folder.add(fmt::format("net-{:03}", seed), lowered, input);
   folder.add_onnx(entry, lowered, input, CaseFolder::run(lowered, input));
@@ -74,7 +74,7 @@ bool stores_few_bits(const IntegerModel& model) {
 /// run it.
 bool add_graph(CaseFolder& folder, const std::string& name, const IntegerModel& model,
                std::uint64_t seed) {
-  if (!runtime_warnings(model).empty()) return false;
+  if (is_warned_of(model)) return false;
   test::Draw draw(seed);
   const auto size = static_cast<std::size_t>(tensor_of(model, model.inputs[0]).size());
   const auto codes = test::random_codes(size * kNetSamples, draw);
@@ -108,7 +108,7 @@ bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
   calibrate(model, graph.batch(17));
   test::train_a_little(model, graph, 2);
   const IntegerModel lowered = lower(model);
-  if (!runtime_warnings(lowered).empty()) return false;
+  if (is_warned_of(lowered)) return false;
   const Samples input = net_input(folder, lowered, graph.batch(kNetSamples), Random(seed));
   const std::string name = fmt::format("trained-graph-{:03}", seed);
   ordered_json& entry = folder.add(name, with_all_layers(lowered), input);
@@ -139,12 +139,11 @@ void add_leaky_and_mixed(CaseFolder& folder) {
   }
 }
 
-/// A CONV_2D of any window. False where runtimes could not run it: XNNPACK asks for a bias.
+/// A CONV_2D of any window. False where runtimes could not run it.
 bool add_convolution(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const test::Conv c = test::draw_conv(draw);
   const IntegerModel model = test::model_of(c);
-  if (c.bias.empty() || skips_pixels(model)) return false;
   return add_graph(folder, fmt::format("convolution-{:03}", seed), model, seed);
 }
 
@@ -155,9 +154,7 @@ bool add_trained_network(CaseFolder& folder, std::string_view kind, const Sequen
   Sequential model = quantize_model(net);
   calibrate(model, test::images_for(model, 20, seed));
   test::train_a_little(model, seed);
-  const IntegerModel lowered = lower(model);
-  if (skips_pixels(lowered)) return false;
-  return add_graph(folder, fmt::format("trained-{}-{:03}", kind, seed), lowered, seed);
+  return add_graph(folder, fmt::format("trained-{}-{:03}", kind, seed), lower(model), seed);
 }
 
 bool add_trained_convolutions(CaseFolder& folder, std::uint32_t seed) {
@@ -214,8 +211,7 @@ test::FewBits few_bits_of(std::uint32_t seed) {
   constexpr std::array kCodes = {OpCode::fully_connected, OpCode::conv_2d,
                                  OpCode::depthwise_conv_2d};
   const OpCode code = kCodes[seed % 3];
-  // LiteRT's kernel of DEPTHWISE_CONV_2D asks for a scale per channel.
-  const bool per_channel = code == OpCode::depthwise_conv_2d || draw.between(0, 1) == 0;
+  const bool per_channel = draw.between(0, 1) == 0;
   return {.code = code,
           .bits = code == OpCode::fully_connected && seed % 2 == 0 ? 2 : 4,
           .depth = draw.between(1, 40),

@@ -210,6 +210,15 @@ TEST(Validate, BiasMayBeOffByTwoPercentOrHaveNoScale) {
   EXPECT_NO_THROW(model.validate());
 }
 
+// Converters let layers share one of zeros: its scale is that of one of them.
+TEST(Validate, ABiasOfZerosMayHaveAnyScale) {
+  IntegerModel model = good();
+  model.tensors[3].quantization.scales[2] *= 3.0F;
+  EXPECT_THROW(model.validate(), FormatError);
+  std::ranges::fill(model.tensors[3].data, 0);
+  EXPECT_NO_THROW(model.validate());
+}
+
 TEST(Validate, ReshapeNeedsOneSizeOneScaleAndAShapeThatFits) {
   const auto make = [](std::vector<std::int32_t> shape, float scale,
                        std::vector<std::int32_t> new_shape) {

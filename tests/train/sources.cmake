@@ -54,6 +54,7 @@ set(OCTET_CLI_TESTS
   cli/octet_memory_test.cpp
   cli/octet_quantize_test.cpp
   cli/octet_search_test.cpp
+  cli/octet_files_test.cpp
   cli/octet_verify_test.cpp
   cli/residual_test.cpp
   cli/training_loop_test.cpp

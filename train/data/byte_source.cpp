@@ -1,61 +1,41 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/file.h>
 #include <octet/train/data/byte_source.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <limits>
 #include <string>
-#include <system_error>
+#include <string_view>
 
 namespace octet {
 namespace {
 
-constexpr std::array<std::uint8_t, 2> kGzipMagic = {0x1F, 0x8B};
+constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::size_t kInputBytes = 1U << 16;
 
 }  // namespace
 
 class ByteSource::File {
  public:
-  explicit File(const std::filesystem::path& path) : name_(path.string()) {
-    std::error_code failure;
-    const auto status = std::filesystem::status(path, failure);
-    if (!std::filesystem::exists(status)) {
-      throw IoError(fmt::format("{}: no such file", name_));
-    }
-    if (!std::filesystem::is_regular_file(status)) {
-      throw IoError(fmt::format("{}: expected a file, found a directory or device", name_));
-    }
-    size_ = std::filesystem::file_size(path, failure);
-    stream_.open(path, std::ios::binary);
-    if (failure || !stream_) {
-      const auto reason = failure ? failure : std::error_code(errno, std::generic_category());
-      throw IoError(fmt::format("{}: cannot be opened: {}", name_, reason.message()));
-    }
-  }
+  explicit File(const std::filesystem::path& path) : name_(path.string()), reader_(path) {}
 
   std::size_t read(std::span<std::uint8_t> out) {
-    stream_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
-    if (stream_.bad()) throw IoError(fmt::format("{}: reading failed", name_));
-    return static_cast<std::size_t>(stream_.gcount());
-  }
-
-  void rewind() {
-    stream_.clear();
-    stream_.seekg(0);
+    const std::size_t count = std::min(out.size(), reader_.size() - done_);
+    reader_.read(out.first(count));
+    done_ += count;
+    return count;
   }
 
   const std::string& name() const { return name_; }
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return reader_.size(); }
 
  private:
   std::string name_;
-  std::ifstream stream_;
-  std::uint64_t size_ = 0;
+  FileReader reader_;
+  std::size_t done_ = 0;
 };
 
 class ByteSource::Inflater {
@@ -98,7 +78,7 @@ class ByteSource::Inflater {
     zlib_.next_out = out.data();
     zlib_.avail_out = room;
     // What follows a whole member is another one or does not belong there.
-    if (between_members_ && zlib_.next_in[0] != kGzipMagic[0]) {
+    if (between_members_ && static_cast<char>(zlib_.next_in[0]) != kGzipMagic[0]) {
       throw FormatError(
           fmt::format("{}: there are bytes after the end of the gzip stream", file_.name()));
     }
@@ -120,10 +100,7 @@ class ByteSource::Inflater {
 };
 
 ByteSource::ByteSource(const std::filesystem::path& path) : file_(std::make_unique<File>(path)) {
-  std::array<std::uint8_t, kGzipMagic.size()> first{};
-  const bool gzip = file_->read(first) == first.size() && first == kGzipMagic;
-  file_->rewind();
-  if (gzip) inflater_ = std::make_unique<Inflater>(*file_);
+  if (file_begins_with(path, kGzipMagic)) inflater_ = std::make_unique<Inflater>(*file_);
 }
 
 ByteSource::ByteSource(std::span<const std::uint8_t> bytes)

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/printable.h>
 #include <octet/train/distributed/distributed.h>
 
 #include <chrono>
@@ -79,7 +80,7 @@ void Distributed::fail(const std::string& message, int exit_code) {
                                ? fmt::format("{}\n", message)
                                : fmt::format("rank {} of {} on {}{}: {}\n", rank(), size(), host(),
                                              names_place ? "" : " at " + place(), message);
-  static_cast<void>(std::fputs(line.c_str(), stderr));
+  print_text(stderr, line);
   static_cast<void>(std::fflush(nullptr));
   transport_->abort(exit_code);
   std::_Exit(exit_code);

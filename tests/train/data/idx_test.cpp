@@ -75,7 +75,7 @@ TEST(ReadIdx, NamesAMissingFile) {
   const ScratchDirectory scratch;
   const fs::path path = scratch.path() / "absent";
   expect_mentions(message_of<IoError>([&] { read_idx(path); }), path.string());
-  expect_mentions(message_of<IoError>([&] { read_idx(scratch.path()); }), "expected a file");
+  expect_mentions(message_of<IoError>([&] { read_idx(scratch.path()); }), "no regular file");
 }
 
 TEST(ReadIdx, RefusesWhatIsNoIdxFile) {
