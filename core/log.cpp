@@ -33,9 +33,10 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
     case LogLevel::error:
       return spdlog::level::err;
     case LogLevel::off:
-      break;
+      return spdlog::level::off;
   }
-  return spdlog::level::off;
+  throw InvalidArgument(
+      fmt::format("a LogLevel outside the enumeration: {}", static_cast<int>(level)));
 }
 
 std::atomic<LogLevel> current_level{LogLevel::warn};
@@ -56,7 +57,10 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { current_level.store(level); }
+void set_log_level(LogLevel level) {
+  static_cast<void>(to_spdlog(level));  // Throws outside the enumeration.
+  current_level.store(level);
+}
 
 LogLevel log_level() { return current_level.load(); }
 

@@ -22,9 +22,9 @@ thread_local detail::ThreadTeam* own_team = nullptr;
 /// Whether this thread leads a team whose threads wait for a loop.
 bool leads_team() { return own_team != nullptr && !own_team->at_work(); }
 
-/// The most threads that OpenMP gives: OMP_THREAD_LIMIT.
+/// The most threads that loops may use and that OpenMP gives: OMP_THREAD_LIMIT.
 int thread_limit() {
-  static const int limit = std::max(1, omp_get_thread_limit());
+  static const int limit = std::clamp(omp_get_thread_limit(), 1, kMostThreads);
   return limit;
 }
 
@@ -106,9 +106,9 @@ int num_threads() {
 }
 
 void set_num_threads(int count) {
-  if (count < 1) {
+  if (count < 1 || count > kMostThreads) {
     throw InvalidArgument(
-        fmt::format("set_num_threads: expected at least 1 thread, found {}", count));
+        fmt::format("set_num_threads: expected 1 to {} threads, found {}", kMostThreads, count));
   }
   requested_threads.store(count, std::memory_order_relaxed);
 }

@@ -17,8 +17,11 @@ namespace octet {
 /// has to end in exec() or _exit().
 int num_threads();
 
-/// Sets the number of threads of every later parallel loop. Throws InvalidArgument below 1.
-/// Results never depend on it: no element's value depends on how a loop is cut.
+/// The most threads that loops may use: OpenMP ends the process where the system cannot start all.
+inline constexpr int kMostThreads = 4096;
+
+/// Sets the number of threads of every later parallel loop. Throws InvalidArgument below 1 and
+/// above kMostThreads. Results never depend on it: no element's value depends on how a loop is cut.
 void set_num_threads(int count);
 
 /// Calls body(begin, end) over [0, count) in chunks of `grain` (the last may be smaller), on

@@ -322,6 +322,10 @@ void TensorAccess::set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
   x.impl_->storage->remember_grid(std::move(grid), x.shape(), std::move(codes));
 }
 
+const Tensor& TensorAccess::logits(const Tensor& x) { return x.impl_->logits; }
+
+void TensorAccess::set_logits(Tensor& x, const Tensor& logits) { x.impl_->logits = logits; }
+
 const std::shared_ptr<Node>& TensorAccess::node(const Tensor& x) { return x.impl_->node; }
 
 void TensorAccess::set_node(Tensor& x, std::shared_ptr<Node> node) {

@@ -71,6 +71,10 @@ struct TensorAccess {
   static void set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
                        std::shared_ptr<const std::int8_t[]> codes = nullptr);
 
+  /// Returns what the sigmoid read whose result x is, if set_logits() has told; else undefined.
+  static const Tensor& logits(const Tensor& x);
+  static void set_logits(Tensor& x, const Tensor& logits);
+
   /// Returns a number that a later write to the data, through any handle or view, changes.
   static std::uint64_t version(const Tensor& x);
 

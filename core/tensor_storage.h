@@ -144,6 +144,7 @@ struct Tensor::Impl {
   bool requires_grad = false;
   std::shared_ptr<detail::Node> node;
   Tensor grad;
+  Tensor logits;
 
   float* data() const { return storage->data(shape) + offset; }
   bool is_whole() const { return size == static_cast<Index>(storage->size()); }

@@ -2,6 +2,7 @@
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/activation.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/lowering.h>
 
@@ -115,11 +116,25 @@ Tensor apply_activation(Activation activation, const Tensor& x) {
   fail_unknown();
 }
 
+Tensor apply_activation(Activation activation, const Tensor& x, const ForwardContext& context) {
+  if (context.logits && activation == Activation::softmax) return x;
+  Tensor y = apply_activation(activation, x);
+  keep_logits(activation, y, x, context);
+  return y;
+}
+
+void keep_logits(Activation activation, Tensor& y, const Tensor& x, const ForwardContext& context) {
+  if (!context.logits || activation != Activation::sigmoid) return;
+  detail::TensorAccess::set_logits(y, x);
+}
+
 ActivationLayer::ActivationLayer(Activation activation, std::string name)
-    : ActivationLayer(activation, kType, std::move(name)) {}
+    : ActivationLayer(activation, kType, std::move(name)) {
+  static_cast<void>(to_string(activation));  // Throws where it has no name.
+}
 
 Tensor ActivationLayer::forward(const Tensor& x, const ForwardContext& context) {
-  return context.logits && ends_in_softmax() ? x : apply_activation(activation_, x);
+  return apply_activation(activation_, x, context);
 }
 
 ResultGrid ActivationLayer::result_grid(Rounding rounding) const {

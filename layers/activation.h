@@ -31,6 +31,14 @@ OpCode operator_of(Activation activation);
 /// f(x), element by element; softmax over the last axis.
 Tensor apply_activation(Activation activation, const Tensor& x);
 
+/// f(x) as a layer gives it that ends in f: x itself for a softmax where `context` wants logits. A
+/// sigmoid's result then has x with it, for binary_cross_entropy().
+Tensor apply_activation(Activation activation, const Tensor& x, const ForwardContext& context);
+
+/// Gives `y`, the sigmoid of x, its logits where `context` wants them; nothing for another
+/// function.
+void keep_logits(Activation activation, Tensor& y, const Tensor& x, const ForwardContext& context);
+
 /// y = f(x) as a layer of its own. The type shows as "Activation", or "ReLU", "ReLU6", "Softmax"
 /// when made by the functions below.
 class ActivationLayer : public Layer {

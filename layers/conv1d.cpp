@@ -77,10 +77,14 @@ std::optional<Shape> Conv1D::kernel_shape(const Shape& input_shape) const {
 
 Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
   if (input_shape.rank() != 2) {
+    const std::string which =
+        input_shape.rank() == 1
+            ? fmt::format(": for steps of one channel Reshape({{{}, 1}})", input_shape[0])
+            : "";
     throw InvalidArgument(
         fmt::format("Conv1D \"{}\": expected sequences [steps, channels], found examples of shape "
-                    "{}; put a Reshape layer in front",
-                    name(), input_shape.to_string()));
+                    "{}; put a Reshape layer in front{}",
+                    name(), input_shape.to_string(), which));
   }
   const Index channels = input_shape[1];
   if (channels < 1 || channels % options_.groups != 0) {
@@ -88,7 +92,7 @@ Shape Conv1D::do_build(const Shape& input_shape, const Random& random) {
         fmt::format("Conv1D \"{}\": expected channels that its {} groups divide, found {}", name(),
                     options_.groups, channels));
   }
-  const Shape shape = *kernel_shape(input_shape);
+  const Shape shape = checked_kernel_shape(input_shape);
   make_tensors(options_.kernel_initializer, shape, kernel_size_ * shape[1],
                kernel_size_ * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
   try {

@@ -78,8 +78,8 @@ Shape Conv2D::do_build(const Shape& input_shape, const Random& random) {
         fmt::format("Conv2D \"{}\": expected channels that its {} groups divide, found {}", name(),
                     options_.groups, channels));
   }
+  const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
-  const Shape shape = *kernel_shape(input_shape);
   make_tensors(options_.kernel_initializer, shape, taps * shape[2],
                taps * filters_ / options_.groups, options_.use_bias ? filters_ : 0, random);
   return detail::image_result(*this, input_shape, [this](const Tensor& images) {

@@ -43,13 +43,19 @@ std::optional<Shape> Dense::kernel_shape(const Shape& input_shape) const {
 
 Shape Dense::do_build(const Shape& input_shape, const Random& random) {
   if (input_shape.rank() != 1) {
+    const std::string at_each =
+        input_shape.rank() == 2
+            ? fmt::format("; Conv1D({}, 1) is the same Dense at each step", units_)
+        : input_shape.rank() == 3
+            ? fmt::format("; Conv2D({}, 1) is the same Dense at each pixel", units_)
+            : "";
     throw InvalidArgument(
         fmt::format("Dense \"{}\": expected one axis of inputs, found shape {}; put a Flatten "
-                    "layer in front",
-                    name(), input_shape.to_string()));
+                    "layer in front{}",
+                    name(), input_shape.to_string(), at_each));
   }
   const Index inputs = input_shape[0];
-  make_tensors(options_.kernel_initializer, {inputs, units_}, inputs, units_,
+  make_tensors(options_.kernel_initializer, checked_kernel_shape(input_shape), inputs, units_,
                options_.use_bias ? units_ : 0, random);
   return {units_};
 }

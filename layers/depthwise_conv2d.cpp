@@ -72,10 +72,11 @@ Shape DepthwiseConv2D::do_build(const Shape& input_shape, const Random& random) 
     throw InvalidArgument(fmt::format(
         "DepthwiseConv2D \"{}\": expected at least 1 channel, found {}", name(), channels));
   }
+  const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
   const Index units = channels * options_.depth_multiplier;
-  make_tensors(options_.kernel_initializer, *kernel_shape(input_shape), taps,
-               taps * options_.depth_multiplier, options_.use_bias ? units : 0, random);
+  make_tensors(options_.kernel_initializer, shape, taps, taps * options_.depth_multiplier,
+               options_.use_bias ? units : 0, random);
   return detail::image_result(*this, input_shape, [this](const Tensor& images) {
     return depthwise_conv2d(images, kernel().detach(), convolution());
   });

@@ -48,6 +48,7 @@ FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
       batch_norm_(std::move(batch_norm)),
       mode_(mode),
       frozen_(frozen_from_start(mode)) {
+  static_cast<void>(to_string(mode));  // Throws where it has no name.
   if (layer_ == nullptr || batch_norm_ == nullptr) {
     throw InvalidArgument("FoldedBatchNorm: expected a layer and a BatchNorm, found null");
   }
@@ -66,7 +67,7 @@ FoldedBatchNorm::FoldedBatchNorm(std::unique_ptr<Layer> layer,
 
 FoldedBatchNorm::FoldedBatchNorm(const FoldedBatchNorm& other)
     : Layer(other),
-      layer_(other.layer_->clone()),
+      layer_(clone_of(*other.layer_, other.name())),
       batch_norm_(other.batch_norm_->copy()),
       mode_(other.mode_),
       frozen_(clone_leaf(other.frozen_)) {}
@@ -143,7 +144,7 @@ Tensor FoldedBatchNorm::forward(const Tensor& x, const ForwardContext& context) 
     const LayerWeights folded = *weights();
     y = linear(x, folded.kernel, folded.bias);
   }
-  return context.logits && ends_in_softmax() ? y : apply_activation(activation(), y);
+  return apply_activation(activation(), y, context);
 }
 
 std::unique_ptr<Layer> FoldedBatchNorm::with_activation(Activation activation) const {

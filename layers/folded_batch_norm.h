@@ -28,8 +28,9 @@ BatchNormMode parse_batch_norm_mode(std::string_view name);
 /// f is the activation of the layer with the kernel, and comes last. W, b, gamma and beta go on
 /// being trained; weights() gives W' and b', which is what quantization and export see. In mode
 /// `statistics`, training normalizes by the mean and the variance of the batch and moves the moving
-/// ones as a BatchNorm does, until freeze() or set_trainable(false). quantize_model() makes these
-/// layers. (Jacob et al., CVPR 2018, section 3.2; Krishnamoorthi, 2018, section 3.2.2.)
+/// ones as a BatchNorm does, until freeze() or set_trainable(false), also of the BatchNorm alone.
+/// quantize_model() makes these layers. (Jacob et al., CVPR 2018, section 3.2; Krishnamoorthi,
+/// 2018, section 3.2.2.)
 class FoldedBatchNorm : public Layer {
  public:
   static constexpr std::string_view kType = "FoldedBatchNorm";
@@ -51,11 +52,10 @@ class FoldedBatchNorm : public Layer {
 
   /// Keeps the moving statistics as they are from now on: training computes what inference does.
   void freeze() { frozen_.data()[0] = 1.0F; }
-  bool frozen() const { return frozen_.item() != 0.0F; }
+  /// Whether they stay: after freeze(), and where gamma and beta are not trained.
+  bool frozen() const { return frozen_.item() != 0.0F || !batch_norm_->trainable(); }
   /// Whether a forward pass normalizes by the statistics of its batch.
-  bool uses_batch(const ForwardContext& context) const {
-    return context.training() && !frozen() && trainable();
-  }
+  bool uses_batch(const ForwardContext& context) const { return context.training() && !frozen(); }
 
   /// The results of one batch before normalization, without the bias, and their statistics.
   struct Batch {
@@ -71,6 +71,8 @@ class FoldedBatchNorm : public Layer {
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   Activation activation() const override { return layer_->activation(); }
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
+  /// The BatchNorm and the layer with the kernel.
+  std::vector<Layer*> parts() const override { return {batch_norm_.get(), layer_.get()}; }
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
   /// "batch_norm_frozen".

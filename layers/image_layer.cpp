@@ -7,15 +7,18 @@ namespace octet::detail {
 
 void require_images(const Layer& layer, const Shape& input_shape) {
   if (input_shape.rank() == 3) return;
-  const std::string of_one_channel =
+  const std::string which =
       input_shape.rank() == 2
-          ? fmt::format(", or begin with Input({{{}, {}, 1}}), which takes the same data",
-                        input_shape[0], input_shape[1])
+          ? fmt::format(
+                ": for {0} steps of {1} channels Reshape({{1, {0}, {1}}}), with windows such "
+                "as {{1, 2}}; for images of one channel Reshape({{{0}, {1}, 1}}), or begin "
+                "with Input({{{0}, {1}, 1}}), which takes the same data",
+                input_shape[0], input_shape[1])
           : "";
   throw InvalidArgument(fmt::format(
       "{} \"{}\": expected images [height, width, channels], found examples of shape {}; put a "
       "Reshape layer in front{}",
-      layer.type(), layer.name(), input_shape.to_string(), of_one_channel));
+      layer.type(), layer.name(), input_shape.to_string(), which));
 }
 
 Shape image_result(const Layer& layer, const Shape& input_shape,

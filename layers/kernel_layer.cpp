@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/kernel_layer.h>
 #include <octet/layers/lowering.h>
@@ -5,8 +7,7 @@
 namespace octet {
 
 Tensor KernelLayer::forward(const Tensor& x, const ForwardContext& context) {
-  const Tensor y = own_linear(x);
-  return context.logits && ends_in_softmax() ? y : apply_activation(activation_, y);
+  return apply_activation(activation_, own_linear(x), context);
 }
 
 std::vector<NamedTensor> KernelLayer::parameters() const {
@@ -30,6 +31,16 @@ std::unique_ptr<Layer> KernelLayer::clone() const {
   cloned->kernel_ = clone_leaf(kernel_);
   cloned->bias_ = clone_leaf(bias_);
   return cloned;
+}
+
+Shape KernelLayer::checked_kernel_shape(const Shape& input_shape) const {
+  Shape shape = kernel_shape(input_shape).value();
+  try {
+    static_cast<void>(shape.size());
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("{} \"{}\": kernel: {}", type(), name(), error.what()));
+  }
+  return shape;
 }
 
 void KernelLayer::make_tensors(Initializer initializer, const Shape& kernel, Index fan_in,

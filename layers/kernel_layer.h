@@ -25,7 +25,9 @@ class KernelLayer : public Layer {
 
  protected:
   KernelLayer(std::string name, Activation activation)
-      : Layer(std::move(name)), activation_(activation) {}
+      : Layer(std::move(name)), activation_(activation) {
+    static_cast<void>(to_string(activation));  // Throws where it has no name.
+  }
 
   /// linear() with the layer's own kernel and bias; for a layer that shows its kernel otherwise
   /// than it keeps it.
@@ -33,6 +35,9 @@ class KernelLayer : public Layer {
   /// A copy that shares its tensors with this layer.
   virtual std::unique_ptr<KernelLayer> copy() const = 0;
 
+  /// kernel_shape(). Throws InvalidArgument that names the layer where its size overflows, as do
+  /// products of its extents then.
+  Shape checked_kernel_shape(const Shape& input_shape) const;
   /// The kernel, as `initializer` says, and a bias of as many zeros as there are units; none for 0.
   void make_tensors(Initializer initializer, const Shape& kernel, Index fan_in, Index fan_out,
                     Index bias, const Random& random);

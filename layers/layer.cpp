@@ -133,6 +133,13 @@ void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more
   list.insert(list.end(), more.begin(), more.end());
 }
 
+void fail_null_clone(std::string_view owner) {
+  throw InvalidArgument(
+      fmt::format("clone() of \"{}\": expected a copy, found null; a class of your own returns "
+                  "std::make_unique of itself from *this",
+                  owner));
+}
+
 Tensor clone_leaf(const Tensor& source) {
   if (!source.defined()) return {};
   Tensor copy = source.clone();

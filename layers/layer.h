@@ -37,8 +37,9 @@ struct ForwardContext {
   Mode mode = Mode::inference;
   /// Random stream of this step, for layers such as Dropout.
   Random random{};
-  /// Skips a final softmax, so that the result is the logits that losses expect. A model skips that
-  /// of an output, unless another layer reads it.
+  /// Skips a final softmax, so that the result is the logits that losses expect, and gives the
+  /// result of a final sigmoid its logits along: see apply_activation(). A model asks so of an
+  /// output, unless another layer reads it.
   bool logits = false;
 
   bool training() const { return mode == Mode::training; }
@@ -142,7 +143,8 @@ class Layer {
     return {};
   }
 
-  /// The function that ends the layer; Activation::none (0) where there is none.
+  /// The function that ends the layer; Activation::none (0) where there is none. forward() then
+  /// ends in the apply_activation() that takes its context.
   virtual Activation activation() const { return Activation{}; }
   bool ends_in_softmax() const;
   /// Whether the layer is its activation and nothing else.
@@ -160,11 +162,15 @@ class Layer {
   /// checkpoints, not counted.
   virtual std::vector<NamedTensor> counters() const { return {}; }
 
-  /// Whether optimizers change the parameters; true of a layer without. Freezing a layer neither
-  /// needs nor computes gradients for them; files do not hold it. set_trainable() throws
+  /// Whether optimizers change all of the parameters; true of a layer without. Freezing a layer
+  /// neither needs nor computes gradients for them; files do not hold it. set_trainable() throws
   /// InvalidArgument before the layer is built.
   bool trainable() const;
   void set_trainable(bool value);
+
+  /// The layers that became one in this layer, with the tensors that it trains, so that each can be
+  /// frozen by itself; none for any other layer. See Model::part().
+  virtual std::vector<Layer*> parts() const { return {}; }
 
   /// The kernel and the bias of a layer that has them; none for any other.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
@@ -263,6 +269,17 @@ Index count_elements(const std::vector<NamedTensor>& tensors);
 
 /// Appends `more` to `list`.
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more);
+
+/// Throws InvalidArgument: clone() of `owner` returned null.
+[[noreturn]] void fail_null_clone(std::string_view owner);
+
+/// The copy that clone() makes. Throws InvalidArgument that names `owner` where that is null.
+template <class T>
+std::unique_ptr<T> clone_of(const T& original, std::string_view owner) {
+  std::unique_ptr<T> copy = original.clone();
+  if (copy == nullptr) fail_null_clone(owner);
+  return copy;
+}
 
 /// A copy of `source` as a leaf with the same requires_grad().
 Tensor clone_leaf(const Tensor& source);

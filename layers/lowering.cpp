@@ -21,6 +21,16 @@ QuantParams as_uint8(const QuantParams& params) {
       Lowering::owner_text(layer), end, end));
 }
 
+void require_io_type(IoType type) {
+  switch (type) {
+    case IoType::int8:
+    case IoType::uint8:
+    case IoType::float32:
+      return;
+  }
+  throw InvalidArgument("lower: an IoType outside the enumeration");
+}
+
 }  // namespace
 
 void require_codes_of_operators(const QuantParams& grid, bool clamps_at_zero,
@@ -46,7 +56,10 @@ std::string Lowering::owner_text(const std::string& layer) {
 }
 
 Lowering::Lowering(std::string model_name, Numbers numbers, const LowerOptions& options)
-    : numbers_(numbers), options_(options), builder_(std::move(model_name)) {}
+    : numbers_(numbers), options_(options), builder_(std::move(model_name)) {
+  require_io_type(options.input);
+  require_io_type(options.output);
+}
 
 std::int32_t Lowering::input(const Layer& layer) {
   const std::int32_t tensor =

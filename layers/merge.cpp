@@ -48,7 +48,7 @@ Shape Merge::do_build_all(std::span<const Shape> input_shapes, const Random& /*r
 
 std::unique_ptr<Layer> Merge::with_activation(Activation activation) const {
   if (activation_ != Activation::none || quantizes_before(activation)) return nullptr;
-  std::unique_ptr<Layer> changed = clone();
+  std::unique_ptr<Layer> changed = clone_of<Layer>(*this, name());
   static_cast<Merge&>(*changed).activation_ = activation;
   return changed;
 }

@@ -45,13 +45,23 @@ std::optional<std::size_t> number_behind(std::string_view stem, std::string_view
 
 Model::Model(const Model& other)
     : name_(other.name_), edges_(other.edges_), outputs_(other.outputs_) {
-  for (const auto& layer : other.layers_) layers_.push_back(layer->clone());
+  for (const auto& layer : other.layers_) layers_.push_back(clone_of(*layer, layer->name()));
   for (std::size_t i = 0; i < layers_.size(); ++i) connect(i);
 }
 
 Model& Model::operator=(const Model& other) {
   Model copy(other);
   return *this = std::move(copy);
+}
+
+Model& Model::operator=(Model&& other) noexcept {
+  if (this == &other) return *this;
+  name_ = std::move(other.name_);
+  owner_ = std::move(other.owner_);
+  layers_ = std::move(other.layers_);
+  edges_ = std::move(other.edges_);
+  outputs_ = std::move(other.outputs_);
+  return *this;
 }
 
 Value Model::input(Shape example_shape, std::string name) {
@@ -341,6 +351,15 @@ Layer& Model::layer(std::string_view name) const {
     if (layer->name() == name) return *layer;
   }
   throw InvalidArgument(fmt::format("model \"{}\" has no layer named \"{}\"", name_, name));
+}
+
+Layer& Model::part(std::string_view name) const {
+  for (const auto& layer : layers_) {
+    for (Layer* part : layer->parts()) {
+      if (part->name() == name) return *part;
+    }
+  }
+  return layer(name);
 }
 
 std::vector<NamedTensor> Model::gather(std::vector<NamedTensor> (Layer::*list)() const) const {

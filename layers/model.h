@@ -54,7 +54,8 @@ class Model {
   Model(const Model& other);
   Model& operator=(const Model& other);
   Model(Model&&) noexcept = default;
-  Model& operator=(Model&&) noexcept = default;
+  /// A model that is moved to itself stays as it is.
+  Model& operator=(Model&& other) noexcept;
   virtual ~Model() = default;
 
   const std::string& name() const { return name_; }
@@ -88,6 +89,9 @@ class Model {
   const std::vector<std::unique_ptr<Layer>>& layers() const { return layers_; }
   /// The layer of that name. Throws InvalidArgument where there is none.
   Layer& layer(std::string_view name) const;
+  /// The layer of that name, of those that became part of another too: in a model of
+  /// quantize_model(), the layers of the float model by the names that they had there.
+  Layer& part(std::string_view name) const;
   /// Positions in layers(): what layer `i` reads, which layers read it, and the model's inputs and
   /// outputs. `i` must be below layers().size().
   const std::vector<std::size_t>& inputs_of(std::size_t i) const { return edges_[i]; }
@@ -142,7 +146,8 @@ class Model {
   void zero_grad() const;
 
   /// A table as Keras prints it, with a column of the layers that each one reads where the model is
-  /// no chain; with Detail::quantization, each state value follows its layer.
+  /// no chain; what is frozen counts as non-trainable. With Detail::quantization, each state value
+  /// follows its layer.
   /// Throws InvalidArgument before build().
   std::string summary(Detail detail = Detail::layers) const;
 

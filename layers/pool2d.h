@@ -4,6 +4,8 @@
 #include <octet/layers/layer.h>
 #include <octet/runtime/operator.h>
 
+#include <concepts>
+
 namespace octet {
 
 /// What MaxPool2D and AveragePool2D have in common: a window that slides over images [h, w, c],
@@ -42,6 +44,11 @@ class MaxPool2D : public Pool2D {
 
   explicit MaxPool2D(const Pool2DOptions& options = {}, std::string name = "")
       : Pool2D(options, std::move(name)) {}
+  /// Square windows: MaxPool2D(2). A template, so that {} are options.
+  template <std::integral Size>
+  explicit MaxPool2D(Size size, std::string name = "")
+      : MaxPool2D(Pool2DOptions{.size = {static_cast<Index>(size), static_cast<Index>(size)}},
+                  std::move(name)) {}
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
@@ -58,6 +65,11 @@ class AveragePool2D : public Pool2D {
 
   explicit AveragePool2D(const Pool2DOptions& options = {}, std::string name = "")
       : Pool2D(options, std::move(name)) {}
+  /// Square windows: AveragePool2D(2). A template, so that {} are options.
+  template <std::integral Size>
+  explicit AveragePool2D(Size size, std::string name = "")
+      : AveragePool2D(Pool2DOptions{.size = {static_cast<Index>(size), static_cast<Index>(size)}},
+                      std::move(name)) {}
 
   std::string_view type() const override { return kType; }
   Tensor forward(const Tensor& x, const ForwardContext& context) override;

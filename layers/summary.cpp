@@ -118,6 +118,9 @@ std::string Model::layer_rows(std::size_t i, Detail detail) const {
 
 std::string Model::summary(Detail detail) const {
   require_built("summary");
+  if (detail != Detail::layers && detail != Detail::quantization) {
+    throw InvalidArgument("summary: a Detail outside the enumeration");
+  }
   const CellEnds& ends = cell_ends(is_chain());
   std::string text = fmt::format("Model: \"{}\"\n", name_) + rule(ends, '_') +
                      row(ends, {"Layer (type)", "Output Shape", "Param #", "Connected to"}) +
@@ -125,11 +128,13 @@ std::string Model::summary(Detail detail) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     text += layer_rows(i, detail) + rule(ends, i + 1 == layers_.size() ? '=' : '_');
   }
-  const Index trainable = count_elements(parameters());
-  const Index fixed = count_elements(state());
+  std::vector<NamedTensor> trained = parameters();
+  const Index total = count_elements(trained) + count_elements(state());
+  std::erase_if(trained, [](const NamedTensor& each) { return !each.tensor.requires_grad(); });
+  const Index trainable = count_elements(trained);
   return text +
          fmt::format("Total params: {}\nTrainable params: {}\nNon-trainable params: {}\n",
-                     grouped(trainable + fixed), grouped(trainable), grouped(fixed)) +
+                     grouped(total), grouped(trainable), grouped(total - trainable)) +
          rule(ends, '_');
 }
 

@@ -76,9 +76,10 @@ Shape TransposedConv2D::do_build(const Shape& input_shape, const Random& random)
     throw InvalidArgument(fmt::format(
         "TransposedConv2D \"{}\": expected at least 1 channel, found {}", name(), channels));
   }
+  const Shape shape = checked_kernel_shape(input_shape);
   const Index taps = kernel_size_[0] * kernel_size_[1];
-  make_tensors(options_.kernel_initializer, *kernel_shape(input_shape), taps * filters_,
-               taps * channels, options_.use_bias ? filters_ : 0, random);
+  make_tensors(options_.kernel_initializer, shape, taps * filters_, taps * channels,
+               options_.use_bias ? filters_ : 0, random);
   return detail::image_result(*this, input_shape, [this](const Tensor& images) {
     return transposed_conv2d(images, kernel().detach(), convolution());
   });

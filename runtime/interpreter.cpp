@@ -36,6 +36,7 @@ Interpreter::Impl::Impl(std::shared_ptr<const IntegerModel> source,
   if (!model) throw InvalidArgument("Interpreter: expected a model, found a null pointer");
   model->validate();
   rounding = options.rounding ? *options.rounding : rounding_of(*model);
+  static_cast<void>(to_string(rounding));  // Throws where it has no name.
   mark_tensors();
   make_kernels();
   plan(options.batch);

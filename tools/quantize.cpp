@@ -175,7 +175,8 @@ class Quantization {
   Trainer make_trainer(Model& quantized) {
     Trainer trainer(
         quantized, Adam(cosine_decay(options_.lr, std::max<std::size_t>(steps(), 1), 0.0F)),
-        {.batch_size = options_.batch,
+        {.loss = classification_loss(quantized),
+         .batch_size = options_.batch,
          .seed = options_.seed,
          .calibration_batches = (options_.calibrate + options_.batch - 1) / options_.batch,
          .should_stop = [this] { return signals_.requested(); }});

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 BitSearch find(const SearchOptions& options, const Model& model, const Dataset& train) {
   BitSearchOptions how;
   how.samples = options.samples;
+  how.loss = classification_loss(model);
   how.quantize.rounding = options.contract.chosen().value_or(Rounding::fp32);
   if (options.flash) return search_bits(model, train, *options.flash, how);
   return search_bits_for_drop(model, train, options.max_drop.value(), how);

@@ -111,15 +111,6 @@ std::int64_t least_bytes(const BitSearch& search) {
   return bytes;
 }
 
-/// The model with its logits for outputs, without the softmax that ends it, which losses apply in
-/// floats: the integers of a softmax are steps of 1/256.
-IntegerModel with_logits(IntegerModel model) {
-  if (model.operators.empty() || model.operators.back().code != OpCode::softmax) return model;
-  model.outputs = {model.operators.back().inputs[0]};
-  model.operators.pop_back();
-  return model;
-}
-
 /// A model whose layers get bits, and what that costs.
 class Search {
  public:
@@ -191,7 +182,7 @@ class Search {
         quantize_model(with_bits(model_, result_.layers, bits), with_8_bits(options_.quantize));
     detail::show_samples(quantized, calibration_);
     const IntegerModel integers = lower(quantized);
-    ModelScore result{loss_of(measure(with_logits(integers), samples_, metrics()))};
+    ModelScore result{loss_of(measure(integers, samples_, metrics()))};
     if (samples_.has_labels()) result.accuracy = evaluate(integers, samples_).accuracy;
     return result;
   }

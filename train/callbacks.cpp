@@ -11,6 +11,11 @@
 namespace octet {
 namespace {
 
+Score checked_score(std::string_view callback, Score score) {
+  if (score) return score;
+  throw InvalidArgument(fmt::format("{}: expected a score, found an empty function", callback));
+}
+
 /// CallbackFunctions as a Callback.
 class FunctionCallback : public Callback {
  public:
@@ -54,7 +59,9 @@ double score_of(const EpochRecord& record) {
 }
 
 EarlyStopping::EarlyStopping(int patience, double min_delta, Score score)
-    : patience_(patience), min_delta_(min_delta), score_(std::move(score)) {
+    : patience_(patience),
+      min_delta_(min_delta),
+      score_(checked_score("EarlyStopping", std::move(score))) {
   if (patience < 1) {
     throw InvalidArgument(
         fmt::format("EarlyStopping: expected a patience of at least 1, found {}", patience));
@@ -74,6 +81,9 @@ void EarlyStopping::take(const EpochRecord& record) {
   waited_ = score > best_ + min_delta_ ? 0 : waited_ + 1;
   best_ = std::max(best_, score);
 }
+
+BestCheckpoint::BestCheckpoint(std::filesystem::path path, Score score)
+    : path_(std::move(path)), score_(checked_score("BestCheckpoint", std::move(score))) {}
 
 void BestCheckpoint::on_fit_begin(Trainer& /*trainer*/, const History& history) {
   best_ = -std::numeric_limits<double>::infinity();

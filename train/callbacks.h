@@ -31,7 +31,7 @@ using Score = std::function<double(const EpochRecord& record)>;
 /// Ends a fit after `patience` epochs in a row without a score above the best by `min_delta`.
 class EarlyStopping : public Callback {
  public:
-  /// Throws InvalidArgument for a patience below 1.
+  /// Throws InvalidArgument for a patience below 1 and for an empty score.
   explicit EarlyStopping(int patience, double min_delta = 0.0, Score score = score_of);
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
@@ -50,8 +50,8 @@ class EarlyStopping : public Callback {
 /// Saves a checkpoint after each epoch whose score is the best so far.
 class BestCheckpoint : public Callback {
  public:
-  explicit BestCheckpoint(std::filesystem::path path, Score score = score_of)
-      : path_(std::move(path)), score_(std::move(score)) {}
+  /// Throws InvalidArgument for an empty score.
+  explicit BestCheckpoint(std::filesystem::path path, Score score = score_of);
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
 

@@ -201,11 +201,11 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   for (const auto& [name, tensor] : prefixed(kModelPrefix, model_->saved_tensors())) {
     archive.add(name, tensor);
   }
-  for (const auto& [name, tensor] : prefixed("optimizer", optimizer_->state())) {
+  for (const auto& [name, tensor] : prefixed("optimizer", optimizer().state())) {
     archive.add(name, tensor);
   }
   json trainer = {{"phase", phase_},
-                  {"optimizer", optimizer_->type()},
+                  {"optimizer", optimizer().type()},
                   {"epoch", position_.epoch},
                   {"batch", position_.batch},
                   {"step", step_},
@@ -242,6 +242,7 @@ std::map<std::string, std::string> Trainer::notes_of(const Archive& archive) {
 }
 
 std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
+  static_cast<void>(optimizer());
   auto notes = notes_of(archive);
   try {
     const detail::ParsedJson parsed(archive.text("trainer"));
@@ -253,7 +254,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
       }
     };
     must_be("phase", phase_);
-    must_be("optimizer", optimizer_->type());
+    must_be("optimizer", optimizer().type());
     must_be("seed", options_.seed);
     must_be("batch_size", options_.batch_size);
     const auto must_agree = [&](const char* key, const json& expected, const json& where_absent) {
@@ -279,7 +280,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
 
     // All that can fail comes before anything is changed.
     auto targets = prefixed(kModelPrefix, model_->saved_tensors());
-    const auto moments = prefixed("optimizer", optimizer_->state());
+    const auto moments = prefixed("optimizer", optimizer().state());
     targets.insert(targets.end(), moments.begin(), moments.end());
     for (const auto& [name, tensor] : targets) archive.check_shape(name, tensor.shape());
     check_architecture(archive, *model_);

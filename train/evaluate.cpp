@@ -101,11 +101,16 @@ std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vecto
   return values;
 }
 
-void check_no_softmax(const IntegerModel& model) {
-  if (model.operators.empty() || model.operators.back().code != OpCode::softmax) return;
-  throw InvalidArgument(
-      "measure: expected a model whose outputs are what metrics take, found one that ends in "
-      "SOFTMAX; measure() the trained model, or evaluate() this one");
+bool ends_in(const IntegerModel& model, OpCode code) {
+  return !model.operators.empty() && model.operators.back().code == code &&
+         model.operators.back().outputs == model.outputs;
+}
+
+/// The model without its last operator: what that reads is the output.
+IntegerModel without_end(IntegerModel model) {
+  model.outputs = {model.operators.back().inputs[0]};
+  model.operators.pop_back();
+  return model;
 }
 
 /// The integer engine's outputs [rows, output_shape...] as real values.
@@ -166,6 +171,9 @@ std::optional<float> decision_threshold(const Model& model) {
 }
 
 Labels predict(const Model& model, const Tensor& features) {
+  if (!features.defined()) {
+    throw InvalidArgument("predict: expected features, found an undefined tensor");
+  }
   check_no_nan(features);
   return predict_rows(WithCurrentKernelRanges(model).model(), features);
 }
@@ -188,10 +196,16 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
 
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics) {
-  Interpreter interpreter(model, {.batch = kInterpreterBatch});
-  check_no_softmax(model);
+  const InterpreterOptions options{.batch = kInterpreterBatch};
+  Interpreter interpreter(ends_in(model, OpCode::softmax) ? without_end(model) : model, options);
+  std::optional<Interpreter> before_sigmoid;
+  if (ends_in(model, OpCode::logistic)) before_sigmoid.emplace(without_end(model), options);
   return measure_in_pieces(data, metrics, group_or_alone(nullptr), [&](const Tensor& features) {
-    return real_outputs(interpreter, features);
+    Tensor outputs = real_outputs(interpreter, features);
+    if (before_sigmoid) {
+      detail::TensorAccess::set_logits(outputs, real_outputs(*before_sigmoid, features));
+    }
+    return outputs;
   });
 }
 

@@ -46,8 +46,8 @@ Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics, ProcessGroup* group = nullptr);
 
-/// The same on the outputs of the integer engine as real values. Throws InvalidArgument also for a
-/// model that ends in a softmax: its outputs are no logits.
+/// The same on the outputs of the integer engine as real values: those in front of a SOFTMAX that
+/// ends the model, as forward_logits() gives them.
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
 

@@ -3,8 +3,10 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/loss.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/model.h>
+#include <octet/train/evaluate.h>
 #include <octet/train/loss.h>
 
 #include <algorithm>
@@ -57,7 +59,8 @@ struct BinaryCrossEntropy {
         targets.are_labels() ? column_of(targets.labels(), output) : targets.values();
     check_same_shape("binary_cross_entropy", output, target);
     check_shares(target);
-    return sigmoid_cross_entropy(output, target);
+    const Tensor& logits = detail::TensorAccess::logits(output);
+    return sigmoid_cross_entropy(logits.defined() ? logits : output, target);
   }
 };
 
@@ -89,6 +92,23 @@ struct CosineDistance {
     return 1.0F - mean(sum(a * b, {1}, /*keep_dims=*/true) / (lengths(a) * lengths(b)));
   }
 };
+
+/// Outputs or targets of whatever shape as rows of classes.
+Tensor rows_of_classes(const Tensor& x) { return x.rank() == 2 ? x : x.reshape({-1, x.dim(-1)}); }
+
+/// Throws InvalidArgument where a sigmoid ends an output that other layers read: the output comes
+/// without its logits.
+void refuse_sigmoid_read(const Model& model) {
+  for (const std::size_t output : model.output_layers()) {
+    const Layer& last = *model.layers()[output];
+    if (last.activation() != Activation::sigmoid || model.readers(output).empty()) continue;
+    throw InvalidArgument(fmt::format(
+        "binary_cross_entropy: expected an output that no other layer reads, or no sigmoid at its "
+        "end, found layer \"{}\" of model \"{}\"; add the sigmoid as a layer of its own for the "
+        "output",
+        last.name(), model.name()));
+  }
+}
 
 /// Throws InvalidArgument where an output of the model ends in `activation`.
 void refuse_end(const Model& model, Activation activation, std::string_view loss,
@@ -133,18 +153,24 @@ Loss one_hot_mean_squared_error() {
 Loss categorical_cross_entropy() {
   return [](const Tensor& output, const Targets& targets) {
     check_same_shape("categorical_cross_entropy", output, targets.values());
-    return softmax_cross_entropy(output, targets.values());
+    return softmax_cross_entropy(rows_of_classes(output), rows_of_classes(targets.values()));
   };
 }
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
 
+Loss classification_loss(const Model& model) {
+  const bool is_sigmoid =
+      model.layers()[model.output_layers().front()]->activation() == Activation::sigmoid;
+  if (decision_threshold(model)) return binary_cross_entropy();
+  if (!is_sigmoid) return sparse_categorical_cross_entropy();
+  return [](const Tensor& output, const Targets& targets) {
+    return BinaryCrossEntropy()(output, one_hot(targets, output.dim(-1)));
+  };
+}
+
 void require_output_for(const Loss& loss, const Model& model) {
-  if (loss.target<BinaryCrossEntropy>() != nullptr) {
-    refuse_end(model, Activation::sigmoid, "binary_cross_entropy",
-               "the loss applies one itself: leave the model's out. An output above 0 then says "
-               "class 1");
-  }
+  if (loss.target<BinaryCrossEntropy>() != nullptr) refuse_sigmoid_read(model);
   const std::string_view compares =
       loss.target<MeanSquaredError>() != nullptr    ? "mean_squared_error"
       : loss.target<MeanAbsoluteError>() != nullptr ? "mean_absolute_error"

@@ -26,16 +26,23 @@ Loss smoothed_cross_entropy(float smoothing);
 Loss one_hot_mean_squared_error();
 
 /// The mean of -sum_j target[j] log softmax(logits)[j]: soft labels, each row a distribution over
-/// the classes.
+/// the classes. Classes are on the last axis, so that a row may be a pixel: outputs and targets
+/// [n, height, width, classes].
 Loss categorical_cross_entropy();
 
 /// The mean over rows and outputs of -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), in a form
-/// that no x overflows. x are logits: the model ends without a sigmoid. Targets are a tensor of the
-/// output's shape with values in [0, 1], or for a model of one output labels 0 and 1.
+/// that no x overflows. x are logits: the outputs, or what a sigmoid at the model's end reads.
+/// Targets are a tensor of the output's shape with values in [0, 1], or for a model of one output
+/// labels 0 and 1.
 Loss binary_cross_entropy();
 
+/// The loss that goes with labels and the end of a built model: binary_cross_entropy() for one
+/// output, a sigmoid's or a logit, and for a sigmoid of several, one per class; else
+/// sparse_categorical_cross_entropy().
+Loss classification_loss(const Model& model);
+
 /// Throws InvalidArgument, naming model and layer, where `loss` does not get what the model's end
-/// suggests: binary_cross_entropy() after a sigmoid, which would be applied twice, and
+/// suggests: binary_cross_entropy() after a sigmoid whose result other layers read too, and
 /// mean_squared_error(), mean_absolute_error() or cosine_distance() with a softmax, which losses
 /// never see. Trainer calls it. A function of your own that calls one of them is not recognized.
 void require_output_for(const Loss& loss, const Model& model);

@@ -11,6 +11,15 @@
 #include <utility>
 
 namespace octet {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+std::function<bool(std::string_view)> contains(Names names) {
+  return [names = std::move(names)](std::string_view name) { return names.contains(name); };
+}
+
+}  // namespace
 
 std::function<bool(std::string_view)> in_layers(std::vector<std::string> layers) {
   return [layers = std::move(layers)](std::string_view name) {
@@ -20,8 +29,21 @@ std::function<bool(std::string_view)> in_layers(std::vector<std::string> layers)
   };
 }
 
+std::function<bool(std::string_view)> in_layers(const Model& model,
+                                                const std::vector<std::string>& layers) {
+  std::vector<NamedTensor> wanted;
+  for (const std::string& layer : layers) append(wanted, model.part(layer).parameters());
+  Names names;
+  for (const auto& [name, tensor] : model.parameters()) {
+    const float* data = tensor.data();
+    const auto same = [data](const NamedTensor& each) { return each.tensor.data() == data; };
+    if (std::ranges::any_of(wanted, same)) names.insert(name);
+  }
+  return contains(std::move(names));
+}
+
 ParameterGroup learned_scales(const Model& model, float rate_factor) {
-  std::set<std::string, std::less<>> names;
+  Names names;
   for (const auto& layer : model.layers()) {
     for (const Quantizer* quantizer : layer->quantizers()) {
       for (const auto& [name, tensor] : quantizer->parameters()) {
@@ -29,10 +51,7 @@ ParameterGroup learned_scales(const Model& model, float rate_factor) {
       }
     }
   }
-  const auto contains = [names = std::move(names)](std::string_view name) {
-    return names.contains(name);
-  };
-  return {.contains = contains, .rate_factor = rate_factor, .weight_decay = 0.0F};
+  return {.contains = contains(std::move(names)), .rate_factor = rate_factor, .weight_decay = 0.0F};
 }
 
 std::vector<std::size_t> detail::group_of_each(std::span<const ParameterGroup> groups,

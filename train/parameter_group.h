@@ -27,6 +27,12 @@ struct ParameterGroup {
 /// Contains the parameters of these layers, e.g. "dense/kernel" and "dense/bias" of "dense".
 std::function<bool(std::string_view name)> in_layers(std::vector<std::string> layers);
 
+/// Contains the parameters of these layers of `model`, which may be parts of others: the kernel and
+/// the bias of "dense" in a model of quantize_model(), without what its quantizers learn. Throws
+/// InvalidArgument for a layer that the model does not have.
+std::function<bool(std::string_view name)> in_layers(const Model& model,
+                                                     const std::vector<std::string>& layers);
+
 /// What the quantizers of a model learn, e.g. "quant_dense/kernel_step" of an LsqQuantizer: without
 /// weight decay, and at a rate that is `rate_factor` times the optimizer's. Trainer adds this group
 /// by itself, see TrainerOptions::learned_scale_rate.

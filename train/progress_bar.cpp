@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/clock.h>
+#include <octet/core/error.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>
 #include <sys/ioctl.h>
@@ -54,11 +55,23 @@ std::string scores(const EpochRecord& record) {
   return text;
 }
 
+bool draws_bar(std::FILE* out, ProgressBar::Style style) {
+  if (out == nullptr) throw InvalidArgument("ProgressBar: expected an open file, found null");
+  switch (style) {
+    case ProgressBar::Style::automatic:
+      return isatty(fileno(out)) == 1;
+    case ProgressBar::Style::bar:
+      return true;
+    case ProgressBar::Style::lines:
+      return false;
+  }
+  throw InvalidArgument("ProgressBar: a Style outside the enumeration");
+}
+
 }  // namespace
 
 ProgressBar::ProgressBar(std::FILE* out, Style style)
-    : out_(out),
-      draws_bar_(style == Style::bar || (style == Style::automatic && isatty(fileno(out)) == 1)) {}
+    : out_(out), draws_bar_(draws_bar(out, style)) {}
 
 void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
   if (!trainer.is_root()) return;

@@ -61,6 +61,7 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
   if (!options_.loss || !optimizer_) {
     throw InvalidArgument("Trainer: expected a loss and an optimizer, found none");
   }
+  static_cast<void>(to_string(options_.gradients));  // Throws where it has no name.
   if (options_.batch_size == 0) {
     throw InvalidArgument("Trainer: expected a batch size of at least 1, found 0");
   }
@@ -101,6 +102,12 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
   phase_ = is_quantized(*model_) ? "qat" : "float";
 }
 
+Optimizer& Trainer::optimizer() const {
+  if (optimizer_ != nullptr) return *optimizer_;
+  throw InvalidArgument(
+      "Trainer: expected a trainer with its optimizer, found one that was moved from");
+}
+
 void Trainer::add_callback(std::shared_ptr<Callback> callback) {
   if (!callback) throw InvalidArgument("Trainer: expected a callback, found null");
   callbacks_.push_back(std::move(callback));
@@ -131,6 +138,7 @@ const History& Trainer::fit_until(const Dataset& train, int epochs) {
 }
 
 const History& Trainer::train_until(const Dataset& train, const Dataset* test, Index last) {
+  static_cast<void>(optimizer());
   warnings_.clear();
   const CollectWarnings collect(warnings_);
   if (position_.epoch < last) check_trainable(*model_);
@@ -139,6 +147,7 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   if (test != nullptr) check_test_set(*model_, *test);
   require_same_ranks(train, test);
   stopped_ = false;
+  has_classes_ = train.has_labels();
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(train, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
@@ -159,7 +168,7 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
       stopped_ = true;
       break;
     }
-    finish_epoch(train, test);
+    finish_epoch(test);
   }
   return history_;
 }
@@ -185,9 +194,9 @@ void Trainer::require_same_ranks(const Dataset& train, const Dataset* test) cons
                        {"batch size",
                         fmt::format("{} x {}", options_.batch_size, options_.accumulate_batches)},
                        {"seed", fmt::format("{}", options_.seed)},
-                       {"optimizer", std::string(optimizer_->type())},
+                       {"optimizer", std::string(optimizer().type())},
                        {"model", digest_of(model_->saved_tensors())},
-                       {"state of the optimizer", digest_of(optimizer_->state())},
+                       {"state of the optimizer", digest_of(optimizer().state())},
                        {"steps done", fmt::format("{}", step_)}});
 }
 
@@ -228,11 +237,11 @@ std::uint64_t Trainer::steps_of(Index batches) const {
   return (static_cast<std::uint64_t>(batches) + per_step - 1) / per_step;
 }
 
-std::optional<double> Trainer::accuracy_so_far(const Dataset& train) const {
-  return train.has_labels() ? std::optional(sums_.right / sums_.images) : std::nullopt;
+std::optional<double> Trainer::accuracy_so_far() const {
+  return has_classes_ ? std::optional(sums_.right / sums_.images) : std::nullopt;
 }
 
-void Trainer::finish_epoch(const Dataset& train, const Dataset* test) {
+void Trainer::finish_epoch(const Dataset* test) {
   // The last step may have done it, with no loss after it to tell.
   if (const std::string fault = parameter_at_fault(*model_); !fault.empty()) {
     throw NumericError(
@@ -246,10 +255,10 @@ void Trainer::finish_epoch(const Dataset& train, const Dataset* test) {
   record.phase = phase_;
   record.epoch = static_cast<int>(position_.epoch) + 1;
   record.train_loss = sums_.loss / sums_.images;
-  record.train_accuracy = accuracy_so_far(train);
+  record.train_accuracy = accuracy_so_far();
   record.seconds = sums_.seconds;
   record.images_per_second = sums_.images / std::max(sums_.seconds, 1e-9);
-  record.learning_rate = optimizer_->learning_rate(step_ - steps_of(position_.batch));
+  record.learning_rate = optimizer().learning_rate(step_ - steps_of(position_.batch));
   if (test != nullptr) score(record, *test);
   history_.push_back(record);
   sums_ = {};
@@ -327,7 +336,7 @@ Progress Trainer::progress(const DataLoader& loader, Index last) const {
           .batches = loader.batches(),
           .step = step_,
           .loss = sums_.loss / sums_.images,
-          .accuracy = accuracy_so_far(loader.dataset()),
+          .accuracy = accuracy_so_far(),
           .seconds = sums_.seconds,
           .images = sums_.images};
 }

@@ -170,6 +170,8 @@ class Trainer {
     double seconds = 0.0;
   };
 
+  /// Throws InvalidArgument where the trainer was moved from.
+  Optimizer& optimizer() const;
   /// Until epoch `last`; `test` may be null.
   const History& train_until(const Dataset& train, const Dataset* test, Index last);
   LoaderOptions loader_options() const;
@@ -191,13 +193,13 @@ class Trainer {
   detail::ExampleSums add_gradients(const Batch& batch, std::size_t rows, const Random& random,
                                     FunctionRef<void(const Tensor& parameter)> ready);
   void add(const detail::ExampleSums& sums, std::size_t examples);
-  void finish_epoch(const Dataset& train, const Dataset* test);
+  void finish_epoch(const Dataset* test);
   void score(EpochRecord& record, const Dataset& test);
   std::optional<IntegerModel> exportable();
   std::vector<Metric> metrics_for(const Dataset& test) const;
   Tensor loss_of(const Tensor& output, const Targets& targets) const;
-  /// The share of the examples so far that were classed right; none where targets are tensors.
-  std::optional<double> accuracy_so_far(const Dataset& train) const;
+  /// The share of the examples so far that were classed right; none where they have no classes.
+  std::optional<double> accuracy_so_far() const;
   void check_loss(const Tensor& loss, const Tensor& features) const;
   /// What a checkpoint holds of gradient_errors_, of all shards, on rank 0; all ranks call it.
   std::vector<NamedTensor> errors_of_all_shards() const;
@@ -218,6 +220,8 @@ class Trainer {
   std::uint64_t step_ = 0;
   ProcessGroup::Traffic step_traffic_;
   EpochSums sums_;
+  /// Whether the training set has labels, and what an Augment made of them names a class too.
+  bool has_classes_ = false;
   History history_;
   std::optional<EpochRecord> calibrated_;
   /// By shard of this rank; empty where gradients are floats or nothing was trained yet.

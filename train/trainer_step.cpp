@@ -27,6 +27,15 @@ bool next_shards(DataLoader& loader, std::vector<Batch>& shards) {
   return loader.next(shards);
 }
 
+/// The class of each example: its label, or the largest of its shares where an Augment has made
+/// such of it, one for each output. None of other targets.
+std::optional<Labels> classes_in(const Targets& targets, const Shape& outputs,
+                                 std::optional<float> threshold) {
+  if (targets.are_labels()) return targets.labels();
+  if (outputs.rank() != 2 || targets.values().shape() != outputs) return std::nullopt;
+  return classes_of(targets.values(), threshold ? std::optional(0.5F) : std::nullopt);
+}
+
 }  // namespace
 
 bool Trainer::run_epoch(DataLoader& loader, Index last) {
@@ -103,7 +112,7 @@ void Trainer::run_step(DataLoader& loader, std::vector<Batch>& shards,
   if (sharded != nullptr) sharded->finish();
   const ProfileScope scope("optimizer");
   if (options_.clip_norm > 0.0) clip_gradients(parameters, options_.clip_norm);
-  optimizer_->step(parameters, optimizer_->learning_rate(step_));
+  optimizer().step(parameters, optimizer().learning_rate(step_));
 }
 
 void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
@@ -123,10 +132,12 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
     check_loss(loss, features);
     const auto images = static_cast<double>(batch.targets.size());
     detail::ExampleSums sums{.loss = static_cast<double>(loss.item()) * images};
-    if (batch.targets.are_labels()) {
+    if (has_classes_) {
       const ProfileScope scope("metrics");
-      sums.right =
-          share_right(output, batch.targets.labels(), decision_threshold(*model_)) * images;
+      const std::optional<float> threshold = decision_threshold(*model_);
+      const std::optional<Labels> labels = classes_in(batch.targets, output.shape(), threshold);
+      has_classes_ = labels.has_value();
+      if (labels) sums.right = share_right(output, *labels, threshold) * images;
     }
     const double share = images / static_cast<double>(rows);
     const Tensor seed = Tensor::full(loss.shape(), static_cast<float>(share));

@@ -16,6 +16,9 @@ struct KernelTable;
 /// An int8 matrix [n, k] in the order in which gemm_s8 reads it, packed once and used many times.
 class PackedS8 {
  public:
+  /// The most codes of a row: no sum of their products with int8 codes leaves int32.
+  static constexpr Index kMostInputs = 131071;
+
   PackedS8() = default;
   /// Packs n rows of k codes, row-major.
   PackedS8(const std::int8_t* rows, Index n, Index k);
@@ -79,9 +82,9 @@ class PackedS8 {
 /// Computes acc[i, j] = start[j] + sum over k of x[i, k] * w[j, k], modulo 2^32, hence exactly if
 /// the result fits int32. x is [m, k] with row stride `x_stride`, acc is [m, w.rows()] row-major;
 /// an empty `start` counts as zeros. The caller accounts for zero points: with zx and zw, sum (x -
-/// zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw. k is at most 131,071, so that
-/// no sum overflows (packing throws InvalidArgument beyond that). Calls rows_done(begin, end), if
-/// given, for completed rows, on the thread that computed them; every row is in one call. It may
+/// zx)(w - zw) = acc - zx * sum(w[j]) - zw * sum(x[i]) + k * zx * zw. k is at most
+/// PackedS8::kMostInputs (packing throws InvalidArgument beyond that). Calls rows_done(begin, end),
+/// if given, for completed rows, on the thread that computed them; every row is in one call. It may
 /// start products of its own.
 void gemm_s8(Index m, const std::int8_t* x, Index x_stride, const PackedS8& w, std::int32_t* acc,
              std::span<const std::int32_t> start = {},

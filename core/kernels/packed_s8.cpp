@@ -17,7 +17,6 @@
 namespace octet {
 namespace {
 
-constexpr Index kMaxDepth = 131071;
 /// Threads start packing at a multiple of this many rows, itself a multiple of every path's group.
 constexpr Index kRowStep = 8;
 /// Of a kernel that is computed where it is read: these stay in the first-level cache.
@@ -53,10 +52,10 @@ PackedS8::PackedS8(Index n, Index k)
       kernels_(&kernels()),
       row_sums_(static_cast<std::size_t>(n)),
       row_magnitudes_(static_cast<std::size_t>(n)) {
-  if (k > kMaxDepth) {
+  if (k > kMostInputs) {
     throw InvalidArgument(fmt::format(
-        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}", kMaxDepth,
-        k));
+        "PackedS8: expected at most {} inputs, so that no int32 sum overflows, found {}",
+        kMostInputs, k));
   }
   data_ = allocate_array<std::int8_t>(
       static_cast<std::size_t>(divided_up(n, kernels_->s8_cols) * panel_bytes()));

@@ -33,8 +33,9 @@ void check_labels(const Tensor& logits, std::span<const std::int32_t> labels) {
     if (labels[row] < 0 || labels[row] >= classes) {
       throw InvalidArgument(fmt::format(
           "softmax_cross_entropy: label {} in row {} is outside [0, {}), the classes that the "
-          "logits have",
-          labels[row], row, classes));
+          "logits have{}",
+          labels[row], row, classes,
+          classes == 1 ? "; one output for two classes is for binary cross-entropy" : ""));
     }
   }
 }

@@ -14,6 +14,11 @@
 namespace octet {
 namespace {
 
+[[noreturn]] void fail_outside(FusedActivation activation) {
+  throw InvalidArgument(
+      fmt::format("a FusedActivation outside the enumeration: {}", static_cast<int>(activation)));
+}
+
 std::int32_t code_of(float value, float scale, std::int32_t zero_point) {
   const float steps = round_half_away(value / scale);
   // 2^31 itself is a float, the largest int32 is not.
@@ -51,9 +56,9 @@ std::string_view to_string(FusedActivation activation) {
     case FusedActivation::relu6:
       return "relu6";
     case FusedActivation::none:
-      break;
+      return "none";
   }
-  return "none";
+  fail_outside(activation);
 }
 
 RealLimits real_limits(FusedActivation activation) {
@@ -66,9 +71,9 @@ RealLimits real_limits(FusedActivation activation) {
     case FusedActivation::relu_n1_to_1:
       return {-1.0F, 1.0F};
     case FusedActivation::none:
-      break;
+      return {-kInfinity, kInfinity};
   }
-  return {-kInfinity, kInfinity};
+  fail_outside(activation);
 }
 
 RealLimits real_limits(const QuantParams& grid) {

@@ -126,14 +126,14 @@ template <typename Function>
 void with_mode(RoundMode mode, Function function) {
   switch (mode) {
     case RoundMode::half_to_even:
-      function(std::integral_constant<RoundMode, RoundMode::half_to_even>{});
-      break;
+      return function(std::integral_constant<RoundMode, RoundMode::half_to_even>{});
     case RoundMode::half_away:
-      function(std::integral_constant<RoundMode, RoundMode::half_away>{});
-      break;
+      return function(std::integral_constant<RoundMode, RoundMode::half_away>{});
     case RoundMode::half_up:
       throw InvalidArgument("quantize: rounds half away or half to even, not half up");
   }
+  throw InvalidArgument(
+      fmt::format("quantize: a RoundMode outside the enumeration: {}", static_cast<int>(mode)));
 }
 
 template <typename T>

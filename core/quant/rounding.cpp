@@ -25,9 +25,10 @@ std::string_view to_string(Rounding rounding) {
     case Rounding::q15:
       return "q15";
     case Rounding::fp32:
-      break;
+      return "fp32";
   }
-  return "fp32";
+  throw InvalidArgument(
+      fmt::format("a Rounding outside the enumeration: {}", static_cast<int>(rounding)));
 }
 
 }  // namespace octet

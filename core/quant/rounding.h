@@ -29,7 +29,8 @@ inline constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_round
 /// Parses "fp32", "single", "double" or "q15". Throws InvalidArgument for anything else.
 [[nodiscard]] Rounding parse_rounding(std::string_view text);
 
-/// Returns the name that parse_rounding reads.
+/// Returns the name that parse_rounding reads. Throws InvalidArgument for a value outside the
+/// enumeration.
 [[nodiscard]] std::string_view to_string(Rounding rounding);
 
 /// Returns how the runtimes of a contract round a real value to a code: XNNPACK rounds ties to

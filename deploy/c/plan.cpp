@@ -250,10 +250,14 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.macro = capitals(name);
   model.validate();
   plan.rounding = options.rounding ? *options.rounding : rounding_of(model);
+  static_cast<void>(to_string(plan.rounding));  // Throws where it has no name.
   if (plan.rounding == Rounding::q15) {
     throw InvalidArgument(
         "c source: expected contract fp32, single or double, found q15, which is that of int16 "
         "codes; write them as .tflite, or train with 8 bits for activations");
+  }
+  if (options.weights != CWeights::int8 && options.weights != CWeights::packed) {
+    throw InvalidArgument("c source: a CWeights outside the enumeration");
   }
   plan.weights = options.weights;
   plan.crc = crc_of(model);

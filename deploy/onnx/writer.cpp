@@ -16,14 +16,17 @@ detail::OnnxVersion version_of(OnnxWeights weights) {
     case OnnxWeights::int4:
       return {.opset = 21, .ir = 10};
     case OnnxWeights::int8:
-      break;
+      return {.opset = 13, .ir = 7};
   }
-  return {.opset = 13, .ir = 7};
+  throw InvalidArgument("to_onnx: an OnnxWeights outside the enumeration");
 }
 
 }  // namespace
 
 std::vector<std::uint8_t> to_onnx(const IntegerModel& model, const OnnxOptions& options) {
+  if (options.style != OnnxStyle::exact && options.style != OnnxStyle::standard) {
+    throw InvalidArgument("to_onnx: an OnnxStyle outside the enumeration");
+  }
   model.validate();
   detail::OnnxGraph graph(model, version_of(options.weights));
   detail::OnnxValues values(model, options, graph);

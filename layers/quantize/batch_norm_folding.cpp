@@ -57,7 +57,7 @@ Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i]) continue;
     const Layer& source = *model.layers()[i];
-    std::unique_ptr<Layer> layer = source.clone();
+    std::unique_ptr<Layer> layer = clone_of(source, source.name());
     const BatchNorm* behind = folded_into(model, i, is_quantized);
     if (behind != nullptr) {
       layer = folded(std::move(layer), *behind, mode, source);

@@ -23,7 +23,7 @@ std::unique_ptr<Observer> observer_of(const Quantizer* start) {
                     "grid is learned",
                     start->type()));
   }
-  return start->observer().clone();
+  return clone_of(start->observer(), start->type());
 }
 
 /// dequantize(quantize(x)), channels on the last axis.
@@ -52,7 +52,7 @@ LearnedQuantizer::LearnedQuantizer(std::unique_ptr<Quantizer> start, std::vector
 
 LearnedQuantizer::LearnedQuantizer(const LearnedQuantizer& other)
     : Quantizer(other),
-      origin_(other.origin_->clone()),
+      origin_(clone_of(other.origin_)),
       names_(other.names_),
       values_per_step_(other.values_per_step_) {
   for (const Tensor& tensor : other.parameters_) parameters_.push_back(clone_leaf(tensor));

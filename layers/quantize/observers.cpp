@@ -13,7 +13,13 @@ constexpr float kTfmotLimit = 6.0F;
 }  // namespace
 
 std::string_view to_string(RangeStart start) {
-  return start == RangeStart::tfmot ? "tfmot" : "first_batch";
+  switch (start) {
+    case RangeStart::first_batch:
+      return "first_batch";
+    case RangeStart::tfmot:
+      return "tfmot";
+  }
+  throw InvalidArgument("to_string: a RangeStart outside the enumeration");
 }
 
 RangeStart parse_range_start(std::string_view name) {

@@ -90,6 +90,16 @@ std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions&
   throw InvalidArgument("default_8bit: Scales outside the enumeration");
 }
 
+/// Throws InvalidArgument for a choice outside its enumeration: it has no name.
+void require_enumerators(const QuantizeOptions& options) {
+  static_cast<void>(to_string(options.rounding));
+  static_cast<void>(to_string(options.simulation));
+  static_cast<void>(to_string(options.range_start));
+  static_cast<void>(to_string(options.batch_norm));
+  static_cast<void>(to_string(options.activation_calibration));
+  static_cast<void>(to_string(options.activation_scales));
+}
+
 /// Throws InvalidArgument unless 16 bits come with all that they need, and fewer do without.
 void require_activation_bits(const QuantizeOptions& options) {
   const int bits = options.activation_bits;
@@ -212,6 +222,7 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Lay
 }
 
 std::shared_ptr<const QuantizeConfig> default_8bit(QuantizeOptions options) {
+  require_enumerators(options);
   if (options.weight_bits < 2 || options.weight_bits > 8) {
     throw InvalidArgument(
         fmt::format("default_8bit: expected 2 to 8 weight bits, found {}", options.weight_bits));

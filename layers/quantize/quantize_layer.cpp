@@ -14,7 +14,7 @@ QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const Quantiz
     : Layer(std::move(name)), quantizer_(std::move(quantizer)), options_(options) {}
 
 QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
-    : Layer(other), quantizer_(other.quantizer_->clone()), options_(other.options_) {}
+    : Layer(other), quantizer_(clone_of(other.quantizer_)), options_(other.options_) {}
 
 Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
   require_built();

@@ -138,7 +138,7 @@ class Quantization {
 
  private:
   Value quantized(std::size_t i) {
-    std::unique_ptr<Layer> copy = source_.layers()[i]->clone();
+    std::unique_ptr<Layer> copy = clone_of(*source_.layers()[i], source_.layers()[i]->name());
     if (plans_[i].config == nullptr) {
       on_grid_[i] = copy->example_shape() != nullptr;
       const Value value = add(std::move(copy), inputs_of(i));

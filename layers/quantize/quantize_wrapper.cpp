@@ -47,10 +47,13 @@ Tensor widened(const Quantizer& quantizer, const Tensor& x, float factor) {
 
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
-    : Layer(layer->name().empty() ? "" : "quant_" + layer->name()),
+    : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
       layer_(std::move(layer)),
-      has_kernel_(layer_->weights().has_value()),
+      has_kernel_(layer_ != nullptr && layer_->weights().has_value()),
       config_(std::move(config)) {
+  if (layer_ == nullptr || config_ == nullptr) {
+    throw InvalidArgument("QuantizeWrapper: expected a layer and a QuantizeConfig, found null");
+  }
   if (has_kernel()) {
     kernel_ = config_->kernel_quantizer(*layer_);
     result_ = config_->activation_quantizer(*layer_);
@@ -71,7 +74,7 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
 
 QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
     : Layer(other),
-      layer_(other.layer_->clone()),
+      layer_(clone_of(*other.layer_, other.name())),
       has_kernel_(other.has_kernel_),
       needs_images_(other.needs_images_),
       config_(other.config_),
@@ -125,13 +128,18 @@ bool QuantizeWrapper::wants_gradient(std::span<const Tensor> inputs) const {
 
 /// A function whose results have a grid of their own, as softmax: by its operators where `x` lies
 /// on a grid of int8 codes, else in float.
-std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x) const {
+std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x,
+                                                const ForwardContext& context) const {
   const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr && !on_int16_grid(x);
   Tensor real;
   if (!on_codes || wants_gradient({&x, 1})) real = function.forward(x, {});
-  if (!on_codes) return {real};
-  return integer_operators(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
-                           name());
+  std::vector<Tensor> steps = {real};
+  if (on_codes) {
+    steps = integer_operators(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
+                              name());
+  }
+  keep_logits(activation(), steps.back(), x, context);
+  return steps;
 }
 
 /// Inputs of one grid, one behind the other. While training, ranges move between the first input
@@ -180,7 +188,7 @@ std::vector<Tensor> QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
       return joined(inputs, context);
     case ResultGrid::fixed:
       if (context.logits && ends_in_softmax()) return {inputs[0]};
-      return fixed_grid(*layer_, inputs[0]);
+      return fixed_grid(*layer_, inputs[0], context);
     case ResultGrid::clamps:
       if (!on_codes) break;
       return integer_operators(*layer_, inputs, layer_->forward_all(inputs, context),
@@ -228,7 +236,7 @@ std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> input
   const bool leaves_out = context.logits && ends_in_softmax();
   if (quantizes_before(activation()) && !leaves_out) {
     ActivationLayer function = function_of(*layer_);
-    steps.push_back(fixed_grid(function, steps.back()).back());
+    steps.push_back(fixed_grid(function, steps.back(), context).back());
   }
   return steps;
 }
@@ -287,6 +295,11 @@ std::vector<Quantizer*> QuantizeWrapper::quantizers() const {
   if (kernel_) result.push_back(kernel_.get());
   if (result_) result.push_back(result_.get());
   return result;
+}
+
+std::vector<Layer*> QuantizeWrapper::parts() const {
+  std::vector<Layer*> parts = layer_->parts();
+  return parts.empty() ? std::vector{layer_.get()} : parts;
 }
 
 std::vector<NamedTensor> QuantizeWrapper::parameters() const {

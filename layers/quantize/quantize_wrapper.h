@@ -50,6 +50,8 @@ class QuantizeWrapper : public Layer {
                                     const ForwardContext& context) override;
 
   Activation activation() const override { return layer_->activation(); }
+  /// Those of the wrapped layer, or that layer itself.
+  std::vector<Layer*> parts() const override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
   std::vector<NamedTensor> counters() const override;
@@ -81,6 +83,7 @@ class QuantizeWrapper : public Layer {
   ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
   bool in_integers() const;
   void require_sound_kernel() const;
+  void require_int32_sums() const;
   void require_freezable() const;
   void count_oscillation(const Tensor& kernel, const ForwardContext& context) const;
   void tie_inputs() const;
@@ -100,7 +103,8 @@ class QuantizeWrapper : public Layer {
   std::vector<Tensor> unmeasured(std::span<const Tensor> inputs,
                                  const ForwardContext& context) const;
   std::vector<Tensor> joined(std::span<const Tensor> inputs, const ForwardContext& context) const;
-  std::vector<Tensor> fixed_grid(Layer& function, const Tensor& x) const;
+  std::vector<Tensor> fixed_grid(Layer& function, const Tensor& x,
+                                 const ForwardContext& context) const;
 
   std::unique_ptr<Layer> layer_;
   /// Whether the layer has weights(), which may be computed.

@@ -21,7 +21,22 @@ void QuantizeWrapper::require_sound_kernel() const {
                     "found a quantizer with axis {}",
                     name(), unit_axis, axis));
   }
-  if (in_integers() && result_) require_weights(*layer_, fmt::format("layer \"{}\"", name()));
+  if (!in_integers() || !result_) return;
+  require_weights(*layer_, fmt::format("layer \"{}\"", name()));
+  require_int32_sums();
+}
+
+/// Throws InvalidArgument for a unit that reads more codes than the kernels add up in int32; int16
+/// codes are added up in int64.
+void QuantizeWrapper::require_int32_sums() const {
+  const LayerWeights weights = *layer_->weights();
+  const Index inputs = weights.kernel.size() / weights.kernel.dim(weights.unit_axis);
+  if (inputs <= PackedS8::kMostInputs || config_->options().rounding == Rounding::q15) return;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\": expected units that read at most {} values each, whose int8 products an int32 "
+      "sum holds, found {}; make the examples smaller in front of it, by strides or a pool, or "
+      "leave it in_float()",
+      name(), PackedS8::kMostInputs, inputs));
 }
 
 /// Throws InvalidArgument where weights are to be frozen that would not stay so.

@@ -53,7 +53,13 @@ std::vector<Index> exchanged_with_last(int axis, Index rank) {
 }  // namespace
 
 std::string_view to_string(Simulation simulation) {
-  return simulation == Simulation::integer ? "integer" : "fake_quant";
+  switch (simulation) {
+    case Simulation::integer:
+      return "integer";
+    case Simulation::fake_quant:
+      return "fake_quant";
+  }
+  throw InvalidArgument("to_string: a Simulation outside the enumeration");
 }
 
 struct Quantizer::Member {
@@ -92,7 +98,7 @@ Quantizer::Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer)
 
 Quantizer::Quantizer(const Quantizer& other)
     : spec_(other.spec_),
-      observer_(other.observer_->clone()),
+      observer_(clone_of(*other.observer_, other.owner_)),
       owner_(other.owner_),
       prefix_(other.prefix_),
       frozen_(clone_leaf(other.frozen_)),

@@ -185,7 +185,7 @@ class Quantizer {
 
 /// A copy, or null of null.
 inline std::unique_ptr<Quantizer> clone_of(const std::unique_ptr<Quantizer>& quantizer) {
-  return quantizer ? quantizer->clone() : nullptr;
+  return quantizer ? clone_of(*quantizer, quantizer->type()) : nullptr;
 }
 
 }  // namespace octet

@@ -49,9 +49,8 @@ class Int16Weights {
   /// Beyond a depth, sums of int8 products leave int32; of a few units, those of a group for
   /// example, a packed panel would be empty for the most part.
   static bool suits_int8_product(Index units, Index depth) {
-    constexpr Index kMostDepth = 131071;
     constexpr Index kLeastUnits = 8;
-    return units >= kLeastUnits && depth <= kMostDepth;
+    return units >= kLeastUnits && depth <= PackedS8::kMostInputs;
   }
 
   /// A code is 256 h + l + 128 with h and l of int8, so that int8 products, which are the fastest

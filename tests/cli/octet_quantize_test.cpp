@@ -141,6 +141,27 @@ TEST_F(OctetQuantize, ResumingWithOtherScalesOfPixelsIsRefused) {
   }
 }
 
+TEST_F(OctetQuantize, TrainsOneOutputForTwoClasses) {
+  write_set(path("set"), 400, 50, 9, 7, 2);
+  const DataSplit data = load_idx(path("set"));
+  for (const Activation last : {Activation::none, Activation::sigmoid}) {
+    const std::string out(to_string(last));
+    Sequential model("two", Input({63}), Dense(14, Activation::relu), Dense(1, last));
+    model.build(1);
+    Trainer(model, Adam(0.01F), {.loss = binary_cross_entropy(), .batch_size = 32})
+        .fit(data.train, 2);
+    model.save(path("float.octet"));
+    const ProcessResult result = quantize(
+        out, {"--epochs", "1", "--batch", "32", "--json", "--report", path(out + ".html")});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json found = json::parse(result.out);
+    EXPECT_EQ(found.at("float_accuracy"), evaluate(model, data.test).accuracy);
+    EXPECT_GT(found.at("float_accuracy"), 0.9);
+    EXPECT_GT(found.at("integer_accuracy"), 0.9);
+    EXPECT_EQ(found.at("differing_predictions"), 0);
+  }
+}
+
 TEST_F(OctetQuantize, SaysWhatIsWrong) {
   const auto failure = [&](const Arguments& arguments, int exit_code, std::string_view part) {
     const ProcessResult result = quantize("out", arguments);

@@ -59,6 +59,21 @@ TEST_F(OctetSearch, FindsWhatTheLibraryFinds) {
   EXPECT_EQ(text_of(path("bits.svg")), bit_curve_svg(expected, "float.octet"));
 }
 
+TEST_F(OctetSearch, LooksThroughASigmoid) {
+  write_set(path("set"), 400, 50, 9, 7, 2);
+  std::vector<json> chosen;
+  for (const Activation last : {Activation::none, Activation::sigmoid}) {
+    Sequential model("two", Input({63}), Dense(14, Activation::relu, "a"), Dense(1, last, "b"));
+    model.build(1);
+    model.save(path("float.octet"));
+    const ProcessResult result = search({"--flash", "700", "--samples", "300", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    chosen.push_back(json::parse(result.out).at("chosen"));
+  }
+  EXPECT_EQ(chosen[1].at("loss"), chosen[0].at("loss"));
+  EXPECT_EQ(chosen[1].at("bits"), chosen[0].at("bits"));
+}
+
 TEST_F(OctetSearch, ShowsATable) {
   const BitSearch expected = search_bits_for_drop(model_, data_.train, 2.0);
   const ProcessResult result = search({"--max-drop", "2"});

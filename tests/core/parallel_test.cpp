@@ -221,7 +221,10 @@ TEST_F(ParallelTest, TakesConstAndMutableBodies) {
 TEST_F(ParallelTest, ThreadCountIsChecked) {
   set_num_threads(5);
   EXPECT_EQ(num_threads(), 5);
-  expect_error([] { set_num_threads(0); }, "set_num_threads: expected at least 1 thread, found 0");
+  for (const int count : {0, -1, kMostThreads + 1, 1000000000}) {
+    expect_error([&] { set_num_threads(count); },
+                 fmt::format("set_num_threads: expected 1 to 4096 threads, found {}", count));
+  }
   EXPECT_EQ(num_threads(), 5);
 }
 
@@ -265,6 +268,7 @@ FoundThreads threads_with(const std::string& environment) {
 TEST(ParallelDefault, IsWhatTheVariablesOfOpenMpSay) {
   EXPECT_EQ(threads_with("OMP_NUM_THREADS=3").unset, 3);
   EXPECT_EQ(threads_with("OMP_NUM_THREADS=3").five, 5);
+  EXPECT_EQ(threads_with("OMP_NUM_THREADS=1000000000").unset, kMostThreads);
   const FoundThreads limited = threads_with("OMP_NUM_THREADS=7 OMP_THREAD_LIMIT=2");
   EXPECT_EQ(limited.unset, 2);
   EXPECT_EQ(limited.five, 2);

@@ -149,9 +149,15 @@ TEST(Dense, StartsWithABiasOfZeroAndAKernelOfItsInitialiser) {
 TEST(Dense, RefusesNoUnitsAndNamesFlattenForImages) {
   expect_error([] { Dense(0); }, "at least 1 unit, found 0");
   expect_error([] { Dense(-3); }, "-3");
-  const std::string message = error_of([] { built(Dense(3, Activation::relu, "head"), {28, 28}); });
-  for (const char* part : {"head", "[28, 28]", "Flatten"}) {
-    EXPECT_NE(message.find(part), std::string::npos) << message;
+  for (const auto& [shape, instead] : {std::pair{Shape{28, 10}, "Conv1D(3, 1)"},
+                                       {Shape{28, 28, 3}, "Conv2D(3, 1)"},
+                                       {Shape{2, 28, 28, 3}, "Flatten"}}) {
+    const std::string message =
+        error_of([&, &shape = shape] { built(Dense(3, Activation::relu, "head"), shape); });
+    for (const std::string& part :
+         {std::string("head"), shape.to_string(), std::string("Flatten"), std::string(instead)}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
   }
 }
 

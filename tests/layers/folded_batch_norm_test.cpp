@@ -118,6 +118,27 @@ TEST(FoldedBatchNorm, SetTrainableKeepsTheStatisticsToo) {
   EXPECT_EQ(values_of(layer->batch_norm().moving_mean()), before);
 }
 
+TEST(FoldedBatchNorm, EachPartIsFrozenByItself) {
+  for (const BatchNormMode mode : {BatchNormMode::folded, BatchNormMode::statistics}) {
+    for (const bool freeze_norm : {true, false}) {
+      const auto layer = folded_dense(mode);
+      ASSERT_EQ(layer->parts().size(), 2U);
+      layer->parts()[freeze_norm ? 0 : 1]->set_trainable(false);
+      EXPECT_FALSE(layer->trainable());
+      const auto before = values_of(layer->batch_norm().moving_mean());
+      Tensor y = layer->forward(random_tensor({5, 4}, 1), training());
+      const bool moves = mode == BatchNormMode::statistics && !freeze_norm;
+      EXPECT_EQ(values_of(layer->batch_norm().moving_mean()) != before, moves);
+      EXPECT_EQ(layer->frozen(), !moves);
+      y.backward(Tensor::ones(y.shape()));
+      for (const auto& [name, tensor] : layer->parameters()) {
+        const bool of_norm = name == "gamma" || name == "beta";
+        EXPECT_EQ(tensor.grad().defined(), of_norm != freeze_norm) << name;
+      }
+    }
+  }
+}
+
 TEST(FoldedBatchNorm, Gradients) {
   for (const BatchNormMode mode : {BatchNormMode::folded, BatchNormMode::statistics}) {
     const auto layer = folded(std::make_unique<Conv2D>(2, 2), mode, {3, 3, 2});

@@ -113,7 +113,8 @@ TEST(ImageLayers, RefuseWhatAreNoImages) {
         [&] {
           layer->build({4, 5}, Random());
         },
-        {"Input({4, 5, 1}), which takes the same data"});
+        {"Reshape({1, 4, 5}), with windows such as {1, 2}", "Reshape({4, 5, 1})",
+         "Input({4, 5, 1}), which takes the same data"});
     for (const Shape& shape : {Shape{0, 4, 1}, Shape{4, 0, 1}, Shape{4, 4, 0}}) {
       expect_throws_naming<InvalidArgument>([&] { layer->build(shape, Random()); },
                                             {std::string(layer->type()) + " \"a\": "});
@@ -125,6 +126,22 @@ TEST(ImageLayers, RefuseWhatAreNoImages) {
         },
         {std::string(layer->type()) + " \"a\": expected input 0 of shape [batch, 4, 5, 2]"});
   }
+}
+
+TEST(ImageLayers, PoolOverStepsAsTheirHintSays) {
+  Sequential model("m", Input({64, 3}), Conv1D(16, 5, Activation::relu, {.padding = Padding::same}),
+                   Reshape({1, 64, 16}), MaxPool2D({.size = {1, 2}}));
+  model.build(0);
+  EXPECT_EQ(model.output_shape(), (Shape{1, 32, 16}));
+}
+
+TEST(ImageLayers, TakeOneNumberForBothAxes) {
+  EXPECT_EQ(MaxPool2D(3, "p").options().size, (std::array<Index, 2>{3, 3}));
+  EXPECT_EQ(MaxPool2D(3).options().stride, (std::array<Index, 2>{3, 3}));
+  EXPECT_EQ(AveragePool2D(Index{4}).options().size, (std::array<Index, 2>{4, 4}));
+  EXPECT_EQ(UpSampling2D(3, "u").factors(), (std::array<Index, 2>{3, 3}));
+  // Braces are options.
+  EXPECT_EQ(MaxPool2D({}, "p").options().size, (std::array<Index, 2>{2, 2}));
 }
 
 TEST(ImageLayers, RefuseWhatDoesNotFitTheImage) {

@@ -1,3 +1,4 @@
+#include <octet/layers/batch_norm.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
@@ -53,6 +54,28 @@ TEST(Summary, OfAQuantizedModelIsKerasTableToTheLetter) {
             "Trainable params: 235,146\n"
             "Non-trainable params: 18\n"
             "_________________________________________________________________\n");
+}
+
+TEST(Summary, CountsWhatIsFrozenAsKerasDoes) {
+  Sequential model("m", Input({4}), Dense(8, Activation::none, "base"), BatchNorm({.name = "bn"}),
+                   Dense(2, Activation::softmax, "head"));
+  model.build();
+  const auto expect_counts = [](const Model& of, const std::string& trained,
+                                const std::string& fixed) {
+    const std::string text = of.summary();
+    EXPECT_NE(
+        text.find("\nTrainable params: " + trained + "\nNon-trainable params: " + fixed + "\n"),
+        std::string::npos)
+        << text;
+  };
+  expect_counts(model, "74", "16");
+  model.part("base").set_trainable(false);
+  expect_counts(model, "34", "56");
+  // Of the fused layer the BatchNorm is trained; 13 numbers are ranges.
+  Model quantized = quantize_model(model);
+  expect_counts(quantized, "34", "69");
+  quantized.part("bn").set_trainable(false);
+  expect_counts(quantized, "18", "85");
 }
 
 TEST(Summary, ShowsShapesOfAnyRankAndGroupsThousands) {

@@ -170,5 +170,34 @@ TEST(BatchNormTraining, TheIntegersScoreWhatTheFloatNetworkScores) {
   EXPECT_NEAR(*scratch.history().back().integer_accuracy, in_float, 0.02);
 }
 
+/// Fine-tuning to data of another mean: the sum of the features is 20 where it was 0.
+TEST(BatchNormTraining, BehindAFrozenLayerItFollowsNewData) {
+  const Dataset data = [] {
+    const Dataset old = clouds(512, 1, 4);
+    const Tensor features = old.features(0, old.size());
+    std::vector<float> values(features.span().begin(), features.span().end());
+    for (float& value : values) value += 5.0F;
+    const Labels labels(old.labels().begin(), old.labels().end());
+    return Dataset::from_floats("brighter", {4}, values, labels, old.classes());
+  }();
+  Sequential model("m", Input({4}), Dense(1, Activation::none, "c"),
+                   BatchNorm({.momentum = 0.5F, .name = "n"}), ReLU(), Dense(3));
+  model.build(0);
+  Tensor kernel = model.part("c").weights()->kernel;
+  std::ranges::fill(kernel.span(), 1.0F);
+  model.part("c").set_trainable(false);
+  const auto mean_after = [&](Model of) {
+    Trainer trainer(of, Adam(1e-4F), {.batch_size = 64, .freeze_batch_norm_after = 100});
+    trainer.fit(data, 4);
+    return of.part("n").state().front().tensor.item();
+  };
+  const float expected = mean_after(model);
+  EXPECT_NEAR(expected, 20.0F, 1.5F);
+  const Model quantized = quantize_model(model, {.batch_norm = BatchNormMode::statistics});
+  EXPECT_NEAR(mean_after(quantized), expected, 0.2F);
+  quantized.part("n").set_trainable(false);
+  EXPECT_EQ(mean_after(quantized), 0.0F);
+}
+
 }  // namespace
 }  // namespace octet::test::batch_norm_training_test

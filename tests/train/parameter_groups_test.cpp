@@ -3,11 +3,14 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/reduce.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/batch_norm.h>
 #include <octet/layers/dropout.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>
 
 #include <array>
+#include <set>
 
 namespace octet::test::parameter_groups_test {
 namespace {
@@ -55,6 +58,33 @@ TEST(ParameterGroups, OfTheSameOptionsChangeNoBit) {
     other.add_group({.contains = [](std::string_view name) { return name.ends_with("bias"); },
                      .weight_decay = 1.0F});
     EXPECT_NE(trained(other, quantized), expected);
+  }
+}
+
+TEST(ParameterGroups, ContainThePartsOfFusedLayers) {
+  Sequential source("m", Input({6}), Dense(4, Activation::none, "c"), BatchNorm({.name = "n"}),
+                    ReLU(), Dense(3, Activation::softmax, "head"));
+  source.build(1);
+  for (const bool quantized : {false, true}) {
+    const Model model =
+        quantized ? quantize_model(source, {.weight_scales = Scales::lsq}) : Model(source);
+    const std::string prefix = quantized ? "quant_" : "";
+    const std::string norm = quantized ? "quant_c/" : "n/";
+    using Names = std::set<std::string>;
+    for (const auto& [layers, expected] : std::vector<std::pair<std::vector<std::string>, Names>>{
+             {{"c"}, {prefix + "c/kernel", prefix + "c/bias"}},
+             {{"n", "head"},
+              {norm + "gamma", norm + "beta", prefix + "head/kernel", prefix + "head/bias"}},
+             {{}, {}}}) {
+      const auto contains = in_layers(model, layers);
+      Names found;
+      for (const auto& [name, tensor] : model.parameters()) {
+        if (contains(name)) found.insert(name);
+      }
+      EXPECT_EQ(found, expected);
+    }
+    expect_mentions(message_of<InvalidArgument>([&] { in_layers(model, {"dens"}); }),
+                    "no layer named \"dens\"");
   }
 }
 

@@ -243,25 +243,6 @@ TEST(Binary, ASigmoidSaysOneAboveOneHalf) {
   }
 }
 
-TEST(Binary, CrossEntropyIsRefusedAfterASigmoid) {
-  const TrainerOptions options{.loss = binary_cross_entropy()};
-  Sequential model = net(6, 1, Activation::sigmoid);
-  Sequential quantized = quantize_model(model);
-  Sequential unbuilt("apart", Input({6}), Dense(3), ActivationLayer(Activation::sigmoid, "last"));
-  for (const auto& [refused, layer] :
-       {std::pair<Model*, const char*>{&model, "layer \"dense_1\" at the end of model \"net\""},
-        {&quantized, "layer \"quant_dense_1\""},
-        {&unbuilt, "layer \"last\" at the end of model \"apart\""}}) {
-    expect_mentions(
-        message_of<InvalidArgument>([&, model = refused] { Trainer(*model, Adam(), options); }),
-        layer);
-  }
-  // Shares may be fitted by another loss, and a sigmoid in the middle is nobody's logit.
-  EXPECT_NO_THROW(Trainer(model, Adam(), {.loss = mean_squared_error()}));
-  Sequential inside("inside", Input({6}), Dense(3, Activation::sigmoid), Dense(1));
-  EXPECT_NO_THROW(Trainer(inside, Adam(), options));
-}
-
 TEST(Regression, LossesOfOutputsAreRefusedAfterASoftmax) {
   Sequential model = net(6, 3, Activation::softmax);
   const std::pair<Loss, const char*> losses[] = {{mean_squared_error(), "mean_squared_error: "},

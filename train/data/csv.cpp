@@ -53,6 +53,10 @@ void check(const CsvOptions& options) {
   if (options.classes < 0) {
     refuse(fmt::format("expected a number of classes, or 0, found {}", options.classes));
   }
+  if (options.targets != CsvTargets::labels && options.targets != CsvTargets::numbers &&
+      options.targets != CsvTargets::features) {
+    refuse("a CsvTargets outside the enumeration");
+  }
   if (options.targets != CsvTargets::labels &&
       (options.classes != 0 || !options.class_names.empty())) {
     refuse("classes and class_names are for targets that are labels");

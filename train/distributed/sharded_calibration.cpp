@@ -27,7 +27,7 @@ void ShardedCalibration::add(const std::vector<Batch>& own) {
   const auto observed = [&](std::span<const float> values, std::vector<Observers>& into) {
     state_.restore(values);
     for (std::size_t i = 0; i < quantizers_.size(); ++i) {
-      into[i].push_back(quantizers_[i]->observer().clone());
+      into[i].push_back(clone_of(quantizers_[i]->observer(), quantizers_[i]->type()));
     }
   };
   std::vector<Observers> start(quantizers_.size());

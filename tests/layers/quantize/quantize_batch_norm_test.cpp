@@ -228,6 +228,29 @@ TEST(QuantizeBatchNorm, QuantizeApplyFoldsWhereBothAreMarked) {
                                       "quant_d QuantizeWrapper", "quant_bn QuantizeWrapper"}));
 }
 
+TEST(QuantizeBatchNorm, TheLayersOfTheFloatModelArePartsByTheirNames) {
+  const auto source = [](bool is_float) {
+    return build_model(Input({4}), is_float ? in_float(dense()) : dense(),
+                       is_float ? in_float(norm()) : norm(), ReLU("r"),
+                       Dense(2, Activation::none, "e"), ReLU("r2"), BatchNorm({.name = "alone"}));
+  };
+  for (const bool is_float : {false, true}) {
+    const Model model = quantize_model(source(is_float));
+    for (const auto& [name, type] :
+         std::vector<std::pair<std::string, std::string>>{{"d", "Dense"},
+                                                          {"bn", "BatchNorm"},
+                                                          {"e", "Dense"},
+                                                          {"alone", "BatchNorm"},
+                                                          {"input_1", "InputLayer"},
+                                                          {"quant_e", "QuantizeWrapper"}}) {
+      EXPECT_EQ(model.part(name).type(), type) << name;
+    }
+    EXPECT_EQ(model.part("bn").parameters()[0].tensor.data(),
+              model.layer(is_float ? "d" : "quant_d").parameters()[2].tensor.data());
+    expect_error([&] { static_cast<void>(model.part("bm")); }, "no layer named \"bm\"");
+  }
+}
+
 TEST(QuantizeBatchNorm, SummaryTellsTheModeAndTheStatistics) {
   const Sequential model = build_model(Input({4}), dense(), norm());
   const auto text = [&](BatchNormMode mode, bool freeze) {
@@ -243,6 +266,11 @@ TEST(QuantizeBatchNorm, SummaryTellsTheModeAndTheStatistics) {
   expect_line(text(BatchNormMode::statistics, false), key + "statistics, of each batch\n");
   expect_line(text(BatchNormMode::statistics, true), key + "statistics, frozen\n");
   expect_line(text(BatchNormMode::folded, false), "  moving_variance                  1 to 1 (3");
+  Sequential untrained = model;
+  untrained.part("bn").set_trainable(false);
+  expect_line(quantize_model(untrained, {.batch_norm = BatchNormMode::statistics})
+                  .summary(Detail::quantization),
+              key + "statistics, frozen\n");
 }
 
 /// A layer of a program's own whose kernel is [units, inputs].

@@ -1,4 +1,6 @@
+#include <octet/layers/conv2d.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -183,6 +185,26 @@ TEST(QuantizeModel, RefreshesKernelRangesFromTheKernelsAsTheyAre) {
   EXPECT_EQ(tensor_named(quantized.state(), "quant_dense/kernel_max").item(), 4.0F);
   EXPECT_EQ(tensor_named(quantized.state(), "quant_dense/kernel_min").item(), -4.0F);
   EXPECT_FALSE(has_ranges(quantized));
+}
+
+TEST(QuantizeModel, RefusesUnitsThatReadMoreThanAnInt32SumHolds) {
+  constexpr Index kMost = 131071;
+  const auto dense = [](Index inputs) {
+    return build_model(Input({inputs}), Dense(1, Activation::none, DenseOptions{.name = "wide"}));
+  };
+  EXPECT_NO_THROW(quantize_model(dense(kMost)));
+  Conv2D large(1, {363, 363}, Activation::none, {.name = "wide"});
+  for (const Sequential& model :
+       {dense(kMost + 1), build_model(Input({363, 363, 1}), std::move(large))}) {
+    expect_throws_naming<InvalidArgument>([&] { quantize_model(model); },
+                                          {"layer \"quant_wide\"", "at most 131071 values",
+                                           model.input_shape().rank() == 1 ? "131072" : "131769"});
+  }
+  // As the message says.
+  Model in_reals = quantize_model(build_model(
+      Input({kMost + 1}), in_float(Dense(1, Activation::none, DenseOptions{.name = "wide"}))));
+  calibrate(in_reals, Tensor::ones({1, kMost + 1}));
+  EXPECT_EQ(lower(in_reals).operators.back().code, OpCode::fully_connected);
 }
 
 TEST(QuantizeModel, DisabledComputesTheFloatModel) {
