@@ -6,6 +6,7 @@
 #include <octet/report/html_text.h>
 #include <octet/report/png.h>
 #include <octet/report/report.h>
+#include <octet/train/run_outputs.h>
 #include <octet/train/sha256.h>
 #include <octet/train/svg_plot.h>
 
@@ -37,13 +38,13 @@ std::string policy_source(std::string_view text) {
 
 std::string head(const Report& report) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
       "style-src 'unsafe-inline'; script-src {}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" "
       "href=\"data:,\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-      policy_source(kPageScript), escaped_markup(report.title), kPageStyle);
+      kReportMark, policy_source(kPageScript), escaped_markup(report.title), kPageStyle);
 }
 
 std::string paired_text(const std::optional<PairedTest>& test) {

@@ -77,7 +77,7 @@ run() {
   compile firmware
   rm -f output.bin
   emulate firmware || failed "$name: the firmware"
-  "$bin/octet" run "$file" --input input.bin --output expected.bin >/dev/null
+  "$bin/octet" run "$file" --input input.bin --out expected.bin >/dev/null
   cmp output.bin expected.bin || failed "$name: bytes differ"
   # Two ticks, in which the counter is read.
   [ $(($(said million) * 40 - 1000000)) -le 80 ] && [ "$(said million)" -ge 25000 ] ||

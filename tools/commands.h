@@ -61,7 +61,9 @@ void inspect(const InspectOptions& options);
 struct RunOptions {
   InterpretOptions model;
   std::string input;
-  std::string output;
+  std::string out;
+  /// 0: as many as the input's size makes.
+  std::size_t samples = 0;
 };
 
 /// Runs samples of raw numbers through a model.
@@ -118,7 +120,7 @@ void search(const SearchOptions& options);
 struct ReportCommand {
   std::string folder;
   std::string data;
-  std::string output;
+  std::string out;
   int threads = 0;
 };
 

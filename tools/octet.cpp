@@ -2,6 +2,8 @@
 // differ), 2 wrong usage.
 
 #include <fmt/core.h>
+#include <octet/command_line/numbers.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
 #include <octet/train/resume_command.h>
@@ -24,9 +26,11 @@
 namespace {
 
 using namespace octet::tools;
+using namespace octet::command_line;
 
-constexpr std::size_t kMostImages = 1000000000;
-constexpr std::size_t kMostSamples = 1000000;
+constexpr Count kImages{1, 1000000000};
+constexpr Count kBytes{1, std::numeric_limits<std::int64_t>::max()};
+constexpr Real kPercent{0.0, 100.0};
 
 /// Refuses an empty name: a shell makes one of a variable that is not set.
 CLI::Validator named() {
@@ -51,6 +55,15 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
       ->check(CLI::IsMember(names));
 }
 
+void add_threads(CLI::App& command, int& threads) {
+  add_number(command, "--threads", threads, kThreads, "Threads; default: what the machine has");
+}
+
+/// Adds the option that says where results go.
+void add_out(CLI::App& command, std::string& out, const std::string& help) {
+  command.add_option("--out,--output", out, help)->required()->check(named());
+}
+
 // Each adds one command to `app`; the command runs while the command line is parsed.
 
 void add_inspect(CLI::App& app) {
@@ -67,8 +80,7 @@ void add_inspect(CLI::App& app) {
 void add_model(CLI::App& command, InterpretOptions& model) {
   command.add_option("FILE", model.file, "A .tflite file")->required()->check(named());
   add_contract(command, model.contract, "", "How sums are rescaled; default: what the model says");
-  command.add_option("--threads", model.threads, "Threads; default: what the machine has")
-      ->check(CLI::Range(1, 1024));
+  add_threads(command, model.threads);
 }
 
 void add_run(CLI::App& app) {
@@ -78,9 +90,9 @@ void add_run(CLI::App& app) {
   command->add_option("--input", options->input, "Samples end to end, in the input's own type")
       ->required()
       ->check(named());
-  command->add_option("--output", options->output, "Where the outputs go, end to end")
-      ->required()
-      ->check(named());
+  add_out(*command, options->out, "Where the outputs go, end to end");
+  add_number(*command, "--samples", options->samples, kImages,
+             "How many samples the input is known to hold; else its size says so");
   command->callback([options] { run(*options); });
 }
 
@@ -91,8 +103,7 @@ void add_eval(CLI::App& app) {
   command->add_option("--data", options->data, "A folder with t10k IDX files")
       ->required()
       ->check(named());
-  command->add_option("--limit", options->limit, "Only the first N images")
-      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  add_number(*command, "--limit", options->limit, kImages, "Only the first N images");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
 }
@@ -133,9 +144,7 @@ void add_import(CLI::App& app) {
   command->add_option("FILE", options->file, "An .onnx or .tflite file")
       ->required()
       ->check(named());
-  command->add_option("--out", options->out, "The file to write, as Model::save() does")
-      ->required()
-      ->check(named());
+  add_out(*command, options->out, "The file to write, as Model::save() does");
   command->callback([options] { import_model(*options); });
 }
 
@@ -155,17 +164,14 @@ void add_search(CLI::App& app) {
       ->check(named());
   CLI::Option_group* goals = command->add_option_group("goal");
   goals->require_option(1);
-  goals->add_option("--flash", options->flash, "The most bytes of weights, biases and multipliers")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
-  goals
-      ->add_option("--max-drop", options->max_drop,
-                   "The fewest bytes that lose at most so many percentage points of accuracy")
-      ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--samples", options->samples, "The first N training images; default: 2000")
-      ->check(CLI::Range(std::size_t{1}, kMostImages));
+  add_number(*goals, "--flash", options->flash, kBytes,
+             "The most bytes of weights, biases and multipliers");
+  add_number(*goals, "--max-drop", options->max_drop, kPercent,
+             "The fewest bytes that lose at most so many percentage points of accuracy");
+  add_number(*command, "--samples", options->samples, kImages,
+             "The first N training images; default: 2000");
   add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
-  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
-      ->check(CLI::Range(1, 1024));
+  add_threads(*command, options->threads);
   command->add_option("--csv", options->csv, "Where bytes against accuracy go, as CSV")
       ->check(named());
   command->add_option("--svg", options->svg, "The same as a picture")->check(named());
@@ -183,11 +189,8 @@ void add_report(CLI::App& app) {
   command->add_option("--data", options->data, "The folder with IDX files that it trained on")
       ->required()
       ->check(named());
-  command->add_option("--output", options->output, "The HTML file to write")
-      ->required()
-      ->check(named());
-  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
-      ->check(CLI::Range(1, 1024));
+  add_out(*command, options->out, "The HTML file to write");
+  add_threads(*command, options->threads);
   command->callback([options] { report(*options); });
 }
 
@@ -218,38 +221,29 @@ void add_ranges(CLI::App& command, QuantizeCommand& options) {
 }
 
 void add_training(CLI::App& command, QuantizeCommand& options) {
-  command
-      .add_option("--calibrate", options.calibrate,
-                  "Training images that ranges are measured on; default: 1000")
-      ->check(CLI::Range(std::size_t{1}, kMostImages));
-  command
-      .add_option("--epochs", options.epochs,
-                  "Epochs of training with quantization in the loop; default: 0, calibration alone")
-      ->check(CLI::Range(0, 1000000));
-  command
-      .add_option("--lr", options.lr,
-                  "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4")
-      ->check(CLI::Range(1e-9F, 1.0F));
-  command.add_option("--batch", options.batch, "Images per step; default: 128")
-      ->check(CLI::Range(std::size_t{1}, kMostImages));
-  command.add_option("--seed", options.seed, "Of the order of images; default: 0");
-  command.add_option("--weight-bits", options.weight_bits, "Bits of weights; default: 8")
-      ->check(CLI::Range(2, 8));
+  // Pixels that are scaled stay finite, and none becomes all that counts.
+  constexpr Real kMeans{-1e6, 1e6};
+  constexpr Real kDeviations{1e-6, 1e6};
+  add_number(command, "--calibrate", options.calibrate, kImages,
+             "Training images that ranges are measured on; default: 1000");
+  add_number(command, "--epochs", options.epochs, Count{0, 1000000},
+             "Epochs of training with quantization in the loop; default: 0, calibration alone");
+  add_number(command, "--lr", options.lr, Real{1e-9, 1.0},
+             "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4");
+  add_number(command, "--batch", options.batch, kImages, "Images per step; default: 128");
+  add_number(command, "--seed", options.seed, kSeeds, "Of the order of images; default: 0");
+  add_number(command, "--weight-bits", options.weight_bits, Count{2, 8},
+             "Bits of weights; default: 8");
   command.add_flag(
       "--per-channel", options.per_channel,
       "A scale per unit of Dense layers too; convolutions have one per channel anyway");
   add_ranges(command, options);
   command.add_flag("--count-oscillations", options.count_oscillations,
                    "Count how often the codes of weights swing in training, for the report");
-  command
-      .add_option("--mean", options.mean,
-                  "What training took off pixels in [0, 1]: a number, or one per channel: M,M,M")
-      ->delimiter(',');
-  command
-      .add_option("--std", options.deviation,
-                  "What training divided the rest by: a number, or one per channel")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+  add_numbers(command, "--mean", options.mean, kMeans,
+              "What training took off pixels in [0, 1]: a number, or one per channel");
+  add_numbers(command, "--std", options.deviation, kDeviations,
+              "What training divided the rest by: a number, or one per channel");
 }
 
 /// Sets `exit_code` to that of a run that a signal stopped.
@@ -267,13 +261,10 @@ void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
   command->add_option("--data", options->data, "A folder with IDX files: training and test images")
       ->required()
       ->check(named());
-  command->add_option("--out", options->out, "Folder for what is written")
-      ->required()
-      ->check(named());
+  add_out(*command, options->out, "Folder for what is written");
   add_training(*command, *options);
   add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
-  command->add_option("--threads", options->threads, "Threads; default: what the machine has")
-      ->check(CLI::Range(1, 1024));
+  add_threads(*command, options->threads);
   command
       ->add_option("--report", options->report,
                    "An HTML page of what came out, which layers lose most, and what to do")
@@ -303,11 +294,8 @@ void add_verify(CLI::App& app, int& exit_code) {
                    ->add_option("--data", options->data,
                                 "A folder with t10k IDX files: its test images are the samples")
                    ->check(named());
-  command
-      ->add_option(
-          "--random", options->random,
-          fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
-      ->check(CLI::Range(std::size_t{1}, kMostSamples))
+  add_number(*command, "--random", options->random, Count{1, 1000000},
+             fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
       ->excludes(data);
   command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
   command->add_flag("--json", options->json, "Prints JSON");
@@ -324,15 +312,30 @@ std::string one_line(std::string text) {
 }
 
 /// Says what is wrong with the command line; the exit code.
-int refuse(const std::exception& error) {
-  show_error("octet: {} (see octet --help)\n", one_line(error.what()));
+int refuse(const CLI::App& app, const std::exception& error) {
+  const auto chosen = app.got_subcommand("help") ? std::vector<CLI::App*>() : app.get_subcommands();
+  show_error("octet: {} (see octet {}--help)\n", one_line(error.what()),
+             chosen.empty() ? "" : chosen.front()->get_name() + " ");
   return 2;
+}
+
+void add_help(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("help", "Prints what a command takes.");
+  command->add_option("COMMAND", *name, "Its name; none: what commands there are");
+  command->callback([&app, name] {
+    // app.help() would be that of the command help itself.
+    show("{}", name->empty()
+                   ? app.get_formatter()->make_help(&app, "octet", CLI::AppFormatMode::Normal)
+                   : command_named(app, *name).help("octet"));
+  });
 }
 
 /// Parses and runs; the exit code.
 int run_tool(int argc, char** argv) {
   CLI::App app("Looks into, runs, scores and compares models in integer arithmetic.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
+  app.require_subcommand(0, 1);
   add_inspect(app);
   add_run(app);
   add_eval(app);
@@ -345,8 +348,9 @@ int run_tool(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   add_verify(app, exit_code);
   add_quantize(app, argc, argv, exit_code);
+  add_help(app);
   try {
-    app.parse(argc, argv);
+    parse(app, argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw octet::IoError("cannot write to standard output: is the disk full?");
@@ -355,9 +359,9 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::Success& request) {
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    return refuse(error);
+    return refuse(app, error);
   } catch (const UsageError& error) {
-    return refuse(error);
+    return refuse(app, error);
   }
 }
 

@@ -152,6 +152,9 @@ class Quantization {
         run_({.folder = options.out,
               .phases = {kPhase},
               .options = defining_options(options),
+              .outputs = {"model_float.tflite", "model_int8.tflite", "model_int8.onnx",
+                          "model_int8.h", "model_int8.c"},
+              .inputs = {options.file},
               .resume = options.resume,
               .names = {"--out", "--out", "--resume"}}),
         data_(load_data(options)) {}
@@ -161,6 +164,11 @@ class Quantization {
     // Refuses a model that is quantized already.
     Model quantized = quantize_model(float_, quantize_options(options_));
     run_.begin(data_);
+    if (!run_.previous_run().empty()) {
+      print_text(
+          options_.json ? stderr : stdout,
+          fmt::format("what the run before left here is in {}\n", run_.previous_run().string()));
+    }
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
     Trainer trainer = make_trainer(quantized);
     if (!run_.fit(kPhase, trainer, options_.epochs)) return false;

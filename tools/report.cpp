@@ -113,8 +113,8 @@ void report(const ReportCommand& options) {
                      data.train, data.test);
   found.title = fmt::format("{} on {}", name_of(options.folder), data.test.name());
   add_run_facts(run.metrics, found);
-  write_report(options.output, found);
-  show("{}\n", printable(options.output, kMostOfWarning));
+  write_report(options.out, found);
+  show("{}\n", printable(options.out, kMostOfWarning));
 }
 
 }  // namespace octet::tools

@@ -7,6 +7,8 @@
 #include <octet/train/samples_per_pass.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <span>
 
 #include "commands.h"
@@ -43,6 +45,55 @@ void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std:
     }
     out.write(results);
   }
+}
+
+/// Whether the file begins with what floats look like and codes do not: numbers of ordinary size,
+/// 1e-9 to 1e9 or 0 and not all 0.
+bool looks_like_floats(const std::string& file) {
+  constexpr std::size_t kMostFloats = 4096;
+  FileReader in(file);
+  std::vector<float> values(std::min(in.size() / sizeof(float), kMostFloats));
+  in.read({reinterpret_cast<std::uint8_t*>(values.data()), values.size() * sizeof(float)});
+  const auto is_ordinary = [](float value) {
+    const float size = std::abs(value);
+    return value == 0.0F || (size >= 1e-9F && size <= 1e9F);
+  };
+  return std::ranges::all_of(values, is_ordinary) &&
+         std::ranges::any_of(values, [](float value) { return value != 0.0F; });
+}
+
+/// The samples that a file of `bytes` holds, each of the input's `sample_bytes`. Throws
+/// InvalidArgument where it is no whole number, another one than was asked for, or where the file
+/// holds floats instead of codes.
+std::size_t samples_in(const RunOptions& options, const TensorDetails& input, std::size_t bytes,
+                       std::size_t sample_bytes) {
+  const std::size_t float_bytes = sample_bytes / size_of(input.dtype) * sizeof(float);
+  const bool whole_floats = float_bytes != sample_bytes && bytes > 0 && bytes % float_bytes == 0;
+  const std::string samples = fmt::format("of {} bytes each, {} [{}]", sample_bytes,
+                                          to_string(input.dtype), fmt::join(input.shape, ", "));
+  const std::string hint =
+      whole_floats ? fmt::format("; that is {} samples of float32: quantize them to {} first",
+                                 bytes / float_bytes, to_string(input.dtype))
+                   : "";
+  if (options.samples > 0 && bytes != options.samples * sample_bytes) {
+    throw InvalidArgument(fmt::format("run: '{}' has {} bytes, expected {} ({} samples {}){}",
+                                      options.input, bytes, options.samples * sample_bytes,
+                                      options.samples, samples, hint));
+  }
+  if (bytes == 0 || bytes % sample_bytes != 0) {
+    throw InvalidArgument(
+        fmt::format("run: '{}' has {} bytes, expected a multiple of {} (samples {}){}",
+                    options.input, bytes, sample_bytes, samples, hint));
+  }
+  if (options.samples == 0 && whole_floats && looks_like_floats(options.input)) {
+    throw InvalidArgument(
+        fmt::format("run: '{}' holds what looks like floats: {} bytes, expected {} ({} samples "
+                    "{}){}; where they "
+                    "are codes after all, give --samples {}",
+                    options.input, bytes, bytes / float_bytes * sample_bytes, bytes / float_bytes,
+                    samples, hint, bytes / sample_bytes));
+  }
+  return bytes / sample_bytes;
 }
 
 }  // namespace
@@ -83,14 +134,9 @@ void run(const RunOptions& options) {
   const TensorDetails input = interpreter.get_input_details()[0];
   const std::size_t sample_bytes = interpreter.input_bytes().size();
   FileReader in(options.input);
-  if (in.size() == 0 || in.size() % sample_bytes != 0) {
-    throw InvalidArgument(fmt::format(
-        "run: '{}' has {} bytes, expected a multiple of {} (samples of {} [{}])", options.input,
-        in.size(), sample_bytes, to_string(input.dtype), fmt::join(input.shape, ", ")));
-  }
-  const std::size_t samples = in.size() / sample_bytes;
+  const std::size_t samples = samples_in(options, input, in.size(), sample_bytes);
   resize_for(interpreter, samples);
-  FileWriter out(options.output);
+  FileWriter out(options.out);
   run_samples(interpreter, in, out, samples);
   out.commit();
 }

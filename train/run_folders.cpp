@@ -23,14 +23,33 @@ namespace {
                                 : "choose a folder that you may write to"));
 }
 
-void make(const NamedFolder& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder.path, failure);
-  if (failure) refuse(folder, failure.value());
-  if (::access(folder.path.c_str(), W_OK | X_OK) != 0) refuse(folder, errno);
-}
-
 }  // namespace
+
+/// The folders that it has made, which it removes where nothing is in them.
+class RunFolders::Made {
+ public:
+  Made() = default;
+  ~Made() {
+    // Those inside of others were made after them. What holds a file stays.
+    for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) ::rmdir(path->c_str());
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  void make(const NamedFolder& folder) {
+    std::filesystem::path path;
+    for (const std::filesystem::path& part : std::filesystem::absolute(folder.path)) {
+      path /= part;
+      std::error_code failure;
+      if (std::filesystem::create_directory(path, failure)) paths_.push_back(path);
+      if (failure) refuse(folder, failure.value());
+    }
+    if (::access(folder.path.c_str(), W_OK | X_OK) != 0) refuse(folder, errno);
+  }
+
+ private:
+  std::vector<std::filesystem::path> paths_;
+};
 
 /// A lock on a folder, by a handle that keeps it.
 class RunFolders::Lock {
@@ -62,8 +81,8 @@ class RunFolders::Lock {
   int handle_;
 };
 
-RunFolders::RunFolders(const std::vector<NamedFolder>& folders) {
-  std::ranges::for_each(folders, make);
+RunFolders::RunFolders(const std::vector<NamedFolder>& folders) : made_(std::make_unique<Made>()) {
+  for (const NamedFolder& folder : folders) made_->make(folder);
   for (auto folder = folders.begin(); folder != folders.end(); ++folder) {
     const bool locked = std::any_of(folders.begin(), folder, [&](const NamedFolder& other) {
       return std::filesystem::equivalent(folder->path, other.path);

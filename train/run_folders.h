@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct NamedFolder {
 
 /// The folders that one run writes to: made where they are missing, and rid of the temporary files
 /// of processes that died. Each is locked (flock) as long as this object lives, because two runs
-/// at once would overwrite each other's files; not locked where the file system has no locks. A
+/// at once would overwrite each other's files; not locked where the file system has no locks. Those
+/// that were made and are empty at the end are removed: a run that was refused leaves nothing. A
 /// folder may be named twice.
 class RunFolders {
  public:
@@ -27,7 +29,10 @@ class RunFolders {
 
  private:
   class Lock;
+  class Made;
   std::vector<Lock> locks_;
+  /// Goes first, while the folders are locked.
+  std::unique_ptr<Made> made_;
 };
 
 }  // namespace octet

@@ -8,6 +8,7 @@
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/distributed/messages.h>
+#include <octet/train/run_outputs.h>
 #include <octet/train/training_run.h>
 
 #include <algorithm>
@@ -96,11 +97,7 @@ TrainingRun::TrainingRun(TrainingRunOptions options)
     options_.checkpoint_folder = options_.folder / "checkpoints";
   }
   check_options();
-  if (!group().is_root()) return;
-  if (options_.resume) check_checkpoint_is_there();
-  folders_.emplace(
-      std::vector<NamedFolder>{{options_.names.folder, options_.folder},
-                               {options_.names.checkpoint_folder, options_.checkpoint_folder}});
+  if (group().is_root() && options_.resume) check_checkpoint_is_there();
 }
 
 void TrainingRun::check_options() const {
@@ -150,17 +147,31 @@ void TrainingRun::begin(const DataSplit& data) {
     // What no checkpoint can hold is better known before anything is trained.
     detail::json_text(notes(options_.phases.front()), "TrainingRun: options and names of data");
     require_same_ranks();
+    // Not before: a rank that is refused ends all of them, without cleaning up.
+    if (group().is_root()) open_folders();
     if (options_.resume) {
       read_checkpoint();
+      // A run that was started over it and killed before its first checkpoint had moved them.
+      if (group().is_root() && came_to_its_end()) bring_back_outputs(folder());
     } else if (group().is_root()) {
       keep_stopped_run();
+      std::vector<std::string> outputs = options_.outputs;
+      outputs.emplace_back("history.csv");
+      previous_run_ = set_aside_outputs(folder(), outputs, options_.inputs);
     }
   } catch (...) {
     // A run that has not begun must not train over the checkpoint that it could not go on from.
     data_ = nullptr;
     finished_.clear();
+    folders_.reset();
     throw;
   }
+}
+
+void TrainingRun::open_folders() {
+  folders_.emplace(
+      std::vector<NamedFolder>{{options_.names.folder, options_.folder},
+                               {options_.names.checkpoint_folder, options_.checkpoint_folder}});
 }
 
 void TrainingRun::require_same_ranks() const {

@@ -32,6 +32,11 @@ struct TrainingRunOptions {
   /// What decides the result, by name: a run may be resumed with the same options alone. What the
   /// data set is need not be among them.
   std::map<std::string, std::string> options{};
+  /// The files that the program may write to `folder` beside those of the run, by name: a run that
+  /// starts anew leaves none of another model there, see begin().
+  std::vector<std::string> outputs{};
+  /// Files that the program reads: they stay where they are, outputs of a run before or not.
+  std::vector<std::filesystem::path> inputs{};
   /// Goes on from the last checkpoint instead of starting anew.
   bool resume = false;
   /// That of the trainers (TrainerOptions::group). All ranks make the same run; rank 0 alone makes
@@ -73,17 +78,19 @@ struct RunReport {
 /// is trained.
 class TrainingRun {
  public:
-  /// Makes and locks the folders. Throws InvalidArgument for options that make no sense and where
-  /// there is nothing to resume, before anything is made; IoError as RunFolders.
+  /// Throws InvalidArgument for options that make no sense and where there is nothing to resume.
   explicit TrainingRun(TrainingRunOptions options);
 
-  /// Takes the data to train and to score on, which must outlive the run. A run that is resumed
-  /// reads its checkpoint here. One that starts anew must not destroy the checkpoint of a run that
-  /// was stopped: where metrics.json does not tell that the run of last.ckpt came to its end, that
-  /// checkpoint and the one before it are renamed to stopped.ckpt and stopped.ckpt.1, which
-  /// replaces those of a run that was stopped earlier. Throws InvalidArgument where the checkpoint
-  /// was made with other options, other data (name, sizes, shape or contents) or other phases;
-  /// FormatError or IoError where it cannot be read.
+  /// Takes the data to train and to score on, which must outlive the run; makes and locks the
+  /// folders, which are removed with this object where nothing was written to them. A run that is
+  /// resumed reads its checkpoint here. One that starts anew must not destroy the checkpoint of a
+  /// run that was stopped: where metrics.json does not tell that the run of last.ckpt came to its
+  /// end, that checkpoint and the one before it are renamed to stopped.ckpt and stopped.ckpt.1,
+  /// which replaces those of a run that was stopped earlier. What a run that has ended left in
+  /// `folder` (its outputs and reports) goes to the folder "previous_run" inside. Throws
+  /// InvalidArgument where the checkpoint was made with other options, other data (name, sizes,
+  /// shape or contents) or other phases; FormatError or IoError where it cannot be read, and
+  /// IoError as RunFolders.
   void begin(const DataSplit& data);
   void begin(const DataSplit&& data) = delete;
 
@@ -91,6 +98,8 @@ class TrainingRun {
   const std::optional<std::filesystem::path>& resumed_from() const { return resumed_from_; }
   /// Where begin() has kept the checkpoint of a run that was stopped.
   const std::optional<std::filesystem::path>& kept_checkpoint() const { return kept_checkpoint_; }
+  /// Where begin() has put the outputs of the run before; empty where there were none.
+  const std::filesystem::path& previous_run() const { return previous_run_; }
 
   /// Whether a phase is still to be trained. False where the run that is resumed has finished it:
   /// its models need not be trained, for the checkpoint holds what the next phase made of them; its
@@ -115,10 +124,10 @@ class TrainingRun {
 
   /// Ends the run: writes history.csv and metrics.json, which marks last.ckpt as that of a finished
   /// run. `model` is the file that the run has exported. `metrics`, a JSON object, is what the
-  /// program adds to metrics.json; the run's part is data, epochs, isa, s_per_epoch, seconds,
-  /// sha256 and threads. Throws InvalidArgument before all phases are trained and where `metrics`
-  /// is no object or holds one of these names; IoError. Ranks other than 0 do nothing and return
-  /// an empty report.
+  /// program adds to metrics.json; the run's part is data, epochs, files, isa, s_per_epoch,
+  /// seconds, sha256 and threads. Throws InvalidArgument before all phases are trained and where
+  /// `metrics` is no object or holds one of these names; IoError. Ranks other than 0 do nothing and
+  /// return an empty report.
   RunReport finish(const std::filesystem::path& model, const std::string& metrics = "{}");
 
   const std::filesystem::path& folder() const { return options_.folder; }
@@ -136,6 +145,7 @@ class TrainingRun {
   ProcessGroup& group() const { return group_or_alone(options_.group); }
   void check_options() const;
   void check_checkpoint_is_there() const;
+  void open_folders();
   void require_same_ranks() const;
   const DataSplit& data() const;
   std::size_t index_of(const std::string& phase) const;
@@ -148,6 +158,7 @@ class TrainingRun {
   Phase finished_phase(const std::string& phase, const Notes& notes) const;
   void keep_stopped_run();
   bool came_to_its_end() const;
+  std::vector<std::string> files_written(const std::filesystem::path& model) const;
   std::string checkpoint_hash() const;
 
   TrainingRunOptions options_;
@@ -160,6 +171,7 @@ class TrainingRun {
   std::optional<Archive> checkpoint_;
   std::optional<std::filesystem::path> resumed_from_;
   std::optional<std::filesystem::path> kept_checkpoint_;
+  std::filesystem::path previous_run_;
   std::vector<Phase> finished_;
   bool stopped_ = false;
 };

@@ -6,9 +6,11 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/train/checkpoint.h>
+#include <octet/train/run_outputs.h>
 #include <octet/train/sha256.h>
 #include <octet/train/training_run.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 // What a run leaves at its end: its digests, history.csv and metrics.json.
@@ -52,15 +54,28 @@ std::string TrainingRun::checkpoint_hash() const {
 }
 
 bool TrainingRun::came_to_its_end() const {
-  try {
-    const auto bytes = read_file(folder() / "metrics.json");
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return detail::ParsedJson(text)->at("sha256").at("checkpoint") == checkpoint_hash();
-  } catch (const Error&) {
-    return false;
-  } catch (const json::exception&) {
-    return false;
-  }
+  return std::ranges::any_of(metrics_of_last_run(folder()), [this](const auto& metrics) {
+    try {
+      const auto bytes = read_file(metrics);
+      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      return detail::ParsedJson(text)->at("sha256").at("checkpoint") == checkpoint_hash();
+    } catch (const Error&) {
+      return false;
+    } catch (const json::exception&) {
+      return false;
+    }
+  });
+}
+
+/// What the program has written to the folder, by name.
+std::vector<std::string> TrainingRun::files_written(const std::filesystem::path& model) const {
+  std::vector<std::string> names = options_.outputs;
+  const std::string exported = model.filename().string();
+  if (std::ranges::find(names, exported) == names.end()) names.push_back(exported);
+  std::erase_if(names, [this](const std::string& name) {
+    return !std::filesystem::is_regular_file(folder() / name);
+  });
+  return names;
 }
 
 RunReport TrainingRun::finish(const std::filesystem::path& model, const std::string& metrics) {
@@ -79,6 +94,7 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   const json of_the_run = {
       {"data", {{"name", train.name()}, {"train", train.size()}, {"test", test.size()}}},
       {"epochs", json::parse(history_json(all))},
+      {"files", files_written(model)},
       {"isa", to_string(kernels().isa)},
       {"s_per_epoch", seconds_per_epoch(all)},
       {"seconds", report.seconds},

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/printable.h>
+#include <octet/train/distributed/messages.h>
 
 #include <exception>
 #include <new>
@@ -39,12 +40,28 @@ int run_program(const mnist::Options& options, const std::string& resume_command
   return 0;
 }
 
+/// What all ranks do together or not at all: were only some asked to, the others would wait for
+/// ever.
+void require_same_run(ProcessGroup& group, const mnist::ParsedOptions& parsed) {
+  const auto given = [](bool asked) { return asked ? "given" : "not given"; };
+  const mnist::Options* options = parsed.options ? &*parsed.options : nullptr;
+  require_same(group, {{"command line", parsed.exit_code == 0 ? "right" : parsed.text},
+                       {"--help or --version", given(options == nullptr && parsed.exit_code == 0)},
+                       {"--report", given(options != nullptr && !options->report.empty())},
+                       {"--profile", given(options != nullptr && options->profile)}});
+}
+
 int run_rank(int argc, char** argv, Distributed& group) {
-  auto [options, exit_code] = mnist::parse_options(argc, argv, !group.is_root());
-  if (!options) return exit_code;
-  if (options->shards == 0) options->shards = default_shards(group.size());
   try {
-    return run_program(*options, resume_command(argc, argv, "--resume"), group);
+    mnist::ParsedOptions parsed = mnist::parse_options(argc, argv);
+    require_same_run(group, parsed);
+    if (parsed.exit_code != 0) group.fail("mnist_qat: " + parsed.text, parsed.exit_code);
+    if (!parsed.options) {
+      mnist::show(group.is_root() ? stdout : nullptr, parsed.text);
+      return 0;
+    }
+    if (parsed.options->shards == 0) parsed.options->shards = default_shards(group.size());
+    return run_program(*parsed.options, resume_command(argc, argv, "--resume"), group);
   } catch (const OutOfMemory& error) {
     group.fail(fmt::format("mnist_qat: {}; try a smaller network or --batch", error.what()),
                kFailure);

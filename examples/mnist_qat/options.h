@@ -94,14 +94,14 @@ inline bool searches_bits(const Options& options) {
   return options.flash.has_value() || options.max_drop.has_value();
 }
 
-/// The options of a command line, or the exit code to end with: 0 after --help or --version, 2
-/// after an error, which has been printed as one line on stderr. Where `quiet`, nothing is printed:
-/// of several ranks one does.
+/// The options of a command line, or the exit code to end with and what to say before: 0 and help
+/// or version, 2 and an error in one line.
 struct ParsedOptions {
   std::optional<Options> options;
   int exit_code = 0;
+  std::string text;
 };
-ParsedOptions parse_options(int argc, char** argv, bool quiet = false);
+ParsedOptions parse_options(int argc, char** argv);
 
 /// The options that a resumed run must share with the run it continues, by name.
 std::map<std::string, std::string> defining_options(const Options& options);

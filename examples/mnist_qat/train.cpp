@@ -169,6 +169,8 @@ class Run {
               .checkpoint_folder = options.checkpoint_dir,
               .phases = phases_of(options),
               .options = defining_options(options),
+              .outputs = {"mnist_float.tflite", "mnist_int8.tflite", "mnist_int8.h", "mnist_int8.c",
+                          "bits.csv", "bits.svg"},
               .resume = options.resume,
               .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
@@ -214,6 +216,10 @@ class Run {
     run_.begin(data_);
     if (const auto& from = run_.resumed_from()) {
       show(screen_, fmt::format("resuming from {}\n", from->string()));
+    }
+    if (!run_.previous_run().empty()) {
+      show(screen_,
+           fmt::format("what the run before left here is in {}\n", run_.previous_run().string()));
     }
     if (const auto& kept = run_.kept_checkpoint()) {
       show(screen_,

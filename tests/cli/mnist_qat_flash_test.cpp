@@ -130,10 +130,10 @@ TEST_F(MnistQatFlash, OptionsThatContradictItAreNamed) {
     expect_failure(mnist_qat(arguments), 2, part);
   };
   for (const char* bytes : {"0", "-1", "64k", "1.5", "99999999999999999999"}) {
-    refused({"--flash", bytes}, "--flash: expected a whole number of bytes, 1 or more");
+    refused({"--flash", bytes}, "--flash: expected a whole number from 1 to 2^63 - 1");
   }
   for (const char* points : {"-0.5", "101", "nan", "few"}) {
-    refused({"--max-drop", points}, "--max-drop: expected percentage points from 0 to 100");
+    refused({"--max-drop", points}, "--max-drop: expected a number from 0 to 100");
   }
   refused({"--flash", "1", "--max-drop", "1"}, "--flash excludes --max-drop");
   refused({"--flash", "9999", "--weight-bits", "4"}, "--flash: chooses the bits of every layer");

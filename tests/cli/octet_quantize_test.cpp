@@ -168,6 +168,7 @@ TEST_F(OctetQuantize, SaysWhatIsWrong) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     EXPECT_EQ(lines_in(result.err), 1) << result.err;
     expect_mentions(result.err, part);
+    EXPECT_FALSE(std::filesystem::exists(path("out")));
   };
   failure({"--mean", "1,2"}, 2, "--mean: expected one number, or one for each of the 7 channels");
   failure({"--std", "0"}, 2, "--std");

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace octet::test::octet_tool_test {
@@ -101,7 +102,7 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
                  "--target and --rounding: target tflm computes by rounding contract double");
   expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");
   expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2,
-                 "not in range 1 to 1000000000 (");
+                 "--limit: expected a whole number from 1 to 1000000000, found \"-1\" (");
   // A shell makes an empty name of a variable that is not set.
   for (const char* arguments : {"inspect ''", "run m --input '' --output x",
                                 "run m --input x --output ''", "eval m --data ''", "verify m ''",
@@ -326,6 +327,49 @@ TEST_F(OctetTool, RunChecksTheSizeOfItsInput) {
     expect_failure("run '" + path("m.tflite") + "' " + files, 1, "expected a multiple of 80");
   }
   EXPECT_FALSE(fs::exists(path("out.bin")));
+}
+
+TEST_F(OctetTool, RunRefusesFloatsForCodes) {
+  write_tflite(make_mlp(3, {20, 5}, true, false), path("m.tflite"));
+  const std::string run = "run '" + path("m.tflite") + "' --input '" + path("in.bin") +
+                          "' --out '" + path("out.bin") + "'";
+  const auto write_floats = [&](float begin) {
+    std::vector<float> values(8 * 20);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = begin + static_cast<float>(i) / 255;
+    std::vector<std::uint8_t> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    write_file_atomic(path("in.bin"), bytes);
+  };
+  for (const float begin : {0.0F, -0.5F, 1e4F}) {
+    write_floats(begin);
+    expect_failure(
+        run, 1,
+        "looks like floats: 640 bytes, expected 160 (8 samples of 20 bytes each, int8 "
+        "[1, 20]); that is 8 samples of float32: quantize them to int8 first; where they "
+        "are codes after all, give --samples 32");
+    expect_failure(
+        run + " --samples 8", 1,
+        "has 640 bytes, expected 160 (8 samples of 20 bytes each, int8 [1, 20]); that is 8");
+    EXPECT_FALSE(fs::exists(path("out.bin")));
+    EXPECT_EQ(octet(run + " --samples 32").exit_code, 0);
+    fs::remove(path("out.bin"));
+  }
+  // Codes of as many bytes: all 0, one value, a ramp as of an image or a sound, any.
+  const std::vector<std::function<std::uint8_t(std::size_t)>> codes = {
+      [](std::size_t) { return 0; }, [](std::size_t) { return 0x80; },
+      [](std::size_t) { return 0xFF; },
+      [](std::size_t i) { return static_cast<std::uint8_t>(i / 5); },
+      [](std::size_t i) { return static_cast<std::uint8_t>(i * i * 37 + 11 * i); }};
+  for (const auto& code : codes) {
+    std::vector<std::uint8_t> bytes(640);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = code(i);
+    write_file_atomic(path("in.bin"), bytes);
+    EXPECT_EQ(octet(run).exit_code, 0);
+  }
+  // Floats are what a model of floats takes.
+  write_tflite(make_mlp(3, {20, 5}, true, true), path("m.tflite"));
+  write_floats(0.0F);
+  EXPECT_EQ(octet(run).exit_code, 0);
 }
 
 TEST_F(OctetTool, RunMayWriteWhereItReads) {

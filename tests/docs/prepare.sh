@@ -19,7 +19,7 @@ cp lenet.onnx net.onnx
 head -c $((16 + 20 * 784)) mnist/t10k-images-idx3-ubyte | tail -c +17 >pixels
 # A code of int8 is the byte of the pixel - 128.
 LC_ALL=C tr '\000-\377' '\200-\377\000-\177' <pixels >codes
-"$bin/octet" run model_int8.tflite --input codes --output scores
+"$bin/octet" run model_int8.tflite --input codes --out scores
 od -An -v -td1 -w10 scores | awk '
   { best = 1; for (i = 2; i <= NF; ++i) if ($i > $best) best = i; print best - 1 }' >classes
 [ "$(sort -u classes | wc -l)" -ge 4 ] || { echo "found hardly any classes: $(xargs <classes)" >&2; exit 1; }

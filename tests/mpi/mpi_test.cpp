@@ -51,10 +51,25 @@ ProcessResult run_ranks(int count, const Arguments& arguments) {
   return run_process(ranks(count, arguments), mpi_environment());
 }
 
-/// Rank 0 with some arguments, and rank 1 with others.
-ProcessResult run_two(const Arguments& first, const Arguments& second) {
-  return run_process(ranks(1, first) + Arguments{":", "-np", "1", OCTET_MNIST_QAT} + second,
-                     mpi_environment());
+/// Whether it became true in that time.
+bool within(double seconds, const std::function<bool()>& condition) {
+  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return condition();
+}
+
+/// Rank 0 with some arguments, and `others` ranks with others. Fails where they do not end.
+ProcessResult run_apart(const Arguments& first, const Arguments& second, int others) {
+  Process process(
+      ranks(1, first) + Arguments{":", "-np", std::to_string(others), OCTET_MNIST_QAT} + second,
+      mpi_environment());
+  if (!within(kMostSeconds, [&] { return process.has_ended(); })) {
+    ADD_FAILURE() << "the ranks wait for each other";
+    process.signal(SIGTERM);
+  }
+  return process.wait();
 }
 
 std::size_t count_of(std::string_view text, std::string_view part) {
@@ -219,22 +234,55 @@ TEST_F(Mpi, HelpAndWrongOptionsAreSaidOnce) {
   expect_one_message(run_ranks(3, {"--epochs", "-1"}), "--epochs");
 }
 
-TEST_F(Mpi, RanksThatDifferAreNamed) {
-  write_set(path("other"), 502, 203);
-  expect_one_message(run_two(run("a"), run("a") + Arguments{"--seed", "7"}), "--seed: 7 against 0");
-  Arguments elsewhere = run("b");
-  elsewhere[1] = path("other");
-  expect_one_message(run_two(run("b"), elsewhere), "rank 1 on ");
+TEST_F(Mpi, AWrongOptionOfSomeRanksEndsAll) {
+  const Arguments right = run("out");
+  struct Row {
+    Arguments more;
+    std::string message;
+  };
+  const std::vector<Row> rows = {
+      {{"--shift", "-1"}, "--shift: expected a whole number from 0 to 1024, found \"-1\""},
+      {{"--frob"}, "not expected: --frob"},
+      {{"--target", "tflm", "--rounding", "fp32"}, "--target and --rounding: "},
+      {{"--help"}, "--help or --version: "},
+      {{"--version"}, "--help or --version: "},
+      {{"--report", path("page.html")}, "--report: "},
+      {{"--profile"}, "--profile: "},
+      {{"--control"}, "control"}};
+  for (const auto& [more, message] : rows) {
+    const Arguments wrong = right + more;
+    for (const auto& [first, second] : {std::pair(wrong, right), std::pair(right, wrong)}) {
+      SCOPED_TRACE(more.front() + (first == wrong ? " of rank 0" : " of ranks 1 and 2"));
+      const ProcessResult result = run_apart(first, second, 2);
+      expect_one_message(result, "rank 0 of 3 on ");
+      expect_mentions(result.err, "was started with something else than rank 0 on ");
+      expect_mentions(result.err, message);
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_EQ(count_of(result.out, "Trains a network"), 0U);
+      EXPECT_FALSE(fs::exists(path("out")));
+    }
+  }
+  EXPECT_EQ(run_ranks(3, right + Arguments{"--shift", "-1"}).exit_code, 2);
 }
 
-TEST_F(Mpi, ARankWithoutItsDataEndsAll) {
+TEST_F(Mpi, RanksThatDifferAreNamed) {
+  write_set(path("other"), 502, 203);
+  expect_one_message(run_apart(run("a"), run("a") + Arguments{"--seed", "7"}, 1),
+                     "--seed: 7 against 0");
+  Arguments elsewhere = run("b");
+  elsewhere[1] = path("other");
+  expect_one_message(run_apart(run("b"), elsewhere, 1), "rank 1 on ");
+}
+
+TEST_F(Mpi, RanksWithoutTheirDataEndAll) {
   Arguments nowhere = run("out");
   nowhere[1] = path("missing");
   const auto begin = Clock::now();
-  const ProcessResult result = run_two(run("out"), nowhere);
+  const ProcessResult result = run_apart(run("out"), nowhere, 2);
   EXPECT_LT(seconds_since(begin), kMostSeconds);
-  expect_one_message(result, "rank 1 of 2 on ");
+  expect_one_message(result, "rank 1 of 3 on ");
   expect_mentions(result.err, "missing");
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST_F(Mpi, TrainingThatDivergesIsToldOnceWithRankAndStep) {
@@ -255,15 +303,6 @@ TEST(MpiRank, ThatThrowsInAStepNamesItself) {
   EXPECT_EQ(count_of(result.err, "the sensor is gone"), 1U) << result.err;
   expect_mentions(result.err, "rank 1 of 2 on ");
   expect_mentions(result.err, " at epoch 3, step 2: the sensor is gone");
-}
-
-/// Whether it became true in that time.
-bool within(double seconds, const std::function<bool()>& condition) {
-  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return condition();
 }
 
 struct ProcessState {

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train import report examples tools; do
+for room in core runtime layers deploy train import report command_line examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -22,8 +22,9 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["train"] = "train " below["deploy"]
     below["import"] = "import " below["train"]
     below["report"] = "report " below["train"]
-    below["examples"] = "examples octet.h extend.h import report " below["train"]
-    below["tools"] = "tools octet.h extend.h import report " below["train"]
+    below["command_line"] = "command_line " below["train"]
+    below["examples"] = "examples command_line octet.h extend.h import report " below["train"]
+    below["tools"] = "tools command_line octet.h extend.h import report " below["train"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }

@@ -36,6 +36,7 @@ set(OCTET_TRAIN_TESTS
   train/residual_mlp_test.cpp
   train/save_fault_test.cpp
   train/run_folders_test.cpp
+  train/run_outputs_test.cpp
   train/schedule_test.cpp
   train/silent_loss_test.cpp
   train/stop_signals_test.cpp
@@ -44,8 +45,10 @@ set(OCTET_TRAIN_TESTS
   train/trainer_test.cpp
   train/training_run_test.cpp)
 set(OCTET_CLI_TESTS
+  cli/command_line_test.cpp
   cli/mnist_qat_flash_test.cpp
   cli/mnist_qat_nothing_lost_test.cpp
+  cli/mnist_qat_outputs_test.cpp
   cli/mnist_qat_resume_test.cpp
   cli/mnist_qat_same_bytes_test.cpp
   cli/mnist_qat_test.cpp

@@ -248,18 +248,22 @@ TEST_F(TrainingRuns, WrongAndLockedFoldersAreRefusedByName) {
   EXPECT_FALSE(fs::exists(path("nothing")));
   write_file_atomic(path("file"), std::string_view("in the way"));
   expect_error<IoError>(
-      [&] { TrainingRun run(options("file")); },
+      [&] { TrainingRun(options("file")).begin(digits()); },
       {"folder: cannot write to the folder '", "a file of that name is in the way"});
   EXPECT_EQ(text_of(path("file")), "in the way");
   {
-    const TrainingRun first(options("out"));
-    expect_error<IoError>([&] { TrainingRun second(options("out")); },
+    TrainingRun first(options("out"));
+    first.begin(digits());
+    expect_error<IoError>([&] { TrainingRun(options("out")).begin(digits()); },
                           {"folder: another run is writing to '", "/out'"});
     TrainingRunOptions beside = options("beside");
     beside.checkpoint_folder = path("out/checkpoints");
-    expect_error<IoError>([&] { TrainingRun second(beside); },
+    expect_error<IoError>([&] { TrainingRun(beside).begin(digits()); },
                           {"checkpoint_folder: another run is writing to"});
   }
+  // What was made for runs that trained nothing is gone.
+  EXPECT_FALSE(fs::exists(path("out")));
+  EXPECT_FALSE(fs::exists(path("beside")));
   // With the run its locks are gone; and both may be one folder.
   TrainingRunOptions one = options("out");
   one.checkpoint_folder = path("out");

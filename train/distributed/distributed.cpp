@@ -70,9 +70,10 @@ std::string Distributed::host() const { return transport_->host(); }
 
 void Distributed::fail(const std::string& message, int exit_code) {
   if (!is_root()) {
-    // Long enough for rank 0 to have ended this process, where it has the same to say.
+    // Long enough for rank 0, or a rank before this one, to have ended this process, where it has
+    // the same to say.
     std::this_thread::sleep_for(std::chrono::seconds(2) +
-                                std::chrono::milliseconds(20) * (rank() % 100));
+                                std::chrono::milliseconds(500) * (rank() % 30));
   }
   // A message about the data or the numbers of a step names it itself.
   const bool names_place = place().empty() || message.find(place()) != std::string::npos;

@@ -51,8 +51,8 @@ class Distributed : public ProcessGroup {
   std::string host() const override;
 
   /// Ends all ranks: prints one line on stderr, which names rank, host and place() where there are
-  /// several, and exits with `exit_code`. What fails on all ranks is told by rank 0 alone: the
-  /// others wait for it to do so for some seconds.
+  /// several, and exits with `exit_code`. What fails on several is told by the first of them
+  /// alone: the others wait for it to do so for some seconds.
   [[noreturn]] void fail(const std::string& message, int exit_code = 1);
 
  protected:

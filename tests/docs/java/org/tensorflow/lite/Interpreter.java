@@ -40,7 +40,7 @@ public final class Interpreter implements AutoCloseable {
         try {
             write("in", (ByteBuffer) input);
             Process octet = new ProcessBuilder(System.getProperty("octet"), "run", path("model.tflite"),
-                    "--rounding", rounding, "--input", path("in"), "--output", path("out")).inheritIO().start();
+                    "--rounding", rounding, "--input", path("in"), "--out", path("out")).inheritIO().start();
             if (octet.waitFor() != 0) throw new IllegalArgumentException("octet run failed, see above");
             byte[] found = Files.readAllBytes(folder.resolve("out"));
             if (results.length != 1 || results[0].length != found.length) {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace octet::command_line {
+
+/// Parses a command line as app.parse() does. Words that nothing takes are an error that shows them
+/// in the order in which they were typed, and the option or command that the first is close to;
+/// they come before options that are missing, which may be what a mistyped one was meant to be.
+/// Throws CLI::ParseError.
+void parse(CLI::App& app, int argc, const char* const* argv);
+
+/// The command of `app` that is called so. Throws CLI::ParseError where none is.
+CLI::App& command_named(CLI::App& app, const std::string& name);
+
+}  // namespace octet::command_line

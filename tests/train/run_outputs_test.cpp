@@ -1,0 +1,136 @@
+#include <octet/core/error.h>
+#include <octet/core/file.h>
+#include <octet/tests/core/faulty_file_system.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/run_folders.h>
+#include <octet/train/run_outputs.h>
+
+namespace octet::test::run_outputs_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunOutputs : public ::testing::Test {
+ protected:
+  fs::path folder() const { return scratch_.path(); }
+  void write(const std::string& name, std::string_view text) const {
+    fs::create_directories((folder() / name).parent_path());
+    write_file_atomic(folder() / name, text);
+  }
+  /// A run that has ended, another that ended before it, and what belongs to neither.
+  void write_run() const {
+    write("metrics.json", R"({"files": ["a.c", "previous_run/x", "../up", 3, "", "gone"]})");
+    write("a.c", "of the program before");
+    write("b.tflite", "of this program");
+    write("page.html", std::string("<head>") + std::string(kReportMark) + "</head>");
+    write("mine.html", "<head></head>");
+    write("data.csv", "1,2");
+    write("previous_run/metrics.json", "{}");
+    write("previous_run/old", "old");
+  }
+  std::vector<std::string> names_in(const fs::path& path) const {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : contents_of(path)) names.push_back(name);
+    return names;
+  }
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(RunOutputs, AreSetAsideWhereARunHasEnded) {
+  write_run();
+  EXPECT_EQ(set_aside_outputs(folder(), {"b.tflite", "not there"}), folder() / "previous_run");
+  EXPECT_EQ(names_in(folder()), (Names{"data.csv", "mine.html"}));
+  EXPECT_EQ(names_in(folder() / "previous_run"),
+            (Names{"a.c", "b.tflite", "metrics.json", "page.html"}));
+}
+
+TEST_F(RunOutputs, ThatTheNextRunReadsStay) {
+  write_run();
+  set_aside_outputs(folder(), {"b.tflite"}, {folder() / "data.csv", folder() / "." / "b.tflite"});
+  EXPECT_EQ(names_in(folder()), (Names{"b.tflite", "data.csv", "mine.html"}));
+  EXPECT_EQ(names_in(folder() / "previous_run"), (Names{"a.c", "metrics.json", "page.html"}));
+}
+
+TEST_F(RunOutputs, AreRemovedWhereARunHasNotEnded) {
+  write_run();
+  fs::remove(folder() / "metrics.json");
+  EXPECT_EQ(set_aside_outputs(folder(), {"b.tflite"}), "");
+  EXPECT_EQ(names_in(folder()), (Names{"a.c", "data.csv", "mine.html", "page.html"}));
+  EXPECT_EQ(names_in(folder() / "previous_run"), (Names{"metrics.json", "old"}));
+}
+
+TEST_F(RunOutputs, OfADamagedOrEarlierMetricsAreThoseOfTheProgram) {
+  for (const char* metrics : {"{", "{}", R"({"files": 3})", R"({"files": [["a.c"]]})"}) {
+    write_run();
+    write("metrics.json", metrics);
+    set_aside_outputs(folder(), {"b.tflite"});
+    EXPECT_EQ(names_in(folder()), (Names{"a.c", "data.csv", "mine.html"})) << metrics;
+  }
+}
+
+TEST_F(RunOutputs, AreAllThereWhereverSettingThemAsideFails) {
+  for (std::size_t k = 1;; ++k) {
+    for (const auto& entry : fs::directory_iterator(folder())) fs::remove_all(entry.path());
+    write_run();
+    bool failed = false;
+    {
+      FaultyFileSystem faulty(k, EIO);
+      try {
+        set_aside_outputs(folder(), {"b.tflite"});
+      } catch (const IoError& error) {
+        failed = true;
+        expect_mentions(error.what(), folder().string());
+      }
+    }
+    const std::vector<fs::path> metrics = metrics_of_last_run(folder());
+    EXPECT_TRUE(
+        std::ranges::any_of(metrics, [](const fs::path& path) { return fs::exists(path); }));
+    // The next goes on.
+    set_aside_outputs(folder(), {"b.tflite"});
+    EXPECT_EQ(names_in(folder()), (Names{"data.csv", "mine.html"}));
+    EXPECT_EQ(names_in(folder() / "previous_run"),
+              (Names{"a.c", "b.tflite", "metrics.json", "page.html"}))
+        << k;
+    if (!failed) break;
+  }
+}
+
+TEST_F(RunOutputs, AreBroughtBackForARunThatGoesOnAfterItsEnd) {
+  write_run();
+  const FolderContents before = contents_of(folder());
+  bring_back_outputs(folder());
+  EXPECT_EQ(contents_of(folder()), before);
+  set_aside_outputs(folder(), {"b.tflite"});
+  bring_back_outputs(folder());
+  EXPECT_EQ(contents_of(folder()), before);
+  EXPECT_FALSE(fs::exists(folder() / "previous_run"));
+}
+
+TEST_F(RunOutputs, OfARefusedRunAreNoFolders) {
+  const fs::path made = folder() / "a" / "b" / "out";
+  fs::create_directories(folder() / "there");
+  {
+    const RunFolders folders({{"--out", made}, {"--checkpoint-dir", made / "checkpoints"}});
+    EXPECT_TRUE(fs::exists(made / "checkpoints"));
+    const RunFolders kept({{"--out", folder() / "there"}});
+  }
+  EXPECT_FALSE(fs::exists(folder() / "a"));
+  EXPECT_TRUE(fs::exists(folder() / "there"));
+  {
+    const RunFolders folders({{"--out", made}, {"--checkpoint-dir", made / "checkpoints"}});
+    write_file_atomic(made / "file", std::string_view("written"));
+  }
+  EXPECT_FALSE(fs::exists(made / "checkpoints"));
+  EXPECT_TRUE(fs::exists(made / "file"));
+  write("file", "in the way");
+  EXPECT_THROW(RunFolders({{"--out", folder() / "new"}, {"--checkpoint-dir", folder() / "file"}}),
+               IoError);
+  EXPECT_FALSE(fs::exists(folder() / "new"));
+}
+
+}  // namespace
+}  // namespace octet::test::run_outputs_test
