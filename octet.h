@@ -40,6 +40,7 @@
 #include <octet/train/distributed/distributed.h>
 #include <octet/train/load_model.h>
 #include <octet/train/progress_bar.h>
+#include <octet/train/qat_recipe.h>
 #include <octet/train/resume_command.h>
 #include <octet/train/stop_signals.h>
 #include <octet/train/trainer.h>

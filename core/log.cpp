@@ -39,7 +39,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
       fmt::format("a LogLevel outside the enumeration: {}", static_cast<int>(level)));
 }
 
-std::atomic<LogLevel> current_level{LogLevel::warn};
+std::atomic<LogLevel> current_level{LogLevel::info};
 std::atomic<LogSink> current_sink{nullptr};
 /// The innermost of this thread; null where there is none.
 thread_local CollectWarnings* collectors = nullptr;

@@ -8,7 +8,7 @@ namespace octet {
 
 enum class LogLevel { trace, debug, info, warn, error, off };
 
-/// Messages below this level are dropped. The default is warn.
+/// Messages below this level are dropped. The default is info.
 void set_log_level(LogLevel level);
 LogLevel log_level();
 

@@ -34,8 +34,10 @@ Shape image_result(const Layer& layer, const Shape& input_shape,
 void require_above_0(std::string_view type, std::string_view what,
                      const std::array<Index, 2>& pair) {
   if (pair[0] > 0 && pair[1] > 0) return;
-  throw InvalidArgument(
-      fmt::format("{}: expected {} above 0, found {} x {}", type, what, pair[0], pair[1]));
+  const std::string likely =
+      pair[0] > 0 && pair[1] == 0 ? fmt::format("; for both axes write {{{0}, {0}}}", pair[0]) : "";
+  throw InvalidArgument(fmt::format("{}: expected {} above 0, found {} x {}{}", type, what, pair[0],
+                                    pair[1], likely));
 }
 
 Shape as_shape(const std::array<Index, 2>& pair) { return {pair[0], pair[1]}; }

@@ -3,6 +3,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/runtime/joined_reshapes.h>
 #include <octet/runtime/operators/convolution_padding.h>
 #include <octet/runtime/packed_weights.h>
 
@@ -51,6 +52,10 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
   for (const std::size_t output : model.output_layers()) outputs.push_back(results[output]);
   lowering.finish(outputs);
   lowered.model = std::move(lowering.model());
+  const std::vector<std::int32_t> joined = join_reshapes(lowered.model);
+  for (std::vector<std::int32_t>& tensors : lowered.tensors_of_layer) {
+    for (std::int32_t& tensor : tensors) tensor = joined[static_cast<std::size_t>(tensor)];
+  }
   avoid_misread_padding(lowered.model);
   return lowered;
 }

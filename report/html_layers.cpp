@@ -3,6 +3,7 @@
 #include <octet/report/html_sections.h>
 #include <octet/report/html_text.h>
 #include <octet/report/png.h>
+#include <octet/train/svg_plot.h>
 
 #include <algorithm>
 #include <cmath>
@@ -146,20 +147,29 @@ std::string histograms_html(const LayerReport& report) {
   return text + "</div>\n";
 }
 
+/// The name of a class, else its number.
+std::string class_text(const Report& report, std::size_t number) {
+  const std::vector<std::string>& names = report.class_names;
+  return number < names.size() ? names[number] : fmt::format("{}", number);
+}
+std::string class_text(const Report& report, std::int32_t label) {
+  return class_text(report, static_cast<std::size_t>(label));
+}
+
 std::string confusion_html(const Report& report) {
   if (report.confusion.empty()) return "";
   const std::size_t classes = report.confusion.size();
   std::vector<std::string> columns = {"Label"};
   std::uint64_t most = 1;
   for (std::size_t i = 0; i < classes; ++i) {
-    columns.push_back(fmt::format("said {}", i));
+    columns.push_back("said " + class_text(report, i));
     for (std::size_t k = 0; k < classes; ++k) {
       if (i != k) most = std::max(most, report.confusion[i][k]);
     }
   }
   Table table("What the integers said of the examples of each class; mistakes are shaded", columns);
   for (std::size_t i = 0; i < classes; ++i) {
-    std::vector<Cell> row = {{fmt::format("{}", i)}};
+    std::vector<Cell> row = {{class_text(report, i)}};
     for (std::size_t k = 0; k < classes; ++k) {
       const std::uint64_t count = report.confusion[i][k];
       const double shade =
@@ -173,7 +183,8 @@ std::string confusion_html(const Report& report) {
   return element("h3", "Which classes are taken for which") + table.html();
 }
 
-std::string said(const char* who, std::int32_t what, const std::optional<double>& confidence) {
+std::string said(const char* who, const std::string& what,
+                 const std::optional<double>& confidence) {
   return confidence ? fmt::format("{}: {} ({:.0f} %)", who, what, 100.0 * *confidence)
                     : fmt::format("{}: {}", who, what);
 }
@@ -202,7 +213,7 @@ std::string classes_html(const Report& report) {
   text += element("p", fmt::format("Float and integers class {} test examples differently{}",
                                    report.changed_examples,
                                    report.changed.size() < report.changed_examples
-                                       ? fmt::format("; the first {}:", report.changed.size())
+                                       ? fmt::format("; shown here: {}", report.changed.size())
                                        : "."));
   if (report.changed.empty()) return text;
   text += "<ul class=\"images\">\n";
@@ -211,11 +222,14 @@ std::string classes_html(const Report& report) {
     if (!one.png.empty()) {
       text +=
           fmt::format("<img alt=\"Test example {}, of class {}\" src=\"data:image/png;base64,{}\">",
-                      one.index, one.label, base64(one.png));
+                      one.index, escaped_markup(class_text(report, one.label)), base64(one.png));
     }
-    text += fmt::format("Example {}, label {}<br>{}<br>{}</li>\n", one.index, one.label,
-                        said("float", one.in_float, one.float_confidence),
-                        said("integers", one.in_integers, one.integer_confidence));
+    text += fmt::format(
+        "Example {}, label {}<br>{}<br>{}</li>\n", one.index,
+        escaped_markup(class_text(report, one.label)),
+        escaped_markup(said("float", class_text(report, one.in_float), one.float_confidence)),
+        escaped_markup(
+            said("integers", class_text(report, one.in_integers), one.integer_confidence)));
   }
   return text + "</ul>\n";
 }

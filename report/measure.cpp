@@ -205,6 +205,7 @@ Report measure_report(const ReportModels& models, const Dataset& train, const Da
   check_test(test);
   Report report;
   report.data = fmt::format("{}, {} test examples", test.name(), test.size());
+  report.class_names = test.class_names();
   const Labels in_float = evaluate(models.in_float, test, options.group).predictions;
   const Labels integers = evaluate(models.shipped, test, options.group).predictions;
   report.outcomes.push_back(outcome_of("float", in_float, test.labels(), nullptr));

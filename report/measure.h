@@ -50,7 +50,8 @@ struct ReportOptions {
 ///     report.history = trainer.history();
 ///     write_report("report.html", report);
 ///
-/// Every number is the same on any number of threads and ranks. Throws InvalidArgument for an empty
+/// Classes have the names that the test set gives them (Dataset::with_class_names()). Every number
+/// is the same on any number of threads and ranks. Throws InvalidArgument for an empty
 /// test set and targets that are no labels, and as Interpreter, lower() and evaluate() do.
 Report measure_report(const ReportModels& models, const Dataset& train, const Dataset& test,
                       const ReportOptions& options = {});

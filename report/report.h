@@ -181,6 +181,8 @@ struct Report {
   std::vector<OscillationRecord> oscillations;
   // 3. Where it hurts.
   LayerReport layers;
+  /// Names of the classes in the order of labels; empty where none were given.
+  std::vector<std::string> class_names;
   /// [label][class that the integers said]; empty where there are too many classes to show.
   std::vector<std::vector<std::uint64_t>> confusion;
   /// How many examples changed class, and the first of them.

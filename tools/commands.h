@@ -121,6 +121,8 @@ struct ReportCommand {
   std::string folder;
   std::string data;
   std::string out;
+  /// What the page calls the classes; empty: by their numbers.
+  std::vector<std::string> class_names;
   int threads = 0;
 };
 
@@ -136,17 +138,18 @@ struct QuantizeCommand {
   std::size_t calibrate = 1000;
   /// With quantization in the loop; 0: calibration alone.
   int epochs = 0;
-  float lr = 1e-4F;
+  /// None: that of qat_recipe().
+  std::optional<float> lr;
   std::size_t batch = 128;
   std::uint64_t seed = 0;
   int weight_bits = 8;
   bool per_channel = false;
-  /// How ranges are found, "" for the default, and whether scales are learned: "measured", "lsq".
+  /// How ranges are found, and whether scales are learned, "measured" or "lsq"; "" for the default.
   std::string calibration;
   std::string input_calibration;
   std::string weight_calibration;
   double percentile = 99.99;
-  std::string scales = "measured";
+  std::string scales;
   /// Whether it is counted how often the codes of weights swing back and forth in training.
   bool count_oscillations = false;
   /// What the float model was trained on is (x - mean) / deviation of pixels in [0, 1]; one number,
@@ -155,6 +158,7 @@ struct QuantizeCommand {
   std::vector<float> deviation;
   int threads = 0;
   std::string report;
+  std::vector<std::string> class_names;
   bool resume = false;
   bool json = false;
   /// As it was typed, and what resumes it.

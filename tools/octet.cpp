@@ -64,6 +64,14 @@ void add_out(CLI::App& command, std::string& out, const std::string& help) {
   command.add_option("--out,--output", out, help)->required()->check(named());
 }
 
+void add_class_names(CLI::App& command, std::vector<std::string>& names) {
+  command
+      .add_option("--class-names", names,
+                  "What the page calls the classes, in the order of labels: NAME,NAME,...; else "
+                  "their numbers")
+      ->delimiter(',');
+}
+
 // Each adds one command to `app`; the command runs while the command line is parsed.
 
 void add_inspect(CLI::App& app) {
@@ -190,6 +198,7 @@ void add_report(CLI::App& app) {
       ->required()
       ->check(named());
   add_out(*command, options->out, "The HTML file to write");
+  add_class_names(*command, options->class_names);
   add_threads(*command, options->threads);
   command->callback([options] { report(*options); });
 }
@@ -214,9 +223,10 @@ void add_ranges(CLI::App& command, QuantizeCommand& options) {
                   "The share of values, in percent, that percentile keeps; default: 99.99")
       ->check(CLI::Range(1e-9, 100.0));
   command
-      .add_option("--scales", options.scales,
-                  "measured (default): scales come from observed ranges; lsq: they are learned, "
-                  "from those on")
+      .add_option(
+          "--scales", options.scales,
+          "measured: scales come from observed ranges; lsq: training learns them, from those "
+          "on. Default: lsq where weights of 4 bits and fewer are trained, else measured")
       ->check(CLI::IsMember({"measured", "lsq"}));
 }
 
@@ -228,8 +238,10 @@ void add_training(CLI::App& command, QuantizeCommand& options) {
              "Training images that ranges are measured on; default: 1000");
   add_number(command, "--epochs", options.epochs, Count{0, 1000000},
              "Epochs of training with quantization in the loop; default: 0, calibration alone");
-  add_number(command, "--lr", options.lr, Real{1e-9, 1.0},
-             "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4");
+  add_number(
+      command, "--lr", options.lr, Real{1e-9, 1.0},
+      "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4, with "
+      "4 bits and fewer 1e-3");
   add_number(command, "--batch", options.batch, kImages, "Images per step; default: 128");
   add_number(command, "--seed", options.seed, kSeeds, "Of the order of images; default: 0");
   add_number(command, "--weight-bits", options.weight_bits, Count{2, 8},
@@ -269,6 +281,7 @@ void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
       ->add_option("--report", options->report,
                    "An HTML page of what came out, which layers lose most, and what to do")
       ->check(named());
+  add_class_names(*command, options->class_names);
   command->add_flag("--resume", options->resume, "Goes on with a run that was stopped");
   command->add_flag("--json", options->json, "Prints JSON");
   options->command = octet::shell_command(argc, argv);

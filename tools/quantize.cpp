@@ -12,11 +12,13 @@
 #include <octet/report/run_facts.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/progress_bar.h>
+#include <octet/train/qat_recipe.h>
 #include <octet/train/sha256.h>
 #include <octet/train/stop_signals.h>
 #include <octet/train/training_run.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -66,16 +68,18 @@ Dataset normalized(const Dataset& data, const QuantizeCommand& options) {
 }
 
 DataSplit load_data(const QuantizeCommand& options) {
-  DataSplit data = load_idx(options.data);
-  return {normalized(data.train, options), normalized(data.test, options)};
+  const DataSplit data = load_idx(options.data);
+  DataSplit result = {normalized(data.train, options), normalized(data.test, options)};
+  if (!options.class_names.empty()) {
+    result.test = result.test.with_class_names(options.class_names);
+  }
+  return result;
 }
 
 QuantizeOptions quantize_options(const QuantizeCommand& options) {
   QuantizeOptions result{.rounding = rounding_of(options),
                          .weight_bits = options.weight_bits,
                          .per_channel = options.per_channel,
-                         .weight_scales = parse_scales(options.scales),
-                         .activation_scales = parse_scales(options.scales),
                          .count_oscillations = options.count_oscillations,
                          .percentile = options.percentile};
   if (!options.calibration.empty()) {
@@ -88,6 +92,19 @@ QuantizeOptions quantize_options(const QuantizeCommand& options) {
     result.weight_calibration = parse_calibration(options.weight_calibration);
   }
   return result;
+}
+
+/// How the model is quantized, and the rate that it is trained with. Scales that no step moves stay
+/// measured, unless --scales says otherwise.
+QatRecipe recipe_of(const QuantizeCommand& options, const Model& model) {
+  QuantizeOptions asked = quantize_options(options);
+  QatRecipe recipe = options.epochs > 0 ? qat_recipe(model, asked) : QatRecipe{asked};
+  if (!options.scales.empty()) {
+    recipe.quantize.weight_scales = parse_scales(options.scales);
+    recipe.quantize.activation_scales = parse_scales(options.scales);
+  }
+  recipe.learning_rate = options.lr.value_or(recipe.learning_rate);
+  return recipe;
 }
 
 /// What decides how ranges and scales come about, by option, where it is not the default.
@@ -114,11 +131,12 @@ std::string metric_name(std::string_view option) {
 }
 
 /// What decides the result, beside the model and the data.
-std::map<std::string, std::string> defining_options(const QuantizeCommand& options) {
+std::map<std::string, std::string> defining_options(const QuantizeCommand& options,
+                                                    const QatRecipe& recipe) {
   std::map<std::string, std::string> result = range_options(options);
   result.insert({{"--calibrate", std::to_string(options.calibrate)},
                  {"--epochs", std::to_string(options.epochs)},
-                 {"--lr", fmt::format("{}", options.lr)},
+                 {"--lr", fmt::format("{}", recipe.learning_rate)},
                  {"--batch", std::to_string(options.batch)},
                  {"--seed", std::to_string(options.seed)},
                  {"--weight-bits", std::to_string(options.weight_bits)},
@@ -149,9 +167,10 @@ class Quantization {
       : options_(options),
         signals_(signals),
         float_(read_float_model(options.file)),
+        recipe_(recipe_of(options, float_)),
         run_({.folder = options.out,
               .phases = {kPhase},
-              .options = defining_options(options),
+              .options = defining_options(options, recipe_),
               .outputs = {"model_float.tflite", "model_int8.tflite", "model_int8.onnx",
                           "model_int8.h", "model_int8.c"},
               .inputs = {options.file},
@@ -162,7 +181,7 @@ class Quantization {
   /// False where a signal stopped it.
   bool run() {
     // Refuses a model that is quantized already.
-    Model quantized = quantize_model(float_, quantize_options(options_));
+    Model quantized = quantize_model(float_, recipe_.quantize);
     run_.begin(data_);
     if (!run_.previous_run().empty()) {
       print_text(
@@ -171,6 +190,9 @@ class Quantization {
     }
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
     Trainer trainer = make_trainer(quantized);
+    if (options_.epochs > 0) {
+      print_text(screen(), fmt::format("quantized training: {}\n", to_string(recipe_)));
+    }
     if (!run_.fit(kPhase, trainer, options_.epochs)) return false;
     const IntegerModel shipped = export_files(trainer);
     finish(quantized, shipped);
@@ -178,24 +200,21 @@ class Quantization {
   }
 
  private:
+  std::FILE* screen() const { return options_.json ? stderr : stdout; }
   fs::path file(const char* name) const { return fs::path(options_.out) / name; }
 
   Trainer make_trainer(Model& quantized) {
+    const std::uint64_t steps = training_steps(data_.train, options_.epochs, options_.batch);
     Trainer trainer(
-        quantized, Adam(cosine_decay(options_.lr, std::max<std::size_t>(steps(), 1), 0.0F)),
+        quantized, Adam(cosine_decay(recipe_.learning_rate, std::max<std::uint64_t>(steps, 1))),
         {.loss = classification_loss(quantized),
          .batch_size = options_.batch,
          .seed = options_.seed,
          .calibration_batches = (options_.calibrate + options_.batch - 1) / options_.batch,
          .should_stop = [this] { return signals_.requested(); }});
-    trainer.add_callback(std::make_shared<ProgressBar>(options_.json ? stderr : stdout));
+    trainer.add_callback(std::make_shared<ProgressBar>(screen()));
     trainer.add_callback(ranges_);
     return trainer;
-  }
-
-  std::size_t steps() const {
-    const std::size_t of_an_epoch = (data_.train.size() + options_.batch - 1) / options_.batch;
-    return of_an_epoch * static_cast<std::size_t>(options_.epochs);
   }
 
   /// Writes the integers; what the .tflite file holds.
@@ -220,7 +239,8 @@ class Quantization {
         {"command", options_.command},
         {"calibrate", options_.calibrate},
         {"batch", options_.batch},
-        {"lr", as_written(options_.lr)},
+        {"lr", as_written(recipe_.learning_rate)},
+        {"scales", to_string(recipe_.quantize.weight_scales)},
         {"seed", options_.seed},
         {"weight_bits", options_.weight_bits},
         {"per_channel", options_.per_channel},
@@ -284,6 +304,7 @@ class Quantization {
   const QuantizeCommand& options_;
   const StopSignals& signals_;
   Model float_;
+  QatRecipe recipe_;
   TrainingRun run_;
   DataSplit data_;
   std::shared_ptr<RangeLog> ranges_ = std::make_shared<RangeLog>();

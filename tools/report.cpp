@@ -106,7 +106,8 @@ std::string name_of(const fs::path& folder) {
 void report(const ReportCommand& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   const Leavings run = read_run(options.folder);
-  const DataSplit data = load_idx(options.data);
+  DataSplit data = load_idx(options.data);
+  if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
   Report found =
       measure_report({run.in_float, run.shipped, run.quantized ? &*run.quantized : nullptr,
                       run.float_model ? &*run.float_model : nullptr},

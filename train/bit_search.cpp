@@ -137,9 +137,12 @@ class Search {
     measure_sensitivity();
     const detail::BitKnapsack knapsack(items(), kRunForReal);
     make_curve(knapsack);
-    run_for_real(knapsack.best(budget - result_.fixed_bytes));
+    const auto best = knapsack.best(budget - result_.fixed_bytes);
+    run_for_real(best);
     const auto loss_of_one = [](const BitAssignment& one) { return one.measured->loss; };
-    result_.chosen = *std::ranges::min_element(result_.measured, {}, loss_of_one);
+    const auto least = std::ranges::min_element(result_.measured, {}, loss_of_one);
+    result_.chosen = *least;
+    use_what_is_left(best[static_cast<std::size_t>(least - result_.measured.begin())], budget);
     return std::move(result_);
   }
 
@@ -283,6 +286,38 @@ class Search {
     const auto on_curve = std::ranges::find_if(result_.curve, is_this);
     if (on_curve != result_.curve.end()) on_curve->measured = one.measured;
     return one;
+  }
+
+  /// By how much a loss may be off, as a mean over so many samples.
+  double noise() const {
+    return std::abs(result_.widest.loss) / std::sqrt(static_cast<double>(samples_.size()));
+  }
+
+  /// Gives layers of the chosen assignment the bytes that it leaves, where the samples do not tell
+  /// that more bits are worse.
+  void use_what_is_left(detail::KnapsackChoice choice, std::int64_t budget) {
+    while (const auto layer = layer_to_widen(choice, budget)) ++choice.items[*layer];
+    if (predicted(choice).bits == result_.chosen.bits) return;
+    const BitAssignment wider = run_for_real(choice);
+    if (wider.measured->loss <= result_.chosen.measured->loss + noise()) result_.chosen = wider;
+  }
+
+  /// The layer of the fewest bits that takes its next width within the budget.
+  std::optional<std::size_t> layer_to_widen(const detail::KnapsackChoice& choice,
+                                            std::int64_t budget) const {
+    const std::int64_t left = budget - predicted(choice).bytes;
+    std::optional<std::size_t> found;
+    int fewest = kMostWeightBits;
+    for (std::size_t i = 0; i < choice.items.size(); ++i) {
+      const std::vector<WidthCost>& widths = result_.layers[i].widths;
+      const std::size_t item = choice.items[i];
+      if (item + 1 == widths.size() || widths[item].bits >= fewest) continue;
+      if (widths[item + 1].bytes - widths[item].bytes > left) continue;
+      if (widths[item + 1].loss_rise > widths[item].loss_rise + noise()) continue;
+      found = i;
+      fewest = widths[item].bits;
+    }
+    return found;
   }
 
   /// In percentage points.

@@ -115,6 +115,12 @@ struct BitSearch {
 ///    those of fewer bytes, then those with fewer bits in later layers.
 /// 3. The five best are quantized and run for real; of these the one of least loss is chosen, of
 ///    equal losses the one that was predicted to be better.
+/// 4. Bytes that are left widen its layers, those of the fewest bits first, where loss does not
+///    rise by more than 1 / sqrt(samples) of itself, in the layer alone and when it is run for
+///    real: so few samples do not tell 5 bits from 6, which training makes use of.
+///
+/// The budget counts what shipped_bytes() counts, as C source with packed weights holds it. A
+/// .tflite file, whose containers have 8, 4 or 2 bits, takes more.
 ///
 /// Every number is the same on any number of threads and ranks. Layers that ask for their bits
 /// (set_quantization()) or have a QuantizeConfig keep them; layers in_float() stay so. Softmax at

@@ -53,6 +53,14 @@ class Callback {
   virtual void on_epoch_end(Trainer& /*trainer*/, const EpochRecord& /*record*/) {}
   /// Asked before every epoch; true ends the fit.
   virtual bool wants_stop() const { return false; }
+  /// After the last epoch of a fit(), unless TrainerOptions::should_stop ended it, which is to be
+  /// resumed.
+  virtual void on_fit_end(Trainer& /*trainer*/) {}
+
+  /// Whether it shows what each epoch came to. Where none does, the log has a line of it.
+  virtual bool shows_epochs() const { return false; }
+  /// Whether it goes by the loss on the test set: see TrainerOptions::test_loss.
+  virtual bool needs_test_loss() const { return false; }
 };
 
 /// A callback made of functions, each of which may be left out:
@@ -65,6 +73,7 @@ struct CallbackFunctions {
   std::function<void(Trainer&, const Progress&)> on_step_end{};
   std::function<void(Trainer&, const EpochRecord&)> on_epoch_end{};
   std::function<bool()> wants_stop{};
+  std::function<void(Trainer&)> on_fit_end{};
 };
 std::shared_ptr<Callback> make_callback(CallbackFunctions functions);
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/log.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/trainer.h>
@@ -37,6 +38,9 @@ class FunctionCallback : public Callback {
     if (functions_.on_epoch_end) functions_.on_epoch_end(trainer, record);
   }
   bool wants_stop() const override { return functions_.wants_stop && functions_.wants_stop(); }
+  void on_fit_end(Trainer& trainer) override {
+    if (functions_.on_fit_end) functions_.on_fit_end(trainer);
+  }
 
  private:
   CallbackFunctions functions_;
@@ -55,13 +59,15 @@ void CsvLog::on_epoch_end(Trainer& trainer, const EpochRecord& /*record*/) {
 double score_of(const EpochRecord& record) {
   if (record.integer_accuracy) return *record.integer_accuracy;
   if (record.test_accuracy) return *record.test_accuracy;
+  return loss_score(record);
+}
+
+double loss_score(const EpochRecord& record) {
   return -find_metric(record, "test_loss").value_or(record.train_loss);
 }
 
-EarlyStopping::EarlyStopping(int patience, double min_delta, Score score)
-    : patience_(patience),
-      min_delta_(min_delta),
-      score_(checked_score("EarlyStopping", std::move(score))) {
+EarlyStopping::EarlyStopping(int patience, EarlyStoppingOptions options)
+    : patience_(patience), options_(std::move(options)) {
   if (patience < 1) {
     throw InvalidArgument(
         fmt::format("EarlyStopping: expected a patience of at least 1, found {}", patience));
@@ -70,16 +76,52 @@ EarlyStopping::EarlyStopping(int patience, double min_delta, Score score)
 
 void EarlyStopping::on_fit_begin(Trainer& /*trainer*/, const History& history) {
   best_ = -std::numeric_limits<double>::infinity();
+  best_epoch_ = 0;
   waited_ = 0;
   for (const EpochRecord& record : history) take(record);
 }
 
-void EarlyStopping::on_epoch_end(Trainer& /*trainer*/, const EpochRecord& record) { take(record); }
+void EarlyStopping::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
+  take(record);
+  if (!options_.restore_best_weights || best_epoch_ != record.epoch) return;
+  kept_ = {};
+  for (const auto& [name, tensor] : trainer.model().saved_tensors()) {
+    kept_.add(name, tensor.detach().clone());
+  }
+  kept_epoch_ = best_epoch_;
+}
 
 void EarlyStopping::take(const EpochRecord& record) {
-  const double score = score_(record);
-  waited_ = score > best_ + min_delta_ ? 0 : waited_ + 1;
+  const double score = options_.score ? options_.score(record) : loss_score(record);
+  const bool better = score > best_ + options_.min_delta;
+  if (better) best_epoch_ = record.epoch;
+  waited_ = better ? 0 : waited_ + 1;
   best_ = std::max(best_, score);
+}
+
+void EarlyStopping::on_fit_end(Trainer& trainer) {
+  if (wants_stop() && trainer.is_root()) {
+    log_info(
+        fmt::format("early stopping after epoch {}: no better {} for {} epochs, the best was "
+                    "{:.6g} in epoch {}",
+                    trainer.history().back().epoch, options_.score ? "score" : "loss", waited_,
+                    options_.score ? best_ : -best_, best_epoch_));
+  }
+  if (options_.restore_best_weights && best_epoch_ > 0) restore(trainer);
+}
+
+void EarlyStopping::restore(Trainer& trainer) const {
+  if (kept_epoch_ == best_epoch_) {
+    if (trainer.history().back().epoch == best_epoch_) return;
+    trainer.model().restore(kept_);
+    if (trainer.is_root()) log_info(fmt::format("weights of epoch {} restored", best_epoch_));
+    return;
+  }
+  if (!trainer.is_root()) return;
+  log_warn(
+      fmt::format("EarlyStopping: the weights of epoch {}, the best, are not restored: the run "
+                  "was resumed after it; let a BestCheckpoint keep them",
+                  best_epoch_));
 }
 
 BestCheckpoint::BestCheckpoint(std::filesystem::path path, Score score)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/archive.h>
 #include <octet/train/callback.h>
 
 #include <filesystem>
@@ -20,31 +21,51 @@ class CsvLog : public Callback {
   std::filesystem::path path_;
 };
 
-/// What early stopping and the best checkpoint go by unless told otherwise: the integer accuracy
-/// where there is one, else the test accuracy, else the negated "test_loss", without a test set the
-/// negated training loss. Higher is better.
-double score_of(const EpochRecord& record);
-
-/// What a callback goes by instead, higher is better: e.g. minus one of the metrics.
+/// What a callback goes by, higher is better: e.g. minus one of the metrics.
 using Score = std::function<double(const EpochRecord& record)>;
 
-/// Ends a fit after `patience` epochs in a row without a score above the best by `min_delta`.
+/// By accuracy: that of the integers where there is one, else that on the test set; without either
+/// as loss_score().
+double score_of(const EpochRecord& record);
+
+/// By loss: minus the "test_loss", without a test set minus the training loss.
+double loss_score(const EpochRecord& record);
+
+struct EarlyStoppingOptions {
+  /// A score counts as better from so much above the best on.
+  double min_delta = 0.0;
+  /// score_of for accuracy. Not given: loss_score, and the Trainer measures the loss on the test
+  /// set, see TrainerOptions::test_loss.
+  Score score{};
+  /// Whether the weights, with the ranges of a quantized model, are those of the best epoch when
+  /// the fit ends. The history and checkpoints that were saved before are as the last epoch left
+  /// them. In a run that is resumed behind its best epoch they are not there: the log warns.
+  bool restore_best_weights = false;
+};
+
+/// Ends a fit after `patience` epochs in a row without a better score, and says so in the log.
 class EarlyStopping : public Callback {
  public:
-  /// Throws InvalidArgument for a patience below 1 and for an empty score.
-  explicit EarlyStopping(int patience, double min_delta = 0.0, Score score = score_of);
+  /// Throws InvalidArgument for a patience below 1.
+  explicit EarlyStopping(int patience, EarlyStoppingOptions options = {});
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
+  void on_fit_end(Trainer& trainer) override;
   bool wants_stop() const override { return waited_ >= patience_; }
+  bool needs_test_loss() const override { return !options_.score; }
 
  private:
   void take(const EpochRecord& record);
+  void restore(Trainer& trainer) const;
 
   int patience_;
-  double min_delta_;
-  Score score_;
+  EarlyStoppingOptions options_;
   double best_ = -std::numeric_limits<double>::infinity();
+  int best_epoch_ = 0;
   int waited_ = 0;
+  /// What the model held after an epoch, 0: none.
+  int kept_epoch_ = 0;
+  Archive kept_;
 };
 
 /// Saves a checkpoint after each epoch whose score is the best so far.

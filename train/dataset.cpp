@@ -73,6 +73,7 @@ void Dataset::set_targets(const Tensor& targets) {
   }
   labels_.clear();
   classes_ = 0;
+  class_names_.clear();
   target_shape_ = targets.shape().without_batch();
   targets_.assign(targets.span().begin(), targets.span().end());
 }
@@ -115,6 +116,17 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
   }
   Dataset result = *this;
   result.set_targets(targets);
+  return result;
+}
+
+Dataset Dataset::with_class_names(std::vector<std::string> names) const {
+  if (names.size() != static_cast<std::size_t>(classes_)) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected a name for each of the {} classes, found {}", name_,
+                    classes_, names.size()));
+  }
+  Dataset result = *this;
+  result.class_names_ = std::move(names);
   return result;
 }
 
@@ -317,6 +329,7 @@ Dataset Dataset::head(std::size_t count) const {
   result.bytes_ = first(bytes_, kept * example_size_);
   result.floats_ = first(floats_, kept * example_size_);
   result.classes_ = classes_;
+  result.class_names_ = class_names_;
   result.labels_ = first(labels_, kept);
   result.target_shape_ = target_shape_;
   if (target_shape_) {

@@ -82,6 +82,11 @@ class Dataset {
   bool has_labels() const { return !target_shape_; }
   /// Labels are in [0, classes()); 0 where the targets are tensors.
   int classes() const { return classes_; }
+  /// The same examples with names for the classes, in the order of labels, for reports. Throws
+  /// InvalidArgument unless there is one name for each class.
+  Dataset with_class_names(std::vector<std::string> names) const;
+  /// Empty where no names were given.
+  const std::vector<std::string>& class_names() const { return class_names_; }
   /// All labels. Throws InvalidArgument where the targets are tensors, and for a set that is read.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
@@ -137,6 +142,7 @@ class Dataset {
   std::vector<std::uint8_t> bytes_;
   std::vector<float> floats_;
   int classes_ = 0;
+  std::vector<std::string> class_names_;
   std::vector<std::int32_t> labels_;
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;

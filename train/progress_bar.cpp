@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
+#include <octet/train/epoch_text.h>
 #include <octet/train/progress_bar.h>
 #include <octet/train/trainer.h>
 #include <sys/ioctl.h>
@@ -21,12 +22,6 @@ void show(std::FILE* out, const std::string& text) {
   static_cast<void>(std::fflush(out));
 }
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
-
-std::string accuracy_cell(const std::optional<double>& share) {
-  return share ? "  accuracy " + percent(*share) : "";
-}
-
 /// What fits into one line of the terminal: a bar that wraps cannot be drawn over.
 std::string fitting(std::string line, std::FILE* out) {
   winsize size{};
@@ -34,25 +29,6 @@ std::string fitting(std::string line, std::FILE* out) {
     line.resize(std::min(line.size(), std::size_t{size.ws_col} - 1));
   }
   return line;
-}
-
-std::string accuracies(const EpochRecord& record) {
-  if (!record.test_accuracy) {
-    if (!record.differing_predictions) return "";
-    return fmt::format("  integers differ in {} examples", *record.differing_predictions);
-  }
-  if (!record.integer_accuracy) {
-    return fmt::format("  test accuracy {}", percent(*record.test_accuracy));
-  }
-  return fmt::format("  test accuracy: simulated {}, integer {}, {} images differ",
-                     percent(*record.test_accuracy), percent(*record.integer_accuracy),
-                     record.differing_predictions.value_or(0));
-}
-
-std::string scores(const EpochRecord& record) {
-  std::string text = accuracies(record);
-  for (const auto& [name, value] : record.metrics) text += fmt::format("  {} {:.4g}", name, value);
-  return text;
 }
 
 bool draws_bar(std::FILE* out, ProgressBar::Style style) {
@@ -75,7 +51,7 @@ ProgressBar::ProgressBar(std::FILE* out, Style style)
 
 void ProgressBar::on_calibrated(Trainer& trainer, const EpochRecord& start) {
   if (!trainer.is_root()) return;
-  show(out_, fmt::format("{:<5} calibrated{}\n", start.phase, scores(start)));
+  show(out_, detail::calibrated_line(start) + "\n");
 }
 
 void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
@@ -90,7 +66,7 @@ void ProgressBar::on_step_end(Trainer& trainer, const Progress& p) {
   const std::string line =
       fmt::format("{:<5} {}/{} [{}{}] loss {:.4f}{}  {:.0f} img/s  {:.1f} s left", p.phase, p.epoch,
                   p.epochs, std::string(full, '#'), std::string(kBarWidth - full, '.'), p.loss,
-                  accuracy_cell(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
+                  detail::accuracy_cell(p.accuracy), p.images / std::max(p.seconds, 1e-9), left);
   show(out_, "\r\033[K" + fitting(line, out_));
   bar_is_shown_ = true;
 }
@@ -104,10 +80,7 @@ void ProgressBar::on_epoch_end(Trainer& trainer, const EpochRecord& r) {
   if (!trainer.is_root()) return;
   clear_bar();
   // None where a resumed run had only the end of an epoch left.
-  const std::string of_epochs = epochs_ > 0 ? fmt::format("/{}", epochs_) : "";
-  show(out_, fmt::format("{:<5} {}{}  loss {:.4f}{}  {:.2f} s  {:.0f} img/s{}\n", r.phase, r.epoch,
-                         of_epochs, r.train_loss, accuracy_cell(r.train_accuracy), r.seconds,
-                         r.images_per_second, scores(r)));
+  show(out_, detail::epoch_line(r, epochs_) + "\n");
 }
 
 }  // namespace octet

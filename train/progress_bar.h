@@ -20,6 +20,7 @@ class ProgressBar : public Callback {
   void on_calibrated(Trainer& trainer, const EpochRecord& start) override;
   void on_step_end(Trainer& trainer, const Progress& progress) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
+  bool shows_epochs() const override { return true; }
 
  private:
   void clear_bar();

@@ -10,6 +10,7 @@
 #include <octet/train/distributed/messages.h>
 #include <octet/train/distributed/shard_tree.h>
 #include <octet/train/distributed/sharded_calibration.h>
+#include <octet/train/epoch_text.h>
 #include <octet/train/faults.h>
 #include <octet/train/trainer.h>
 
@@ -169,6 +170,10 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
       break;
     }
     finish_epoch(test);
+    tell(detail::epoch_line(history_.back(), static_cast<int>(last)));
+  }
+  if (!stopped_) {
+    for (const auto& callback : callbacks_) callback->on_fit_end(*this);
   }
   return history_;
 }
@@ -222,6 +227,7 @@ void Trainer::prepare(const Dataset& train, const Dataset* test) {
   calibrated_.emplace();
   calibrated_->phase = phase_;
   score(*calibrated_, *test);
+  tell(detail::calibrated_line(*calibrated_));
   for (const auto& callback : callbacks_) callback->on_calibrated(*this, *calibrated_);
 }
 
@@ -266,9 +272,15 @@ void Trainer::finish_epoch(const Dataset* test) {
   for (const auto& callback : callbacks_) callback->on_epoch_end(*this, record);
 }
 
+void Trainer::tell(const std::string& line) const {
+  const auto shows = [](const auto& callback) { return callback->shows_epochs(); };
+  if (is_root() && std::ranges::none_of(callbacks_, shows)) log_info(line);
+}
+
 std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
   std::vector<Metric> metrics = options_.metrics;
-  if (options_.test_loss || !test.has_labels()) {
+  const auto needs = [](const auto& callback) { return callback->needs_test_loss(); };
+  if (options_.test_loss || !test.has_labels() || std::ranges::any_of(callbacks_, needs)) {
     metrics.insert(metrics.begin(), loss_metric(kTestLoss, options_.loss));
   }
   return metrics;

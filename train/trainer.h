@@ -100,7 +100,8 @@ class Trainer {
 
   /// Trains `epochs` epochs. An epoch that an earlier call was stopped in is finished first and
   /// counts as one of them. After each, the model is scored on the test set, a quantized one
-  /// lowered and scored by the integer engine too, unless lower() refuses it: the log says why.
+  /// lowered and scored by the integer engine too, unless lower() refuses it: the log says why. A
+  /// callback shows what each came to (ProgressBar), or else the log does, at level info.
   /// Returns the records of all epochs so far. Throws NumericError with epoch, step and the first
   /// layer at fault where the loss is NaN or infinite; InvalidArgument for a negative number of
   /// epochs, an empty set, examples that the model does not take, and a loss that returns no
@@ -196,6 +197,8 @@ class Trainer {
   void finish_epoch(const Dataset* test);
   void score(EpochRecord& record, const Dataset& test);
   std::optional<IntegerModel> exportable();
+  /// Puts a line of an epoch into the log, on rank 0, where no callback shows it.
+  void tell(const std::string& line) const;
   std::vector<Metric> metrics_for(const Dataset& test) const;
   Tensor loss_of(const Tensor& output, const Targets& targets) const;
   /// The share of the examples so far that were classed right; none where they have no classes.

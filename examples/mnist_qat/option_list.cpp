@@ -65,6 +65,11 @@ void add_files(const Adder& add, Options& o) {
                   "Writes a page about the run, one HTML file: accuracies, layers, what to do")
       ->check(kFile)
       ->type_name("FILE");
+  add.app
+      .add_option("--class-names", o.class_names,
+                  "What --report calls the classes, in the order of labels; else their numbers")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
 }
 
 void add_network(const Adder& add, Options& o) {
@@ -92,8 +97,10 @@ void add_training(const Adder& add, Options& o) {
   add.number("--batch", o.batch, kBatch, "Images per step");
   add.number("--lr", o.lr, command_line::kRates,
              "Learning rate in float; a convolutional network has its own unless told");
-  add.number("--qat-lr", o.qat_lr, command_line::kRates,
-             "Learning rate with quantization in the loop, likewise");
+  add.number(
+      "--qat-lr", o.qat_lr, command_line::kRates,
+      "Learning rate with quantization in the loop, likewise; with 4 bits and fewer not below "
+      "1e-3 unless told");
   add.choice(
       "--schedule", {"cosine", "constant"}, "constant",
       "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "
@@ -126,7 +133,7 @@ void add_quantization(const Adder& add, Options& o) {
   add.flag("--full-grid", o.full_grid,
            "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
            "of -1, 0, 1");
-  add.choice("--scales", {"measured", "lsq"}, "measured",
+  add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
              "measured: scales come from observed ranges; lsq: they are learned, those of weights "
              "alone where activations have 16 bits",
              [&o](const std::string& text) { o.learned_scales = text == "lsq"; });
@@ -164,7 +171,7 @@ void add_target(const Adder& add, Options& o) {
              "CMSIS-NN)",
              [&o](const std::string& text) { o.rounding = parse_rounding(text); });
   add.flag("--packed", o.packed,
-           "Refuse before training what --target takes no packed weights of, 4 bits and fewer");
+           "Stop before training if --target cannot store weights of 4 bits or fewer packed");
   auto* flash =
       command_line::add_number(
           add.app, "--flash", o.flash, kBytes,

@@ -5,6 +5,7 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
+#include <octet/train/qat_recipe.h>
 #include <octet/train/resume_command.h>
 
 #include <CLI/CLI.hpp>
@@ -54,6 +55,17 @@ void reconcile_int16(const CLI::App& app, Options& o) {
   o.rounding = Rounding::q15;
 }
 
+/// What suits the bits, where it is not told.
+void take_recipe(const CLI::App& app, Options& o) {
+  const QatRecipe recipe =
+      qat_recipe({.weight_bits = o.weight_bits, .activation_bits = o.activation_bits});
+  if (app.count("--scales") == 0) o.learned_scales = recipe.quantize.weight_scales == Scales::lsq;
+  const float rate = recipe.learning_rate;
+  if (app.count("--qat-lr") > 0 || rate <= o.qat_lr) return;
+  // A rate that falls in float ends where this one begins.
+  o.qat_lr = o.rate_falls ? std::clamp(o.lr, o.qat_lr, rate) : rate;
+}
+
 /// Takes the contract of --target. Throws CLI::ValidationError for options that contradict each
 /// other.
 void reconcile(const CLI::App& app, Options& o) {
@@ -68,6 +80,7 @@ void reconcile(const CLI::App& app, Options& o) {
     if (app.count("--qat-lr") == 0) o.qat_lr = network.qat_learning_rate;
     if (app.count("--schedule") == 0) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
   }
+  take_recipe(app, o);
   if (o.shards > o.batch) {
     throw CLI::ValidationError(
         "--shards", fmt::format("are parts of a batch of --batch {}, found {}", o.batch, o.shards));

@@ -80,6 +80,8 @@ struct Options {
   std::filesystem::path checkpoint_dir;
   /// Where the HTML report goes; empty: none is written.
   std::filesystem::path report;
+  /// What it calls the classes; empty: by their numbers.
+  std::vector<std::string> class_names;
   /// As a shell takes it, for the report.
   std::string command;
   std::string log_level = "warn";

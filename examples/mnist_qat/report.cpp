@@ -130,6 +130,12 @@ std::string final_report(const Options& options, const Results& r, const History
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);
   }
   if (searches_bits(options)) text += flash_table(options, r.flash);
+  if (options.flash) {
+    text += fmt::format(
+        "the budget counts weights, biases and scales as C source holds them; the .tflite file "
+        "takes {} bytes\n",
+        r.int8_bytes);
+  }
   text += oscillation_table(r.oscillations);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
   text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",

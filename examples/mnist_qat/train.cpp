@@ -28,11 +28,17 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 /// What a .tflite file may hold.
 constexpr double kMostFileBytes = 2.0 * kGiB;
 
-DataSplit load_data(const Options& options) {
+DataSplit unnamed_data(const Options& options) {
   if (!options.data.empty()) return load_idx(options.data);
   const char* directory = std::getenv("OCTET_MNIST_DIR");
   if (directory != nullptr && *directory != '\0') return load_idx(directory);
   return make_digits(options.seed);
+}
+
+DataSplit load_data(const Options& options) {
+  DataSplit data = unnamed_data(options);
+  if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
+  return data;
 }
 
 /// A machine that does not say gets the benefit of the doubt.
@@ -140,8 +146,7 @@ Augment moved_images(const Options& options) {
 Schedule schedule(const Options& options, const Dataset& data, bool falls, int epochs, float rate,
                   float last) {
   if (!falls || epochs == 0) return constant_rate(rate);
-  const std::size_t steps = (data.size() + options.batch - 1) / options.batch;
-  return cosine_decay(rate, steps * static_cast<std::size_t>(epochs), last);
+  return cosine_decay(rate, training_steps(data, epochs, options.batch), last);
 }
 
 Schedule float_schedule(const Options& options, const Dataset& data) {
@@ -191,6 +196,8 @@ class Run {
     show(screen_, quantized.summary());
     show(screen_, storage_text(quantized));
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
+    show(screen_, fmt::format("quantized training: {}\n",
+                              to_string(QatRecipe{quantize_options(options_), options_.qat_lr})));
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
     const auto ranges = std::make_shared<RangeLog>();
     trainer.add_callback(ranges);

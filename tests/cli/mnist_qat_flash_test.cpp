@@ -75,6 +75,8 @@ TEST_F(MnistQatFlash, TrainsTheBitsThatFitAndShowsThem) {
   expect_mentions(result.out, fmt::format("\nbits: dense {}", first));
   expect_mentions(result.out, "layer                    bits        bytes\n");
   expect_mentions(result.out, fmt::format("{} of 1300\n", shipped));
+  expect_mentions(result.out, fmt::format("the .tflite file takes {} bytes\n",
+                                          fs::file_size(path("out/mnist_int8.tflite"))));
 }
 
 TEST_F(MnistQatFlash, TheBytesDoNotDependOnThreads) {

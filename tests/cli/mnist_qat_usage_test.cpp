@@ -1,5 +1,6 @@
 // What mnist_qat makes of its command line.
 
+#include <fmt/format.h>
 #include <octet/examples/mnist_qat/options.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet_test_paths.h>
@@ -176,6 +177,33 @@ TEST(MnistQatUsage, ANetworkChoosesTheRate) {
   EXPECT_FALSE(options_of({"--network", "resnet8", "--lr", "1e-4"}).rate_falls);
   expect_failure(parse({"--schedule", "cosine", "--lr", "1e-5"}), 2,
                  "--schedule: cosine falls from --lr to --qat-lr, found 1e-05 and 0.0001");
+}
+
+TEST(MnistQatUsage, FewBitsChooseLearnedScalesAndTheirRate) {
+  struct Row {
+    Arguments arguments;
+    bool learned;
+    float rate;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"--weight-bits", "8"}, false, 1e-4F},
+           {{"--weight-bits", "5"}, false, 1e-4F},
+           {{"--weight-bits", "4"}, true, 1e-3F},
+           {{"--weight-bits", "2"}, true, 1e-3F},
+           {{"--activation-bits", "4"}, true, 1e-3F},
+           {{"--activation-bits", "16"}, false, 1e-4F},
+           {{"--weight-bits", "4", "--activation-bits", "16"}, true, 1e-3F},
+           {{"--weight-bits", "4", "--scales", "measured"}, false, 1e-3F},
+           {{"--weight-bits", "4", "--qat-lr", "0.25"}, true, 0.25F},
+           {{"--weight-bits", "4", "--lr", "5e-4", "--schedule", "cosine"}, true, 5e-4F},
+           {{"--weight-bits", "4", "--lr", "0.5", "--epochs", "0"}, true, 0.5F},
+           {{"--weight-bits", "4", "--network", "lenet5"}, true, 1e-3F},
+           {{"--weight-bits", "4", "--network", "resnet8"}, true, 2e-3F}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(row.arguments, " ")));
+    const mnist::Options options = options_of(row.arguments);
+    EXPECT_EQ(options.learned_scales, row.learned);
+    EXPECT_EQ(options.qat_lr, row.rate);
+  }
 }
 
 TEST(MnistQatUsage, ATargetChoosesTheContract) {

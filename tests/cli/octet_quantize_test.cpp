@@ -1,6 +1,6 @@
 // `octet quantize` as its users run it.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/training.h>
@@ -77,7 +77,7 @@ TEST_F(OctetQuantize, FindsRangesAndScalesAsToldTo) {
   EXPECT_EQ(found.at("input_calibration"), "mse");
   EXPECT_EQ(found.at("weight_calibration"), "mse");
   EXPECT_EQ(found.at("percentile"), "99.5");
-  EXPECT_FALSE(found.contains("scales"));
+  EXPECT_EQ(found.at("scales"), "measured");
   const Model measured = load_model(path("out/checkpoints/last.ckpt"));
   const Layer& dense = *measured.layers()[2];
   EXPECT_EQ(measured.layers()[1]->result_quantizer()->type(), "HistogramMse");
@@ -88,6 +88,34 @@ TEST_F(OctetQuantize, FindsRangesAndScalesAsToldTo) {
   const Model learned = load_model(path("lsq/checkpoints/last.ckpt"));
   EXPECT_EQ(learned.layers()[2]->kernel_quantizer()->type(), "Lsq");
   EXPECT_EQ(learned.layers()[2]->result_quantizer()->type(), "Lsq");
+}
+
+TEST_F(OctetQuantize, FewBitsLearnScalesAtTheirRateAndSaySo) {
+  struct Row {
+    Arguments options;
+    std::string said;
+    double rate;
+  };
+  const std::string measured = "scales of weights measured, of results measured, learning rate ";
+  const std::string learned = "scales of weights lsq, of results lsq, learning rate ";
+  int run = 0;
+  for (const Row& row : std::vector<Row>{
+           {{"--epochs", "1"}, measured + "0.0001", 1e-4},
+           {{"--epochs", "1", "--weight-bits", "4"}, learned + "0.001", 1e-3},
+           {{"--epochs", "1", "--weight-bits", "3", "--lr", "0.02"}, learned + "0.02", 0.02},
+           {{"--weight-bits", "4"}, "", 1e-4}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(row.options, " ")));
+    const ProcessResult result = quantize(std::to_string(++run), row.options + Arguments{"--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json found = json::parse(result.out);
+    EXPECT_EQ(found.at("lr"), row.rate);
+    EXPECT_EQ(found.at("scales"), row.said.starts_with(learned) ? "lsq" : "measured");
+    if (row.said.empty()) {
+      EXPECT_EQ(result.err.find("quantized training"), std::string::npos);
+    } else {
+      expect_mentions(result.err, "quantized training: " + row.said + "\n");
+    }
+  }
 }
 
 TEST_F(OctetQuantize, TheSameBytesOnAnyNumberOfThreads) {

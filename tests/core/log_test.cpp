@@ -22,17 +22,18 @@ class LogTest : public ::testing::Test {
   }
   void TearDown() override {
     set_log_sink(nullptr);
-    set_log_level(LogLevel::warn);
+    set_log_level(LogLevel::info);
   }
 };
 
-TEST_F(LogTest, WarnsByDefaultAndNoMore) {
-  EXPECT_EQ(log_level(), LogLevel::warn);
+TEST_F(LogTest, InformsByDefaultAndNoMore) {
+  EXPECT_EQ(log_level(), LogLevel::info);
   log_debug("debug");
   log_info("info");
   log_warn("warn {}");
-  ASSERT_EQ(caught.size(), 1U);
-  EXPECT_EQ(caught[0], std::pair(LogLevel::warn, std::string("warn {}")));
+  ASSERT_EQ(caught.size(), 2U);
+  EXPECT_EQ(caught[0], std::pair(LogLevel::info, std::string("info")));
+  EXPECT_EQ(caught[1], std::pair(LogLevel::warn, std::string("warn {}")));
 }
 
 TEST_F(LogTest, LevelDecides) {

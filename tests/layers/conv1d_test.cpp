@@ -98,12 +98,11 @@ TEST(Conv1D, RefusesWhatNoConvolutionHas) {
   expect_throws_naming<InvalidArgument>([] { built(Conv1D(4, 5), {4, 1}); }, {"Conv1D", "fits"});
 }
 
-TEST(Conv1D, InFloatsIsAConvolutionBetweenTwoReshapes) {
+TEST(Conv1D, InFloatsIsAConvolutionOfImages) {
   Sequential model("m", Input({9, 2}), Conv1D(5, 3, Activation::relu, {.stride = 2}),
                    Conv1D(3, 1, Activation::tanh, {.use_bias = false}), Flatten(), Dense(4));
-  expect_same_in_floats(
-      model, {OpCode::reshape, OpCode::conv_2d, OpCode::reshape, OpCode::reshape, OpCode::conv_2d,
-              OpCode::reshape, OpCode::tanh, OpCode::reshape, OpCode::fully_connected});
+  expect_same_in_floats(model, {OpCode::reshape, OpCode::conv_2d, OpCode::conv_2d, OpCode::reshape,
+                                OpCode::tanh, OpCode::reshape, OpCode::fully_connected});
 }
 
 }  // namespace

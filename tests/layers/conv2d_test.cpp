@@ -56,6 +56,8 @@ TEST(Conv2D, RefusesWhatNoConvolutionHas) {
   EXPECT_THROW(Conv2D(0, 3), InvalidArgument);
   EXPECT_THROW(Conv2D(4, {3, 0}), InvalidArgument);
   EXPECT_THROW(Conv2D(4, 3, Activation::none, {.strides = {0, 1}}), InvalidArgument);
+  expect_throws_naming<InvalidArgument>([] { Conv2D(4, 3, Activation::none, {.strides = {2}}); },
+                                        {"strides above 0, found 2 x 0", "write {2, 2}"});
   EXPECT_THROW(Conv2D(4, 3, Activation::none, {.dilation = {1, -1}}), InvalidArgument);
   EXPECT_THROW(Conv2D(4, 3, Activation::none, {.groups = 3}), InvalidArgument);
   expect_throws_naming<InvalidArgument>([] { built(Conv2D(4, 3), {27}); },

@@ -52,6 +52,7 @@ Report report_named(const std::string& name) {
   layer.separable = true;
   layer.result_channels = {.channels = 4, .dead = {2}, .starved = 1};
   report.layers = {{layer}, 10, 10, 0.9, 0.5, {}};
+  report.class_names = {name, name};
   report.confusion = {{5, 1}, {0, 4}};
   report.changed_examples = 30;
   report.changed = {{.index = 7,
@@ -87,10 +88,20 @@ TEST(ReportHtml, AnswersInOrder) {
     EXPECT_GT(at, last) << heading;
     last = at;
   }
-  for (const char* part : {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)",
-                           "float: 1 (60 %)", "integers: 0 (55 %)", "30 test examples differently",
-                           "data:image/png;base64,UE5H", "test examples differently; the first 1:<",
-                           "; the file is smaller and computes the same."}) {
+  for (const char* part :
+       {"90.00 %", "80.00 %", "1 / 0, p = 1", "1 (20.0\xC3\x97)", "float: name (60 %)",
+        "integers: name (55 %)", "label name", "said name",
+        "30 test examples differently; shown here: 1", "data:image/png;base64,UE5H",
+        "; the file is smaller and computes the same."}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(ReportHtml, ClassesWithoutANameHaveTheirNumber) {
+  Report report = report_named("name");
+  report.class_names = {"only one"};
+  const std::string page = report_html(report);
+  for (const char* part : {"float: 1 (60 %)", "integers: only one (55 %)", "label 1", "said 1"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }

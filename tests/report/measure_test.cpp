@@ -3,6 +3,7 @@
 #include <octet/report/measure_internal.h>
 #include <octet/report/range_log.h>
 #include <octet/tests/core/keep_threads.h>
+#include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/distributed/thread_group.h>
 
 #include <cmath>
@@ -177,6 +178,15 @@ TEST_F(MeasuredDigits, OutcomesAreThoseOfEvaluate) {
   EXPECT_EQ(found.costs.integer_bytes, to_tflite(shipped_).size());
   EXPECT_EQ(found.costs.multiply_adds, 784 * 16 + 16 * 10);
   EXPECT_EQ(found.costs.arena_bytes, Interpreter(shipped_).arena_bytes());
+}
+
+TEST_F(MeasuredDigits, ClassesHaveTheNamesOfTheTestSet) {
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+  EXPECT_TRUE(report().class_names.empty());
+  data_.test = data_.test.with_class_names(names);
+  EXPECT_EQ(report().class_names, names);
+  expect_throws_naming<InvalidArgument>([&] { data_.test.with_class_names({"a"}); },
+                                        {"a name for each of the 10 classes, found 1"});
 }
 
 TEST_F(MeasuredDigits, ConfusionsAndChangesAreThoseOfThePredictions) {

@@ -400,7 +400,6 @@ TEST(WrongCalls, NothingWhereSomethingIsExpected) {
       {"loss", [&] { Trainer(model, Adam(), {.loss = {}}); }, "found none"},
       {"callback", [&] { Trainer(model, Adam()).add_callback(std::shared_ptr<Callback>()); },
        "found null"},
-      {"score", [] { EarlyStopping(3, 0.0, {}); }, "score"},
       {"score of the best", [] { BestCheckpoint("best", {}); }, "score"},
       {"stream", [] { ProgressBar(nullptr); }, "found null"},
       {"model of an interpreter", [] { Interpreter(std::shared_ptr<const IntegerModel>()); },

@@ -20,6 +20,7 @@ CallbackFunctions recorder(std::vector<std::string>& log) {
   hooks.on_fit_begin = [&](Trainer&, const History& history) {
     log.push_back(fmt::format("fit {}", history.size()));
   };
+  hooks.on_fit_end = [&](Trainer&) { log.emplace_back("end of fit"); };
   hooks.on_calibrated = [&](Trainer& trainer, const EpochRecord& start) {
     log.push_back(fmt::format("calibrated {} {}", start.phase, trainer.steps()));
   };
@@ -47,9 +48,9 @@ TEST(Callbacks, ComeInOrderWithTheirNumbers) {
   trainer.fit(data, data, 1);
   EXPECT_EQ(log, (std::vector<std::string>{
                      "fit 0", "begin 0", "float epoch 1/1 batch 1/2 step 1 images 4", "begin 1",
-                     "float epoch 1/1 batch 2/2 step 2 images 7", "end 1", "fit 1", "begin 2",
-                     "float epoch 2/2 batch 1/2 step 3 images 4", "begin 3",
-                     "float epoch 2/2 batch 2/2 step 4 images 7", "end 2"}));
+                     "float epoch 1/1 batch 2/2 step 2 images 7", "end 1", "end of fit", "fit 1",
+                     "begin 2", "float epoch 2/2 batch 1/2 step 3 images 4", "begin 3",
+                     "float epoch 2/2 batch 2/2 step 4 images 7", "end 2", "end of fit"}));
 }
 
 TEST(Callbacks, HearOfCalibrationBeforeTheFirstStepAndOnce) {
@@ -60,8 +61,9 @@ TEST(Callbacks, HearOfCalibrationBeforeTheFirstStepAndOnce) {
   trainer.add_callback(recorder(log));
   trainer.fit(data, data, 0);
   trainer.fit(data, data, 1);
-  EXPECT_EQ(log, (std::vector<std::string>{"fit 0", "calibrated qat 0", "fit 0", "begin 0",
-                                           "qat epoch 1/1 batch 1/1 step 1 images 4", "end 1"}));
+  EXPECT_EQ(log, (std::vector<std::string>{"fit 0", "calibrated qat 0", "end of fit", "fit 0",
+                                           "begin 0", "qat epoch 1/1 batch 1/1 step 1 images 4",
+                                           "end 1", "end of fit"}));
 }
 
 TEST(Callbacks, ProgressHoldsTheMeansSoFar) {
@@ -114,54 +116,9 @@ TEST(Score, IsTheIntegersThenTheTestsThenTheLoss) {
   EXPECT_EQ(score_of(record), 0.5);
   record.integer_accuracy = 0.375;
   EXPECT_EQ(score_of(record), 0.375);
-}
-
-TEST(EarlyStopping, WaitsForPatienceEpochsWithoutABetterScore) {
-  Sequential model = small_mlp();
-  Trainer trainer(model, Sgd());
-  EarlyStopping stopping(2, 0.01);
-  stopping.on_fit_begin(trainer, {});
-  const auto stops_after = [&](double score) {
-    stopping.on_epoch_end(trainer, scored(score));
-    return stopping.wants_stop();
-  };
-  EXPECT_FALSE(stopping.wants_stop());
-  EXPECT_FALSE(stops_after(0.50));
-  EXPECT_FALSE(stops_after(0.505));  // better by too little
-  EXPECT_TRUE(stops_after(0.509));
-  EXPECT_FALSE(stops_after(0.53));
-  EXPECT_FALSE(stops_after(0.53));
-  EXPECT_TRUE(stops_after(0.1));
-  // A fit that goes on from a history waits as if it had seen it.
-  stopping.on_fit_begin(trainer, {scored(0.9), scored(0.8)});
-  EXPECT_FALSE(stopping.wants_stop());
-  EXPECT_TRUE(stops_after(0.7));
-  stopping.on_fit_begin(trainer, {});
-  EXPECT_FALSE(stopping.wants_stop());
-  // Better than the last epoch is not better than the best.
-  EXPECT_FALSE(stops_after(0.9));
-  EXPECT_FALSE(stops_after(0.3));
-  EXPECT_TRUE(stops_after(0.5));
-  EXPECT_THROW(EarlyStopping(0), InvalidArgument);
-  EXPECT_THROW(EarlyStopping(-1), InvalidArgument);
-}
-
-TEST(EarlyStopping, EndsAFitAndStaysEnded) {
-  const ScratchDirectory scratch;
-  const Dataset data = clouds(10);
-  Sequential model = small_mlp();
-  Trainer trainer(model, Sgd(1e-30F));
-  trainer.add_callback(std::make_shared<EarlyStopping>(3));
-  trainer.fit(data, data, 100);
-  EXPECT_EQ(trainer.history().size(), 4U);
-  EXPECT_FALSE(trainer.stopped());
-  trainer.save_checkpoint(scratch.path() / "end");
-  // A run that resumes there ends there too.
-  Sequential other = small_mlp(5);
-  Trainer resumed(other, Sgd(1e-30F));
-  resumed.add_callback(std::make_shared<EarlyStopping>(3));
-  resumed.load_checkpoint(scratch.path() / "end");
-  EXPECT_EQ(resumed.fit(data, data, 100).size(), 4U);
+  EXPECT_EQ(loss_score(record), -0.25);
+  record.metrics = {{"test_loss", 0.75}};
+  EXPECT_EQ(loss_score(record), -0.75);
 }
 
 TEST(BestCheckpoint, IsSavedForABetterScoreAlone) {

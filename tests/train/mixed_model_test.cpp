@@ -5,6 +5,7 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/tests/train/logged.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/layer_differences.h>
 #include <octet/train/load_model.h>
@@ -14,27 +15,13 @@
 namespace octet::test::mixed_model_test {
 namespace {
 
-std::vector<std::string> logged;
-
-/// Keeps what is logged while it lives.
-class Logged {
- public:
-  Logged() {
-    logged.clear();
-    set_log_sink([](LogLevel, std::string_view message) { logged.emplace_back(message); });
-  }
-  ~Logged() { set_log_sink(nullptr); }
-  Logged(const Logged&) = delete;
-  Logged& operator=(const Logged&) = delete;
-};
-
 /// Trains with a test set; what training computes is what the exported file computes.
 void expect_trains_and_ships(Sequential model) {
   const Dataset data = clouds(400, 3);
   const Logged log;
   Trainer trainer(model, Adam(1e-2F), {.batch_size = 16});
   trainer.fit(data, data, 3);
-  EXPECT_TRUE(logged.empty());
+  EXPECT_TRUE(log.lines().empty());
   const EpochRecord& last = trainer.history().back();
   EXPECT_GT(*last.test_accuracy, 0.9);
   EXPECT_EQ(last.integer_accuracy, last.test_accuracy);
@@ -101,11 +88,11 @@ TEST(MixedModel, OfActivationsThatNoOperatorHasIsScoredBySimulation) {
     trainer.fit(data, data, 3);
     EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
     EXPECT_EQ(trainer.history().back().integer_accuracy, std::nullopt);
-    ASSERT_EQ(logged.size(), 1U);
-    expect_mentions(logged[0], "the test set is scored by simulation alone");
+    ASSERT_EQ(log.lines().size(), 1U);
+    expect_mentions(log.lines()[0], "the test set is scored by simulation alone");
     const std::string refusal =
         message_of<InvalidArgument>([&] { trainer.export_int8("never_written.tflite"); });
-    expect_mentions(logged[0], refusal);
+    expect_mentions(log.lines()[0], refusal);
     expect_mentions(refusal, "layer \"quant_odd\": expected a result on the int8 codes");
     // The advice, followed.
     Sequential other = quantize_model(

@@ -281,7 +281,7 @@ TEST(CallbackScore, MayBeAMetric) {
   Sequential model = small_mlp();
   Trainer trainer(model, Adam());
   const Score score = [](const EpochRecord& r) { return -find_metric(r, "error").value(); };
-  EarlyStopping stopping(1, 0.0, score);
+  EarlyStopping stopping(1, {.score = score});
   BestCheckpoint best(scratch.path() / "best", score);
   const auto saved_at = [&](double error) {
     EpochRecord record;

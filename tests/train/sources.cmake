@@ -15,6 +15,7 @@ set(OCTET_TRAIN_TESTS
   train/distributed/sharded_calibration_test.cpp
   train/distributed/sharded_training_test.cpp
   train/distributed/training_state_test.cpp
+  train/early_stopping_test.cpp
   train/evaluate_test.cpp
   train/history_test.cpp
   train/layer_differences_nets_test.cpp
@@ -31,6 +32,7 @@ set(OCTET_TRAIN_TESTS
   train/parameter_groups_test.cpp
   train/profile_test.cpp
   train/progress_bar_test.cpp
+  train/qat_recipe_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
   train/residual_mlp_test.cpp

@@ -232,8 +232,9 @@ class CsvTable {
     const auto width = static_cast<Index>(features_);
     if (options_.targets == CsvTargets::labels) {
       const int count = classes();
-      return Dataset::from_floats(std::move(name), {width}, std::move(values_), std::move(labels_),
-                                  count);
+      Dataset set = Dataset::from_floats(std::move(name), {width}, std::move(values_),
+                                         std::move(labels_), count);
+      return options_.class_names.empty() ? set : set.with_class_names(options_.class_names);
     }
     const bool own = options_.targets == CsvTargets::features;
     const Tensor targets =

@@ -71,6 +71,8 @@ TEST(Csv, LabelsCanBeTexts) {
   const Dataset set = load("1,idle\n2,\"on, fast\"\n3,\"a \"\"b\"\"\"\n4, idle \n", options);
   EXPECT_EQ(labels(set), (Labels{0, 1, 2, 0}));
   EXPECT_EQ(set.classes(), 3);
+  EXPECT_EQ(set.class_names(), options.class_names);
+  EXPECT_EQ(set.head(1).class_names(), options.class_names);
   expect_mentions(error("1,idle\n2,off\n", options),
                   "line 2, column 1: expected one of CsvOptions::class_names (idle, on, fast, a "
                   "\"b\"), found 'off'");

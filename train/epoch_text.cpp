@@ -1,0 +1,50 @@
+#include <fmt/core.h>
+#include <octet/train/epoch_text.h>
+
+namespace octet {
+namespace {
+
+std::string share_in_percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
+
+std::string accuracies(const EpochRecord& record) {
+  if (!record.test_accuracy) {
+    if (!record.differing_predictions) return "";
+    return fmt::format("  integers differ in {} examples", *record.differing_predictions);
+  }
+  if (!record.integer_accuracy) {
+    return fmt::format("  test accuracy {}", share_in_percent(*record.test_accuracy));
+  }
+  return fmt::format("  test accuracy: simulated {}, integer {}, {} images differ",
+                     share_in_percent(*record.test_accuracy),
+                     share_in_percent(*record.integer_accuracy),
+                     record.differing_predictions.value_or(0));
+}
+
+std::string scores(const EpochRecord& record) {
+  std::string text = accuracies(record);
+  for (const auto& [name, value] : record.metrics) text += fmt::format("  {} {:.4g}", name, value);
+  return text;
+}
+
+}  // namespace
+
+namespace detail {
+
+std::string accuracy_cell(const std::optional<double>& share) {
+  return share ? "  accuracy " + share_in_percent(*share) : "";
+}
+
+std::string calibrated_line(const EpochRecord& start) {
+  return fmt::format("{:<5} calibrated{}", start.phase, scores(start));
+}
+
+std::string epoch_line(const EpochRecord& r, int epochs) {
+  const std::string of_epochs = epochs > 0 ? fmt::format("/{}", epochs) : "";
+  return fmt::format("{:<5} {}{}  loss {:.4f}{}  {:.2f} s  {:.0f} img/s{}", r.phase, r.epoch,
+                     of_epochs, r.train_loss, accuracy_cell(r.train_accuracy), r.seconds,
+                     r.images_per_second, scores(r));
+}
+
+}  // namespace detail
+
+}  // namespace octet
