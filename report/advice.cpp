@@ -41,23 +41,23 @@ bool loses_significantly(const Report& report) {
 std::vector<Advice> advise_tried_remedies(const Report& report) {
   std::vector<Advice> result;
   const LayerReport& layers = report.layers;
-  if (!loses_significantly(report) || !layers.quantized_accuracy) return result;
+  if (!loses_significantly(report)) return result;
   for (const Trial& trial : layers.trials) {
     const PairedTest& test = trial.against_quantized;
-    const double gain = 100.0 * (trial.accuracy - *layers.quantized_accuracy);
+    const double gain = 100.0 * (trial.accuracy - trial.accuracy_without);
     if (test.p >= kSignificance || test.only_second_right <= test.only_first_right || gain <= 0.0) {
       continue;
     }
-    Advice advice{.rule = trial.rule,
-                  .layer = trial.layer,
-                  .evidence = trial.evidence,
-                  .action = trial.action,
-                  .promise = fmt::format("without training that gives {} instead of {} on {} test "
-                                         "examples",
-                                         detail::percent_text(trial.accuracy),
-                                         detail::percent_text(*layers.quantized_accuracy),
-                                         layers.sensitivity_samples),
-                  .gain = gain};
+    Advice advice{
+        .rule = trial.rule,
+        .layer = trial.layer,
+        .evidence = trial.evidence,
+        .action = trial.action,
+        .promise = fmt::format("without training that gives {} instead of {} on {} "
+                               "training examples",
+                               detail::percent_text(trial.accuracy),
+                               detail::percent_text(trial.accuracy_without), layers.trial_samples),
+        .gain = gain};
     // Of several remedies for one ill the best.
     const auto same = std::ranges::find_if(result, [&](const Advice& other) {
       return other.rule == advice.rule && other.layer == advice.layer;

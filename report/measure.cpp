@@ -131,6 +131,15 @@ Tensor calibration_of(const ReportModels& models, const Dataset& train,
                       train.features(0, std::min(options.calibration_samples, train.size())));
 }
 
+/// The last examples of a set in memory.
+Dataset last_of(const Dataset& data, std::size_t count) {
+  const std::size_t begin = data.size() - std::min(data.size(), count);
+  const Tensor x = data.features(begin, data.size());
+  const auto labels = data.labels().subspan(begin);
+  return Dataset::from_floats(data.name(), data.example_shape(), {x.span().begin(), x.span().end()},
+                              {labels.begin(), labels.end()}, data.classes());
+}
+
 void measure_layer_report(const ReportModels& models, const Dataset& train, const Dataset& test,
                           const ReportOptions& options, bool trained, Report& report) {
   if (models.quantized == nullptr) {
@@ -160,8 +169,9 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
   if (!trained) {
     report.layers.quantized_accuracy = evaluate(models.shipped, samples, &ranks).accuracy;
   }
-  if (loses_significantly(report)) {
-    detail::try_remedies(models, calibration, samples, ranks, report.layers);
+  if (loses_significantly(report) && train.has_labels() && !train.is_read()) {
+    detail::try_remedies(models, calibration, last_of(train, options.sensitivity_samples), ranks,
+                         report.layers);
   }
 }
 

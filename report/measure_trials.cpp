@@ -26,16 +26,21 @@ void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
   const std::vector<Remedy> remedies = remedies_for(report, *models.float_model);
   if (remedies.empty()) return;
   const Labels without = predictions_with(nullptr, as_it_is);
+  const auto right_in = [&](const Labels& predictions) {
+    std::size_t right = 0;
+    for (std::size_t k = 0; k < predictions.size(); ++k) {
+      right += predictions[k] == samples.labels()[k] ? 1 : 0;
+    }
+    return static_cast<double>(right);
+  };
   // Of each remedy: whether it can be carried out, and the examples that one alone has right.
   constexpr std::size_t kNumbers = 4;
   const auto measure = [&](std::size_t i, std::span<double> result) {
     try {
       const Labels with = predictions_with(&remedies[i], as_it_is);
       const PairedTest test = mcnemar_test(without, with, samples.labels());
-      std::size_t right = 0;
-      for (std::size_t k = 0; k < with.size(); ++k) right += with[k] == samples.labels()[k] ? 1 : 0;
       result[0] = 1.0;
-      result[1] = static_cast<double>(right);
+      result[1] = right_in(with);
       result[2] = static_cast<double>(test.only_first_right);
       result[3] = static_cast<double>(test.only_second_right);
     } catch (const InvalidArgument&) {
@@ -45,6 +50,8 @@ void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
     }
   };
   const std::vector<double> found = share_out(ranks, remedies.size(), kNumbers, measure);
+  const auto count = static_cast<double>(samples.size());
+  report.trial_samples = samples.size();
   for (std::size_t i = 0; i < remedies.size(); ++i) {
     const std::span<const double> one = std::span(found).subspan(i * kNumbers, kNumbers);
     if (one[0] == 0.0) continue;
@@ -54,7 +61,8 @@ void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
          .layer = remedy.layer,
          .evidence = remedy.evidence,
          .action = remedy.action,
-         .accuracy = one[1] / static_cast<double>(samples.size()),
+         .accuracy = one[1] / count,
+         .accuracy_without = right_in(without) / count,
          .against_quantized =
              mcnemar_test(static_cast<std::uint64_t>(one[2]), static_cast<std::uint64_t>(one[3]))});
   }

@@ -141,15 +141,17 @@ struct ChangedExample {
   std::string png{};
 };
 
-/// A remedy that was tried: the network quantized with it, without training, on the sensitivity
-/// samples.
+/// A remedy that was tried: the network quantized with it, without training, on training examples,
+/// since what is chosen on test examples cannot be scored on them.
 struct Trial {
   std::string rule;   ///< why it was tried
   std::string layer;  ///< where; "" for the whole network
   std::string evidence;
   std::string action;
   double accuracy = 0.0;
-  /// The network quantized as it is, first, against it with the remedy.
+  /// Of the network quantized as it is.
+  double accuracy_without = 0.0;
+  /// That network, first, against it with the remedy.
   PairedTest against_quantized{};
 };
 
@@ -163,6 +165,7 @@ struct LayerReport {
   std::optional<double> quantized_accuracy{};
   /// What was tried where the integers are significantly worse than float.
   std::vector<Trial> trials{};
+  std::size_t trial_samples = 0;
 };
 
 struct Report {

@@ -15,6 +15,7 @@ Report report_with(std::uint64_t only_float) {
                       .against_float = mcnemar_test(only_float, 2)}};
   report.layers.samples = 256;
   report.layers.sensitivity_samples = 1000;
+  report.layers.trial_samples = 1000;
   report.layers.float_accuracy = 0.9;
   report.layers.quantized_accuracy = 0.87;
   return report;
@@ -26,6 +27,7 @@ Trial trial(const char* action, double accuracy, std::uint64_t lost, std::uint64
           .evidence = "evidence",
           .action = action,
           .accuracy = accuracy,
+          .accuracy_without = 0.87,
           .against_quantized = mcnemar_test(lost, won)};
 }
 
@@ -61,7 +63,7 @@ TEST(Advice, OfARemedyPromisesWhatItBrought) {
   EXPECT_EQ(all[0].evidence, "evidence");
   EXPECT_EQ(all[0].action, "a");
   EXPECT_EQ(all[0].promise,
-            "without training that gives 89.50 % instead of 87.00 % on 1000 test examples");
+            "without training that gives 89.50 % instead of 87.00 % on 1000 training examples");
   ASSERT_TRUE(all[0].gain);
   EXPECT_NEAR(*all[0].gain, 2.5, 1e-9);
 }
