@@ -107,7 +107,8 @@ bool is_rescaling_relu6(const Operands& of) {
 }
 
 bool is_softmax_of_one_class(const Operands& of) {
-  return of.op.code == OpCode::softmax && of.output().shape.back() == 1;
+  const auto& shape = of.output().shape;
+  return of.op.code == OpCode::softmax && !shape.empty() && shape.back() == 1;
 }
 
 bool is_dense_of_int16(const Operands& of) {
@@ -147,8 +148,9 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           "{}: with padding same its last windows end before the image does; LiteRT.js 2.0.0 and "
           "tfjs-tflite 0.0.1-alpha.10 compute wrong values then, LiteRT.js 2.5.3 right ones. {}",
           name,
-          detail::pads_nothing(*window) ? "Write padding valid, which means the same here"
-                                        : "Pad the image by a ZeroPadding2D in front of it"));
+          detail::pads_nothing(*window)
+              ? "Write padding valid, which means the same here"
+              : "Pad the image by a ZeroPadding2D in front of it and write padding valid"));
     }
     if (is_softmax_of_one_class(of)) {
       warnings.push_back(

@@ -53,7 +53,9 @@ class FoldedBatchNorm : public Layer {
   /// Keeps the moving statistics as they are from now on: training computes what inference does.
   void freeze() { frozen_.data()[0] = 1.0F; }
   /// Whether they stay: after freeze(), and where gamma and beta are not trained.
-  bool frozen() const { return frozen_.item() != 0.0F || !batch_norm_->trainable(); }
+  bool frozen() const {
+    return frozen_.item() != 0.0F || (batch_norm_->built() && !batch_norm_->trainable());
+  }
   /// Whether a forward pass normalizes by the statistics of its batch.
   bool uses_batch(const ForwardContext& context) const { return context.training() && !frozen(); }
 

@@ -56,7 +56,6 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
   for (std::vector<std::int32_t>& tensors : lowered.tensors_of_layer) {
     for (std::int32_t& tensor : tensors) tensor = joined[static_cast<std::size_t>(tensor)];
   }
-  avoid_misread_padding(lowered.model);
   return lowered;
 }
 
@@ -97,6 +96,7 @@ LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   }
   if (options.pack_weights) result = pack_weights(std::move(result));
   result.validate();
+  avoid_misread_padding(result);
   return lowered;
 }
 
@@ -116,6 +116,7 @@ IntegerModel lower_float(const Model& model) {
       walk(with_folded_batch_norm(model, BatchNormMode::folded, none), lowering).model;
   result.description = "octet float model";
   result.validate();
+  avoid_misread_padding(result);
   return result;
 }
 

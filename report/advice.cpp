@@ -27,7 +27,7 @@ bool harmed_by_training(const Report& report) {
 /// Whether the epochs of the last phase, of which there are several, were of one rate.
 bool keeps_its_rate(const History& history) {
   if (history.size() < 2 || history[history.size() - 2].phase != history.back().phase) return false;
-  return history[history.size() - 2].learning_rate == history.back().learning_rate;
+  return history[history.size() - 2].learning_rate <= history.back().learning_rate;
 }
 
 }  // namespace

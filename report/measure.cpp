@@ -169,7 +169,11 @@ void measure_layer_report(const ReportModels& models, const Dataset& train, cons
   if (!trained) {
     report.layers.quantized_accuracy = evaluate(models.shipped, samples, &ranks).accuracy;
   }
-  if (loses_significantly(report) && train.has_labels() && !train.is_read()) {
+  if (!loses_significantly(report)) return;
+  if (!train.has_labels() || train.is_read()) {
+    report.missing.emplace_back(
+        "Remedies: none was tried, which takes training examples in memory with class labels.");
+  } else {
     detail::try_remedies(models, calibration, last_of(train, options.sensitivity_samples), ranks,
                          report.layers);
   }

@@ -14,7 +14,8 @@ namespace {
 
 Labels predictions_with(const detail::Remedy* remedy, detail::Attempt attempt) {
   if (remedy != nullptr) remedy->carry_out(attempt);
-  const Model quantized = quantize_quietly(attempt.model, attempt.calibration, attempt.options);
+  const Model quantized =
+      detail::quantize_quietly(attempt.model, attempt.calibration, attempt.options);
   return evaluate(lower(quantized), attempt.samples).predictions;
 }
 
@@ -46,6 +47,9 @@ void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
     } catch (const InvalidArgument&) {
       // Not every network takes every remedy: standardize_inputs() wants one layer behind the
       // input.
+      result[0] = 0.0;
+    } catch (const NumericError&) {
+      // As a weight that equalization makes infinite.
       result[0] = 0.0;
     }
   };

@@ -246,6 +246,7 @@ void look_for_sensitive_layer(const LayerReport& report, const Model& model,
                               std::vector<Remedy>& found) {
   const double loss =
       100.0 * (report.float_accuracy.value_or(0.0) - report.quantized_accuracy.value_or(0.0));
+  if (loss < kLeastGain) return;
   for (const LayerFacts& layer : report.layers) {
     if (!layer.sensitivity || !layer.weights) continue;
     const double gain =

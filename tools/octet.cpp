@@ -218,10 +218,8 @@ void add_ranges(CLI::App& command, QuantizeCommand& options) {
       .add_option("--weight-calibration", options.weight_calibration,
                   "Those of weights; default: mse for 4 bits and fewer, else min_max")
       ->check(CLI::IsMember({"min_max", "percentile", "mse"}));
-  command
-      .add_option("--percentile", options.percentile,
-                  "The share of values, in percent, that percentile keeps; default: 99.99")
-      ->check(CLI::Range(1e-9, 100.0));
+  add_number(command, "--percentile", options.percentile, Real{1e-9, 100.0},
+             "The share of values, in percent, that percentile keeps; default: 99.99");
   command
       .add_option(
           "--scales", options.scales,

@@ -182,13 +182,17 @@ class Quantization {
   bool run() {
     // Refuses a model that is quantized already.
     Model quantized = quantize_model(float_, recipe_.quantize);
-    run_.begin(data_);
-    if (!run_.previous_run().empty()) {
-      print_text(
-          options_.json ? stderr : stdout,
-          fmt::format("what the run before left here is in {}\n", run_.previous_run().string()));
-    }
+    // Refuses data that the model does not take, before begin() moves what is there.
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
+    run_.begin(data_);
+    if (const auto& kept = run_.kept_checkpoint()) {
+      print_text(screen(),
+                 fmt::format("the checkpoint of the run before is kept as {}\n", kept->string()));
+    }
+    if (!run_.previous_run().empty()) {
+      print_text(screen(), fmt::format("what the run before left here is in {}\n",
+                                       run_.previous_run().string()));
+    }
     Trainer trainer = make_trainer(quantized);
     if (options_.epochs > 0) {
       print_text(screen(), fmt::format("quantized training: {}\n", to_string(recipe_)));

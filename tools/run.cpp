@@ -48,7 +48,7 @@ void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std:
 }
 
 /// Whether the file begins with what floats look like and codes do not: numbers of ordinary size,
-/// 1e-9 to 1e9 or 0 and not all 0.
+/// 1e-9 to 1e9 or 0, that are not all one number.
 bool looks_like_floats(const std::string& file) {
   constexpr std::size_t kMostFloats = 4096;
   FileReader in(file);
@@ -59,7 +59,7 @@ bool looks_like_floats(const std::string& file) {
     return value == 0.0F || (size >= 1e-9F && size <= 1e9F);
   };
   return std::ranges::all_of(values, is_ordinary) &&
-         std::ranges::any_of(values, [](float value) { return value != 0.0F; });
+         std::ranges::any_of(values, [&](float value) { return value != values.front(); });
 }
 
 /// The samples that a file of `bytes` holds, each of the input's `sample_bytes`. Throws

@@ -94,9 +94,10 @@ void EarlyStopping::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
 void EarlyStopping::take(const EpochRecord& record) {
   const double score = options_.score ? options_.score(record) : loss_score(record);
   const bool better = score > best_ + options_.min_delta;
-  if (better) best_epoch_ = record.epoch;
   waited_ = better ? 0 : waited_ + 1;
-  best_ = std::max(best_, score);
+  if (!better) return;
+  best_ = score;
+  best_epoch_ = record.epoch;
 }
 
 void EarlyStopping::on_fit_end(Trainer& trainer) {

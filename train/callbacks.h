@@ -32,7 +32,7 @@ double score_of(const EpochRecord& record);
 double loss_score(const EpochRecord& record);
 
 struct EarlyStoppingOptions {
-  /// A score counts as better from so much above the best on.
+  /// A score counts as better where it is above the last better one by more than that, as in Keras.
   double min_delta = 0.0;
   /// score_of for accuracy. Not given: loss_score, and the Trainer measures the loss on the test
   /// set, see TrainerOptions::test_loss.

@@ -164,6 +164,7 @@ Loss classification_loss(const Model& model) {
       model.layers()[model.output_layers().front()]->activation() == Activation::sigmoid;
   if (decision_threshold(model)) return binary_cross_entropy();
   if (!is_sigmoid) return sparse_categorical_cross_entropy();
+  refuse_sigmoid_read(model);
   return [](const Tensor& output, const Targets& targets) {
     return BinaryCrossEntropy()(output, one_hot(targets, output.dim(-1)));
   };

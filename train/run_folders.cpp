@@ -41,6 +41,8 @@ class RunFolders::Made {
     for (const std::filesystem::path& part : std::filesystem::absolute(folder.path)) {
       path /= part;
       std::error_code failure;
+      // A file system may refuse to make what it has.
+      if (std::filesystem::is_directory(path, failure)) continue;
       if (std::filesystem::create_directory(path, failure)) paths_.push_back(path);
       if (failure) refuse(folder, failure.value());
     }

@@ -4,6 +4,7 @@
 #include <octet/core/file_system.h>
 #include <octet/core/json_text.h>
 #include <octet/train/run_outputs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,7 +52,9 @@ std::set<std::string> listed_files(const fs::path& metrics) {
 
 bool is_report(const fs::path& path) {
   constexpr std::size_t kMostOfHead = 1024;
-  if (path.extension() != ".html" || !is_file(path)) return false;
+  if (path.extension() != ".html" || !is_file(path) || ::access(path.c_str(), R_OK) != 0) {
+    return false;
+  }
   FileReader file(path);
   std::string head(std::min(file.size(), kMostOfHead), '\0');
   file.read({reinterpret_cast<std::uint8_t*>(head.data()), head.size()});

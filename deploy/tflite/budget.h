@@ -13,6 +13,12 @@ template <class... Args>
   throw FormatError(".tflite: " + fmt::format(text, std::forward<Args>(args)...));
 }
 
+/// Thrown where parts add up to much more than the file, which ends reading altogether.
+class BudgetSpent : public FormatError {
+ public:
+  using FormatError::FormatError;
+};
+
 /// Parts of a FlatBuffer may share bytes, so that a small file can name a huge model. Everything
 /// that is copied is counted, and may not add up to much more than the file.
 class Budget {
@@ -25,7 +31,7 @@ class Budget {
     constexpr std::size_t kEach = 32;
     if (bytes == 0) return;
     if (bytes > left_ || kEach > left_ - bytes) {
-      fail_tflite("its parts share bytes and add up to much more than the file");
+      throw BudgetSpent(".tflite: its parts share bytes and add up to much more than the file");
     }
     left_ -= bytes + kEach;
   }

@@ -52,7 +52,9 @@ class TfliteOutline {
 
   std::string name_of(const flatbuffers::String* text) {
     if (text == nullptr) return {};
-    std::string name = printable(text->c_str(), kMostOfOutlinedName);
+    // Of a long name that many share the beginning is read, no more.
+    const std::string_view start = text->string_view().substr(0, 2 * kMostOfOutlinedName);
+    std::string name = printable(start.substr(0, start.find('\0')), kMostOfOutlinedName);
     budget_.take(name.size());
     return name;
   }

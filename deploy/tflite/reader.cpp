@@ -55,10 +55,7 @@ class Reader {
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
       model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
     }
-    if (size_or_zero(graph.operators()) > kMaxOperators) {
-      detail::fail_tflite("{} operators, more than {}", size_or_zero(graph.operators()),
-                          kMaxOperators);
-    }
+    require_few_operators(graph);
     reserve(model_.operators, size_or_zero(graph.operators()));
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
       read_operator_or_decode(i, *graph.operators()->Get(narrow(i)));
@@ -83,15 +80,18 @@ class Reader {
       }));
       model_.tensors.resize(i + 1);
     }
+    require_few_operators(graph);
     std::vector<std::string> result;
     for (std::size_t i = 0; i < size_or_zero(graph.operators()); ++i) {
       result.push_back(refusal_of([&] {
         const tflite::Operator& source = *graph.operators()->Get(narrow(i));
         const std::size_t before = model_.operators.size();
         read_operator_or_decode(i, source);
-        for (const auto* operands : {source.inputs(), source.outputs()}) {
-          require_readable(read_values(operands, 2 * kMaxOperands, "operands"), of_tensors);
-        }
+        // Inputs that are left out are -1.
+        std::vector<std::int32_t> operands = values_of(source.inputs());
+        std::erase(operands, -1);
+        require_readable(operands, of_tensors);
+        require_readable(values_of(source.outputs()), of_tensors);
         if (model_.operators.size() > before) detail::check_operator(model_, before);
       }));
     }
@@ -106,6 +106,8 @@ class Reader {
     std::string refusal;
     try {
       work();
+    } catch (const detail::BudgetSpent&) {
+      throw;
     } catch (const FormatError& error) {
       const std::string_view what = error.what();
       refusal = without_owner(what.starts_with(kFormat) ? what.substr(kFormat.size()) : what);
@@ -114,11 +116,20 @@ class Reader {
     return refusal;
   }
 
+  static void require_few_operators(const tflite::SubGraph& graph) {
+    if (size_or_zero(graph.operators()) <= kMaxOperators) return;
+    detail::fail_tflite("{} operators, more than {}", size_or_zero(graph.operators()),
+                        kMaxOperators);
+  }
+
+  std::vector<std::int32_t> values_of(const flatbuffers::Vector<std::int32_t>* operands) {
+    return read_values(operands, 2 * kMaxOperands, "operands");
+  }
+
   /// Throws for the first operand that does not exist or was refused.
   static void require_readable(const std::vector<std::int32_t>& operands,
                                const std::vector<std::string>& refusals) {
     for (const std::int32_t i : operands) {
-      if (i == -1) continue;
       if (i < 0 || static_cast<std::size_t>(i) >= refusals.size()) {
         detail::fail_tflite("tensor {} outside the {} tensors", i, refusals.size());
       }

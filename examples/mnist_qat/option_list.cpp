@@ -99,8 +99,8 @@ void add_training(const Adder& add, Options& o) {
              "Learning rate in float; a convolutional network has its own unless told");
   add.number(
       "--qat-lr", o.qat_lr, command_line::kRates,
-      "Learning rate with quantization in the loop, likewise; with 4 bits and fewer not below "
-      "1e-3 unless told");
+      "Learning rate with quantization in the loop, likewise; with 4 bits and fewer 1e-3 unless "
+      "told, or --lr where that is less and falls");
   add.choice(
       "--schedule", {"cosine", "constant"}, "constant",
       "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/shape.h>
+#include <octet/runtime/operators/operands.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace octet::detail::onnx_import {
 inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 /// The most axes of a value, as of a tensor of a .tflite file.
-inline constexpr Index kMostRank = 8;
+inline constexpr Index kMostRank = static_cast<Index>(kMaxRank);
 
 /// What stands for the number of examples where a graph computes with shapes.
 inline constexpr std::int64_t kBatch = INT64_MIN;

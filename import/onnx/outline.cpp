@@ -80,8 +80,8 @@ std::size_t bytes_in(const TensorProto& tensor) {
 
 class OnnxOutline {
  public:
-  OnnxOutline(const onnx::GraphProto& source, std::string_view refusal)
-      : source_(source), refusal_(refusal) {}
+  OnnxOutline(const onnx::GraphProto& source, std::string_view refusal, std::size_t file_bytes)
+      : source_(source), refusal_(refusal), left_(16 * file_bytes) {}
 
   OutlinedGraph read() {
     graph_.name = printable(source_.name(), kMostOfOutlinedName);
@@ -180,8 +180,10 @@ class OnnxOutline {
       const TensorProto* scale = constant(grid.scale);
       if (index == -1 || scale == nullptr) continue;
       OutlinedTensor& tensor = tensor_at(index);
+      spend(bytes_in(*scale));
       tensor.scales = scales_of(*scale);
       if (const TensorProto* zero = constant(grid.scale + 1)) {
+        spend(sizeof(std::int64_t) * bytes_in(*zero));
         tensor.zero_points = zero_points_of(*zero);
         if (tensor.type.empty()) tensor.type = oi::type_name(zero->data_type());
       }
@@ -192,8 +194,17 @@ class OnnxOutline {
     }
   }
 
+  /// Nodes may share scales: what is copied of them may not be much more than the file.
+  void spend(std::size_t bytes) {
+    if (bytes > left_) {
+      throw FormatError("ONNX: its nodes share scales and add up to much more than the file");
+    }
+    left_ -= bytes;
+  }
+
   const onnx::GraphProto& source_;
   std::string_view refusal_;
+  std::size_t left_;
   OutlinedGraph graph_;
   std::map<std::string, std::size_t, std::less<>> indices_;
   std::map<std::string, const TensorProto*, std::less<>> constants_;
@@ -212,7 +223,7 @@ FileOutline outline_onnx(std::span<const std::uint8_t> bytes, std::string_view r
       outline.description += fmt::format(", opset {} of {}", set.version(),
                                          set.domain().empty() ? "ONNX" : printable(set.domain()));
     }
-    outline.graphs.push_back(OnnxOutline(model.graph(), refusal).read());
+    outline.graphs.push_back(OnnxOutline(model.graph(), refusal, bytes.size()).read());
   });
   return outline;
 }

@@ -65,7 +65,8 @@ struct Equalization {
 /// nothing is changed then.
 Equalization cross_layer_equalization(Model& model);
 
-/// The mean and the standard deviation of each channel of examples, i.e. of their last axis.
+/// The mean and the deviation from it of each channel of examples, i.e. of their last axis: the
+/// standard deviation, or where the mean has to stay 0 the root mean square.
 struct Standardization {
   std::vector<float> mean;
   std::vector<float> deviation;
@@ -82,10 +83,11 @@ struct Standardization {
 ///     const Standardization columns = standardize_inputs(model, train.features(0, 1000));
 ///     Model quantized = quantize_post_training(model, columns.apply(train.features(0, 1000)));
 ///
-/// The mean stays 0 where the first layer pads with zeros or has no bias; a column of one value
-/// keeps a deviation of 1. Throws InvalidArgument for a model without tensors, one that is
-/// quantized, samples of another number of channels, several inputs, and one that is not read by
-/// one BatchNorm, Dense or convolution alone; NumericError for samples that are not finite.
+/// The mean stays 0 where the first layer pads with zeros or has no bias; a column that
+/// is its mean throughout keeps a deviation of 1. Throws InvalidArgument for a model without
+/// tensors, one that is quantized, samples of another number of channels, several inputs, and one
+/// that is not read by one BatchNorm, Dense or convolution alone; NumericError for samples that are
+/// not finite.
 Standardization standardize_inputs(Model& model, const Tensor& samples);
 
 /// A layer whose bias was corrected.

@@ -97,6 +97,7 @@ void require_enumerators(const QuantizeOptions& options) {
   static_cast<void>(to_string(options.range_start));
   static_cast<void>(to_string(options.batch_norm));
   static_cast<void>(to_string(options.activation_calibration));
+  if (options.input_calibration) static_cast<void>(to_string(*options.input_calibration));
   static_cast<void>(to_string(options.activation_scales));
 }
 

@@ -5,7 +5,7 @@
 namespace octet {
 
 /// Puts a model's input on a grid. State: min, max, zero_point. The range is found as
-/// QuantizeOptions::input_calibration says: by default that of all inputs seen (AllValues).
+/// QuantizeOptions::input_calibration says.
 class QuantizeLayer : public Layer {
  public:
   static constexpr std::string_view kType = "QuantizeLayer";

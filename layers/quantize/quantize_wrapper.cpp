@@ -217,7 +217,14 @@ std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inpu
     real = layer_->forward_all(inputs, context);
   }
   result_->watch(real, context);
-  if (!by_operator) return {simulated(*result_, real)};
+  if (!by_operator) {
+    Tensor y = simulated(*result_, real);
+    // As the sigmoid's own result has them.
+    if (const Tensor& logits = detail::TensorAccess::logits(real); logits.defined()) {
+      keep_logits(activation(), y, logits, context);
+    }
+    return {y};
+  }
   return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
                            name(), result_->learned_range());
 }

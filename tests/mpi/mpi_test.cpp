@@ -248,7 +248,8 @@ TEST_F(Mpi, AWrongOptionOfSomeRanksEndsAll) {
       {{"--version"}, "--help or --version: "},
       {{"--report", path("page.html")}, "--report: "},
       {{"--profile"}, "--profile: "},
-      {{"--control"}, "control"}};
+      {{"--control"}, "control"},
+      {{"--shift", "3"}, "--shift: "}};
   for (const auto& [more, message] : rows) {
     const Arguments wrong = right + more;
     for (const auto& [first, second] : {std::pair(wrong, right), std::pair(right, wrong)}) {

@@ -11,6 +11,7 @@
 #include <octet/layers/architecture.h>
 #include <octet/tests/import/onnx_file.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/sanitizers.h>
 
 #include <ctime>
 #include <functional>
@@ -18,7 +19,11 @@
 namespace octet::test::time_bound_test {
 namespace {
 
+#ifdef OCTET_TEST_SANITIZED
+constexpr int kLayers = 1999;
+#else
 constexpr int kLayers = 9999;
+#endif
 
 /// Of all threads.
 double cpu_seconds(const std::function<void()>& body) {
@@ -85,8 +90,8 @@ TEST(TimeBound, NamesThatAreAllEqual) {
       {"to_c_source", [&] { to_c_source(model, "net"); }}};
   for (const auto& [name, call] : calls) {
     const double seconds = cpu_seconds(call);
-    // Less than one is usual.
-    EXPECT_LT(seconds, 5.0) << name;
+    // Less than one is usual; names that are looked for one by one take 20 and more.
+    EXPECT_LT(seconds, 10.0) << name;
     RecordProperty(name, fmt::format("{:.2f} s", seconds));
   }
 }

@@ -347,6 +347,7 @@ class OwnConfig : public Default8BitQuantizeConfig {
   bool of_observer_;
 };
 
+// NOLINTBEGIN(performance-unnecessary-copy-initialization): copies are what is tested
 void copy_quantized(bool of_observer) {
   Sequential model("m", Input({4}), Dense(3, Activation::none, DenseOptions{.name = "own"}));
   quantize_annotate_layer(model.layer("own"), std::make_shared<OwnConfig>(of_observer));
@@ -384,6 +385,8 @@ TEST(WrongCalls, ClonesThatAreNull) {
        "an optimizer, found none"},
   });
 }
+
+// NOLINTEND(performance-unnecessary-copy-initialization)
 
 TEST(WrongCalls, NothingWhereSomethingIsExpected) {
   Sequential model = small_mlp();

@@ -35,6 +35,7 @@ Dataset hard_clouds(std::size_t count = 300) { return clouds(count, 1, 6, 3, 0.8
 /// The lowered network with these bits, made by hand.
 IntegerModel integers_with(const Model& model, const Dataset& data, const BitSearchOptions& options,
                            const std::map<std::string, int>& bits) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): its layers are changed
   Model copy = model;
   for (const auto& [name, width] : bits) {
     copy.layer(name).set_quantization({.weight_bits = width});
@@ -201,6 +202,7 @@ TEST(BitSearch, TheCurveIsWhatNoOtherBeats) {
   std::size_t at = 0;
   std::size_t measured = 0;
   std::vector<std::int64_t> sizes;
+  sizes.reserve(all.size());
   for (const BitAssignment& one : all) sizes.push_back(one.bytes);
   std::ranges::sort(sizes);
   double least = 1e300;

@@ -13,9 +13,9 @@ class Logged {
  public:
   explicit Logged(LogLevel least = LogLevel::warn) {
     lines().clear();
-    least_ = least;
+    kept_level = least;
     set_log_sink([](LogLevel level, std::string_view message) {
-      if (level >= least_) lines().emplace_back(message);
+      if (level >= kept_level) lines().emplace_back(message);
     });
   }
   ~Logged() { set_log_sink(nullptr); }
@@ -28,7 +28,7 @@ class Logged {
   }
 
  private:
-  static inline LogLevel least_ = LogLevel::warn;
+  static inline LogLevel kept_level = LogLevel::warn;
 };
 
 }  // namespace octet::test

@@ -36,6 +36,12 @@ std::string difference(const nlohmann::json& expected, const nlohmann::json& fou
     const std::string other = found.value(name, "unknown");
     if (other != value) return fmt::format("{}: {} against {}", name, other, std::string(value));
   }
+  // Options at their defaults are not named.
+  for (const auto& [name, value] : found.items()) {
+    if (!expected.contains(name)) {
+      return fmt::format("{}: {} against unknown", name, std::string(value));
+    }
+  }
   return "";
 }
 

@@ -2,6 +2,7 @@
 
 #include <octet/core/file.h>
 #include <octet/layers/quantize/config_description.h>
+#include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>
 

@@ -43,7 +43,7 @@ bool holds_a_scale(const Layer& layer) {
 
 /// The BatchNorm "bn" of `source` is a layer of its own when quantized: what is trained is what the
 /// file computes, and near the float model.
-void expect_alone(Model source, std::string name = "quant_bn") {
+void expect_alone(Model source, const std::string& name = "quant_bn") {
   draw_norms(source);
   const Tensor x = random_tensor(source.input_shape().with_batch(20), 1);
   const Tensor expected = source.forward(x);
