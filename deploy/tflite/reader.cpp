@@ -112,7 +112,7 @@ class Reader {
       const std::string_view what = error.what();
       refusal = without_owner(what.starts_with(kFormat) ? what.substr(kFormat.size()) : what);
     }
-    budget_.take(sizeof(refusal) + refusal.size());
+    budget_.take(sizeof(std::string) + refusal.size());
     return refusal;
   }
 
