@@ -50,7 +50,7 @@ struct OutlinedGraph {
 
 /// Names are printable.
 struct FileOutline {
-  /// What the file says of itself or of its writer.
+  /// The description in the file, or the name and version of the program that wrote it.
   std::string description;
   std::vector<OutlinedGraph> graphs;
 };

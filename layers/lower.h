@@ -47,7 +47,7 @@ struct LoweredModel {
   IntegerModel model;
   /// By position in Model::layers(): the tensors of codes that the layer gives, one per operator
   /// that writes codes, in their order; empty where none does. A QuantizeLayer's may be the model
-  /// input.
+  /// input. For a RESHAPE that was joined with others stands the tensor that has its values now.
   std::vector<std::vector<std::int32_t>> tensors_of_layer;
 };
 

@@ -17,7 +17,7 @@ class UpSampling2D : public Layer {
 
   explicit UpSampling2D(const std::array<Index, 2>& factors = {2, 2}, std::string name = "")
       : Layer(std::move(name)), factors_(factors) {}
-  /// The same factor for both: UpSampling2D(2). A template, so that {} are no number.
+  /// Repeats rows and columns by one factor: UpSampling2D(2). A template, so that {} are no number.
   template <std::integral Factor>
   explicit UpSampling2D(Factor factor, std::string name = "")
       : UpSampling2D(std::array<Index, 2>{static_cast<Index>(factor), static_cast<Index>(factor)},

@@ -21,7 +21,7 @@ struct Advice {
   std::string action{};
   /// What happens then.
   std::string promise{};
-  /// What the remedy brought where it was tried, in percentage points.
+  /// The accuracy that the remedy brought, in percentage points; none where it was not tried.
   std::optional<double> gain{};
 
   bool operator==(const Advice&) const = default;

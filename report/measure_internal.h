@@ -4,11 +4,17 @@
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/report/measure.h>
 
+#include <cstdint>
 #include <vector>
 
 // The parts of measure_report().
 
 namespace octet::detail {
+
+/// A channel that spans so many medians of the channels is wide.
+inline constexpr double kWideInMedians = 8.0;
+/// A channel of fewer quantized values, which is not constant in float, is starved.
+inline constexpr std::int32_t kFewestCodes = 4;
 
 /// What every quantized layer makes of the first samples of `test`. The signal is the same model
 /// computing in floats, the quantized values those of the integers.

@@ -22,10 +22,7 @@ constexpr std::size_t kRowsPerPass = 16;
 constexpr std::size_t kBins = 64;
 /// How far histograms reach beyond the grid, in widths of it.
 constexpr double kMargin = 0.1;
-constexpr double kWideInMedians = 8.0;
 constexpr std::size_t kWidestShown = 3;
-/// A channel of fewer codes is starved.
-constexpr std::int32_t kFewestCodes = 4;
 
 /// The reals on either side of which a value is clipped by more than half a step.
 struct Limits {
@@ -67,7 +64,7 @@ ChannelFacts channels_of(const std::vector<double>& spans) {
   std::vector<WideChannel> all;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     all.push_back({i, spans[i], spans[i] / facts.median_span});
-    facts.wide += all.back().medians >= kWideInMedians ? 1U : 0U;
+    facts.wide += all.back().medians >= detail::kWideInMedians ? 1U : 0U;
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &WideChannel::span);
   all.resize(std::min(all.size(), kWidestShown));
@@ -165,7 +162,7 @@ class ResultSums {
       const Seen& seen = seen_[c];
       if (seen.lowest == seen.highest) {
         layer.result_channels.dead.push_back(c);
-      } else if (seen.highest_code - seen.lowest_code < kFewestCodes - 1) {
+      } else if (seen.highest_code - seen.lowest_code < detail::kFewestCodes - 1) {
         ++layer.result_channels.starved;
       }
     }

@@ -2,6 +2,7 @@
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/report/html_text.h>
+#include <octet/report/measure_internal.h>
 #include <octet/report/remedies.h>
 #include <octet/train/evaluate.h>
 
@@ -14,7 +15,6 @@ namespace {
 using detail::Attempt;
 using detail::Remedy;
 
-constexpr double kMostMedians = 8.0;
 constexpr double kMostClipped = 0.01;
 /// Most values on fewer than a quarter of the codes lose two bits or more.
 constexpr std::size_t kLeastCodesShare = 4;
@@ -138,7 +138,7 @@ void look_for_uneven_channels(const LayerReport& report, std::vector<Remedy>& fo
   for (const LayerFacts& layer : report.layers) {
     const auto& widest = layer.weight_channels.widest;
     const bool is_wide = layer.weights && !layer.per_channel && !widest.empty() &&
-                         widest.front().medians >= kMostMedians;
+                         widest.front().medians >= detail::kWideInMedians;
     const bool is_widest =
         wide == nullptr ||
         (is_wide && widest.front().medians > wide->weight_channels.widest.front().medians);
@@ -153,7 +153,7 @@ void look_for_uneven_channels(const LayerReport& report, std::vector<Remedy>& fo
     const std::string evidence = fmt::format(
         "{} of {} channels of the kernel span {:.0f} x the median or more; channel {} spans {:.1f} "
         "x",
-        channels.wide, channels.channels, kMostMedians, channels.widest.front().channel,
+        channels.wide, channels.channels, detail::kWideInMedians, channels.widest.front().channel,
         channels.widest.front().medians);
     found.push_back(with_options("wide channels", *wide, evidence, ".per_channel = true",
                                  "--per-channel",
@@ -161,10 +161,11 @@ void look_for_uneven_channels(const LayerReport& report, std::vector<Remedy>& fo
     found.push_back(equalization("wide channels", *wide, evidence));
   }
   if (starved != nullptr) {
-    found.push_back(equalization(
-        "starved channels", *starved,
-        fmt::format("{} of {} channels vary in float and have fewer than 4 codes",
-                    starved->result_channels.starved, starved->result_channels.channels)));
+    found.push_back(
+        equalization("starved channels", *starved,
+                     fmt::format("{} of {} channels vary in float and have fewer than {} codes",
+                                 starved->result_channels.starved,
+                                 starved->result_channels.channels, detail::kFewestCodes)));
   }
 }
 
@@ -175,8 +176,9 @@ void look_for_unlike_columns(const LayerReport& report, std::vector<Remedy>& fou
   found.push_back(
       {.rule = "columns of unlike units",
        .layer = input->name,
-       .evidence = fmt::format("{} of {} columns vary in float and have fewer than 4 codes",
-                               input->result_channels.starved, input->result_channels.channels),
+       .evidence = fmt::format("{} of {} columns vary in float and have fewer than {} codes",
+                               input->result_channels.starved, input->result_channels.channels,
+                               detail::kFewestCodes),
        .action = "const Standardization columns = standardize_inputs(model, samples) before "
                  "quantize_model(), and give the network columns.apply(x): octet quantize --mean "
                  "and --std with what it found",

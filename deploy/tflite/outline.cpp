@@ -64,7 +64,7 @@ class TfliteOutline {
     return read_values(source, SIZE_MAX, "outline", budget_);
   }
 
-  /// Those of tensors that there are; others are absent.
+  /// Returns the indices, with -1 in place of those that no tensor has.
   std::vector<std::int32_t> indices(const flatbuffers::Vector<std::int32_t>* source,
                                     std::size_t tensors) {
     std::vector<std::int32_t> result = values(source);

@@ -50,7 +50,7 @@ class QuantizeWrapper : public Layer {
                                     const ForwardContext& context) override;
 
   Activation activation() const override { return layer_->activation(); }
-  /// Those of the wrapped layer, or that layer itself.
+  /// Returns the parts of the wrapped layer, or where it has none the layer itself.
   std::vector<Layer*> parts() const override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
