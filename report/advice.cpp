@@ -1,6 +1,6 @@
 #include <fmt/format.h>
+#include <octet/core/text.h>
 #include <octet/report/advice.h>
-#include <octet/report/html_text.h>
 
 #include <algorithm>
 
@@ -55,8 +55,8 @@ std::vector<Advice> advise_tried_remedies(const Report& report) {
         .action = trial.action,
         .promise = fmt::format("without training that gives {} instead of {} on {} "
                                "training examples",
-                               detail::percent_text(trial.accuracy),
-                               detail::percent_text(trial.accuracy_without), layers.trial_samples),
+                               percent_text(trial.accuracy), percent_text(trial.accuracy_without),
+                               layers.trial_samples),
         .gain = gain};
     // Of several remedies for one ill the best.
     const auto same = std::ranges::find_if(result, [&](const Advice& other) {
@@ -100,7 +100,7 @@ std::vector<Advice> advise_oscillation(const Report& report) {
     result.push_back({.rule = "oscillating weights",
                       .layer = layer.name,
                       .evidence = fmt::format("{} of the weights swing between two codes",
-                                              detail::percent_text(*layer.oscillating)),
+                                              percent_text(*layer.oscillating)),
                       .action = "a rate that falls to 0 while the network trains quantized: "
                                 "Adam(cosine_decay(rate, steps, 0.0F)), mnist_qat --qat-schedule "
                                 "cosine",

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/file.h>
+#include <octet/core/text.h>
 #include <octet/report/advice.h>
 #include <octet/report/charts.h>
 #include <octet/report/html_sections.h>

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/text.h>
 #include <octet/report/charts.h>
 #include <octet/report/html_sections.h>
 #include <octet/report/html_text.h>

@@ -22,8 +22,6 @@ Cell number_cell(std::string text, double number) {
   return {.text = std::move(text), .number = number};
 }
 
-std::string percent_text(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
-
 std::string count_text(unsigned long long count) {
   std::string digits = fmt::format("{}", count);
   for (std::size_t place = digits.size(); place > 3; place -= 3) {

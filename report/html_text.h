@@ -18,8 +18,6 @@ struct Cell {
 };
 
 Cell number_cell(std::string text, double number);
-/// "97.56 %".
-std::string percent_text(double share);
 /// "1 234 567", with thin spaces that do not break.
 std::string count_text(unsigned long long count);
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <octet/core/text.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_layer.h>
-#include <octet/report/html_text.h>
 #include <octet/report/measure_internal.h>
 #include <octet/report/remedies.h>
 #include <octet/train/evaluate.h>
@@ -104,10 +104,10 @@ void look_for_clipping(const LayerReport& report, std::vector<Remedy>& found) {
                        std::function<void(QuantizeOptions&)> change) {
     const auto worst = std::ranges::max_element(report.layers, {}, share_of);
     if (worst == report.layers.end() || share_of(*worst) < kMostClipped) return;
-    found.push_back(with_options("clipped values", *worst,
-                                 fmt::format("{} of the {} lie outside the grid",
-                                             detail::percent_text(share_of(*worst)), what),
-                                 members, flags, std::move(change)));
+    found.push_back(with_options(
+        "clipped values", *worst,
+        fmt::format("{} of the {} lie outside the grid", percent_text(share_of(*worst)), what),
+        members, flags, std::move(change)));
   };
   add([](const LayerFacts& layer) { return is_input(layer) ? layer.result.clipped_share() : 0.0; },
       "values", ".input_calibration = Calibration::min_max", "--input-calibration min_max",

@@ -185,14 +185,7 @@ class Quantization {
     // Refuses data that the model does not take, before begin() moves what is there.
     float_accuracy_ = evaluate(float_, data_.test).accuracy;
     run_.begin(data_);
-    if (const auto& kept = run_.kept_checkpoint()) {
-      print_text(screen(),
-                 fmt::format("the checkpoint of the run before is kept as {}\n", kept->string()));
-    }
-    if (!run_.previous_run().empty()) {
-      print_text(screen(), fmt::format("what the run before left here is in {}\n",
-                                       run_.previous_run().string()));
-    }
+    print_text(screen(), run_.begin_text());
     Trainer trainer = make_trainer(quantized);
     if (options_.epochs > 0) {
       print_text(screen(), fmt::format("quantized training: {}\n", to_string(recipe_)));

@@ -81,12 +81,19 @@ void set_bits_of(const std::string& metrics, Model& model) {
   }
 }
 
+/// False where last.ckpt, if there is one, is of an earlier run.
+bool has_checkpoint(const std::string& metrics) {
+  const detail::ParsedJson parsed(metrics);
+  return parsed->is_object() && parsed->contains("sha256") &&
+         parsed->at("sha256").value("checkpoint", "") != "";
+}
+
 Leavings read_run(const fs::path& folder) {
   Leavings run;
   run.metrics = text_of(folder / "metrics.json");
   run.shipped = read_tflite(only_file(folder, "_int8.tflite"));
   run.in_float = read_tflite(only_file(folder, "_float.tflite"));
-  run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
+  if (has_checkpoint(run.metrics)) run.quantized = model_in(folder / "checkpoints" / "last.ckpt");
   run.float_model = model_in(folder / "checkpoints" / "float.ckpt");
   // A checkpoint may be that of another run in this folder.
   if (run.float_model && to_tflite(lower_float(*run.float_model)) != to_tflite(run.in_float)) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -47,6 +48,13 @@ class Callback {
   virtual void on_fit_begin(Trainer& /*trainer*/, const History& /*history*/) {}
   /// A quantized model has got its ranges from calibration and has been evaluated, before any step.
   virtual void on_calibrated(Trainer& /*trainer*/, const EpochRecord& /*start*/) {}
+  /// What it needs beside `history` where a run goes on from a checkpoint, which holds it. Empty
+  /// always or never.
+  virtual std::vector<NamedTensor> state() const { return {}; }
+  /// Takes back what state() had returned when the checkpoint was saved, by the callback that had
+  /// the same place among those with state; empty where there was none.
+  virtual void set_state(const std::vector<NamedTensor>& /*state*/) {}
+
   /// Before step `step`, counted from 0.
   virtual void on_step_begin(Trainer& /*trainer*/, std::uint64_t /*step*/) {}
   virtual void on_step_end(Trainer& /*trainer*/, const Progress& /*progress*/) {}

@@ -7,10 +7,15 @@
 #include <octet/train/trainer.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace octet {
 namespace {
+
+/// The names of what EarlyStopping has in a checkpoint.
+constexpr const char* kKeptEpoch = "epoch";
+constexpr std::string_view kKept = "kept/";
 
 Score checked_score(std::string_view callback, Score score) {
   if (score) return score;
@@ -91,6 +96,23 @@ void EarlyStopping::on_epoch_end(Trainer& trainer, const EpochRecord& record) {
   kept_epoch_ = best_epoch_;
 }
 
+std::vector<NamedTensor> EarlyStopping::state() const {
+  if (!options_.restore_best_weights) return {};
+  std::vector<NamedTensor> result = {{kKeptEpoch, Tensor::scalar(static_cast<float>(kept_epoch_))}};
+  for (const auto& [name, tensor] : kept_.tensors())
+    result.push_back({std::string(kKept) + name, tensor});
+  return result;
+}
+
+void EarlyStopping::set_state(const std::vector<NamedTensor>& state) {
+  kept_ = {};
+  kept_epoch_ = 0;
+  for (const auto& [name, tensor] : state) {
+    if (name == kKeptEpoch) kept_epoch_ = static_cast<int>(tensor.item());
+    if (name.starts_with(kKept)) kept_.add(name.substr(kKept.size()), tensor);
+  }
+}
+
 void EarlyStopping::take(const EpochRecord& record) {
   const double score = options_.score ? options_.score(record) : loss_score(record);
   const bool better = score > best_ + options_.min_delta;
@@ -119,10 +141,11 @@ void EarlyStopping::restore(Trainer& trainer) const {
     return;
   }
   if (!trainer.is_root()) return;
-  log_warn(
-      fmt::format("EarlyStopping: the weights of epoch {}, the best, are not restored: the run "
-                  "was resumed after it; let a BestCheckpoint keep them",
-                  best_epoch_));
+  log_warn(fmt::format(
+      "EarlyStopping: the weights of epoch {}, the best, are not restored: the run "
+      "was resumed after it, from a checkpoint without them; add EarlyStopping before the callback "
+      "that saves checkpoints",
+      best_epoch_));
 }
 
 BestCheckpoint::BestCheckpoint(std::filesystem::path path, Score score)

@@ -38,8 +38,10 @@ struct EarlyStoppingOptions {
   /// set, see TrainerOptions::test_loss.
   Score score{};
   /// Whether the weights, with the ranges of a quantized model, are those of the best epoch when
-  /// the fit ends. The history and checkpoints that were saved before are as the last epoch left
-  /// them. In a run that is resumed behind its best epoch they are not there: the log warns.
+  /// the fit ends. The history and the models of checkpoints that were saved before are as the last
+  /// epoch left them; the checkpoints hold the weights of the best epoch too, for a run that is
+  /// resumed. Add it before a callback that saves them: else they lack the last epoch's, and the
+  /// log warns where these were the best.
   bool restore_best_weights = false;
 };
 
@@ -51,6 +53,8 @@ class EarlyStopping : public Callback {
   void on_fit_begin(Trainer& trainer, const History& history) override;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override;
   void on_fit_end(Trainer& trainer) override;
+  std::vector<NamedTensor> state() const override;
+  void set_state(const std::vector<NamedTensor>& state) override;
   bool wants_stop() const override { return waited_ >= patience_; }
   bool needs_test_loss() const override { return !options_.score; }
 

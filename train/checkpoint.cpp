@@ -11,8 +11,10 @@
 #include <octet/train/load_model.h>
 #include <octet/train/trainer.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 // Checkpoints: what a Trainer has to save to go on as if it had never stopped.
@@ -28,6 +30,7 @@ constexpr const char* kFirstKind = "octet checkpoint 1";
 /// The entries of "trainer" that are there only where a run has made use of them.
 constexpr const char* kAccumulate = "accumulate_batches";
 constexpr const char* kFrozen = "frozen";
+constexpr const char* kHasClasses = "has_classes";
 constexpr const char* kShards = "shards";
 constexpr const char* kGradients = "gradients";
 /// Behind it the number of a shard.
@@ -39,6 +42,21 @@ constexpr std::size_t kSecondsOfSums = 3;
 std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTensor> tensors) {
   for (auto& [name, tensor] : tensors) name.insert(0, prefix + "/");
   return tensors;
+}
+
+/// Of number `i` of the callbacks with state.
+std::string callback_prefix(std::size_t i) { return fmt::format("callback{}", i); }
+
+/// The tensors whose names begin with `prefix` and a slash, without it.
+std::vector<NamedTensor> without_prefix(const Archive& archive, const std::string& prefix) {
+  const std::string start = prefix + "/";
+  std::vector<NamedTensor> result;
+  const auto& all = archive.tensors();
+  for (auto at = all.lower_bound(start); at != all.end(); ++at) {
+    if (!at->first.starts_with(start)) break;
+    result.push_back({at->first.substr(start.size()), at->second});
+  }
+  return result;
 }
 
 /// The names of the parameters that are not trained.
@@ -192,6 +210,13 @@ detail::GradientErrors Trainer::own_errors(const Archive& checkpoint) const {
   return result;
 }
 
+std::vector<std::shared_ptr<Callback>> Trainer::callbacks_with_state() const {
+  std::vector<std::shared_ptr<Callback>> result;
+  std::ranges::copy_if(callbacks_, std::back_inserter(result),
+                       [](const auto& callback) { return !callback->state().empty(); });
+  return result;
+}
+
 void Trainer::save_checkpoint(const std::filesystem::path& path,
                               const std::map<std::string, std::string>& notes) const {
   const std::vector<NamedTensor> errors = errors_of_all_shards();
@@ -203,6 +228,12 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
   }
   for (const auto& [name, tensor] : prefixed("optimizer", optimizer().state())) {
     archive.add(name, tensor);
+  }
+  const auto callbacks = callbacks_with_state();
+  for (std::size_t i = 0; i < callbacks.size(); ++i) {
+    for (const auto& [name, tensor] : prefixed(callback_prefix(i), callbacks[i]->state())) {
+      archive.add(name, tensor);
+    }
   }
   json trainer = {{"phase", phase_},
                   {"optimizer", optimizer().type()},
@@ -218,6 +249,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path,
     trainer[kGradients] = to_string(options_.gradients);
   }
   if (const auto frozen = frozen_parameters(*model_); !frozen.empty()) trainer[kFrozen] = frozen;
+  if (sums_.images > 0.0 && !has_classes_) trainer[kHasClasses] = false;
   archive.add_text("kind", kKind);
   archive.add_text("trainer", trainer.dump());
   archive.add_text("history", history_json(history_));
@@ -270,6 +302,7 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     History history = parse_history(archive.text("history"));
     History calibrated = parse_history(archive.text("calibrated"));
     const auto sums = trainer.at("sums").get<std::array<double, 4>>();
+    const bool has_classes = trainer.value(kHasClasses, true);
     const LoaderPosition position{detail::whole_number<Index>(trainer.at("epoch")),
                                   detail::whole_number<Index>(trainer.at("batch"))};
     const auto step = detail::whole_number<std::uint64_t>(trainer.at("step"));
@@ -286,10 +319,15 @@ std::map<std::string, std::string> Trainer::restore(const Archive& archive) {
     check_architecture(archive, *model_);
     detail::GradientErrors errors = own_errors(archive);
     for (const auto& [name, tensor] : targets) archive.copy_to(name, tensor);
+    const auto callbacks = callbacks_with_state();
+    for (std::size_t i = 0; i < callbacks.size(); ++i) {
+      callbacks[i]->set_state(without_prefix(archive, callback_prefix(i)));
+    }
     gradient_errors_ = std::move(errors);
     position_ = position;
     step_ = step;
     sums_ = {sums[0], sums[1], sums[2], sums[3]};
+    has_classes_ = has_classes;
     history_ = std::move(history);
     calibrated_.reset();
     if (!calibrated.empty()) calibrated_ = calibrated.front();

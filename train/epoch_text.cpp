@@ -1,10 +1,9 @@
 #include <fmt/core.h>
+#include <octet/core/text.h>
 #include <octet/train/epoch_text.h>
 
 namespace octet {
 namespace {
-
-std::string share_in_percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
 std::string accuracies(const EpochRecord& record) {
   if (!record.test_accuracy) {
@@ -12,11 +11,10 @@ std::string accuracies(const EpochRecord& record) {
     return fmt::format("  integers differ in {} examples", *record.differing_predictions);
   }
   if (!record.integer_accuracy) {
-    return fmt::format("  test accuracy {}", share_in_percent(*record.test_accuracy));
+    return fmt::format("  test accuracy {}", percent_text(*record.test_accuracy));
   }
   return fmt::format("  test accuracy: simulated {}, integer {}, {} images differ",
-                     share_in_percent(*record.test_accuracy),
-                     share_in_percent(*record.integer_accuracy),
+                     percent_text(*record.test_accuracy), percent_text(*record.integer_accuracy),
                      record.differing_predictions.value_or(0));
 }
 
@@ -31,7 +29,7 @@ std::string scores(const EpochRecord& record) {
 namespace detail {
 
 std::string accuracy_cell(const std::optional<double>& share) {
-  return share ? "  accuracy " + share_in_percent(*share) : "";
+  return share ? "  accuracy " + percent_text(*share) : "";
 }
 
 std::string calibrated_line(const EpochRecord& start) {

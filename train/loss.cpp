@@ -64,6 +64,18 @@ struct BinaryCrossEntropy {
   }
 };
 
+/// Labels are one of several classes, each of which has a sigmoid.
+struct BinaryCrossEntropyPerClass {
+  Tensor operator()(const Tensor& output, const Targets& targets) const {
+    return BinaryCrossEntropy()(output, one_hot(targets, output.dim(-1)));
+  }
+};
+
+bool takes_logits_of_sigmoid(const Loss& loss) {
+  return loss.target<BinaryCrossEntropy>() != nullptr ||
+         loss.target<BinaryCrossEntropyPerClass>() != nullptr;
+}
+
 struct MeanSquaredError {
   Tensor operator()(const Tensor& output, const Targets& targets) const {
     check_same_shape("mean_squared_error", output, targets.values());
@@ -165,13 +177,11 @@ Loss classification_loss(const Model& model) {
   if (decision_threshold(model)) return binary_cross_entropy();
   if (!is_sigmoid) return sparse_categorical_cross_entropy();
   refuse_sigmoid_read(model);
-  return [](const Tensor& output, const Targets& targets) {
-    return BinaryCrossEntropy()(output, one_hot(targets, output.dim(-1)));
-  };
+  return BinaryCrossEntropyPerClass{};
 }
 
 void require_output_for(const Loss& loss, const Model& model) {
-  if (loss.target<BinaryCrossEntropy>() != nullptr) refuse_sigmoid_read(model);
+  if (takes_logits_of_sigmoid(loss)) refuse_sigmoid_read(model);
   const std::string_view compares =
       loss.target<MeanSquaredError>() != nullptr    ? "mean_squared_error"
       : loss.target<MeanAbsoluteError>() != nullptr ? "mean_absolute_error"
@@ -182,6 +192,16 @@ void require_output_for(const Loss& loss, const Model& model) {
       model, Activation::softmax, compares,
       "losses get what stands before it, which would be compared with the targets: leave the "
       "softmax out, or use categorical_cross_entropy(), for targets that are shares");
+}
+
+void require_logits_for(const Loss& loss, const Model& model, const Tensor& output) {
+  const Layer& last = *model.layers()[model.output_layers().front()];
+  if (!takes_logits_of_sigmoid(loss) || last.activation() != Activation::sigmoid) return;
+  if (detail::TensorAccess::logits(output).defined()) return;
+  throw InvalidArgument(fmt::format(
+      "binary_cross_entropy: expected the sigmoid of layer \"{}\" with the logits that it read, "
+      "found its result alone; forward() of a {} ends in apply_activation() with its context",
+      last.name(), last.type()));
 }
 
 Loss mean_squared_error() { return MeanSquaredError{}; }

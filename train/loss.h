@@ -47,6 +47,11 @@ Loss classification_loss(const Model& model);
 /// never see. Trainer calls it. A function of your own that calls one of them is not recognized.
 void require_output_for(const Loss& loss, const Model& model);
 
+/// Throws InvalidArgument, naming the layer, where `loss` takes the logits of a sigmoid and
+/// `output` of Model::forward_logits() comes without: a layer of your own lost its context. Trainer
+/// calls it.
+void require_logits_for(const Loss& loss, const Model& model, const Tensor& output);
+
 /// The mean of (output - target)^2 over rows and outputs. Targets have the output's shape.
 Loss mean_squared_error();
 

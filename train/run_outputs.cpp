@@ -1,13 +1,11 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/core/file_system.h>
 #include <octet/core/json_text.h>
 #include <octet/train/run_outputs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -21,10 +19,23 @@ constexpr const char* kMetrics = "metrics.json";
 constexpr const char* kPrevious = "previous_run";
 /// Until all are moved.
 constexpr const char* kMoving = "previous_run.moving";
+constexpr const char* kStopped = "stopped_run";
 
 [[noreturn]] void fail_to(const char* what, const fs::path& path, int error) {
   throw IoError(fmt::format("cannot {} '{}': {}", what, path.string(),
                             std::generic_category().message(error)));
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (error) fail_to("make the folder", path, error.value());
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) fail_to("remove", path, error.value());
 }
 
 bool is_file(const fs::path& path) {
@@ -74,13 +85,10 @@ std::set<std::string> reports_in(const fs::path& folder) {
 void move_set(const fs::path& folder, std::set<std::string> names) {
   names.erase(kMetrics);
   const fs::path moving = folder / kMoving;
-  std::error_code error;
-  fs::create_directory(moving, error);
-  if (error) fail_to("make the folder", moving, error.value());
+  make_folder(moving);
   for (const std::string& name : names) move_file(folder / name, moving / name);
   if (is_file(folder / kMetrics)) move_file(folder / kMetrics, moving / kMetrics);
-  fs::remove_all(folder / kPrevious, error);
-  if (error) fail_to("remove", folder / kPrevious, error.value());
+  remove_folder(folder / kPrevious);
   move_file(moving, folder / kPrevious);
 }
 
@@ -104,18 +112,24 @@ fs::path set_aside_outputs(const fs::path& folder, const std::vector<std::string
     move_set(folder, std::move(outputs));
     return folder / kPrevious;
   }
-  for (const std::string& name : outputs) {
-    const fs::path path = folder / name;
-    if (file_system().remove(path.c_str()) != 0) fail_to("remove", path, errno);
-  }
-  return {};
+  if (outputs.empty()) return {};
+  make_folder(folder / kStopped);
+  for (const std::string& name : outputs) move_file(folder / name, folder / kStopped / name);
+  return folder / kStopped;
 }
+
+void remove_stopped_outputs(const fs::path& folder) { remove_folder(folder / kStopped); }
 
 void bring_back_outputs(const fs::path& folder) {
   std::error_code error;
   const bool moving = fs::exists(folder / kMoving, error);
   if (!moving && is_file(folder / kMetrics)) return;
-  const fs::path from = folder / (moving ? kMoving : kPrevious);
+  // Interrupted here, set_aside_outputs() collects what is back already as well.
+  const fs::path from = folder / kMoving;
+  if (!moving) {
+    if (!fs::exists(folder / kPrevious, error)) return;
+    move_file(folder / kPrevious, from);
+  }
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(from, error)) files.push_back(entry.path());
   // metrics.json goes last here too.

@@ -148,7 +148,8 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   if (test != nullptr) check_test_set(*model_, *test);
   require_same_ranks(train, test);
   stopped_ = false;
-  has_classes_ = train.has_labels();
+  // An epoch that goes on knows already what an Augment has made of its labels.
+  has_classes_ = train.has_labels() && (has_classes_ || sums_.images == 0.0);
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(train, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };

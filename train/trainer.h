@@ -173,6 +173,8 @@ class Trainer {
 
   /// Throws InvalidArgument where the trainer was moved from.
   Optimizer& optimizer() const;
+  /// In the order in which they were added, the same on all ranks.
+  std::vector<std::shared_ptr<Callback>> callbacks_with_state() const;
   /// Until epoch `last`; `test` may be null.
   const History& train_until(const Dataset& train, const Dataset* test, Index last);
   LoaderOptions loader_options() const;

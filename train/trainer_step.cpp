@@ -152,6 +152,7 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
 
 Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
   const ProfileScope scope("loss");
+  require_logits_for(options_.loss, *model_, output);
   Tensor loss = options_.loss(output, targets);
   if (loss.defined() && loss.size() == 1) return loss;
   throw InvalidArgument(fmt::format(

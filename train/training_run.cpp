@@ -65,8 +65,11 @@ class PhaseCheckpoint : public LastCheckpoint {
  public:
   using LastCheckpoint::LastCheckpoint;
   void on_epoch_end(Trainer& trainer, const EpochRecord& record) override {
-    if (!ended_) LastCheckpoint::on_epoch_end(trainer, record);
+    if (ended_) return;
+    LastCheckpoint::on_epoch_end(trainer, record);
+    saved_ = true;
   }
+  bool saved() const { return saved_; }
 
   /// Ends the saving, however a phase ends.
   class End {
@@ -82,6 +85,7 @@ class PhaseCheckpoint : public LastCheckpoint {
 
  private:
   bool ended_ = false;
+  bool saved_ = false;
 };
 
 bool file_exists(const std::filesystem::path& path) {
@@ -157,7 +161,7 @@ void TrainingRun::begin(const DataSplit& data) {
       keep_stopped_run();
       std::vector<std::string> outputs = options_.outputs;
       outputs.emplace_back("history.csv");
-      previous_run_ = set_aside_outputs(folder(), outputs, options_.inputs);
+      outputs_set_aside_ = set_aside_outputs(folder(), outputs, options_.inputs);
     }
   } catch (...) {
     // A run that has not begun must not train over the checkpoint that it could not go on from.
@@ -166,6 +170,21 @@ void TrainingRun::begin(const DataSplit& data) {
     folders_.reset();
     throw;
   }
+}
+
+std::string TrainingRun::begin_text() const {
+  std::string text;
+  if (resumed_from_) text += fmt::format("resuming from {}\n", resumed_from_->string());
+  if (kept_checkpoint_) {
+    text += fmt::format(
+        "the checkpoint of a run that was stopped here is kept as {}; to go on with it, name it {} "
+        "again and use {}\n",
+        kept_checkpoint_->string(), checkpoint().filename().string(), options_.names.resume);
+  }
+  if (!outputs_set_aside_.empty()) {
+    text += fmt::format("what the run before left here is in {}\n", outputs_set_aside_.string());
+  }
+  return text;
 }
 
 void TrainingRun::open_folders() {
@@ -258,6 +277,7 @@ void TrainingRun::read_checkpoint() {
     }
   }
   resumed_from_ = std::move(file.path);
+  has_checkpoint_ = true;
   checkpoint_ = std::move(file.archive);
 }
 
@@ -281,6 +301,7 @@ void TrainingRun::keep_stopped_run() {
   const std::filesystem::path previous = previous_file(last);
   if ((!file_exists(last) && !file_exists(previous)) || came_to_its_end()) return;
   const std::filesystem::path kept = last.parent_path() / "stopped.ckpt";
+  remove_stopped_outputs(folder());
   // One of the two may be missing: what an earlier run left in its place does not go with the
   // other.
   for (const auto& [from, to] : {std::pair(previous, previous_file(kept)), std::pair(last, kept)}) {
@@ -347,6 +368,7 @@ bool TrainingRun::fit(const std::string& phase, Trainer& trainer, int epochs) {
   Phase result{split.test.empty() ? trainer.fit_until(split.train, epochs)
                                   : trainer.fit_until(split.train, split.test, epochs),
                {}};
+  has_checkpoint_ = has_checkpoint_ || saving->saved();
   if (trainer.stopped()) {
     trainer.save_checkpoint(checkpoint(), phase_notes);
     stopped_ = true;

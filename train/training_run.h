@@ -49,7 +49,7 @@ struct TrainingRunOptions {
 struct RunHashes {
   /// Of the exported file's bytes.
   std::string model;
-  /// Of last.ckpt with its times set to 0; "" where there is none.
+  /// Of last.ckpt with its times set to 0; "" where the run has saved none.
   std::string checkpoint;
   /// Of history.csv without its columns of times.
   std::string history;
@@ -86,8 +86,9 @@ class TrainingRun {
   /// resumed reads its checkpoint here. One that starts anew must not destroy the checkpoint of a
   /// run that was stopped: where metrics.json does not tell that the run of last.ckpt came to its
   /// end, that checkpoint and the one before it are renamed to stopped.ckpt and stopped.ckpt.1,
-  /// which replaces those of a run that was stopped earlier. What a run that has ended left in
-  /// `folder` (its outputs and reports) goes to the folder "previous_run" inside. Throws
+  /// which replaces those of a run that was stopped earlier, and its outputs go to the folder
+  /// "stopped_run" inside `folder`. What a run that has ended left (its outputs and reports) goes
+  /// to "previous_run". Throws
   /// InvalidArgument where the checkpoint was made with other options, other data (name, sizes,
   /// shape or contents) or other phases; FormatError or IoError where it cannot be read, and
   /// IoError as RunFolders.
@@ -98,8 +99,12 @@ class TrainingRun {
   const std::optional<std::filesystem::path>& resumed_from() const { return resumed_from_; }
   /// Where begin() has kept the checkpoint of a run that was stopped.
   const std::optional<std::filesystem::path>& kept_checkpoint() const { return kept_checkpoint_; }
-  /// Where begin() has put the outputs of the run before; empty where there were none.
-  const std::filesystem::path& previous_run() const { return previous_run_; }
+  /// What begin() has found in the folders, for the user: which checkpoint the run goes on from,
+  /// and where what an earlier run left is now; a line for each, empty where there was nothing.
+  std::string begin_text() const;
+  /// The folder to which begin() has moved the outputs of the run before; empty where there were
+  /// none.
+  const std::filesystem::path& outputs_set_aside() const { return outputs_set_aside_; }
 
   /// Whether a phase is still to be trained. False where the run that is resumed has finished it:
   /// its models need not be trained, for the checkpoint holds what the next phase made of them; its
@@ -171,7 +176,9 @@ class TrainingRun {
   std::optional<Archive> checkpoint_;
   std::optional<std::filesystem::path> resumed_from_;
   std::optional<std::filesystem::path> kept_checkpoint_;
-  std::filesystem::path previous_run_;
+  std::filesystem::path outputs_set_aside_;
+  /// Whether last.ckpt is of this run.
+  bool has_checkpoint_ = false;
   std::vector<Phase> finished_;
   bool stopped_ = false;
 };

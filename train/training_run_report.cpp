@@ -87,7 +87,7 @@ RunReport TrainingRun::finish(const std::filesystem::path& model, const std::str
   RunReport report;
   if (!group().is_root()) return report;
   report.hashes.model = sha256(read_file(model));
-  if (std::filesystem::exists(checkpoint())) report.hashes.checkpoint = checkpoint_hash();
+  if (has_checkpoint_) report.hashes.checkpoint = checkpoint_hash();
   report.hashes.history = sha256(history_csv(all, false));
   report.seconds = detail::clock_seconds() - begin_;
   const auto& [train, test] = data();

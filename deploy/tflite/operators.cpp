@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/printable.h>
+#include <octet/core/text.h>
 #include <octet/deploy/tflite/operators.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace octet::detail {
 
@@ -80,10 +80,7 @@ std::string operator_name(const tflite::OperatorCode& code) {
 }
 
 std::string type_name(tflite::TensorType type) {
-  std::string name = name_or_newer(tflite::EnumNameTensorType(type));
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
+  return lower_case(name_or_newer(tflite::EnumNameTensorType(type)));
 }
 
 FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) const {

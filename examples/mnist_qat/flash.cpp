@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <octet/core/file.h>
+#include <octet/core/text.h>
 
 #include <filesystem>
 
@@ -15,8 +16,6 @@ BitSearchOptions search_options(const QuantizeOptions& quantize) {
 }
 
 }  // namespace
-
-std::string percent(double share) { return fmt::format("{:.2f} %", 100.0 * share); }
 
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize) {
   if (!options.flash) return;
@@ -50,8 +49,9 @@ std::string search_report(const Options& options, const BitSearch& search) {
   return text + fmt::format(
                     "; {} bytes, {} of the training images looked at (float {}) before any "
                     "step with quantization\ncurve: {}, bits.svg\n",
-                    chosen.bytes, percent(chosen.measured->accuracy.value()),
-                    percent(search.in_float.accuracy.value()), (options.out / "bits.csv").string());
+                    chosen.bytes, percent_text(chosen.measured->accuracy.value()),
+                    percent_text(search.in_float.accuracy.value()),
+                    (options.out / "bits.csv").string());
 }
 
 std::int64_t bytes_of(const std::vector<LayerFlash>& layers) {

@@ -9,9 +9,6 @@
 
 namespace octet::mnist {
 
-/// "98.72 %" of a share of 0.9872.
-std::string percent(double share);
-
 /// Before anything is trained: throws InvalidArgument that names --flash and the smallest size
 /// where the network cannot be made as small as that.
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);

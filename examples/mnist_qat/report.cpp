@@ -3,6 +3,7 @@
 #include "flash.h"
 
 #include <fmt/format.h>
+#include <octet/core/text.h>
 #include <octet/report/run_facts.h>
 
 #include <nlohmann/json.hpp>
@@ -34,8 +35,8 @@ std::string oscillation_table(const std::vector<OscillatingWeights>& layers) {
   if (layers.empty()) return "";
   std::string text = fmt::format("\n{:<22} {:>14} {:>14}\n", "weights", "oscillating", "frozen");
   for (const OscillatingWeights& one : layers) {
-    text +=
-        fmt::format("{:<22} {:>14} {:>14}\n", one.layer, percent(one.share), percent(one.frozen));
+    text += fmt::format("{:<22} {:>14} {:>14}\n", one.layer, percent_text(one.share),
+                        percent_text(one.frozen));
   }
   return text;
 }
@@ -109,9 +110,9 @@ std::string final_report(const Options& options, const Results& r, const History
   const Interpreter interpreter(read_tflite(stem + ".tflite"));
   std::string text = "\n";
   text += row("", "float", "simulated", "integer");
-  text += row("test accuracy", percent(r.float_accuracy), percent(r.simulated_accuracy),
-              percent(r.integer_accuracy));
-  if (r.control_accuracy) text += row("float control", percent(*r.control_accuracy), "", "");
+  text += row("test accuracy", percent_text(r.float_accuracy), percent_text(r.simulated_accuracy),
+              percent_text(r.integer_accuracy));
+  if (r.control_accuracy) text += row("float control", percent_text(*r.control_accuracy), "", "");
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
   text += fmt::format("layer outputs that differ: {} of {} over {} images\n", layers.differing,

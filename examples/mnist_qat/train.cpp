@@ -221,19 +221,7 @@ class Run {
                               data_.train.name(), data_.train.size(), data_.test.size(),
                               data_.train.example_shape().to_string(), data_.train.classes()));
     run_.begin(data_);
-    if (const auto& from = run_.resumed_from()) {
-      show(screen_, fmt::format("resuming from {}\n", from->string()));
-    }
-    if (!run_.previous_run().empty()) {
-      show(screen_,
-           fmt::format("what the run before left here is in {}\n", run_.previous_run().string()));
-    }
-    if (const auto& kept = run_.kept_checkpoint()) {
-      show(screen_,
-           fmt::format("the checkpoint of a run that was stopped here is kept as {}; to go on with "
-                       "it, name it {} again and use --resume\n",
-                       kept->string(), run_.checkpoint().filename().string()));
-    }
+    show(screen_, run_.begin_text());
   }
 
   Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {

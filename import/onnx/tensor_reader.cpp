@@ -1,9 +1,9 @@
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
+#include <octet/core/text.h>
 #include <octet/import/onnx/tensor_reader.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -111,10 +111,7 @@ std::string type_name(std::int32_t type) {
   if (type == TensorProto::DOUBLE) return "float64";
   if (!TensorProto::DataType_IsValid(type))
     return "a type that this version of Octet does not know";
-  std::string name = TensorProto::DataType_Name(static_cast<TensorProto::DataType>(type));
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
+  return lower_case(TensorProto::DataType_Name(static_cast<TensorProto::DataType>(type)));
 }
 
 std::vector<std::uint8_t> TensorReader::external(const TensorProto& tensor, std::size_t expected) {

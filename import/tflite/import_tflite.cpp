@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/printable.h>
+#include <octet/core/text.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/import/tflite/operator_layers.h>
@@ -121,11 +122,7 @@ class Graph {
   /// model's automatic names, which take time with the square of the layers.
   std::string name_for(const std::string& tensor, std::string_view kind) {
     if (is_name(tensor) && names_.insert(tensor).second) return tensor;
-    std::string name(kind);
-    std::ranges::transform(name, name.begin(), [](char c) {
-      return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    });
-    name += fmt::format("_{}", model_.layers().size());
+    std::string name = fmt::format("{}_{}", lower_case(kind), model_.layers().size());
     while (!names_.insert(name).second) name += '_';
     return name;
   }

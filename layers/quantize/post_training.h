@@ -71,7 +71,8 @@ struct Standardization {
   std::vector<float> mean;
   std::vector<float> deviation;
 
-  /// (x - mean) / deviation of x [n, ..., channels].
+  /// (x - mean) / deviation of x [n, ..., channels]. Throws InvalidArgument for another number of
+  /// channels.
   Tensor apply(const Tensor& x) const;
 };
 

@@ -15,15 +15,15 @@ namespace octet {
 namespace {
 
 /// Throws InvalidArgument unless the last axis of x [n, ..., channels] has so many channels.
-void require_columns(const Tensor& x, std::size_t channels) {
+void require_columns(const char* who, const Tensor& x, std::size_t channels) {
   if (x.defined() && x.rank() > 1 && x.size() > 0 && std::cmp_equal(x.dim(-1), channels)) return;
   throw InvalidArgument(fmt::format(
-      "standardize_inputs: expected samples [n, ..., {}], found {}", channels,
+      "{}: expected samples [n, ..., {}], found {}", who, channels,
       x.defined() ? "shape " + x.shape().to_string() : std::string("an undefined tensor")));
 }
 
 Standardization statistics_of(const Tensor& samples, std::size_t channels, bool shifts) {
-  require_columns(samples, channels);
+  require_columns("standardize_inputs", samples, channels);
   const std::span<const float> values = samples.span();
   const std::size_t rows = values.size() / channels;
   const auto count = static_cast<double>(rows);
@@ -116,7 +116,7 @@ std::size_t first_reader(const Model& model) {
 }  // namespace
 
 Tensor Standardization::apply(const Tensor& x) const {
-  require_columns(x, mean.size());
+  require_columns("Standardization::apply", x, mean.size());
   std::vector<float> values(x.span().begin(), x.span().end());
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = (values[i] - mean[i % mean.size()]) / deviation[i % mean.size()];

@@ -40,4 +40,5 @@ set(OCTET_CORE_TESTS
   core/registry_test.cpp
   core/shape_test.cpp
   core/tensor_test.cpp
+  core/text_test.cpp
   core/window_test.cpp)

@@ -3,5 +3,6 @@ file(GLOB OCTET_DEPLOY_TESTS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DE
   deploy/*_test.cpp)
 list(APPEND OCTET_DEPLOY_TESTS
   cli/octet_export_test.cpp
+  cli/octet_run_test.cpp
   cli/octet_tool_test.cpp
   core/quant/vectors.cpp)

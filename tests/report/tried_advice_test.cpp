@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <octet/core/text.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/report/advice.h>
-#include <octet/report/html_text.h>
 #include <octet/report/measure.h>
 #include <octet/tests/report/ill_networks.h>
 
@@ -140,10 +140,9 @@ TEST_P(TriedAdvice, KeepsItsPromise) {
   const Accuracies before = accuracies_of(network, options);
   line->second(network, options);
   const Accuracies after = accuracies_of(network, options);
-  EXPECT_EQ(
-      found->promise,
-      fmt::format("without training that gives {} instead of {} on 1000 training examples",
-                  detail::percent_text(after.promised), detail::percent_text(before.promised)));
+  EXPECT_EQ(found->promise,
+            fmt::format("without training that gives {} instead of {} on 1000 training examples",
+                        percent_text(after.promised), percent_text(before.promised)));
   EXPECT_GT(after.tested, before.tested + 0.01) << text_of(all);
   EXPECT_NEAR(*found->gain, 100.0 * (after.promised - before.promised), 1e-9);
 }

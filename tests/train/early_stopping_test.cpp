@@ -124,6 +124,35 @@ TEST(EarlyStopping, SaysThatItStoppedAndRestoresTheBestWeightsWhereAsked) {
   }
 }
 
+TEST(EarlyStopping, RestoresTheBestWeightsOfARunThatWasResumedBehindThem) {
+  const ScratchDirectory scratch;
+  const Dataset data = clouds(30);
+  for (const bool restores : {false, true}) {
+    const auto stopping = [&] {
+      return std::make_shared<EarlyStopping>(
+          2, EarlyStoppingOptions{.restore_best_weights = restores});
+    };
+    const auto path = scratch.path() / "fourth";
+    Sequential model = small_mlp();
+    Astray run(model);
+    run.trainer.add_callback(stopping());
+    run.trainer.fit(data, data, 4);
+    run.trainer.save_checkpoint(path);
+    run.trainer.fit_until(data, data, 20);
+    Sequential other = small_mlp();
+    Astray resumed(other);
+    // Callbacks without state may differ.
+    resumed.trainer.add_callback(CallbackFunctions{});
+    resumed.trainer.add_callback(stopping());
+    resumed.trainer.load_checkpoint(path);
+    const Logged log;
+    resumed.trainer.fit_until(data, data, 20);
+    EXPECT_EQ(bytes_of(other), bytes_of(model));
+    EXPECT_EQ(bytes_of(other), run.bytes.at(restores ? 3 : 5));
+    EXPECT_TRUE(log.lines().empty());
+  }
+}
+
 TEST(EarlyStopping, WarnsWhereTheBestWeightsWereThoseOfAnEarlierProcess) {
   const ScratchDirectory scratch;
   const Dataset data = clouds(30);

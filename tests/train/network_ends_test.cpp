@@ -115,6 +115,32 @@ TEST(NetworkEnds, LossesForLabelsGoWithThem) {
                   "one output for two classes is for binary cross-entropy");
 }
 
+/// Ends in a sigmoid without the context that asks for its logits.
+class ForgetsItsContext : public Dense {
+ public:
+  using Dense::Dense;
+  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
+    return Dense::forward(x, {});
+  }
+  std::unique_ptr<Layer> clone() const override {
+    return std::make_unique<ForgetsItsContext>(*this);
+  }
+};
+
+TEST(NetworkEnds, ASigmoidThatLostItsLogitsIsRefusedByBinaryCrossEntropyAlone) {
+  for (const int units : {1, 3}) {
+    Model model("m", Input({6}), ForgetsItsContext(units, Activation::sigmoid, "forgets"));
+    model.build(0);
+    const Loss loss = classification_loss(model);
+    const auto fit = [&](Loss with) {
+      Trainer(model, Adam(), {.loss = std::move(with)}).fit(examples(9), 1);
+    };
+    expect_mentions(message_of<InvalidArgument>([&] { fit(loss); }),
+                    "expected the sigmoid of layer \"forgets\" with the logits that it read");
+    EXPECT_NO_THROW(fit(one_hot_mean_squared_error()));
+  }
+}
+
 /// The class of a pixel is the brightest of its three channels.
 Dataset pixels(std::size_t count) {
   const Index n = static_cast<Index>(count);

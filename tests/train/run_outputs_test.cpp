@@ -55,12 +55,20 @@ TEST_F(RunOutputs, ThatTheNextRunReadsStay) {
   EXPECT_EQ(names_in(folder() / "previous_run"), (Names{"a.c", "metrics.json", "page.html"}));
 }
 
-TEST_F(RunOutputs, AreRemovedWhereARunHasNotEnded) {
+TEST_F(RunOutputs, OfAStoppedRunAreKeptByThemselves) {
   write_run();
   fs::remove(folder() / "metrics.json");
-  EXPECT_EQ(set_aside_outputs(folder(), {"b.tflite"}), "");
+  EXPECT_EQ(set_aside_outputs(folder(), {"b.tflite"}), folder() / "stopped_run");
   EXPECT_EQ(names_in(folder()), (Names{"a.c", "data.csv", "mine.html", "page.html"}));
   EXPECT_EQ(names_in(folder() / "previous_run"), (Names{"metrics.json", "old"}));
+  EXPECT_EQ(names_in(folder() / "stopped_run"), (Names{"b.tflite"}));
+  // A start that was interrupted has moved some already.
+  write("other.c", "of the stopped run");
+  set_aside_outputs(folder(), {"b.tflite", "other.c"});
+  EXPECT_EQ(names_in(folder() / "stopped_run"), (Names{"b.tflite", "other.c"}));
+  EXPECT_EQ(set_aside_outputs(folder(), {"b.tflite", "other.c"}), "");
+  remove_stopped_outputs(folder());
+  EXPECT_FALSE(fs::exists(folder() / "stopped_run"));
 }
 
 TEST_F(RunOutputs, OfADamagedOrEarlierMetricsAreThoseOfTheProgram) {
@@ -108,6 +116,33 @@ TEST_F(RunOutputs, AreBroughtBackForARunThatGoesOnAfterItsEnd) {
   bring_back_outputs(folder());
   EXPECT_EQ(contents_of(folder()), before);
   EXPECT_FALSE(fs::exists(folder() / "previous_run"));
+}
+
+TEST_F(RunOutputs, AreAllThereWhereverBringingThemBackFails) {
+  for (std::size_t k = 1;; ++k) {
+    for (const auto& entry : fs::directory_iterator(folder())) fs::remove_all(entry.path());
+    write_run();
+    const FolderContents before = contents_of(folder());
+    set_aside_outputs(folder(), {"b.tflite"});
+    const FolderContents aside = contents_of(folder() / "previous_run");
+    bool failed = false;
+    {
+      FaultyFileSystem faulty(k, EIO);
+      try {
+        bring_back_outputs(folder());
+      } catch (const IoError&) {
+        failed = true;
+      }
+    }
+    // A new run finds all of them, as if they had never been brought back.
+    set_aside_outputs(folder(), {"b.tflite"});
+    EXPECT_EQ(contents_of(folder() / "previous_run"), aside) << k;
+    EXPECT_FALSE(fs::exists(folder() / "stopped_run")) << k;
+    bring_back_outputs(folder());
+    EXPECT_EQ(contents_of(folder()), before);
+    if (!failed) break;
+    EXPECT_LT(k, 100U);
+  }
 }
 
 TEST_F(RunOutputs, OfARefusedRunAreNoFolders) {

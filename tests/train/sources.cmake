@@ -4,6 +4,7 @@ set(OCTET_TRAIN_TESTS
   train/batch_norm_training_test.cpp
   train/bit_curve_test.cpp
   train/bit_knapsack_test.cpp
+  train/bit_search_layers_test.cpp
   train/bit_search_test.cpp
   train/callbacks_test.cpp
   train/checkpoint_test.cpp
@@ -48,8 +49,10 @@ set(OCTET_TRAIN_TESTS
   train/training_run_test.cpp)
 set(OCTET_CLI_TESTS
   cli/command_line_test.cpp
+  cli/mnist_qat_failures_test.cpp
   cli/mnist_qat_flash_test.cpp
   cli/mnist_qat_nothing_lost_test.cpp
+  cli/mnist_qat_options_test.cpp
   cli/mnist_qat_outputs_test.cpp
   cli/mnist_qat_resume_test.cpp
   cli/mnist_qat_same_bytes_test.cpp

@@ -1,6 +1,7 @@
 // A run in two phases: stopped and resumed it ends in the same bytes, and what is wrong is an error
 // by name.
 
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/layers/reshape.h>
@@ -274,13 +275,31 @@ TEST_F(TrainingRuns, WrongAndLockedFoldersAreRefusedByName) {
 TEST_F(TrainingRuns, ANewRunKeepsTheCheckpointOfAStoppedOne) {
   ASSERT_FALSE(program(options("out"), 7));
   const Bytes stopped = read_file(path("out/checkpoints/last.ckpt"));
+  TrainingRunOptions writes = options("out");
+  writes.outputs = {"made"};
+  write_file_atomic(path("out/made"), std::string_view("by the stopped run"));
   {
-    TrainingRun run(options("out"));
+    TrainingRun run(writes);
     run.begin(digits());
     EXPECT_EQ(run.kept_checkpoint(), path("out/checkpoints/stopped.ckpt"));
     EXPECT_FALSE(run.resumed_from());
+    EXPECT_EQ(
+        run.begin_text(),
+        fmt::format("the checkpoint of a run that was stopped here is kept as {0}/checkpoints/"
+                    "stopped.ckpt; to go on with it, name it last.ckpt again and use "
+                    "resume\n"
+                    "what the run before left here is in {0}/stopped_run\n",
+                    path("out").string()));
   }
   EXPECT_EQ(read_file(path("out/checkpoints/stopped.ckpt")), stopped);
+  EXPECT_EQ(text_of(path("out/stopped_run/made")), "by the stopped run");
+  // With its checkpoint gone, its outputs go too.
+  ASSERT_FALSE(program(options("out"), 7));
+  {
+    TrainingRun run(writes);
+    run.begin(digits());
+  }
+  EXPECT_FALSE(fs::exists(path("out/stopped_run")));
   // That of a finished run is replaced.
   ASSERT_TRUE(program(options("out")));
   TrainingRun run(options("out"));

@@ -2,6 +2,7 @@
 #include <octet/core/printable.h>
 #include <octet/train/distributed/distributed.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@ class OneProcess : public detail::Transport {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string host() const override { return group_or_alone(nullptr).host(); }
+  bool is_first_to_fail() override { return true; }
   void abort(int exit_code) override { std::_Exit(exit_code); }
   void finish() override {}
 
@@ -70,10 +72,15 @@ std::string Distributed::host() const { return transport_->host(); }
 
 void Distributed::fail(const std::string& message, int exit_code) {
   if (!is_root()) {
-    // Long enough for rank 0, or a rank before this one, to have ended this process, where it has
+    // Long enough for rank 0, or a rank of another host, to have ended this process, where it has
     // the same to say.
     std::this_thread::sleep_for(std::chrono::seconds(2) +
-                                std::chrono::milliseconds(500) * (rank() % 30));
+                                std::chrono::milliseconds(500) * std::min(rank(), 30));
+  }
+  if (!transport_->is_first_to_fail()) {
+    // The first has ended this process long before, unless it could not.
+    std::this_thread::sleep_for(std::chrono::minutes(1));
+    transport_->abort(exit_code);
   }
   // A message about the data or the numbers of a step names it itself.
   const bool names_place = place().empty() || message.find(place()) != std::string::npos;

@@ -12,6 +12,8 @@ namespace detail {
 /// How the ranks of a Distributed reach each other.
 class Transport : public ProcessGroup {
  public:
+  /// True for the first of the ranks on this host that asks, and never again.
+  virtual bool is_first_to_fail() = 0;
   /// Ends all ranks.
   virtual void abort(int exit_code) = 0;
   /// Waits for all ranks to come here, and ends what the constructor has started.
@@ -51,8 +53,8 @@ class Distributed : public ProcessGroup {
   std::string host() const override;
 
   /// Ends all ranks: prints one line on stderr, which names rank, host and place() where there are
-  /// several, and exits with `exit_code`. What fails on several is told by the first of them
-  /// alone: the others wait for it to do so for some seconds.
+  /// several, and exits with `exit_code`. What fails on several is told by one of them alone: by
+  /// the first on each host that fails, and the hosts wait for each other for 2 to 17 s, by rank.
   [[noreturn]] void fail(const std::string& message, int exit_code = 1);
 
  protected:

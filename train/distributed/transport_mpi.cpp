@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 
 namespace octet::detail {
@@ -65,16 +66,21 @@ class MpiTransport : public Transport {
     int length = 0;
     check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
     host_ = name.data();
+    share_failure();
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string host() const override { return host_; }
+  bool is_first_to_fail() override { return std::atomic_ref(*failed_).exchange(1) == 0; }
   void abort(int exit_code) override {
     if (size_ > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);
   }
-  void finish() override { MPI_Finalize(); }
+  void finish() override {
+    MPI_Win_free(&window_);
+    MPI_Finalize();
+  }
 
  protected:
   void do_send(std::span<const std::byte> bytes, int to) override {
@@ -127,6 +133,27 @@ class MpiTransport : public Transport {
     }
   }
 
+  /// Makes `failed_`, one for the ranks of a host: messages would not reach a rank that computes.
+  void share_failure() {
+    MPI_Comm of_host = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_host),
+          "MPI_Comm_split_type");
+    int rank = 0;
+    check(MPI_Comm_rank(of_host, &rank), "MPI_Comm_rank");
+    check(MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, of_host,
+                                  static_cast<void*>(&failed_), &window_),
+          "MPI_Win_allocate_shared");
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    check(MPI_Win_shared_query(window_, 0, &bytes, &unit, static_cast<void*>(&failed_)),
+          "MPI_Win_shared_query");
+    if (rank == 0) std::atomic_ref(*failed_).store(0);
+    check(MPI_Barrier(of_host), "MPI_Barrier");
+    MPI_Comm_free(&of_host);
+  }
+
+  MPI_Win window_ = MPI_WIN_NULL;
+  int* failed_ = nullptr;
   int rank_ = 0;
   int size_ = 1;
   std::string host_;
