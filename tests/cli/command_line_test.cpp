@@ -58,6 +58,7 @@ TEST(CommandLine, NumbersThatAreNoneOrOutOfRangeAreRefusedWithTheRange) {
       {kQuantize, "--epochs", "a whole number from 0 to 1000000"},
       {kQuantize, "--lr", "a number from 1e-09 to 1"},
       {kQuantize, "--batch", images},
+      {kQuantize, "--percentile", "a number from 1e-09 to 100"},
       {kQuantize, "--seed", seeds},
       {kQuantize, "--weight-bits", "a whole number from 2 to 8"},
       {kQuantize, "--mean", "a number from -1000000 to 1000000, or several with commas between"},

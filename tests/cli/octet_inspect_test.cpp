@@ -82,6 +82,44 @@ TEST_F(OctetInspect, NamesOperatorsAndTypesOfATfliteFileThatIsRefused) {
   EXPECT_EQ(graph.at("tensors")[2].at("quantization_parameters").at("scales").size(), 5U);
 }
 
+TEST_F(OctetInspect, SurvivesOperandsThatNoRuntimeTakes) {
+  // What is left out where it must not be, an operand that does not exist, a SOFTMAX of scalars.
+  TfliteFile no_output;
+  const RawTable softmax = no_output.graph().tables(graph_field::operators)[3];
+  no_output.put<std::int32_t>(softmax.start_of_values(operator_field::outputs), -1);
+  TfliteFile far_away = no_output;
+  far_away.put<std::int32_t>(softmax.start_of_values(operator_field::outputs), 1000);
+  TfliteFile scalars;
+  for (const RawTable& tensor : scalars.graph().tables(graph_field::tensors)) {
+    scalars.put<std::uint32_t>(tensor.start_of_values(tensor_field::shape) - 4, 0);
+  }
+  for (const auto& [file, marked] : {std::pair(&no_output, "!     3  SOFTMAX"),
+                                     {&far_away, "!     3  SOFTMAX"},
+                                     {&scalars, "!     3  SOFTMAX"}}) {
+    write_file_atomic(path("m.tflite"), file->bytes);
+    expect_mentions(text_of_refused(path("m.tflite")), marked);
+  }
+}
+
+TEST_F(OctetInspect, ReadsNoMoreThanAFileHolds) {
+  // Many nodes share scales.
+  const Message scales = floats("s", {2000});
+  std::vector<Message> nodes;
+  std::string last = "x";
+  for (int i = 0; i < 2000; ++i) {
+    const std::string next = fmt::format("r{}", i);
+    nodes.push_back(node("DequantizeLinear", {last, "s"}, next));
+    last = next;
+  }
+  nodes.push_back(node("Relu", {last}, "y"));
+  write_file_atomic(path("m.onnx"), onnx_file({-1, 3}, nodes, {scales}));
+  const ProcessResult onnx = inspect({path("m.onnx")});
+  EXPECT_EQ(onnx.exit_code, 1);
+  expect_mentions(onnx.err, "DequantizeLinear");
+  EXPECT_EQ(lines_in(onnx.err), 1) << onnx.err;
+  EXPECT_LT(onnx.out.size(), 1000U) << onnx.out.substr(0, 1000);
+}
+
 TEST_F(OctetInspect, NamesNodesOfAnOnnxFileThatIsRefused) {
   const Message scale = floats("s", {1});
   const Message zero = tensor("z", 3, {1}).text(9, "\xFD");
