@@ -2,7 +2,6 @@
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/core/file_system.h>
 #include <octet/core/json_text.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
@@ -17,7 +16,6 @@
 #include <memory>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 // Notes of a run's checkpoints, by name: its options, their names in "options", "data",
@@ -88,11 +86,6 @@ class PhaseCheckpoint : public LastCheckpoint {
   bool saved_ = false;
 };
 
-bool file_exists(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 }  // namespace
 
 TrainingRun::TrainingRun(TrainingRunOptions options)
@@ -134,15 +127,6 @@ void TrainingRun::check_options() const {
   }
 }
 
-void TrainingRun::check_checkpoint_is_there() const {
-  if (file_exists(checkpoint()) || file_exists(previous_file(checkpoint()))) return;
-  const RunOptionNames& names = options_.names;
-  throw InvalidArgument(fmt::format(
-      "{0}: there is no checkpoint '{1}'; give the {2} or {3} of the run to go on with, or start "
-      "anew without {0}",
-      names.resume, checkpoint().string(), names.folder, names.checkpoint_folder));
-}
-
 void TrainingRun::begin(const DataSplit& data) {
   if (data_ != nullptr) throw InvalidArgument("TrainingRun: begin() was called before");
   data_ = &data;
@@ -170,27 +154,6 @@ void TrainingRun::begin(const DataSplit& data) {
     folders_.reset();
     throw;
   }
-}
-
-std::string TrainingRun::begin_text() const {
-  std::string text;
-  if (resumed_from_) text += fmt::format("resuming from {}\n", resumed_from_->string());
-  if (kept_checkpoint_) {
-    text += fmt::format(
-        "the checkpoint of a run that was stopped here is kept as {}; to go on with it, name it {} "
-        "again and use {}\n",
-        kept_checkpoint_->string(), checkpoint().filename().string(), options_.names.resume);
-  }
-  if (!outputs_set_aside_.empty()) {
-    text += fmt::format("what the run before left here is in {}\n", outputs_set_aside_.string());
-  }
-  return text;
-}
-
-void TrainingRun::open_folders() {
-  folders_.emplace(
-      std::vector<NamedFolder>{{options_.names.folder, options_.folder},
-                               {options_.names.checkpoint_folder, options_.checkpoint_folder}});
 }
 
 void TrainingRun::require_same_ranks() const {
@@ -294,24 +257,6 @@ TrainingRun::Phase TrainingRun::finished_phase(const std::string& phase, const N
     result.kept[note->first.substr(prefix.size())] = parse_number(note->first, note->second);
   }
   return result;
-}
-
-void TrainingRun::keep_stopped_run() {
-  const std::filesystem::path last = checkpoint();
-  const std::filesystem::path previous = previous_file(last);
-  if ((!file_exists(last) && !file_exists(previous)) || came_to_its_end()) return;
-  const std::filesystem::path kept = last.parent_path() / "stopped.ckpt";
-  remove_stopped_outputs(folder());
-  // One of the two may be missing: what an earlier run left in its place does not go with the
-  // other.
-  for (const auto& [from, to] : {std::pair(previous, previous_file(kept)), std::pair(last, kept)}) {
-    if (file_exists(from)) {
-      move_file(from, to);
-    } else {
-      file_system().remove(to.c_str());
-    }
-  }
-  kept_checkpoint_ = kept;
 }
 
 bool TrainingRun::needs(const std::string& phase) const {

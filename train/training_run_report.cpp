@@ -6,7 +6,6 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/train/checkpoint.h>
-#include <octet/train/run_outputs.h>
 #include <octet/train/sha256.h>
 #include <octet/train/training_run.h>
 
@@ -51,20 +50,6 @@ std::string TrainingRun::checkpoint_hash() const {
   std::vector<std::string> histories;
   for (const std::string& phase : options_.phases) histories.push_back(history_note(phase));
   return sha256(without_times(Archive::read(checkpoint()), histories).to_bytes());
-}
-
-bool TrainingRun::came_to_its_end() const {
-  return std::ranges::any_of(metrics_of_last_run(folder()), [this](const auto& metrics) {
-    try {
-      const auto bytes = read_file(metrics);
-      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      return detail::ParsedJson(text)->at("sha256").at("checkpoint") == checkpoint_hash();
-    } catch (const Error&) {
-      return false;
-    } catch (const json::exception&) {
-      return false;
-    }
-  });
 }
 
 /// What the program has written to the folder, by name.

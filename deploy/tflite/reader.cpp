@@ -1,26 +1,16 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/core/printable.h>
-#include <octet/core/quant/packed_codes.h>
 #include <octet/deploy/tflite/decode.h>
 #include <octet/deploy/tflite/file_access.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/tensor_reader.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
-#include <limits>
-#include <optional>
-#include <tuple>
 
 namespace octet {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "constants are kept as they lie");
-
-using detail::kMaxRank;
 constexpr std::size_t kMaxOperands = detail::kMostInputs;
 /// Memory is planned in time that grows with the square of this.
 constexpr std::size_t kMaxOperators = 10000;
@@ -38,7 +28,10 @@ std::string without_owner(std::string_view what) {
 
 class Reader {
  public:
-  Reader(const tflite::Model& file, std::size_t file_bytes) : file_(file), budget_(file_bytes) {}
+  Reader(const tflite::Model& file, std::size_t file_bytes)
+      : file_(file), budget_(file_bytes), tensors_(file, budget_) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   IntegerModel read() {
     if (file_.version() != detail::kSchemaVersion) {
@@ -49,11 +42,11 @@ class Reader {
       detail::fail_tflite("expected one subgraph, found {}", size_or_zero(file_.subgraphs()));
     }
     const tflite::SubGraph& graph = *file_.subgraphs()->Get(0);
-    model_.name = read_string(graph.name());
-    model_.description = read_string(file_.description());
+    model_.name = tensors_.text(graph.name());
+    model_.description = tensors_.text(file_.description());
     reserve(model_.tensors, size_or_zero(graph.tensors()));
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
-      model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+      model_.tensors.push_back(tensors_.read(i, *graph.tensors()->Get(narrow(i))));
     }
     require_few_operators(graph);
     reserve(model_.operators, size_or_zero(graph.operators()));
@@ -75,7 +68,7 @@ class Reader {
     std::vector<std::string> of_tensors;
     for (std::size_t i = 0; i < size_or_zero(graph.tensors()); ++i) {
       of_tensors.push_back(refusal_of([&] {
-        model_.tensors.push_back(read_tensor(i, *graph.tensors()->Get(narrow(i))));
+        model_.tensors.push_back(tensors_.read(i, *graph.tensors()->Get(narrow(i))));
         detail::check_tensor(model_, i);
       }));
       model_.tensors.resize(i + 1);
@@ -99,6 +92,22 @@ class Reader {
   }
 
  private:
+  static flatbuffers::uoffset_t narrow(std::size_t i) {
+    return static_cast<flatbuffers::uoffset_t>(i);
+  }
+
+  /// Tables may be shared as bytes may: a vector of offsets can name one of them many times.
+  template <class T>
+  void reserve(std::vector<T>& parts, std::size_t count) {
+    budget_.take(count * sizeof(T));
+    parts.reserve(count);
+  }
+
+  template <class T>
+  std::vector<T> read_values(const Vector<T>* values, std::size_t most, std::string_view who) {
+    return detail::read_values(values, most, who, budget_);
+  }
+
   /// What `work` throws, as text; empty where it throws nothing.
   template <class Work>
   std::string refusal_of(const Work& work) {
@@ -135,134 +144,6 @@ class Reader {
       }
       const std::string& refusal = refusals[static_cast<std::size_t>(i)];
       if (!refusal.empty()) throw FormatError(refusal);
-    }
-  }
-
-  static flatbuffers::uoffset_t narrow(std::size_t i) {
-    return static_cast<flatbuffers::uoffset_t>(i);
-  }
-
-  /// Tables may be shared as bytes may: a vector of offsets can name one of them many times.
-  template <class T>
-  void reserve(std::vector<T>& parts, std::size_t count) {
-    budget_.take(count * sizeof(T));
-    parts.reserve(count);
-  }
-
-  /// Up to the first zero byte, where runtimes stop reading.
-  std::string read_string(const flatbuffers::String* text) {
-    if (text == nullptr) return {};
-    budget_.take(text->size());
-    return text->c_str();
-  }
-
-  template <class T>
-  std::vector<T> read_values(const Vector<T>* values, std::size_t most, std::string_view who) {
-    return detail::read_values(values, most, who, budget_);
-  }
-
-  const Vector<std::uint8_t>* buffer_data(std::size_t index, std::string_view who) const {
-    if (index >= size_or_zero(file_.buffers())) {
-      detail::fail_tflite("{}: buffer {} outside the {} buffers", who, index,
-                          size_or_zero(file_.buffers()));
-    }
-    const tflite::Buffer& buffer = *file_.buffers()->Get(narrow(index));
-    if (buffer.offset() > 1 || buffer.size() > 1) {
-      detail::fail_tflite("{}: buffer {} lies outside of the FlatBuffer, which is not supported",
-                          who, index);
-    }
-    return buffer.data();
-  }
-
-  /// Bits of a code of the type; 8 for types that are not packed.
-  static int bits_of(tflite::TensorType type) {
-    if (type == tflite::TensorType::INT4) return 4;
-    return type == tflite::TensorType::INT2 ? 2 : 8;
-  }
-
-  static std::optional<DType> known_type(tflite::TensorType type) {
-    if (bits_of(type) != 8) return DType::int8;
-    constexpr std::array kKnown{DType::float32, DType::int32, DType::uint8,
-                                DType::int64,   DType::int16, DType::int8};
-    const auto dtype = static_cast<DType>(type);
-    if (std::find(kKnown.begin(), kKnown.end(), dtype) == kKnown.end()) return std::nullopt;
-    return dtype;
-  }
-
-  ModelTensor read_tensor(std::size_t index, const tflite::Tensor& source) {
-    ModelTensor tensor;
-    tensor.name = read_string(source.name());
-    const std::string who = fmt::format("tensor {} '{}'", index, printable(tensor.name));
-    const auto dtype = known_type(source.type());
-    if (!dtype) {
-      detail::fail_tflite("{}: type {} is not supported", who, detail::type_name(source.type()));
-    }
-    if (source.is_variable()) detail::fail_tflite("{}: variable tensors are not supported", who);
-    if (source.sparsity() != nullptr)
-      detail::fail_tflite("{}: sparse tensors are not supported", who);
-    tensor.dtype = *dtype;
-    tensor.stored_bits = bits_of(source.type());
-    tensor.shape = read_values(source.shape(), kMaxRank, who);
-    tensor.shape_signature = read_values(source.shape_signature(), kMaxRank, who);
-    if (source.quantization() != nullptr) read_quantization(*source.quantization(), who, tensor);
-    read_data(buffer_data(source.buffer(), who), who, tensor);
-    return tensor;
-  }
-
-  void read_data(const Vector<std::uint8_t>* data, std::string_view who, ModelTensor& tensor) {
-    const std::size_t found = size_or_zero(data);
-    if (found == 0) return;
-    const auto count = static_cast<std::size_t>(tensor.size());
-    const bool packed = tensor.stored_bits != 8;
-    const std::size_t expected =
-        packed ? packed_bytes(count, tensor.stored_bits) : count * size_of(tensor.dtype);
-    if (found != expected) {
-      detail::fail_tflite(
-          "{}: {} bytes of data, but its shape [{}] of {} needs {}", who, found,
-          fmt::join(tensor.shape, ", "),
-          packed ? fmt::format("int{}", tensor.stored_bits) : std::string(to_string(tensor.dtype)),
-          expected);
-    }
-    // Packed codes are unpacked beside their place.
-    budget_.take(packed ? 2 * count : found);
-    tensor.data.assign(data->begin(), data->end());
-    if (!packed) return;
-    const std::vector<std::int8_t> codes = unpack_codes(tensor.data, tensor.stored_bits, count);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes.data());
-    tensor.data.assign(bytes, bytes + codes.size());
-  }
-
-  void read_quantization(const tflite::QuantizationParameters& source, std::string_view who,
-                         ModelTensor& tensor) {
-    if (source.details_type() != tflite::QuantizationDetails::NONE) {
-      detail::fail_tflite("{}: custom quantization is not supported", who);
-    }
-    const std::size_t count = size_or_zero(source.scale());
-    // Floats that are marked with the range of their later codes are floats all the same.
-    if (count == 0 || tensor.dtype == DType::float32) return;
-    QuantParams& q = tensor.quantization;
-    q.scales = read_values(source.scale(), count, who);
-    q.quantized_dimension = source.quantized_dimension();
-    // Of one scale it means nothing, and runtimes do not look at it.
-    const auto rank = static_cast<std::int32_t>(tensor.shape.size());
-    if (count == 1 && (q.quantized_dimension < 0 || q.quantized_dimension >= rank)) {
-      q.quantized_dimension = 0;
-    }
-    std::tie(q.qmin, q.qmax) = code_limits(tensor.dtype);
-    const auto zero_points = read_values(source.zero_point(), count, who);
-    if (zero_points.size() > 1 && zero_points.size() != count) {
-      detail::fail_tflite("{}: {} zero points for {} scales", who, zero_points.size(), count);
-    }
-    // None stands for zeros, one for all.
-    reserve(q.zero_points, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t zero_point =
-          zero_points.empty() ? 0 : zero_points[std::min(i, zero_points.size() - 1)];
-      if (zero_point < q.qmin || zero_point > q.qmax) {
-        detail::fail_tflite("{}: zero point {} outside {}", who, zero_point,
-                            to_string(tensor.dtype));
-      }
-      q.zero_points.push_back(static_cast<std::int32_t>(zero_point));
     }
   }
 
@@ -398,8 +279,8 @@ class Reader {
     constexpr std::size_t kBytesOfEntry = 128;
     for (std::size_t i = 0; i < size_or_zero(file_.metadata()); ++i) {
       const tflite::Metadata& entry = *file_.metadata()->Get(narrow(i));
-      const std::string name = read_string(entry.name());
-      const auto* data = buffer_data(entry.buffer(), fmt::format("metadata '{}'", name));
+      const std::string name = tensors_.text(entry.name());
+      const auto* data = tensors_.buffer_data(entry.buffer(), fmt::format("metadata '{}'", name));
       // The writer makes this one from the operators.
       if (name == "min_runtime_version") continue;
       budget_.take(size_or_zero(data) + kBytesOfEntry);
@@ -411,6 +292,7 @@ class Reader {
 
   const tflite::Model& file_;
   detail::Budget budget_;
+  detail::TensorReader tensors_;
   IntegerModel model_;
   /// By tensor: those that operators before the next one read, and the inputs of TFLM_DECODE. Empty
   /// where there are none.
