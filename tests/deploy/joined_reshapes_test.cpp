@@ -105,6 +105,14 @@ TEST(JoinedReshapes, RowsBecomeOneOrNoneAndAllElseStays) {
   }
 }
 
+TEST(JoinedReshapes, OfAnotherSignatureIsMade) {
+  IntegerModel model = model_of({"", {{0, {1, 12}}, {1, {1, 2, 6}}}, {2}, {}, 1});
+  const auto made = static_cast<std::size_t>(model.operators[1].outputs[0]);
+  model.tensors[made].shape_signature = {-1, 2, 6};
+  join_reshapes(model);
+  EXPECT_EQ(operator_lines(model).size(), 2U);
+}
+
 TEST(JoinedReshapes, ConvolutionsOfSequencesWithAPoolBetweenAreOneRowOfImages) {
   Sequential source("m", Input({16, 3}), Conv1D(4, 3, Activation::relu), Reshape({1, 14, 4}),
                     MaxPool2D({.size = {1, 2}}), Reshape({7, 4}), Conv1D(5, 3, Activation::relu),

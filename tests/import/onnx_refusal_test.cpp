@@ -45,6 +45,8 @@ std::vector<Refusal> refusals() {
     attributes.push_back(attribute("kernel_shape", {2, 2}));
     return std::vector{node(op, {"x"}, "y", attributes)};
   };
+  Message many_outputs = node("Relu", {"x"}, "y");
+  for (int i = 0; i < 1000; ++i) many_outputs.text(2, fmt::format("more{}", i));
   return {
       {"Unknown",
        kImages,
@@ -148,6 +150,16 @@ std::vector<Refusal> refusals() {
        {node("Shape", {"x"}, "s"), node("Mul", {"s", "s"}, "t"), node("Reshape", {"x", "t"}, "y")},
        {},
        "number of examples"},
+      {"ManyOutputs",
+       {-1, 4},
+       {many_outputs},
+       {},
+       "at most 1000 inputs and outputs, found 1 and 1001"},
+      {"ManyAxes",
+       {-1, 4},
+       {node("Reshape", {"x", "s"}, "r"), node("Flatten", {"r"}, "y")},
+       {integers("s", {0, 1, 1, 1, 1, 1, 1, 1, 4})},
+       "at most 8 axes, found 9"},
       {"Float16", {-1, 4}, {node("MatMul", {"x", "m"}, "y")}, {tensor("m", 10, {4, 2})}, "float16"},
   };
 }

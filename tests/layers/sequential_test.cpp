@@ -27,6 +27,12 @@ TEST(Sequential, AutomaticNamesAvoidThoseThatAreTaken) {
   model.add(Dense(3)).add(Dense(3));
   EXPECT_EQ(layer_names(model),
             (std::vector<std::string>{"input_1", "dense_1", "dense", "dense_2"}));
+  // Numbers that no automatic name has.
+  Sequential other("m", Input({4}), Dense(3, Activation::none, "dense_0"),
+                   Dense(3, Activation::none, "dense_01"));
+  other.add(Dense(3)).add(Dense(3));
+  EXPECT_EQ(layer_names(other),
+            (std::vector<std::string>{"input_1", "dense_0", "dense_01", "dense", "dense_1"}));
 }
 
 TEST(Sequential, RefusesANameTwiceAndNoLayer) {

@@ -7,7 +7,10 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/lower.h>
 #include <octet/tests/train/training.h>
+
+#include <utility>
 
 namespace octet::test::network_ends_test {
 namespace {
@@ -129,7 +132,7 @@ class ForgetsItsContext : public Dense {
 
 TEST(NetworkEnds, ASigmoidThatLostItsLogitsIsRefusedByBinaryCrossEntropyAlone) {
   for (const int units : {1, 3}) {
-    Model model("m", Input({6}), ForgetsItsContext(units, Activation::sigmoid, "forgets"));
+    Sequential model("m", Input({6}), ForgetsItsContext(units, Activation::sigmoid, "forgets"));
     model.build(0);
     const Loss loss = classification_loss(model);
     const auto fit = [&](Loss with) {
@@ -137,7 +140,29 @@ TEST(NetworkEnds, ASigmoidThatLostItsLogitsIsRefusedByBinaryCrossEntropyAlone) {
     };
     expect_mentions(message_of<InvalidArgument>([&] { fit(loss); }),
                     "expected the sigmoid of layer \"forgets\" with the logits that it read");
-    EXPECT_NO_THROW(fit(one_hot_mean_squared_error()));
+    EXPECT_NO_THROW(fit([](const Tensor& output, const Targets&) { return mean(output); }));
+  }
+}
+
+/// Quantizes the results of layers without a kernel too.
+class QuantizesResults : public Default8BitQuantizeConfig {
+ public:
+  using Default8BitQuantizeConfig::Default8BitQuantizeConfig;
+  std::unique_ptr<Quantizer> output_quantizer(const Layer& /*layer*/) const override {
+    return default_activation_quantizer(options());
+  }
+};
+
+TEST(NetworkEnds, ASigmoidWhoseResultIsQuantizedKeepsItsLogits) {
+  for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
+    const QuantizeOptions options{.simulation = simulation};
+    Sequential source("m", Input({6}), Dense(1));
+    source.add(quantize_annotate_layer(std::make_unique<ActivationLayer>(Activation::sigmoid),
+                                       std::make_shared<const QuantizesResults>(options)));
+    source.build(0);
+    Model model = quantize_apply(source, options);
+    Trainer trainer(model, Adam(), {.loss = binary_cross_entropy()});
+    EXPECT_NO_THROW(trainer.fit(examples(20), 1));
   }
 }
 
@@ -222,6 +247,46 @@ TEST(NetworkEnds, TargetsOfAnAugmentHaveTheClassOfTheirLargestShare) {
     };
     EXPECT_EQ(train_accuracy(many, three, of_column, column, shards), std::nullopt);
   }
+}
+
+TEST(NetworkEnds, AnEpochThatGoesOnKnowsThatItHadTargetsWithoutClasses) {
+  const Dataset data = examples(50, 3);
+  bool first = true;
+  const TrainerOptions options{
+      .loss = [](const Tensor& output, const Tensor& target) { return mean(output - target); },
+      .batch_size = 16,
+      .augment =
+          [&first](Tensor&, Targets& targets, Random) {
+            const bool names_classes = !std::exchange(first, false);
+            targets = names_classes ? one_hot(targets, 3)
+                                    : Tensor::zeros({static_cast<Index>(targets.size()), 1});
+          },
+      .should_stop = [&first] { return !first; }};
+  Sequential model = net(3, Activation::softmax);
+  Trainer stopped(model, Sgd(), options);
+  stopped.fit(data, 1);
+  ASSERT_TRUE(stopped.stopped());
+  const ScratchDirectory scratch;
+  stopped.save_checkpoint(scratch.path() / "c");
+  TrainerOptions to_the_end = options;
+  to_the_end.should_stop = {};
+  Trainer resumed(model, Sgd(), to_the_end);
+  resumed.load_checkpoint(scratch.path() / "c");
+  EXPECT_EQ(resumed.fit_until(data, 1).back().train_accuracy, std::nullopt);
+}
+
+TEST(NetworkEnds, ASoftmaxThatIsNoOutputIsNotLeftOut) {
+  Model model = quantize_model(net(3, Activation::softmax));
+  const Dataset data = examples(9, 3);
+  calibrate(model, data.features(0, 9));
+  IntegerModel integers = lower(model);
+  const Metric width{"width", [](const Tensor& output, const Targets&) {
+                       return static_cast<double>(output.dim(-1));
+                     }};
+  EXPECT_EQ(measure(integers, data, {width})[0].value, 3.0);
+  // The hidden layer.
+  integers.outputs = {integers.operators[integers.operators.size() - 2].inputs[0]};
+  EXPECT_EQ(measure(integers, data, {width})[0].value, 8.0);
 }
 
 }  // namespace

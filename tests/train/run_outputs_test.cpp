@@ -55,6 +55,15 @@ TEST_F(RunOutputs, ThatTheNextRunReadsStay) {
   EXPECT_EQ(names_in(folder() / "previous_run"), (Names{"a.c", "metrics.json", "page.html"}));
 }
 
+TEST_F(RunOutputs, AreFilesOfTheirFolderAlone) {
+  write("run/metrics.json", R"({"files": ["../up", "inside/x"]})");
+  write("run/inside/x", "of a folder");
+  write("up", "of the folder around it");
+  set_aside_outputs(folder() / "run", {});
+  EXPECT_TRUE(fs::exists(folder() / "up"));
+  EXPECT_TRUE(fs::exists(folder() / "run" / "inside" / "x"));
+}
+
 TEST_F(RunOutputs, OfAStoppedRunAreKeptByThemselves) {
   write_run();
   fs::remove(folder() / "metrics.json");

@@ -53,6 +53,18 @@ TEST(SilentLoss, SamplesOfOneValue) {
   EXPECT_THAT(range_warnings(usual), ElementsAre());
 }
 
+TEST(SilentLoss, ZerosOnTheGridOfAnotherBranch) {
+  Model model("net");
+  const Value x = model.input({6});
+  const Value dead = model.add(Dense(2, Activation::none, "dead"), x);
+  model.output(model.add(Concatenate(), {dead, model.add(Dense(2), x)}));
+  model.build(1);
+  Tensor kernel = model.layer("dead").parameters()[0].tensor;
+  std::ranges::fill(kernel.span(), 0.0F);
+  Model quantized = quantize_model(model);
+  EXPECT_THAT(calibrate(quantized, clouds(20).features(0, 20)), ElementsAre());
+}
+
 TEST(SilentLoss, ATrainerThatCalibratesOnZeros) {
   Sequential quantized = quantize_model(small_mlp());
   const Dataset zeros = Dataset::from_floats("zeros", {6}, std::vector<float>(60), Labels(10), 3);

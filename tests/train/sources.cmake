@@ -27,6 +27,7 @@ set(OCTET_TRAIN_TESTS
   train/metric_test.cpp
   train/mixed_model_test.cpp
   train/network_bytes_test.cpp
+  train/network_ends_test.cpp
   train/networks_test.cpp
   train/odd_numbers_test.cpp
   train/optimizer_test.cpp

@@ -200,6 +200,9 @@ TEST(QuantizeModel, RefusesUnitsThatReadMoreThanAnInt32SumHolds) {
                                           {"layer \"quant_wide\"", "at most 131071 values",
                                            model.input_shape().rank() == 1 ? "131072" : "131769"});
   }
+  // Codes of 16 bits are added up in int64.
+  EXPECT_NO_THROW(
+      quantize_model(dense(kMost + 1), {.rounding = Rounding::q15, .activation_bits = 16}));
   // As the message says.
   Model in_reals = quantize_model(build_model(
       Input({kMost + 1}), in_float(Dense(1, Activation::none, DenseOptions{.name = "wide"}))));
