@@ -19,7 +19,7 @@ struct COperator {
   CLayer (*make)(const CPlan& plan, const CStep& step);
 };
 
-/// The operators, each in a file of operators/.
+/// The operators, by families in operators/.
 namespace c_forms {
 #define OCTET_ROW(name, number) COperator name();
 #include <octet/runtime/operators.def>

@@ -76,7 +76,7 @@ struct OnnxOperator {
   void (*write)(OnnxNodes& nodes, const Operands& operands);
 };
 
-/// The operators, each in a file of operators/.
+/// The operators, by families in operators/.
 namespace onnx_forms {
 #define OCTET_ROW(name, number) OnnxOperator name();
 #include <octet/runtime/operators.def>

@@ -85,7 +85,7 @@ std::vector<std::int32_t> inputs_from_file(const TfliteOperator& format,
 std::vector<std::int32_t> inputs_for_file(const TfliteOperator& format,
                                           const std::vector<std::int32_t>& inputs);
 
-/// The operators, each in operators/<name>.cpp.
+/// The operators, by families in operators/.
 namespace tflite_forms {
 #define OCTET_ROW(name, number) TfliteOperator name();
 #include <octet/runtime/operators.def>

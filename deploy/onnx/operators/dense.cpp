@@ -14,8 +14,8 @@
 namespace octet::detail {
 namespace {
 
-using Names = OnnxNodes::Names;
 using Extents = OnnxNodes::Extents;
+using Names = OnnxNodes::Names;
 
 /// The factors of contract fp32: one, or one per unit.
 std::vector<float> rescaling_factors(const Operands& o) {

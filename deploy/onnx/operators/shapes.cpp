@@ -1,10 +1,35 @@
 #include <octet/deploy/onnx/operators.h>
+#include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
 namespace octet::detail {
 namespace {
 
 using Extents = OnnxNodes::Extents;
+
+void write_reshape(OnnxNodes& nodes, const Operands& o) {
+  const std::int32_t out = o.op.outputs[0];
+  nodes.node_to("Reshape", {nodes.values().value(o.op.inputs[0]), nodes.shape_of(out)}, out);
+}
+
+/// Codes are copied, so that there is no way between codes and reals.
+void write_pad(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const auto axes = pad_axes(o);
+  Extents pads;
+  for (const PadAxis& axis : axes) pads.push_back(axis.before);
+  for (const PadAxis& axis : axes) pads.push_back(axis.output - axis.input - axis.before);
+  const std::string border =
+      values.constant(name + "/pads", OnnxType::int64, {std::ssize(pads)}, pads);
+  const float held = pad_border(o);
+  const std::string value =
+      o.output().is_quantized()
+          ? values.code_constant(name + "/border", out, static_cast<std::int32_t>(held))
+          : values.constant(name + "/border", {held});
+  nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, value}, out);
+}
 
 /// Rows (axis 1) or columns (axis 2) by their numbers.
 std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& axis,
@@ -38,6 +63,12 @@ void write_resize(OnnxNodes& nodes, const Operands& o) {
 }
 
 }  // namespace
+
+OnnxOperator onnx_forms::reshape() { return {write_reshape}; }
+OnnxOperator onnx_forms::squeeze() { return {write_reshape}; }
+
+OnnxOperator onnx_forms::pad() { return {write_pad}; }
+OnnxOperator onnx_forms::padv2() { return {write_pad}; }
 
 OnnxOperator onnx_forms::resize_nearest_neighbor() { return {write_resize}; }
 

@@ -32,6 +32,20 @@ int mul_release(int version) { return version >= 3 ? 11500 : release_of_types(ve
 
 int sub_release(int version) { return version >= 2 ? 11400 : 10600; }
 
+OperatorAttributes read_concatenation(const TfliteOptions& from) {
+  const auto* options = from.as<tflite::ConcatenationOptions>();
+  if (options == nullptr) return ConcatenationAttributes{};
+  return ConcatenationAttributes{
+      .axis = options->axis(), .activation = from.activation(options->fused_activation_function())};
+}
+
+WrittenOptions write_concatenation(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
+  return {tflite::BuiltinOptions::ConcatenationOptions,
+          tflite::CreateConcatenationOptions(builder, o.op.as<ConcatenationAttributes>().axis,
+                                             activation_of(o.op))
+              .Union()};
+}
+
 }  // namespace
 
 TfliteOperator tflite_forms::add() {
@@ -56,6 +70,14 @@ TfliteOperator tflite_forms::sub() {
           .first_release = sub_release,
           .read = read_binary<tflite::SubOptions>,
           .write = write_binary<tflite::SubOptions>};
+}
+
+TfliteOperator tflite_forms::concatenation() {
+  return {.highest_version = 2,
+          .required_version = version_of_types,
+          .first_release = release_of_types,
+          .read = read_concatenation,
+          .write = write_concatenation};
 }
 
 }  // namespace octet::detail

@@ -11,8 +11,14 @@ void write_quantize(OnnxNodes& nodes, const Operands& o) {
   nodes.finish_regridded(nodes.values().reals(in), out, FusedActivation::none);
 }
 
+void write_dequantize(OnnxNodes& nodes, const Operands& o) {
+  nodes.values().dequantize(o.op.inputs[0], nodes.values().value(o.op.outputs[0]));
+}
+
 }  // namespace
 
 OnnxOperator onnx_forms::quantize() { return {write_quantize}; }
+
+OnnxOperator onnx_forms::dequantize() { return {write_dequantize}; }
 
 }  // namespace octet::detail

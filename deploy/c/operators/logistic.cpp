@@ -1,7 +1,0 @@
-#include <octet/deploy/c/operators.h>
-
-namespace octet::detail {
-
-COperator c_forms::logistic() { return {.reads_all_inputs = false, .make = make_byte_table_layer}; }
-
-}  // namespace octet::detail

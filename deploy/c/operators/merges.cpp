@@ -1,0 +1,201 @@
+#include <octet/deploy/c/operators.h>
+#include <octet/runtime/operators/add.h>
+#include <octet/runtime/operators/binary.h>
+#include <octet/runtime/operators/concatenation.h>
+#include <octet/runtime/operators/mul.h>
+
+namespace octet::detail {
+namespace {
+
+/// The index of an operand's element: "i0 * 8 + i1".
+std::string index_text(const std::vector<BinaryAxis>& axes, std::size_t side,
+                       const std::vector<std::string>& counters) {
+  std::string text;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    const std::size_t step = axes[k].steps[side];
+    if (step == 0) continue;
+    if (!text.empty()) text += " + ";
+    text += step == 1 ? counters[k] : fmt::format("{} * {}", counters[k], step);
+  }
+  return text.empty() ? "0" : text;
+}
+
+/// `body`, lines of C, once for every element of the output: in loops over its axes, in which
+/// @first@, @second@ and @place@ are the indices of the elements.
+std::string binary_loops(const Operands& operands, std::string_view body, Fillings fillings) {
+  const std::vector<BinaryAxis> axes = binary_axes(operands);
+  std::vector<std::string> counters;
+  std::string place;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    counters.push_back(axes.size() == 1 ? "i" : fmt::format("i{}", k));
+    place =
+        k == 0 ? counters[k] : fmt::format("({}) * {} + {}", place, axes[k].extent, counters[k]);
+  }
+  fillings["first"] = index_text(axes, 0, counters);
+  fillings["second"] = index_text(axes, 1, counters);
+  fillings["place"] = place;
+  std::string text = indented(fill(body, fillings), axes.size() + 1);
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    const std::string head =
+        fmt::format("for (int32_t {0} = 0; {0} < {1}; ++{0}) {{\n", counters[k], axes[k].extent);
+    text.insert(0, indented(head, k + 1)).append(indented("}\n", k + 1));
+  }
+  return text;
+}
+
+/// "24 codes, relu".
+std::string binary_detail(const CStep& step) {
+  const FusedActivation activation = step.source.op.activation();
+  std::string detail = fmt::format("{} codes", step.source.output().size());
+  if (activation != FusedActivation::none) detail += fmt::format(", {}", to_string(activation));
+  return detail;
+}
+
+constexpr std::string_view kAddOnce = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t first_factor = @first_factor@;
+    const int32_t second_factor = @second_factor@;
+@loops@}
+
+)";
+
+constexpr std::string_view kOnce =
+    R"(const int32_t sum = @start@ + first[@first@] * first_factor + second[@second@] * second_factor;
+const int32_t code = (int32_t)@name@_shift_right(sum, @shift@) + @zero_point@;
+output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+)";
+
+constexpr std::string_view kAddTwice = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+    const int32_t unit = (int32_t)1 << 20;
+@loops@}
+
+)";
+
+constexpr std::string_view kTwice = R"(const int64_t a = @name@_@rescale@(
+    (first[@first@] - @first_zero@) * unit, @first_multiplier@, @first_shift@);
+const int64_t b = @name@_@rescale@(
+    (second[@second@] - @second_zero@) * unit, @second_multiplier@, @second_shift@);
+const int64_t code =
+    @name@_@rescale@((int32_t)(a @sign@ b), @multiplier@, @shift@) + @zero_point@;
+output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
+)";
+
+CLayer make_add_layer(const CPlan& plan, const CStep& step) {
+  const CodeAdder adder = code_adder(step.source);
+  CLayer layer;
+  layer.summary = summary_of(step, binary_detail(step));
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["zero_point"] = operand_text(adder.zero_point());
+  f["lo"] = std::to_string(adder.limits().lo);
+  f["hi"] = std::to_string(adder.limits().hi);
+  if (adder.rounds_once()) {
+    layer.calls = {CFunction::shift_right};
+    // What two codes of 0 give, and half a step.
+    const std::int64_t half = std::int64_t{1} << (adder.shift() - 1);
+    f["start"] = operand_text(adder.terms(0)[128] + adder.terms(1)[128] + half);
+    f["first_factor"] = std::to_string(adder.terms(0)[1] - adder.terms(0)[0]);
+    f["second_factor"] = std::to_string(adder.terms(1)[1] - adder.terms(1)[0]);
+    f["shift"] = std::to_string(adder.shift());
+    f["loops"] = binary_loops(step.source, kOnce, f);
+    layer.function = fill(kAddOnce, f);
+    return layer;
+  }
+  layer.calls = {CFunction::rescale_twice};
+  f["rescale"] = c_rescale_twice(plan);
+  f["multiplier"] = std::to_string(adder.factor().multiplier);
+  f["shift"] = std::to_string(c_shift(adder.factor()));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string side = i == 0 ? "first" : "second";
+    f[side + "_zero"] = operand_text(step.source.input(i).quantization.zero_point());
+    f[side + "_multiplier"] = std::to_string(adder.input_factor(i).multiplier);
+    f[side + "_shift"] = std::to_string(adder.input_factor(i).shift);
+  }
+  f["sign"] = step.source.op.code == OpCode::sub ? "-" : "+";
+  f["loops"] = binary_loops(step.source, kTwice, f);
+  layer.function = fill(kAddTwice, f);
+  return layer;
+}
+
+constexpr std::string_view kMul = R"(/* @summary@. */
+static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
+{
+@loops@}
+
+)";
+
+constexpr std::string_view kProduct =
+    R"(const int32_t product = (first[@first@] - @first_zero@) * (second[@second@] - @second_zero@);
+output[@place@] = @name@_to_code(
+    @name@_@rescale@(product, @multiplier@, @shift@), @zero_point@, @lo@, @hi@);
+)";
+
+CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
+  const CodeMultiplier multiplier = code_multiplier(step.source);
+  const bool in_float = multiplier.rescales_in_float();
+  const CFactor factor =
+      in_float ? c_factor(multiplier.float_factor())
+               : CFactor{multiplier.factor().multiplier, c_shift(multiplier.factor())};
+  CLayer layer;
+  layer.summary = summary_of(step, binary_detail(step));
+  layer.calls = {in_float ? CFunction::rescale : CFunction::rescale_twice, CFunction::to_code};
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["rescale"] = in_float ? "rescale" : c_rescale_twice(plan);
+  f["multiplier"] = std::to_string(factor.multiplier);
+  f["shift"] = operand_text(factor.shift);
+  f["first_zero"] = operand_text(step.source.input(0).quantization.zero_point());
+  f["second_zero"] = operand_text(step.source.input(1).quantization.zero_point());
+  f["zero_point"] = operand_text(multiplier.zero_point());
+  f["lo"] = std::to_string(multiplier.limits().lo);
+  f["hi"] = std::to_string(multiplier.limits().hi);
+  f["loops"] = binary_loops(step.source, kProduct, f);
+  layer.function = fill(kMul, f);
+  return layer;
+}
+
+constexpr std::string_view kPart = R"(    for (int32_t i = 0; i < @count@; ++i) {
+        for (int32_t k = 0; k < @elements@; ++k) {
+            output[i * @stride@ + @offset@ + k] = input@number@[i * @elements@ + k];
+        }
+    }
+)";
+
+CLayer make_concatenation_layer(const CPlan& plan, const CStep& step) {
+  CLayer layer;
+  layer.summary = summary_of(
+      step, fmt::format("{} inputs, {} codes", step.from.size(), step.source.output().size()));
+  const std::string type(c_type(step.source.output().dtype));
+  std::string parameters;
+  std::string body;
+  std::size_t number = 0;
+  for (const ConcatenationPart& part : concatenation_parts(step.source)) {
+    parameters += fmt::format("const {} *input{}, ", type, number);
+    body += fill(kPart, {{"count", std::to_string(part.count)},
+                         {"elements", std::to_string(part.elements)},
+                         {"stride", std::to_string(part.stride)},
+                         {"offset", std::to_string(part.offset)},
+                         {"number", std::to_string(number)}});
+    ++number;
+  }
+  layer.function =
+      fmt::format("/* {}. */\nstatic void {}({}{} *output)\n{{\n{}}}\n\n", layer.summary,
+                  layer_fillings(plan, step)["layer"], parameters, type, body);
+  return layer;
+}
+
+}  // namespace
+
+COperator c_forms::add() { return {.reads_all_inputs = true, .make = make_add_layer}; }
+COperator c_forms::sub() { return {.reads_all_inputs = true, .make = make_add_layer}; }
+
+COperator c_forms::mul() { return {.reads_all_inputs = true, .make = make_mul_layer}; }
+
+COperator c_forms::concatenation() {
+  return {.reads_all_inputs = true, .make = make_concatenation_layer};
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,130 @@
+#include <octet/core/function_ref.h>
+#include <octet/deploy/onnx/operators.h>
+#include <octet/runtime/operators/add.h>
+#include <octet/runtime/operators/concatenation.h>
+#include <octet/runtime/operators/mul.h>
+
+namespace octet::detail {
+namespace {
+
+using Extents = OnnxNodes::Extents;
+using Names = OnnxNodes::Names;
+
+/// What the numbers of an int64 constant do to those of another value.
+std::string with_integer(OnnxNodes& nodes, std::string_view op, const std::string& x,
+                         std::int64_t value, const std::string& name) {
+  const std::string constant = nodes.values().constant(name + "/by", OnnxType::int64, Extents{},
+                                                       std::vector<std::int64_t>{value});
+  return nodes.values().node(op, {x, constant}, name);
+}
+
+/// apply(first, second) of all pairs of codes as a table: for arithmetic that no nodes have.
+void write_pair_table(OnnxNodes& nodes, const Operands& o,
+                      FunctionRef<std::int32_t(std::int32_t first, std::int32_t second)> apply) {
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  std::vector<std::int8_t> table;
+  for (std::int32_t first = -128; first <= 127; ++first) {
+    for (std::int32_t second = -128; second <= 127; ++second) {
+      table.push_back(static_cast<std::int8_t>(apply(first, second)));
+    }
+  }
+  const std::string codes =
+      nodes.values().constant(name + "/table", OnnxType::int8, Extents{256 * 256}, table);
+  const std::string first = nodes.integers(o.op.inputs[0], OnnxType::int64, name + "/first");
+  const std::string second = nodes.integers(o.op.inputs[1], OnnxType::int64, name + "/second");
+  const std::string row = with_integer(nodes, "Mul", first, 256, name + "/row");
+  const std::string pair = nodes.values().node("Add", {row, second}, name + "/pair");
+  const std::string index = with_integer(nodes, "Add", pair, 128 * 256 + 128, name + "/index");
+  nodes.node_to("Gather", {codes, index}, out);
+}
+
+/// The node `op` of the reals of both operands, with the activation of the operator; its name ends
+/// in `suffix`.
+void write_binary_of_reals(OnnxNodes& nodes, const Operands& o, std::string_view op,
+                           std::string_view suffix) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string result =
+      values.node(op, {values.reals(o.op.inputs[0]), values.reals(o.op.inputs[1])},
+                  nodes.base_name(out) + std::string(suffix));
+  nodes.finish_clamped(result, out, o.op.activation());
+}
+
+/// The sum of what both codes add or take off, rounded by a shift: in integers, which no runtime
+/// rounds.
+void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adder) {
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  Names products;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto terms = adder.terms(i);
+    const std::string side = name + (i == 0 ? "/first" : "/second");
+    const std::string code = nodes.integers(o.op.inputs[i], OnnxType::int64, side);
+    products.push_back(with_integer(nodes, "Mul", code, terms[1] - terms[0], side + "/product"));
+  }
+  const std::string sum = nodes.values().node("Add", products, name + "/products");
+  // Div rounds towards zero: made positive first, by whole steps, it rounds down as a shift does.
+  constexpr std::int64_t kSteps = std::int64_t{1} << 20;
+  const std::int64_t unit = std::int64_t{1} << adder.shift();
+  const std::int64_t start = std::int64_t{adder.terms(0)[128]} + adder.terms(1)[128] + unit / 2;
+  const std::string positive =
+      with_integer(nodes, "Add", sum, start + kSteps * unit, name + "/sum");
+  const std::string steps = with_integer(nodes, "Div", positive, unit, name + "/steps");
+  nodes.finish_integers(
+      with_integer(nodes, "Add", steps, adder.zero_point() - kSteps, name + "/integers"), out,
+      adder.limits());
+}
+
+void write_add(OnnxNodes& nodes, const Operands& o) {
+  if (!nodes.exact() || !o.output().is_quantized()) {
+    const bool is_sub = o.op.code == OpCode::sub;
+    return write_binary_of_reals(nodes, o, is_sub ? "Sub" : "Add", is_sub ? "/difference" : "/sum");
+  }
+  const CodeAdder adder = code_adder({o.model, o.op, Rounding::fp32});
+  if (adder.rounds_once()) return add_rounded_once(nodes, o, adder);
+  // Rounded twice, for scales that are far apart.
+  write_pair_table(nodes, o, [&](std::int32_t first, std::int32_t second) {
+    return adder.apply(first, second);
+  });
+}
+
+void write_mul(OnnxNodes& nodes, const Operands& o) {
+  if (!nodes.exact() || !o.output().is_quantized()) {
+    return write_binary_of_reals(nodes, o, "Mul", "/product");
+  }
+  const CodeMultiplier multiplier = code_multiplier({o.model, o.op, Rounding::fp32});
+  if (!multiplier.rescales_in_float()) {
+    return write_pair_table(nodes, o, [&](std::int32_t first, std::int32_t second) {
+      return multiplier.apply(first, second);
+    });
+  }
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  // A whole number below 2^16, which floats hold, and then one rounding as in the contract.
+  const std::string product = values.node(
+      "Mul", {values.terms(o.op.inputs[0]), values.terms(o.op.inputs[1])}, name + "/product");
+  const std::string factor = values.constant(name + "/factor", {multiplier.float_factor()});
+  nodes.finish_clamped(values.node("Mul", {product, factor}, name + "/rescaled"), out,
+                       o.op.activation());
+}
+
+/// Codes are copied, so that there is no way between codes and reals.
+void write_concatenation(OnnxNodes& nodes, const Operands& o) {
+  Names inputs;
+  for (const std::int32_t i : o.op.inputs) inputs.push_back(nodes.values().value(i));
+  nodes.node_to("Concat", inputs, o.op.outputs[0],
+                {{"axis", static_cast<std::int64_t>(concatenation_axis(o))}});
+}
+
+}  // namespace
+
+OnnxOperator onnx_forms::add() { return {write_add}; }
+OnnxOperator onnx_forms::sub() { return {write_add}; }
+
+OnnxOperator onnx_forms::mul() { return {write_mul}; }
+
+OnnxOperator onnx_forms::concatenation() { return {write_concatenation}; }
+
+}  // namespace octet::detail
