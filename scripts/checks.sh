@@ -38,7 +38,7 @@ export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 export CCACHE_BASEDIR= CCACHE_HASHDIR=1
 
 # The binaries whose tests have to reach core/quant, runtime and deploy.
-measured=(core_tests deploy_tests robustness_tests)
+measured=(core_tests deploy_tests import_tests robustness_tests)
 profiles=$PWD/build/checks/profiles
 least_lines=95
 # Parts that a binary's tests are run in, so that two processors share them.

@@ -158,7 +158,7 @@ std::vector<Refusal> refusals() {
       {"ManyAxes",
        {-1, 4},
        {node("Reshape", {"x", "s"}, "r"), node("Flatten", {"r"}, "y")},
-       {integers("s", {0, 1, 1, 1, 1, 1, 1, 1, 4})},
+       {integers("s", {0, 1, 1, 1, 1, 1, 1, 1, 1, 4})},
        "at most 8 axes, found 9"},
       {"Float16", {-1, 4}, {node("MatMul", {"x", "m"}, "y")}, {tensor("m", 10, {4, 2})}, "float16"},
   };
