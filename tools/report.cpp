@@ -85,7 +85,7 @@ void set_bits_of(const std::string& metrics, Model& model) {
 bool has_checkpoint(const std::string& metrics) {
   const detail::ParsedJson parsed(metrics);
   return parsed->is_object() && parsed->contains("sha256") &&
-         parsed->at("sha256").value("checkpoint", "") != "";
+         !parsed->at("sha256").value("checkpoint", "").empty();
 }
 
 Leavings read_run(const fs::path& folder) {

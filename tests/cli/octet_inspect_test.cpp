@@ -1,5 +1,6 @@
 // `octet inspect` on files that Octet does not take.
 
+#include <fmt/core.h>
 #include <octet/core/printable.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/tests/cli/mnist_qat.h>

@@ -168,7 +168,7 @@ TEST(NetworkEnds, ASigmoidWhoseResultIsQuantizedKeepsItsLogits) {
 
 /// The class of a pixel is the brightest of its three channels.
 Dataset pixels(std::size_t count) {
-  const Index n = static_cast<Index>(count);
+  const auto n = static_cast<Index>(count);
   const Tensor x = Tensor::uniform({n, 2, 3, 3}, Random(5), 0.0F, 1.0F);
   return Dataset::from_tensors("pixels", x,
                                one_hot(argmax(x.reshape({-1, 3})), 3).reshape(x.shape()));
