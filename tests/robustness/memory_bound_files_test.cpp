@@ -148,7 +148,7 @@ TEST(MemoryBound, ACsvFileTakesFewTimesItsSize) {
       try {
         load_csv(path, options);
       } catch (const FormatError&) {
-        // Of the file of nothing but separators.
+        // A file of nothing but separators is refused.
       }
     });
   };

@@ -10,7 +10,7 @@ namespace {
 using Extents = OnnxNodes::Extents;
 using Names = OnnxNodes::Names;
 
-/// What the numbers of an int64 constant do to those of another value.
+/// Appends the node `op` of x and an int64 constant; returns the name of its result.
 std::string with_integer(OnnxNodes& nodes, std::string_view op, const std::string& x,
                          std::int64_t value, const std::string& name) {
   const std::string constant = nodes.values().constant(name + "/by", OnnxType::int64, Extents{},
