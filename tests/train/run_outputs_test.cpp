@@ -4,6 +4,7 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/run_folders.h>
 #include <octet/train/run_outputs.h>
+#include <octet/train/training_run.h>
 
 namespace octet::test::run_outputs_test {
 namespace {
@@ -152,6 +153,24 @@ TEST_F(RunOutputs, AreAllThereWhereverBringingThemBackFails) {
     if (!failed) break;
     EXPECT_LT(k, 100U);
   }
+}
+
+TEST_F(RunOutputs, OfARunThatSavedNoCheckpointNameNone) {
+  const DataSplit data{clouds(20), clouds(10)};
+  std::vector<std::string> hashes;
+  for (const int epochs : {1, 0}) {
+    TrainingRun run({.folder = folder(), .phases = {"float"}});
+    run.begin(data);
+    Sequential model = small_mlp();
+    Trainer trainer(model, Adam());
+    ASSERT_TRUE(run.fit("float", trainer, epochs));
+    write("b.tflite", "of this program");
+    hashes.push_back(run.finish(folder() / "b.tflite").hashes.checkpoint);
+  }
+  EXPECT_NE(hashes[0], "");
+  EXPECT_EQ(hashes[1], "");
+  // It is of the run before, which goes on from it.
+  EXPECT_TRUE(fs::exists(folder() / "checkpoints" / "last.ckpt"));
 }
 
 TEST_F(RunOutputs, OfARefusedRunAreNoFolders) {
