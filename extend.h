@@ -9,6 +9,6 @@
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/ops.h>
 #include <octet/core/quant/quantize.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/lowering.h>
 #include <octet/layers/quantize/quantizer_registry.h>

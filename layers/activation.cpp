@@ -2,9 +2,10 @@
 #include <octet/core/description.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/activation.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/graph.h>
 
 #include <array>
 #include <utility>
@@ -116,6 +117,20 @@ Tensor apply_activation(Activation activation, const Tensor& x) {
   fail_unknown();
 }
 
+Tensor apply_activation(FusedActivation clamp_by, const Tensor& x) {
+  switch (clamp_by) {
+    case FusedActivation::none:
+      return x;
+    case FusedActivation::relu:
+      return relu(x);
+    case FusedActivation::relu6:
+      return relu6(x);
+    case FusedActivation::relu_n1_to_1:
+      return clamp(x, -1.0F, 1.0F);
+  }
+  fail_unknown();
+}
+
 Tensor apply_activation(Activation activation, const Tensor& x, const ForwardContext& context) {
   if (context.logits && activation == Activation::softmax) return x;
   Tensor y = apply_activation(activation, x);
@@ -133,34 +148,17 @@ ActivationLayer::ActivationLayer(Activation activation, std::string name)
   static_cast<void>(to_string(activation));  // Throws where it has no name.
 }
 
-Tensor ActivationLayer::forward(const Tensor& x, const ForwardContext& context) {
-  return apply_activation(activation_, x, context);
-}
-
-ResultGrid ActivationLayer::result_grid(Rounding rounding) const {
-  switch (activation_) {
-    case Activation::none:
-      return ResultGrid::as_input;
-    case Activation::relu:
-      return ResultGrid::measured;
-    case Activation::relu6:
-      return rounding == Rounding::double_rounding ? ResultGrid::clamps : ResultGrid::measured;
-    case Activation::softmax:
-    case Activation::sigmoid:
-    case Activation::tanh:
-      return ResultGrid::fixed;
-  }
-  fail_unknown();
-}
-
-std::int32_t ActivationLayer::lower(Lowering& lowering,
-                                    std::span<const std::int32_t> inputs) const {
-  if (activation_ == Activation::none) return inputs[0];
-  return lowering.op(*this, operator_of(activation_), {inputs[0]});
+std::vector<GraphValue> ActivationLayer::emit(Graph& graph,
+                                              std::span<const GraphValue> inputs) const {
+  return {graph.activate(inputs[0], activation_)};
 }
 
 void ActivationLayer::describe(Description& description) const {
   if (type_ == kType) description.set("activation", to_string(activation_));
+}
+
+bool is_activation(const Layer& layer) {
+  return dynamic_cast<const ActivationLayer*>(&layer) != nullptr;
 }
 
 std::unique_ptr<Layer> ActivationLayer::clone() const {

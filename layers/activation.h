@@ -31,6 +31,9 @@ OpCode operator_of(Activation activation);
 /// f(x), element by element; softmax over the last axis.
 Tensor apply_activation(Activation activation, const Tensor& x);
 
+/// x clamped as the activation of an operator clamps its result.
+Tensor apply_activation(FusedActivation clamp, const Tensor& x);
+
 /// f(x) as a layer gives it that ends in f: x itself for a softmax where `context` wants logits. A
 /// sigmoid's result then has x with it, for binary_cross_entropy().
 Tensor apply_activation(Activation activation, const Tensor& x, const ForwardContext& context);
@@ -50,11 +53,7 @@ class ActivationLayer : public Layer {
 
   std::string_view type() const override { return type_; }
   Activation activation() const override { return activation_; }
-  bool is_activation() const override { return true; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  /// A ReLU6 clamps under contract double: the RELU6 of TFLite Micro does not rescale codes.
-  ResultGrid result_grid(Rounding rounding) const override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 
@@ -67,6 +66,9 @@ class ActivationLayer : public Layer {
   Activation activation_;
   std::string_view type_;
 };
+
+/// Whether a layer is its activation and nothing else.
+bool is_activation(const Layer& layer);
 
 /// max(x, 0).
 class ReLU : public ActivationLayer {

@@ -14,8 +14,7 @@ class Add : public Merge {
   explicit Add(Activation activation = Activation::none, std::string name = "");
 
   std::string_view type() const override { return kType; }
-  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/ops/batch_norm_internal.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/batch_norm.h>
 
 #include <cmath>
@@ -35,14 +36,16 @@ BatchNorm::BatchNorm(BatchNormOptions options) : Layer(options.name), options_(s
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const ForwardContext& context) {
-  if (Tensor y = forward_clamped(x, context, FusedActivation::none); y.defined()) return y;
-  return batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
+  require_inputs({&x, 1});
+  return normalized(x, context, FusedActivation::none);
 }
 
-Tensor BatchNorm::forward_clamped(const Tensor& x, const ForwardContext& context,
-                                  FusedActivation clamp) {
-  require_inputs({&x, 1});
-  if (!context.training() || !trainable()) return {};
+Tensor BatchNorm::normalized(const Tensor& x, const ForwardContext& context,
+                             FusedActivation clamp) const {
+  if (!context.training() || !trainable()) {
+    const Tensor y = batch_norm_inference(x, gamma_, beta_, moving_statistics(), options_.epsilon);
+    return apply_activation(clamp, y);
+  }
   if (x.dim(0) == 0) {
     throw InvalidArgument(
         fmt::format("BatchNorm \"{}\": expected a batch of at least one example to train on, found "
@@ -54,7 +57,18 @@ Tensor BatchNorm::forward_clamped(const Tensor& x, const ForwardContext& context
   return y;
 }
 
-void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) {
+std::vector<GraphValue> BatchNorm::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  constexpr std::string_view kNotExported =
+      "expected a BatchNorm that is folded, as quantize_model() and quantize_apply() return it, "
+      "found one that goes on with the statistics of each batch; a .tflite file has no operator "
+      "for it";
+  const auto normalize = [this](std::span<const Tensor> x, const ForwardContext& context,
+                                FusedActivation clamp) { return normalized(x[0], context, clamp); };
+  return {graph.function(inputs,
+                         {.run = normalize, .takes_clamp = true, .not_exported = kNotExported})};
+}
+
+void BatchNorm::move_statistics(const ChannelStatistics& batch, Index values) const {
   if (values == 1 && !std::exchange(warned_, true)) {
     log_warn(
         fmt::format("BatchNorm \"{}\": trained on a batch with one value per channel, of which it "
@@ -74,15 +88,6 @@ std::vector<NamedTensor> BatchNorm::parameters() const {
 
 std::vector<NamedTensor> BatchNorm::state() const {
   return {{"moving_mean", moving_mean_}, {"moving_variance", moving_variance_}};
-}
-
-std::int32_t BatchNorm::lower(Lowering& /*lowering*/,
-                              std::span<const std::int32_t> /*inputs*/) const {
-  throw InvalidArgument(fmt::format(
-      "lower: layer \"{}\": expected a BatchNorm that is folded, as quantize_model() and "
-      "quantize_apply() return it, found one that goes on with the statistics of each batch; a "
-      ".tflite file has no operator for it",
-      name()));
 }
 
 void BatchNorm::describe(Description& description) const {

@@ -49,18 +49,15 @@ class BatchNorm final : public Layer {
   ChannelStatistics moving_statistics() const { return {moving_mean_, moving_variance_}; }
   /// Moves the statistics by those of a batch of `values` values per channel; the variance is the
   /// biased one.
-  void move_statistics(const ChannelStatistics& batch, Index values);
+  void move_statistics(const ChannelStatistics& batch, Index values) const;
 
   /// Throws InvalidArgument where a batch to train on has no examples.
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  /// Undefined where the layer does not train on the batch. Throws as forward().
-  Tensor forward_clamped(const Tensor& x, const ForwardContext& context,
-                         FusedActivation clamp) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
-  /// Throws InvalidArgument: a `.tflite` file has no operator for it. quantize_model() and
-  /// lower_float() make a FoldedBatchNorm of it, with the layer in front where that has a kernel.
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  /// One function: a `.tflite` file has no operator for it. quantize_model() and lower_float() make
+  /// a FoldedBatchNorm of it, with the layer in front where that has a kernel.
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   /// [c], that of "gamma" and of each other tensor.
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
@@ -73,13 +70,16 @@ class BatchNorm final : public Layer {
   Shape do_build(const Shape& input_shape, const Random& random) override;
 
  private:
+  /// forward() and a clamp behind it.
+  Tensor normalized(const Tensor& x, const ForwardContext& context, FusedActivation clamp) const;
+
   BatchNormOptions options_;
   Tensor gamma_;
   Tensor beta_;
   Tensor moving_mean_;
   Tensor moving_variance_;
   /// Whether the log has the warning of a batch with one value per channel.
-  bool warned_ = false;
+  mutable bool warned_ = false;
 };
 
 }  // namespace octet

@@ -1,9 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/depthwise_conv2d.h>
 #include <octet/layers/channel_identity.h>
-#include <octet/layers/quantize/weight_codes.h>
 
 namespace octet {
 
@@ -17,13 +15,6 @@ std::optional<LayerWeights> ChannelIdentity::weights() const {
   weights.kernel = Tensor::ones({1, 1, 1, channels});
   weights.convolution->groups = channels;
   return weights;
-}
-
-Tensor ChannelIdentity::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  const Tensor images = x.reshape(images_of(input_shape()).with_batch(x.dim(0)));
-  const Tensor y = depthwise_conv2d(images, kernel.reshape({1, 1, kernel.size(), 1}));
-  return plus_bias(y.reshape(x.shape()), bias);
 }
 
 void ChannelIdentity::describe(Description& description) const {

@@ -18,14 +18,12 @@ class ChannelIdentity : public KernelLayer {
   std::string_view type() const override { return kType; }
   std::vector<NamedTensor> parameters() const override { return {}; }
   std::optional<LayerWeights> weights() const override;
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// Those of the BatchNorm that is folded into the layer, which has tensors of no other shape.
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
   std::string_view kernel_name() const override { return "gamma"; }
 
  protected:
-  Tensor own_linear(const Tensor& x) const override { return x; }
   std::unique_ptr<KernelLayer> copy() const override {
     return std::make_unique<ChannelIdentity>(*this);
   }

@@ -1,9 +1,8 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/shape_ops.h>
 #include <octet/layers/concatenate.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/graph.h>
 #include <octet/runtime/kernel.h>
 
 namespace octet {
@@ -40,17 +39,11 @@ Shape Concatenate::do_build_all(std::span<const Shape> input_shapes, const Rando
   return first.with_dim(axis, extent);
 }
 
-Tensor Concatenate::forward_all(std::span<const Tensor> inputs, const ForwardContext& /*context*/) {
-  require_inputs(inputs);
+std::vector<GraphValue> Concatenate::emit(Graph& graph, std::span<const GraphValue> inputs) const {
   // Behind the batch axis.
   const Index axis = output_shape().normalize_axis(axis_) + 1;
-  return concatenate({inputs.begin(), inputs.end()}, axis);
-}
-
-std::int32_t Concatenate::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  const Index axis = output_shape().normalize_axis(axis_) + 1;
-  return lowering.op(*this, OpCode::concatenation, {inputs.begin(), inputs.end()},
-                     ConcatenationAttributes{.axis = static_cast<std::int32_t>(axis)});
+  return {graph.op(OpCode::concatenation, {inputs.begin(), inputs.end()},
+                   ConcatenationAttributes{.axis = static_cast<std::int32_t>(axis)})};
 }
 
 void Concatenate::describe(Description& description) const { description.set("axis", axis_); }

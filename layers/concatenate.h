@@ -18,9 +18,7 @@ class Concatenate : public Layer {
 
   std::string_view type() const override { return kType; }
   Index axis() const { return axis_; }
-  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_inputs; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

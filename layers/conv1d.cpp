@@ -47,12 +47,6 @@ Shape Conv1D::image_kernel_shape() const {
   return {1, shape[0], shape[1], shape[2]};
 }
 
-Tensor Conv1D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  const Tensor y = conv2d(images_of(x), kernel.reshape(image_kernel_shape()), convolution());
-  return sequences_of(plus_bias(y, bias));
-}
-
 std::optional<LayerWeights> Conv1D::weights() const {
   constexpr int kUnitAxis = 3;
   const Tensor seen = kernel().defined() ? kernel().reshape(image_kernel_shape()) : Tensor();

@@ -42,7 +42,6 @@ class Conv1D : public KernelLayer {
   std::optional<LayerWeights> weights() const override;
   /// conv(x, W') + b' with another kernel W', of the shape of kernel() or of weights().kernel, and
   /// bias b', without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// [kernel size, channels / groups, filters].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -36,19 +36,6 @@ Conv2DOptions Conv2D::convolution() const {
           .groups = options_.groups};
 }
 
-Tensor Conv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  return conv2d(x, kernel, bias, FusedActivation::none, convolution());
-}
-
-Tensor Conv2D::forward(const Tensor& x, const ForwardContext& context) {
-  require_built();
-  if (activation() == Activation::relu || activation() == Activation::relu6) {
-    return conv2d(x, kernel(), bias(), fused_activation(activation()), convolution());
-  }
-  return KernelLayer::forward(x, context);
-}
-
 std::optional<LayerWeights> Conv2D::weights() const {
   constexpr int kUnitAxis = 3;
   return LayerWeights{kernel(), bias(), kUnitAxis, convolution()};

@@ -44,8 +44,6 @@ class Conv2D : public KernelLayer {
 
   std::optional<LayerWeights> weights() const override;
   /// conv2d(x, W') + b' with another kernel W' and bias b', without the activation.
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// [kernel height, kernel width, channels / groups, filters].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/linear.h>
 #include <octet/layers/dense.h>
 
 namespace octet {
@@ -11,19 +10,6 @@ Dense::Dense(Index units, Activation activation, DenseOptions options)
   if (units_ <= 0) {
     throw InvalidArgument(fmt::format("Dense: expected at least 1 unit, found {}", units_));
   }
-}
-
-Tensor Dense::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  return octet::linear(x, kernel, bias);
-}
-
-Tensor Dense::forward(const Tensor& x, const ForwardContext& context) {
-  require_built();
-  if (activation() == Activation::relu || activation() == Activation::relu6) {
-    return octet::linear(x, kernel(), bias(), fused_activation(activation()));
-  }
-  return KernelLayer::forward(x, context);
 }
 
 std::optional<LayerWeights> Dense::weights() const {

@@ -26,10 +26,8 @@ class Dense : public KernelLayer {
   Index units() const { return units_; }
   bool use_bias() const { return options_.use_bias; }
 
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::optional<LayerWeights> weights() const override;
   /// x W' + b' with another kernel W' and bias b', without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// [inputs, units].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -30,13 +30,6 @@ DepthwiseConv2DOptions DepthwiseConv2D::convolution() const {
   return {.stride = options_.strides, .dilation = options_.dilation, .padding = options_.padding};
 }
 
-Tensor DepthwiseConv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  const Shape& shape = this->kernel().shape();
-  return depthwise_conv2d(x, kernel.shape() == shape ? kernel : kernel.reshape(shape), bias,
-                          convolution());
-}
-
 std::optional<LayerWeights> DepthwiseConv2D::weights() const {
   constexpr int kUnitAxis = 3;
   Conv2DOptions convolution{

@@ -48,7 +48,6 @@ class DepthwiseConv2D : public KernelLayer {
   std::optional<LayerWeights> weights() const override;
   /// depthwise_conv2d(x, W') + b' with another kernel W', of the shape of kernel() or of
   /// weights().kernel, and bias b', without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// [kernel height, kernel width, channels, multiplier].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -9,25 +9,23 @@
 
 namespace octet {
 
-Dropout::Dropout(float rate, std::string name) : Layer(std::move(name)), rate_(rate) {
-  if (!(rate >= 0.0F && rate < 1.0F)) {
-    throw InvalidArgument(fmt::format("Dropout: expected a rate in [0, 1), found {}", rate));
-  }
-}
+namespace {
 
-Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
-  if (!context.training() || rate_ == 0.0F) return x;
+float scale_of_kept(float rate) { return 1.0F / (1.0F - rate); }
+
+Tensor dropped(const Tensor& x, float rate, const Random& random) {
   Tensor mask(x.shape());
-  const float kept = range_factor(context);
+  const float kept = scale_of_kept(rate);
   parallel_for(static_cast<std::size_t>(x.size()), parallel_grain(Work::draw_uniforms),
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
-                   mask.data()[i] = context.random.uniform(i) < rate_ ? 0.0F : kept;
+                   mask.data()[i] = random.uniform(i) < rate ? 0.0F : kept;
                  }
                });
   Tensor y = x * mask;
   if (const auto& from = detail::TensorAccess::grid(x)) {
-    // The codes of x stay those of y: what is dropped is the code of 0, the rest is on wider steps.
+    // The quantized values of x stay those of y: a dropped one is the zero point, the others have a
+    // larger scale.
     auto grid = std::make_shared<QuantParams>(*from);
     for (float& scale : grid->scales) scale *= kept;
     detail::TensorAccess::set_grid(y, std::move(grid));
@@ -35,8 +33,21 @@ Tensor Dropout::forward(const Tensor& x, const ForwardContext& context) {
   return y;
 }
 
-std::int32_t Dropout::lower(Lowering& /*lowering*/, std::span<const std::int32_t> inputs) const {
-  return inputs[0];
+}  // namespace
+
+Dropout::Dropout(float rate, std::string name) : Layer(std::move(name)), rate_(rate) {
+  if (!(rate >= 0.0F && rate < 1.0F)) {
+    throw InvalidArgument(fmt::format("Dropout: expected a rate in [0, 1), found {}", rate));
+  }
+}
+
+std::vector<GraphValue> Dropout::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  const auto drops = [rate = rate_](std::span<const Tensor> x, const ForwardContext& context,
+                                    FusedActivation /*clamp*/) {
+    return context.training() && rate > 0.0F ? dropped(x[0], rate, context.random) : x[0];
+  };
+  return {graph.function(
+      inputs, {.run = drops, .only_trains = true, .training_range = scale_of_kept(rate_)})};
 }
 
 void Dropout::describe(Description& description) const { description.set("rate", double{rate_}); }

@@ -16,13 +16,7 @@ class Dropout : public Layer {
 
   std::string_view type() const override { return kType; }
   float rate() const { return rate_; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  float range_factor(const ForwardContext& context) const override {
-    return context.training() ? 1.0F / (1.0F - rate_) : 1.0F;
-  }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
-  /// Appends nothing: what is exported drops nothing.
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

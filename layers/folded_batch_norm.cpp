@@ -6,8 +6,8 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/lowering.h>
 
 #include <array>
 #include <utility>
@@ -128,23 +128,15 @@ FoldedBatchNorm::Batch FoldedBatchNorm::run_batch(const Tensor& x) {
   return batch;
 }
 
+Tensor FoldedBatchNorm::normalized(const Tensor& x, const ForwardContext& context) {
+  const LayerWeights own = *layer_->weights();
+  return batch_norm_->forward(layer_->linear(x, own.kernel, own.bias), context);
+}
+
 Tensor FoldedBatchNorm::corrected(const Tensor& z, const Batch& batch) const {
   return batch_norm_correction(z, batch.y, batch_norm_->gamma(), batch_norm_->beta(),
                                batch.statistics, batch_norm_->moving_variance(),
                                batch_norm_->epsilon());
-}
-
-Tensor FoldedBatchNorm::forward(const Tensor& x, const ForwardContext& context) {
-  require_inputs({&x, 1});
-  Tensor y;
-  if (uses_batch(context)) {
-    const LayerWeights own = *layer_->weights();
-    y = batch_norm_->forward(linear(x, own.kernel, own.bias), context);
-  } else {
-    const LayerWeights folded = *weights();
-    y = linear(x, folded.kernel, folded.bias);
-  }
-  return apply_activation(activation(), y, context);
 }
 
 std::unique_ptr<Layer> FoldedBatchNorm::with_activation(Activation activation) const {
@@ -176,9 +168,9 @@ std::vector<NamedTensor> FoldedBatchNorm::counters() const {
   return all;
 }
 
-std::int32_t FoldedBatchNorm::lower(Lowering& lowering,
-                                    std::span<const std::int32_t> inputs) const {
-  return lowering.linear_and_activation(*this, inputs[0]);
+std::vector<GraphValue> FoldedBatchNorm::emit(Graph& graph,
+                                              std::span<const GraphValue> inputs) const {
+  return {graph.linear(inputs[0])};
 }
 
 void FoldedBatchNorm::describe(Description& description) const {

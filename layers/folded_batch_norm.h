@@ -67,10 +67,12 @@ class FoldedBatchNorm : public Layer {
   /// Runs the unfolded kernel on x and moves the statistics. Throws InvalidArgument for a batch
   /// without examples.
   Batch run_batch(const Tensor& x);
+  /// The layer as it was before it was folded, on the statistics of the batch x, before its
+  /// activation.
+  Tensor normalized(const Tensor& x, const ForwardContext& context);
   /// batch_norm_correction() of z, the result of W' without a bias for the same x.
   Tensor corrected(const Tensor& z, const Batch& batch) const;
 
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
   Activation activation() const override { return layer_->activation(); }
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
   /// The BatchNorm and the layer with the kernel.
@@ -84,8 +86,7 @@ class FoldedBatchNorm : public Layer {
   Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override {
     return layer_->linear(x, kernel, bias);
   }
-  ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
     return layer_->kernel_shape(input_shape);

@@ -1,36 +1,32 @@
 #include <octet/core/ops/pool2d.h>
 #include <octet/layers/global_pool2d.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/image_layer.h>
-#include <octet/layers/lowering.h>
 
 namespace octet {
 namespace {
 
 /// A pool of one window as large as the image, and a RESHAPE of [1, 1, c] to [c].
-std::int32_t lower_global(const Layer& layer, Lowering& lowering, OpCode code, std::int32_t input) {
-  const Shape& image = layer.input_shape();
-  const PoolAttributes whole{.filter_h = static_cast<std::int32_t>(image[0]),
-                             .filter_w = static_cast<std::int32_t>(image[1])};
-  const std::int32_t pooled =
-      lowering.op_of_shape(layer, code, {input}, whole, {1, 1, image[2]}, "/pool");
-  return lowering.reshape(layer, pooled);
+GraphValue pooled_whole(const Layer& layer, Graph& graph, OpCode code, GraphValue input) {
+  const Shape& image = graph.shape(input);
+  const GraphValue pooled =
+      graph.op(code, {input},
+               PoolAttributes{.filter_h = static_cast<std::int32_t>(image[0]),
+                              .filter_w = static_cast<std::int32_t>(image[1])},
+               "/pool");
+  return graph.reshape(pooled, layer.output_shape());
 }
 
 }  // namespace
-
-Tensor GlobalAveragePool2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  require_inputs({&x, 1});
-  return global_average_pool2d(x);
-}
 
 Shape GlobalAveragePool2D::do_build(const Shape& input_shape, const Random& /*random*/) {
   return detail::image_result(*this, input_shape,
                               [](const Tensor& images) { return global_average_pool2d(images); });
 }
 
-std::int32_t GlobalAveragePool2D::lower(Lowering& lowering,
-                                        std::span<const std::int32_t> inputs) const {
-  return lower_global(*this, lowering, OpCode::average_pool_2d, inputs[0]);
+std::vector<GraphValue> GlobalAveragePool2D::emit(Graph& graph,
+                                                  std::span<const GraphValue> inputs) const {
+  return {pooled_whole(*this, graph, OpCode::average_pool_2d, inputs[0])};
 }
 
 std::unique_ptr<Layer> GlobalAveragePool2D::clone() const {
@@ -41,19 +37,14 @@ std::unique_ptr<Layer> GlobalAveragePool2D::make(const Description& /*descriptio
   return std::make_unique<GlobalAveragePool2D>();
 }
 
-Tensor GlobalMaxPool2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  require_inputs({&x, 1});
-  return global_max_pool2d(x);
-}
-
 Shape GlobalMaxPool2D::do_build(const Shape& input_shape, const Random& /*random*/) {
   return detail::image_result(*this, input_shape,
                               [](const Tensor& images) { return global_max_pool2d(images); });
 }
 
-std::int32_t GlobalMaxPool2D::lower(Lowering& lowering,
-                                    std::span<const std::int32_t> inputs) const {
-  return lower_global(*this, lowering, OpCode::max_pool_2d, inputs[0]);
+std::vector<GraphValue> GlobalMaxPool2D::emit(Graph& graph,
+                                              std::span<const GraphValue> inputs) const {
+  return {pooled_whole(*this, graph, OpCode::max_pool_2d, inputs[0])};
 }
 
 std::unique_ptr<Layer> GlobalMaxPool2D::clone() const {

@@ -15,9 +15,7 @@ class GlobalAveragePool2D : public Layer {
   explicit GlobalAveragePool2D(std::string name = "") : Layer(std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -34,9 +32,7 @@ class GlobalMaxPool2D : public Layer {
   explicit GlobalMaxPool2D(std::string name = "") : Layer(std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

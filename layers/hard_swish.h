@@ -14,9 +14,7 @@ class HardSwish : public Layer {
   explicit HardSwish(std::string name = "") : Layer(std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/input.h>
-#include <octet/layers/lowering.h>
 
 namespace octet {
 
@@ -14,10 +14,6 @@ Tensor InputLayer::forward(const Tensor& x, const ForwardContext& /*context*/) {
                     name(), example_shape_.to_string(), x.shape().to_string()));
   }
   return x;
-}
-
-std::int32_t InputLayer::lower(Lowering& lowering, std::span<const std::int32_t> /*inputs*/) const {
-  return lowering.input(*this);
 }
 
 void InputLayer::describe(Description& description) const {

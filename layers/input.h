@@ -17,7 +17,6 @@ class InputLayer : public Layer {
   const Shape* example_shape() const override { return &example_shape_; }
   /// Throws InvalidArgument where x is not [batch, example_shape...].
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

@@ -1,14 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/elementwise.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/kernel_layer.h>
-#include <octet/layers/lowering.h>
 
 namespace octet {
-
-Tensor KernelLayer::forward(const Tensor& x, const ForwardContext& context) {
-  return apply_activation(activation_, own_linear(x), context);
-}
 
 std::vector<NamedTensor> KernelLayer::parameters() const {
   if (!bias_.defined()) return {{"kernel", kernel_}};
@@ -22,8 +17,8 @@ std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const
   return changed;
 }
 
-std::int32_t KernelLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  return lowering.linear_and_activation(*this, inputs[0]);
+std::vector<GraphValue> KernelLayer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.linear(inputs[0])};
 }
 
 std::unique_ptr<Layer> KernelLayer::clone() const {
@@ -48,10 +43,6 @@ void KernelLayer::make_tensors(Initializer initializer, const Shape& kernel, Ind
   kernel_ = initialize(initializer, kernel, fan_in, fan_out, random);
   kernel_.set_requires_grad(true);
   bias_ = bias == 0 ? Tensor() : Tensor::zeros({bias}).set_requires_grad(true);
-}
-
-Tensor KernelLayer::plus_bias(const Tensor& y, const Tensor& bias) {
-  return bias.defined() ? y + bias : y;
 }
 
 }  // namespace octet

@@ -5,6 +5,7 @@
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@ namespace octet {
 
 class Description;
 class FoldedBatchNorm;
-class Lowering;
+class Graph;
 class QuantizeConfig;
 class Quantizer;
 enum class Activation;
@@ -27,6 +28,11 @@ enum class FusedActivation;
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+};
+
+/// A value of a Graph: what a layer reads and gives, see Layer::emit().
+struct GraphValue {
+  std::size_t index = 0;
 };
 
 /// What a forward pass needs to know beyond its inputs.
@@ -76,23 +82,14 @@ struct LayerQuantization {
   bool operator==(const LayerQuantization&) const = default;
 };
 
-/// Where the scale and the zero point of a quantized layer's result come from.
-enum class ResultGrid {
-  unknown,   ///< the layer has no default scheme
-  measured,  ///< from the range of the result
-  fixed,     ///< from the operator: softmax, sigmoid, tanh
-  as_input,  ///< from its input: the layer moves, drops or averages values
-  clamps,    ///< from its input: the operator clamps codes and does not rescale them
-  as_inputs  ///< from its inputs, which share one grid: a concatenation
-};
-
 /// One layer of a network. `parameters()` are what an optimizer may change, `state()` is what is
 /// saved, loaded and printed but never optimized; no tensor is in both.
 ///
-/// A layer of your own derives from this class. To be trained it overrides type(), forward(),
-/// do_build() and clone(); to be saved, describe(), and it is registered with register_layer(); to
-/// be exported, lower(); to be quantized by quantize_model(), result_grid().
-/// examples/custom_layer.cpp is such a program.
+/// A layer of your own derives from this class and overrides type(), do_build() and clone(), and
+/// emit(), which says the operators that it computes: with these it trains, is quantized and is
+/// exported. One that no operators express overrides forward() instead, or forward_all() for
+/// several inputs, and stays in float. To be saved it overrides describe() and is registered with
+/// register_layer(). examples/custom_layer.cpp is such a program.
 class Layer {
  public:
   /// An empty name is replaced by an automatic one when the layer joins a model.
@@ -118,9 +115,14 @@ class Layer {
   const Shape& input_shape() const { return input_shapes_.front(); }
   const Shape& output_shape() const { return output_shape_; }
 
-  /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]. A layer of
-  /// one input overrides forward(), one of several forward_all(), which begins with
-  /// require_inputs(). Throws InvalidArgument for another number of inputs than the layer takes.
+  /// Says which operators the layer is: its results, made of `inputs` by the functions of `graph`.
+  /// Called once for every model that is built, not for every batch. By default one step that
+  /// computes forward_all(), which no file has an operator for.
+  virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
+
+  /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default
+  /// what the operators of emit() compute. Throws InvalidArgument for inputs of another number or
+  /// shape than the layer was built for.
   virtual Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context);
   virtual Tensor forward(const Tensor& x, const ForwardContext& context);
   /// forward() without a final softmax.
@@ -129,26 +131,9 @@ class Layer {
     return forward(x, context);
   }
 
-  /// The results of the operators that lower() appends, one after the other; the last is that of
-  /// forward_all(). Only a quantized layer may have more than one.
-  virtual std::vector<Tensor> forward_steps(std::span<const Tensor> inputs,
-                                            const ForwardContext& context) {
-    return {forward_all(inputs, context)};
-  }
-
-  /// forward() with `clamp` behind it, in one pass and with the same bits: a model asks where a
-  /// clamp alone reads the layer. Undefined where the layer has no such pass.
-  virtual Tensor forward_clamped(const Tensor& /*x*/, const ForwardContext& /*context*/,
-                                 FusedActivation /*clamp*/) {
-    return {};
-  }
-
-  /// The function that ends the layer; Activation::none (0) where there is none. forward() then
-  /// ends in the apply_activation() that takes its context.
+  /// The function that ends the layer; Activation::none (0) where there is none.
   virtual Activation activation() const { return Activation{}; }
   bool ends_in_softmax() const;
-  /// Whether the layer is its activation and nothing else.
-  virtual bool is_activation() const { return false; }
   /// This layer, its tensors shared, with `activation`, a clamp, for its own; null where it cannot
   /// end in one or ends in another function already.
   virtual std::unique_ptr<Layer> with_activation(Activation activation) const;
@@ -175,16 +160,12 @@ class Layer {
   /// The kernel and the bias of a layer that has them; none for any other.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
   /// The layer before its activation, with `kernel` and `bias`, which may be undefined for none, in
-  /// the place of its own. For layers with weights().
+  /// the place of its own: by default the operator that weights() describe. A layer with weights of
+  /// another layout overrides it.
   virtual Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
   /// The batch normalization that the layer has in its kernel and bias; null where there is none.
   virtual FoldedBatchNorm* folded_batch_norm() { return nullptr; }
 
-  /// How the default scheme of quantize_model() quantizes the result under a rounding contract.
-  virtual ResultGrid result_grid(Rounding /*rounding*/) const { return ResultGrid::unknown; }
-  /// By how much the layer stretches the range of what it reads, for one that leaves codes as they
-  /// are: 1 / (1 - rate) for a Dropout that trains.
-  virtual float range_factor(const ForwardContext& /*context*/) const { return 1.0F; }
   /// Whether the layer came from quantize_model() or quantize_apply().
   virtual bool is_quantized() const { return false; }
   /// The rounding contract of a quantized layer.
@@ -193,20 +174,9 @@ class Layer {
   virtual std::vector<Quantizer*> quantizers() const { return {}; }
   /// The one of them that keeps the range of weights().kernel; null where there is none.
   virtual Quantizer* kernel_quantizer() const { return nullptr; }
-  /// The quantizer on whose grid the result lies; null where there is none.
+  /// The quantizer of the layer's result; null where its operator gives it the scale and the zero
+  /// point, or the layer is in float.
   virtual Quantizer* result_quantizer() const { return nullptr; }
-  /// The quantized layer that gives the result a grid of its operator's, as softmax does: this one
-  /// or one that it reads. Null where the grid is measured or there is none.
-  virtual const Layer* layer_of_fixed_grid() const { return nullptr; }
-  /// Tells the layer which layers it reads from. Called by the model that they all belong to; the
-  /// pointers are valid as long as the model is, and a moved model keeps them.
-  virtual void connect(std::span<Layer* const> /*inputs*/) {}
-
-  /// Appends the layer's operators to the model that `lowering` makes: they read the tensors
-  /// `inputs`. Returns the tensor of the layer's result. Throws InvalidArgument, naming the layer,
-  /// where it has no operators. The result is that of the last operator appended. Operators before
-  /// it that measure their results, as ADD, share its grid: values outside are clamped.
-  virtual std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const;
 
   /// Writes what the layer is made from, without its name and its tensors: what the factory given
   /// to register_layer() reads. The entries "type", "name", "annotated", "inputs", "weight_bits",
@@ -254,6 +224,8 @@ class Layer {
 
  private:
   void require_one_input(std::size_t found) const;
+  Tensor by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
+                      std::string_view function);
 
   std::string name_;
   bool annotated_ = false;

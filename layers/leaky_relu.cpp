@@ -1,10 +1,8 @@
 #include <fmt/core.h>
-#include <octet/core/autograd.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/map.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/leaky_relu.h>
-#include <octet/layers/lowering.h>
 
 #include <cmath>
 
@@ -17,18 +15,8 @@ LeakyReLU::LeakyReLU(float alpha, std::string name) : Layer(std::move(name)), al
   }
 }
 
-Tensor LeakyReLU::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  const auto slope = [alpha = alpha_](float v) { return v > 0.0F ? 1.0F : alpha; };
-  const Tensor y = detail::map(
-      Work::map_floats, [slope](float v) { return slope(v) * v; }, x);
-  return record("leaky_relu", y, {x}, [x = x.detach(), slope](const Tensor& g) {
-    return std::vector<Tensor>{detail::map(
-        Work::map_floats, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
-  });
-}
-
-std::int32_t LeakyReLU::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  return lowering.op(*this, OpCode::leaky_relu, {inputs[0]}, LeakyReluAttributes{.alpha = alpha_});
+std::vector<GraphValue> LeakyReLU::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.op(OpCode::leaky_relu, {inputs[0]}, LeakyReluAttributes{.alpha = alpha_})};
 }
 
 void LeakyReLU::describe(Description& description) const {

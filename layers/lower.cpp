@@ -1,8 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
+#include <octet/layers/quantize/quantizer.h>
 #include <octet/runtime/joined_reshapes.h>
 #include <octet/runtime/operators/convolution_padding.h>
 #include <octet/runtime/packed_weights.h>
@@ -21,23 +22,75 @@ void avoid_misread_padding(IntegerModel& model) {
   }
 }
 
-/// Walks the layers of a model; each reads the tensors that the layers in front of it became.
+/// Throws InvalidArgument for a quantized layer where the model is lowered in floats.
+void require_float(const Model& model) {
+  for (const auto& layer : model.layers()) {
+    if (!layer->is_quantized()) continue;
+    throw InvalidArgument(fmt::format(
+        "lower_float: layer \"{}\" of type {} is quantized, expected a float model; use lower()",
+        layer->name(), layer->type()));
+  }
+}
+
+/// Lowers the steps of a model in their order, and notes which tensors each of its layers became.
+class Walk {
+ public:
+  Walk(const Model& model, Lowering& lowering)
+      : model_(model),
+        program_(model.program()),
+        lowering_(lowering),
+        tensors_(program_.values.size()) {}
+
+  /// The steps of layer `i`; returns the tensor of its result.
+  std::int32_t run_layer(std::size_t i) {
+    const std::size_t result = program_.result_of_layer[i];
+    if (model_.inputs_of(i).empty()) {
+      const Program::Value& value = program_.values[result];
+      tensors_[result] = lowering_.input(value.name, value.shape);
+      return tensors_[result];
+    }
+    for (; next_ < program_.steps.size() && program_.steps[next_].node == i; ++next_) {
+      const Step& step = program_.steps[next_];
+      std::vector<std::int32_t> inputs;
+      for (const std::size_t input : step.inputs) inputs.push_back(tensors_[input]);
+      // As training does where a runtime could not take the parameters that all inputs share.
+      if (step.scheme != nullptr && step.scheme->joined != nullptr) {
+        const QuantParams shared = step.scheme->joined->params();
+        for (std::int32_t& input : inputs) input = lowering_.requantized(input, shared);
+      }
+      tensors_[step.result] = lowering_.append(step, program_.values[step.result], inputs);
+    }
+    return tensors_[result];
+  }
+
+  std::int32_t result_of(std::size_t layer) const {
+    return tensors_[program_.result_of_layer[layer]];
+  }
+
+ private:
+  const Model& model_;
+  const Program& program_;
+  Lowering& lowering_;
+  /// By value of the program.
+  std::vector<std::int32_t> tensors_;
+  std::size_t next_ = 0;
+};
+
 LoweredModel walk(const Model& model, Lowering& lowering) {
   LoweredModel lowered;
   std::vector<std::int32_t> results;
+  Walk walk(model, lowering);
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
-    std::vector<std::int32_t> inputs;
-    for (const std::size_t input : model.inputs_of(i)) inputs.push_back(results[input]);
     const auto first = lowering.model().operators.size();
-    const bool reads_reals = !inputs.empty() && lowering.is_real(inputs[0]);
-    results.push_back(model.layers()[i]->lower(lowering, inputs));
-    lowering.end_layer();
+    const bool reads_reals =
+        !model.inputs_of(i).empty() && lowering.is_real(walk.result_of(model.inputs_of(i).front()));
+    results.push_back(walk.run_layer(i));
     std::vector<std::int32_t>& tensors = lowered.tensors_of_layer.emplace_back();
     for (std::size_t op = first; op < lowering.model().operators.size(); ++op) {
       const std::int32_t output = lowering.model().operators[op].outputs[0];
       if (!lowering.is_real(output)) tensors.push_back(output);
     }
-    // An input that became codes by its element type, with no operator in between.
+    // An input that became integers by its element type, with no operator in between.
     if (tensors.empty() && reads_reals && !lowering.is_real(results[i])) tensors = {results[i]};
   }
   for (const std::size_t i : model.input_layers()) {
@@ -85,7 +138,7 @@ void require_quantized(const Model& model) {
 LoweredModel lower_in_codes(const Model& model, const LowerOptions& options) {
   require_built(model, "lower");
   require_quantized(model);
-  Lowering lowering(model.name(), Lowering::Numbers::codes, options);
+  Lowering lowering(model.name(), Lowering::Numbers::integers, options);
   LoweredModel lowered = walk(model, lowering);
   IntegerModel& result = lowered.model;
   result.description = "octet int8 model";
@@ -110,6 +163,7 @@ LoweredModel lower_by_layer(const Model& model) { return lower_in_codes(model, {
 
 IntegerModel lower_float(const Model& model) {
   require_built(model, "lower_float");
+  require_float(model);
   Lowering lowering(model.name(), Lowering::Numbers::reals);
   const auto none = [](const Layer& /*layer*/) { return false; };
   IntegerModel result =

@@ -12,7 +12,6 @@ class Merge : public Layer {
  public:
   Activation activation() const override { return activation_; }
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
   void describe(Description& description) const override;
 
  protected:

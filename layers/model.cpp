@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/core/profile.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/model.h>
+#include <octet/layers/program/program_run.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <mutex>
 #include <numeric>
 #include <optional>
 
@@ -46,7 +46,9 @@ std::optional<std::size_t> number_behind(std::string_view stem, std::string_view
 Model::Model(const Model& other)
     : name_(other.name_), edges_(other.edges_), outputs_(other.outputs_) {
   for (const auto& layer : other.layers_) layers_.push_back(clone_of(*layer, layer->name()));
-  for (std::size_t i = 0; i < layers_.size(); ++i) connect(i);
+  // Inputs of a concatenation are tied to one another when it is compiled.
+  const auto is_quantized = [](const auto& layer) { return layer->is_quantized(); };
+  if (built() && std::ranges::any_of(layers_, is_quantized)) static_cast<void>(compiled());
 }
 
 Model& Model::operator=(const Model& other) {
@@ -61,6 +63,7 @@ Model& Model::operator=(Model&& other) noexcept {
   layers_ = std::move(other.layers_);
   edges_ = std::move(other.edges_);
   outputs_ = std::move(other.outputs_);
+  compiled_ = std::move(other.compiled_);
   return *this;
 }
 
@@ -106,22 +109,11 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
         fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
                     name_, layer->name()));
   }
+  edges_.reserve(edges_.size() + 1);
   layers_.push_back(std::move(layer));
-  try {
-    edges_.push_back(std::move(inputs));
-    connect(layers_.size() - 1);
-  } catch (...) {
-    layers_.pop_back();
-    edges_.resize(layers_.size());
-    throw;
-  }
+  edges_.push_back(std::move(inputs));
+  compiled_ = nullptr;
   return layers_.size() - 1;
-}
-
-void Model::connect(std::size_t i) const {
-  std::vector<Layer*> inputs;
-  for (const std::size_t input : edges_[i]) inputs.push_back(layers_[input].get());
-  layers_[i]->connect(inputs);
 }
 
 void Model::output(const Value& value) {
@@ -131,6 +123,7 @@ void Model::output(const Value& value) {
                                       layers_[node]->name()));
   }
   outputs_.push_back(node);
+  compiled_ = nullptr;
 }
 
 std::size_t Model::node_of(const Value& value) const {
@@ -209,13 +202,6 @@ void Model::check_graph() const {
   }
 }
 
-/// Whether layer i is nothing but a clamp of the one layer before it, which is no input.
-bool Model::clamps_alone(std::size_t i) const {
-  const Layer& layer = *layers_[i];
-  return edges_[i] == std::vector{i - 1} && edges_[i - 1].size() == 1 && layer.is_activation() &&
-         !quantizes_before(layer.activation());
-}
-
 /// By layer: the last layer that reads it; itself where none does.
 std::vector<std::size_t> Model::last_readers() const {
   std::vector<std::size_t> last(layers_.size());
@@ -232,6 +218,8 @@ void Model::build(std::uint64_t seed) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     layers_[i]->build_all(shapes_read_by(i), random.fork(i));
   }
+  compiled_ = nullptr;
+  static_cast<void>(compiled());
 }
 
 std::vector<Shape> Model::shapes_read_by(std::size_t i) const {
@@ -292,6 +280,29 @@ void Model::require_one_batch(std::span<const Tensor> inputs) const {
   }
 }
 
+/// What run() runs: made once, and anew where a layer was added or built.
+struct Model::Compiled {
+  Program as_emitted;
+  Program fused;
+};
+
+const Program& Model::program() const {
+  require_built("program");
+  return compiled()->as_emitted;
+}
+
+std::shared_ptr<const Model::Compiled> Model::compiled() const {
+  // Several threads may run one model.
+  static std::recursive_mutex mutex;
+  const std::lock_guard guard(mutex);
+  if (compiled_ == nullptr) {
+    Program program = program_of(*this);
+    Program fused = with_fused_clamps(program);
+    compiled_ = std::make_shared<const Compiled>(Compiled{std::move(program), std::move(fused)});
+  }
+  return compiled_;
+}
+
 std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardContext& context,
                                const Visit& visit) const {
   require_built("forward");
@@ -300,39 +311,10 @@ std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardCont
                                       expected, inputs.size()));
   }
   require_one_batch(inputs);
-  const std::vector<std::size_t> last = last_readers();
-  std::vector<Tensor> values(layers_.size());
-  std::vector<Tensor> operands;
-  std::size_t next_input = 0;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    operands.clear();
-    for (const std::size_t input : edges_[i]) operands.push_back(values[input]);
-    for (const std::size_t input : edges_[i]) {
-      // Drops a value after its last reader, unless it is an output: the tape keeps what it needs.
-      if (last[input] == i && !is_output(input)) values[input] = {};
-    }
-    if (edges_[i].empty()) operands.push_back(inputs[next_input++]);
-    const ProfileScope scope("forward", layers_[i]->name());
-    const ForwardContext own{context.mode, context.random.fork(i),
-                             context.logits && is_output(i) && last[i] == i};
-    Tensor clamped;
-    if (!visit && last[i] == i + 1 && !is_output(i) && clamps_alone(i + 1)) {
-      const FusedActivation clamp = fused_activation(layers_[i + 1]->activation());
-      clamped = layers_[i]->forward_clamped(operands.front(), own, clamp);
-    }
-    if (clamped.defined()) {
-      values[++i] = clamped;
-    } else if (visit) {
-      const std::vector<Tensor> steps = layers_[i]->forward_steps(operands, own);
-      visit(i, steps);
-      values[i] = steps.back();
-    } else {
-      values[i] = layers_[i]->forward_all(operands, own);
-    }
-  }
-  std::vector<Tensor> results;
-  for (const std::size_t output : outputs_) results.push_back(values[output]);
-  return results;
+  const std::shared_ptr<const Compiled> compiled = this->compiled();
+  // A clamp that is part of another layer's step has no result to be seen.
+  const Program& program = visit ? compiled->as_emitted : compiled->fused;
+  return octet::run(program, *this, inputs, context, visit);
 }
 
 Tensor Model::run_one(std::string_view operation, const Tensor& x,

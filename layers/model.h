@@ -16,6 +16,7 @@
 namespace octet {
 
 class Archive;
+struct Program;
 
 /// How much summary() shows.
 enum class Detail { layers, quantization };
@@ -107,7 +108,7 @@ class Model {
   const Shape& input_shape() const;
   const Shape& output_shape() const;
 
-  /// Sees a layer's position and what Layer::forward_steps() gave, the layer's result last.
+  /// Sees a layer's position and what its operators gave, the layer's result last.
   using Visit = std::function<void(std::size_t layer, const std::vector<Tensor>& steps)>;
   /// The outputs for one tensor per input, each [batch, input_shape...]; `visit`, where given, is
   /// called after every layer. Inference changes nothing: several threads may run one model. Throws
@@ -171,6 +172,10 @@ class Model {
   /// output.
   bool is_chain() const;
 
+  /// The operators of all layers, in the order in which they run. Valid until a layer is added or
+  /// built. Throws InvalidArgument before build().
+  const Program& program() const;
+
   /// The shapes that layer `i` is built with, once the layers in front of it are.
   std::vector<Shape> shapes_read_by(std::size_t i) const;
   /// Throws what build() throws for the graph itself.
@@ -179,7 +184,10 @@ class Model {
  protected:
   /// Adds a layer that reads those at `inputs`; see add().
   std::size_t add_node(std::unique_ptr<Layer> layer, std::vector<std::size_t> inputs);
-  void set_outputs(std::vector<std::size_t> outputs) { outputs_ = std::move(outputs); }
+  void set_outputs(std::vector<std::size_t> outputs) {
+    outputs_ = std::move(outputs);
+    compiled_ = nullptr;
+  }
   /// The word that errors use for the class.
   virtual std::string_view kind() const { return "Model"; }
 
@@ -187,7 +195,6 @@ class Model {
   std::vector<NamedTensor> gather(std::vector<NamedTensor> (Layer::*list)() const) const;
   std::string automatic_name(std::string_view type) const;
   std::size_t node_of(const Value& value) const;
-  void connect(std::size_t i) const;
   std::vector<Tensor> run(std::span<const Tensor> inputs, const ForwardContext& context,
                           const Visit& visit) const;
   Tensor run_one(std::string_view operation, const Tensor& x, const ForwardContext& context) const;
@@ -196,7 +203,6 @@ class Model {
   void require_one_end(std::string_view operation) const;
   void require_one_batch(std::span<const Tensor> inputs) const;
   std::vector<std::size_t> last_readers() const;
-  bool clamps_alone(std::size_t i) const;
   std::string layer_rows(std::size_t i, Detail detail) const;
 
   std::string name_;
@@ -205,6 +211,10 @@ class Model {
   /// By layer: the layers that it reads, all before it.
   std::vector<std::vector<std::size_t>> edges_;
   std::vector<std::size_t> outputs_;
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled() const;
+  /// Made when it is first asked for, null until then.
+  mutable std::shared_ptr<const Compiled> compiled_;
 };
 
 }  // namespace octet

@@ -16,14 +16,13 @@ namespace octet {
 class Pool2D : public Layer {
  public:
   const Pool2DOptions& options() const { return options_; }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
   void describe(Description& description) const override;
 
  protected:
   Pool2D(const Pool2DOptions& options, std::string name)
       : Layer(std::move(name)), options_(options) {}
   /// AVERAGE_POOL_2D or MAX_POOL_2D.
-  std::int32_t lower_pool(Lowering& lowering, OpCode code, std::int32_t input) const;
+  GraphValue pooled(Graph& graph, OpCode code, GraphValue input) const;
   /// What describe() wrote.
   static Pool2DOptions options_in(const Description& description);
   Shape do_build(const Shape& input_shape, const Random& random) override;
@@ -51,8 +50,7 @@ class MaxPool2D : public Pool2D {
                   std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 
@@ -72,8 +70,7 @@ class AveragePool2D : public Pool2D {
                       std::move(name)) {}
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

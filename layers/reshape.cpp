@@ -1,20 +1,16 @@
 #include <fmt/core.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/reshape.h>
 
 #include <algorithm>
 
 namespace octet {
 
-Tensor Reshape::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  require_built();
-  return x.reshape(output_shape().with_batch(x.dim(0)));
-}
-
-std::int32_t Reshape::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  return input_shape() == output_shape() ? inputs[0] : lowering.reshape(*this, inputs[0]);
+std::vector<GraphValue> Reshape::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  const bool moves = input_shape() != output_shape();
+  return {moves ? graph.reshape(inputs[0], output_shape()) : inputs[0]};
 }
 
 void Reshape::describe(Description& description) const { description.set("target", target_); }

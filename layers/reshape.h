@@ -15,9 +15,7 @@ class Reshape : public Layer {
 
   std::string_view type() const override { return kType; }
   const Shape& target() const { return target_; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::as_input; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

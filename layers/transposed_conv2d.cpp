@@ -37,16 +37,6 @@ TransposedConv2DOptions TransposedConv2D::convolution() const {
   return {.stride = options_.strides, .padding = options_.padding};
 }
 
-Tensor TransposedConv2D::own_linear(const Tensor& x) const {
-  require_built();
-  return plus_bias(transposed_conv2d(x, kernel(), convolution()), bias());
-}
-
-Tensor TransposedConv2D::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  return plus_bias(transposed_conv2d(x, swapped(kernel), convolution()), bias);
-}
-
 std::optional<LayerWeights> TransposedConv2D::weights() const {
   constexpr int kUnitAxis = 3;
   LayerWeights weights{kernel().defined() ? swapped(kernel()) : Tensor(), bias(), kUnitAxis,

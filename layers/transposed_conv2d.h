@@ -45,13 +45,11 @@ class TransposedConv2D : public KernelLayer {
   std::optional<LayerWeights> weights() const override;
   /// transposed_conv2d(x, W') + b' with another kernel W', of the shape of weights().kernel, and
   /// bias b', without the activation.
-  Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override;
   void describe(Description& description) const override;
   /// [kernel height, kernel width, filters, channels].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
 
  protected:
-  Tensor own_linear(const Tensor& x) const override;
   std::unique_ptr<KernelLayer> copy() const override {
     return std::make_unique<TransposedConv2D>(*this);
   }

@@ -1,18 +1,13 @@
 #include <octet/core/description.h>
 #include <octet/core/ops/image_ops.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/image_layer.h>
-#include <octet/layers/lowering.h>
 #include <octet/layers/upsampling2d.h>
 
 namespace octet {
 
-Tensor UpSampling2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  require_inputs({&x, 1});
-  return upsample2d(x, factors_);
-}
-
-std::int32_t UpSampling2D::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  return lowering.repeat_pixels(*this, inputs[0]);
+std::vector<GraphValue> UpSampling2D::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  return {graph.repeat_pixels(inputs[0], factors_)};
 }
 
 void UpSampling2D::describe(Description& description) const {

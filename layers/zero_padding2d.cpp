@@ -1,17 +1,13 @@
 #include <octet/core/description.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/image_layer.h>
-#include <octet/layers/lowering.h>
 #include <octet/layers/zero_padding2d.h>
 
 namespace octet {
 
-Tensor ZeroPadding2D::forward(const Tensor& x, const ForwardContext& /*context*/) {
-  require_inputs({&x, 1});
-  return pad2d(x, padding_);
-}
-
-std::int32_t ZeroPadding2D::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  return lowering.pad(*this, inputs[0], padding_);
+std::vector<GraphValue> ZeroPadding2D::emit(Graph& graph,
+                                            std::span<const GraphValue> inputs) const {
+  return {graph.pad(inputs[0], padding_)};
 }
 
 void ZeroPadding2D::describe(Description& description) const {

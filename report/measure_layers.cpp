@@ -3,6 +3,7 @@
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/side_by_side.h>
 #include <octet/report/measure_internal.h>
 #include <octet/runtime/interpreter.h>
@@ -240,9 +241,9 @@ std::string join_of(const Model& model, std::size_t i) {
     const auto* wrapper = as_quantize_wrapper(*model.layers()[reader]);
     if (wrapper == nullptr) continue;
     const Layer& layer = wrapper->wrapped();
-    const ResultGrid grid = layer.result_grid(wrapper->config().options().rounding);
-    if (grid == ResultGrid::as_inputs && model.inputs_of(reader).size() > 1) return layer.name();
-    if (grid != ResultGrid::as_input) continue;
+    const ResultRule rule = result_rule(layer, wrapper->config().options().rounding);
+    if (rule == ResultRule::as_inputs && model.inputs_of(reader).size() > 1) return layer.name();
+    if (rule != ResultRule::as_input) continue;
     std::string found = join_of(model, reader);
     if (!found.empty()) return found;
   }
@@ -269,7 +270,7 @@ LayerFacts named_facts(const Model& model, std::size_t i) {
   facts.name = shown.name();
   const auto* folded = dynamic_cast<const FoldedBatchNorm*>(&shown);
   facts.type = folded == nullptr ? shown.type() : folded->unfolded().type();
-  facts.fixed_grid = layer.layer_of_fixed_grid() != nullptr;
+  facts.fixed_grid = has_fixed_scale(model, i);
   if (wrapper != nullptr && wrapper->oscillation() != nullptr) {
     constexpr float kThreshold = 0.005F;
     facts.oscillating = wrapper->oscillation()->share(kThreshold);

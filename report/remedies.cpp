@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/text.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/report/measure_internal.h>
@@ -285,7 +286,7 @@ std::vector<std::size_t> detail::group_of(const Model& model, std::size_t kernel
        next = model.readers(group.back())) {
     const Layer& layer = *model.layers()[next[0]];
     if (model.is_output(group.back())) break;
-    if (layer.type() != "BatchNorm" && !layer.is_activation()) break;
+    if (layer.type() != "BatchNorm" && !is_activation(layer)) break;
     // An operator of its own, whose grid is fixed.
     if (layer.ends_in_softmax()) break;
     group.push_back(next[0]);

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/quantize/result_rule.h>
 #include <octet/train/qat_recipe.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ QatRecipe qat_recipe(const Model& model, QuantizeOptions options) {
   for (const auto& layer : model.layers()) {
     const LayerQuantization& own = layer->quantization();
     if (!own.in_float) fewest = std::min(fewest, own.weight_bits.value_or(fewest));
-    if (layer->result_grid(options.rounding) == ResultGrid::as_inputs) learns_results = false;
+    if (result_rule(*layer, options.rounding) == ResultRule::as_inputs) learns_results = false;
   }
   return recipe_of(options, fewest, learns_results);
 }

@@ -72,9 +72,9 @@ bool is_name(const std::string& tensor) {
   return !tensor.empty() && tensor.size() <= kLongestName && std::ranges::all_of(tensor, plain);
 }
 
-class Graph {
+class ImportedGraph {
  public:
-  explicit Graph(const IntegerModel& source)
+  explicit ImportedGraph(const IntegerModel& source)
       : source_(source), model_(source.name.empty() ? "model" : source.name) {}
 
   Model build() {
@@ -170,7 +170,7 @@ Model import_float_model(const IntegerModel& source) {
   source.validate();
   require_float(source);
   try {
-    return Graph(source).build();
+    return ImportedGraph(source).build();
   } catch (const InvalidArgument& error) {
     throw FormatError(fmt::format("import_tflite: {}", error.what()));
   }

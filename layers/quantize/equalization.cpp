@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/activation.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/concatenate.h>
 #include <octet/layers/dropout.h>
@@ -37,7 +38,7 @@ bool is(const Layer& layer) {
 /// Whether a factor above 0 on a channel of what the layer reads is one on that channel of its
 /// result.
 bool scales_alike(const Layer& layer) {
-  if (layer.is_activation()) {
+  if (is_activation(layer)) {
     return layer.activation() == Activation::none || layer.activation() == Activation::relu;
   }
   return is<LeakyReLU>(layer) || is<Dropout>(layer) || is<Pool2D>(layer) ||

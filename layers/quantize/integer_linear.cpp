@@ -7,7 +7,7 @@
 #include <octet/core/parallel.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weighted_sums.h>
@@ -334,7 +334,7 @@ Tensor IntegerLinear::real() const {
 Tensor IntegerLinear::requantized(const QuantParams& output, FusedActivation activation,
                                   FunctionRef<void(Index begin, Index end)> done) const {
   const ProfilePart profiled("requantization");
-  require_codes_of_operators(output, real_limits(activation_).lo == 0.0F, operands_->owner);
+  require_operator_range(output, real_limits(activation_).lo == 0.0F, operands_->owner);
   // The operator clamps to all of int8, also where the grid ends above.
   const QuantParams stored = QuantParams::per_tensor(output.scale(), output.zero_point());
   const detail::DenseEpilogue epilogue(

@@ -6,9 +6,9 @@
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/activation.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/runtime/execute.h>
 
@@ -20,29 +20,18 @@
 namespace octet {
 namespace {
 
-/// Appends operators that read some tensors, and returns the tensor of the last.
-using Append = FunctionRef<std::int32_t(Lowering& lowering, std::span<const std::int32_t> inputs)>;
-
-/// A model of one layer's operators, whose inputs lie on the grids of `inputs` and whose outputs
-/// are the results of all operators.
-IntegerModel model_of(const Layer& layer, Append append, std::span<const Tensor> inputs,
-                      Lowering::Scheme scheme) {
-  const std::string owner = scheme.owner;
-  Lowering lowering(owner, Lowering::Numbers::codes);
-  lowering.quantize(std::move(scheme));
+/// A model of one step, whose inputs have the quantization parameters of `in` and whose outputs are
+/// the results of all of its operators.
+IntegerModel model_of(const Step& step, const StepInputs& in) {
+  const std::string& owner = step.scheme->owner;
+  Lowering lowering(owner, Lowering::Numbers::integers);
   std::vector<std::int32_t> tensors;
-  for (const Tensor& x : inputs) {
-    tensors.push_back(lowering.input_codes(x.shape().without_batch(), require_grid(x, owner)));
+  for (const Tensor& x : in.x) {
+    tensors.push_back(lowering.quantized_input(x.shape().without_batch(), require_grid(x, owner)));
   }
-  const std::int32_t output = append(lowering, tensors);
-  lowering.end_layer();
+  lowering.append(step, {owner, in.result}, tensors);
   std::vector<std::int32_t> results;
   for (const Operator& op : lowering.model().operators) results.push_back(op.outputs[0]);
-  if (results.empty() || results.back() != output) {
-    throw InvalidArgument(fmt::format(
-        "{}: lower() of type {} has to return the result of the last operator that it appends",
-        owner, layer.type()));
-  }
   lowering.finish(results);
   return std::move(lowering.model());
 }
@@ -152,36 +141,14 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
 
 }  // namespace
 
-std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
-                                      const Tensor& real, const std::optional<QuantParams>& result,
-                                      Rounding rounding, const std::string& owner,
-                                      const LearnedRange& learned) {
-  const auto append = [&](Lowering& lowering, std::span<const std::int32_t> tensors) {
-    return layer.lower(lowering, tensors);
-  };
-  const IntegerModel model = model_of(layer, append, inputs,
-                                      {.owner = owner,
-                                       .rounding = rounding,
-                                       .result = result,
-                                       .clamps_at_zero = clamps_at_zero(layer.activation())});
-  std::vector<Tensor> results = run_on_codes(model, inputs, rounding, owner);
-  if (real.defined()) {
-    results.back() = with_gradients_of(real, results.back(), result.has_value(), learned);
-  }
-  return results;
-}
-
-Tensor int16_linear(const Layer& layer, FusedActivation activation, const Tensor& x,
-                    const Tensor& real, const QuantParams& kernel, const QuantParams& result,
-                    const std::string& owner, const LearnedRange& learned) {
-  const auto append = [&](Lowering& lowering, std::span<const std::int32_t> tensors) {
-    return lowering.linear(layer, tensors[0], activation);
-  };
-  const IntegerModel model =
-      model_of(layer, append, {&x, 1},
-               {.owner = owner, .rounding = Rounding::q15, .kernel = kernel, .result = result});
-  const Tensor y = run_on_codes(model, {&x, 1}, Rounding::q15, owner).back();
-  return real.defined() ? with_gradients_of(real, y, true, learned) : y;
+Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
+                        const LearnedRange& learned) {
+  const StepScheme& scheme = *step.scheme;
+  const IntegerModel model = model_of(step, in);
+  const std::vector<Tensor> results =
+      run_on_codes(model, in.x, scheme.options->rounding, scheme.owner);
+  if (in.before != nullptr) in.before->insert(in.before->end(), results.begin(), results.end() - 1);
+  return real.defined() ? with_gradients_of(real, results.back(), clips, learned) : results.back();
 }
 
 }  // namespace octet

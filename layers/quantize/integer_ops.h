@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/weight_codes.h>
 
@@ -66,31 +67,14 @@ class IntegerLinear {
   Tensor real_;
 };
 
-/// What the operators that layer.lower() appends make of the codes of `inputs`, one after the
-/// other, by the kernels that the Interpreter runs. A result lies on `result`, or on the grid that
-/// its operator gives it where there is none. `real` is the layer's result in floats, or undefined
-/// where no gradient is wanted: gradients go from the last result on to it, where `result` is given
-/// only from values between the reals of qmin and qmax, and to what `result` is learned from.
-std::vector<Tensor> integer_operators(const Layer& layer, std::span<const Tensor> inputs,
-                                      const Tensor& real, const std::optional<QuantParams>& result,
-                                      Rounding rounding, const std::string& owner,
-                                      const LearnedRange& learned = {});
-
-/// The same for codes of int16, which have contract q15, of the operators that the kernel and the
-/// bias of a layer become with `activation` behind them. `kernel` is the grid of the kernel. Only
-/// their result.
-Tensor int16_linear(const Layer& layer, FusedActivation activation, const Tensor& x,
-                    const Tensor& real, const QuantParams& kernel, const QuantParams& result,
-                    const std::string& owner, const LearnedRange& learned = {});
+/// What the operator of a step, which has a StepScheme, makes of its inputs, by the kernels that
+/// the Interpreter runs. `real` is its result in floats, or undefined where no gradient is wanted:
+/// gradients go on to it, where `clips` only from values between the real values of qmin and qmax,
+/// and to what the scale is learned from.
+Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
+                        const LearnedRange& learned);
 
 /// Whether x lies on a grid of int16 codes.
 bool on_int16_grid(const Tensor& x);
-
-/// The last of them: the layer's result.
-inline Tensor integer_operator(const Layer& layer, std::span<const Tensor> inputs,
-                               const Tensor& real, const std::optional<QuantParams>& result,
-                               Rounding rounding, const std::string& owner) {
-  return integer_operators(layer, inputs, real, result, rounding, owner).back();
-}
 
 }  // namespace octet

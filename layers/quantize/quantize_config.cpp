@@ -4,6 +4,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/result_rule.h>
 
 #include <utility>
 
@@ -218,7 +219,7 @@ std::unique_ptr<Quantizer> Default8BitQuantizeConfig::activation_quantizer(
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::output_quantizer(const Layer& layer) const {
-  if (layer.result_grid(options().rounding) != ResultGrid::measured) return nullptr;
+  if (result_rule(layer, options().rounding) != ResultRule::measured) return nullptr;
   return for_result(layer, options());
 }
 

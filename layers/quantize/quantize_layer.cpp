@@ -1,7 +1,8 @@
 #include <octet/core/description.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/config_description.h>
 #include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 
 namespace octet {
@@ -16,16 +17,12 @@ QuantizeLayer::QuantizeLayer(std::unique_ptr<Quantizer> quantizer, const Quantiz
 QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
     : Layer(other), quantizer_(clone_of(other.quantizer_)), options_(other.options_) {}
 
-Tensor QuantizeLayer::forward(const Tensor& x, const ForwardContext& context) {
-  require_built();
-  quantizer_->watch(x, context);
-  return quantizer_->simulate(x, options_.simulation, quantize_mode(options_.rounding));
-}
-
-std::int32_t QuantizeLayer::lower(Lowering& lowering, std::span<const std::int32_t> inputs) const {
-  lowering.require_codes(*this);
-  lowering.require_rounding(name(), options_.rounding);
-  return lowering.quantize_input(*this, inputs[0], quantizer_->params());
+std::vector<GraphValue> QuantizeLayer::emit(Graph& graph,
+                                            std::span<const GraphValue> inputs) const {
+  const GraphValue result = graph.quantize(inputs[0]);
+  graph.steps_from(graph.step_count() - 1).front().scheme = std::make_shared<StepScheme>(StepScheme{
+      .owner = name(), .options = &options_, .result = quantizer_.get(), .run = run_quantized});
+  return {result};
 }
 
 void QuantizeLayer::describe(Description& description) const {

@@ -17,14 +17,13 @@ class QuantizeLayer : public Layer {
   static std::unique_ptr<Layer> make(const Description& description);
 
   std::string_view type() const override { return kType; }
-  Tensor forward(const Tensor& x, const ForwardContext& context) override;
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::vector<NamedTensor> parameters() const override { return quantizer_->parameters(); }
   std::vector<NamedTensor> state() const override { return quantizer_->state(); }
   std::vector<NamedTensor> counters() const override { return quantizer_->counters(); }
   bool is_quantized() const override { return true; }
   std::vector<Quantizer*> quantizers() const override { return {quantizer_.get()}; }
   Quantizer* result_quantizer() const override { return quantizer_.get(); }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

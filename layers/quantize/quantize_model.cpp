@@ -1,12 +1,13 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/float_model.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/result_rule.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
     return nullptr;
   }
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
-    const bool has_no_grid = layer.result_grid(options().rounding) == ResultGrid::clamps;
+    const bool has_no_grid = result_rule(layer, options().rounding) == ResultRule::clamps;
     return has_no_grid ? activation_quantizer(layer)
                        : Default8BitQuantizeConfig::output_quantizer(layer);
   }
@@ -45,13 +46,13 @@ struct Plan {
 };
 
 bool has_default_scheme(const Layer& layer) {
-  return layer.result_grid(Rounding::fp32) != ResultGrid::unknown;
+  return result_rule(layer, Rounding::fp32) != ResultRule::unknown;
 }
 
 /// Whether the layer may be given a quantizer for its result alone.
 bool can_be_measured(const Layer& layer) {
-  const ResultGrid grid = layer.result_grid(Rounding::double_rounding);
-  return grid == ResultGrid::measured || grid == ResultGrid::clamps;
+  const ResultRule rule = result_rule(layer, Rounding::double_rounding);
+  return rule == ResultRule::measured || rule == ResultRule::clamps;
 }
 
 /// `options` as one layer asks for them.
@@ -70,7 +71,7 @@ Plan plan_of(const Layer& layer, const QuantizeOptions& options, std::string_vie
   if (!has_default_scheme(layer)) {
     throw InvalidArgument(
         fmt::format("{}: layer \"{}\" of type {} has no default scheme; leave it in float with "
-                    "in_float(). A layer of your own says what it needs by Layer::result_grid()",
+                    "in_float(). A layer of your own says its operators by Layer::emit()",
                     operation, layer.name(), layer.type()));
   }
   const QuantizeOptions asked = options_for(layer, options);
@@ -103,12 +104,9 @@ Plan plan_of_feeder(const Model& model, std::size_t i, const std::vector<Plan>& 
 /// Throws InvalidArgument that names the layer where it becomes an operator that does not compute
 /// on int16 codes. Softmax, sigmoid and tanh compute in float.
 void require_int16_operators(const Layer& layer) {
-  Lowering lowering(layer.name(), Lowering::Numbers::reals);
-  std::vector<std::int32_t> inputs;
-  for (const Shape& shape : layer.input_shapes()) inputs.push_back(lowering.input_reals(shape));
-  layer.lower(lowering, inputs);
-  for (const Operator& op : lowering.model().operators) {
-    const OperatorDefinition& about = definition(op.code);
+  for (const Step& step : program_of(layer).steps) {
+    if (step.kind == Step::Kind::function) continue;
+    const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
         "quantize_model: layer \"{}\" of type {}: expected layers that become FULLY_CONNECTED, "
@@ -133,6 +131,8 @@ class Quantization {
       if (!fused_[i]) values_[i] = quantized(i);
     }
     for (const std::size_t output : source_.output_layers()) result_.output(values_[output]);
+    // Finds what cannot be joined before it is trained.
+    static_cast<void>(result_.program());
     return std::move(result_);
   }
 
@@ -188,8 +188,8 @@ class Quantization {
     const bool in_int16 = wrapper.config().options().rounding == Rounding::q15;
     if (in_int16 && quantizes_before(wrapper.activation())) return false;
     if (wrapper.activation_quantizer() != nullptr) return true;
-    const ResultGrid grid = wrapper.result_grid(wrapper.config().options().rounding);
-    return !wrapper.weights() && grid != ResultGrid::measured && grid != ResultGrid::unknown;
+    const ResultRule rule = result_rule(wrapper.wrapped(), wrapper.config().options().rounding);
+    return !wrapper.weights() && rule != ResultRule::measured && rule != ResultRule::unknown;
   }
 
   /// The clamp behind layer `i` that can become its activation; `i` where there is none.
@@ -200,7 +200,7 @@ class Quantization {
     const std::size_t next = readers.front();
     const Layer& clamp = *source_.layers()[next];
     const Activation function = clamp.activation();
-    if (!clamp.is_activation() || function == Activation::none || quantizes_before(function)) {
+    if (!is_activation(clamp) || function == Activation::none || quantizes_before(function)) {
       return i;
     }
     // A config of its own says how the clamp's result is quantized; that of this layer would win.

@@ -1,50 +1,19 @@
 #include <fmt/core.h>
-#include <octet/core/autograd.h>
 #include <octet/core/description.h>
 #include <octet/core/error.h>
-#include <octet/core/ops/elementwise.h>
-#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/config_description.h>
-#include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
-#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/result_rule.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace octet {
-namespace {
-
-using detail::TensorAccess;
-
-/// A function of one input with a grid of its own.
-ActivationLayer function_of(const Layer& layer) {
-  ActivationLayer function(layer.activation(), layer.name());
-  function.build(layer.output_shape(), Random());
-  return function;
-}
-
-bool all_on_grids(std::span<const Tensor> inputs) {
-  return std::ranges::all_of(inputs,
-                             [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
-}
-
-Tensor as_images(const Tensor& x) {
-  return x.reshape(images_of(x.shape().without_batch()).with_batch(x.dim(0)));
-}
-
-/// x, whose range is `factor` times that of the quantizer, fake-quantized.
-Tensor widened(const Quantizer& quantizer, const Tensor& x, float factor) {
-  if (factor == 1.0F) return quantizer.fake_quant(x);
-  return quantizer.fake_quant(x * (1.0F / factor)) * factor;
-}
-
-}  // namespace
-
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
@@ -63,6 +32,12 @@ QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
     }
     return;
   }
+  // What its operators are is known once their shapes are.
+  if (layer_->built()) make_result_quantizer();
+}
+
+/// Makes the quantizer that the config gives the result of a layer without a kernel.
+void QuantizeWrapper::make_result_quantizer() {
   result_ = config_->output_quantizer(*layer_);
   if (result_ && layer_->ends_in_softmax()) {
     throw InvalidArgument(fmt::format(
@@ -76,17 +51,18 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
     : Layer(other),
       layer_(clone_of(*other.layer_, other.name())),
       has_kernel_(other.has_kernel_),
-      needs_images_(other.needs_images_),
       config_(other.config_),
       kernel_(clone_of(other.kernel_)),
       oscillation_(other.oscillation_ ? std::make_unique<WeightOscillation>(*other.oscillation_)
                                       : nullptr),
-      result_(clone_of(other.result_)) {}
+      result_(clone_of(other.result_)) {
+  for (const auto& quantizer : other.inner_) inner_.push_back(clone_of(quantizer));
+}
 
 Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
   if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
-  needs_images_ = has_kernel() && needs_images(*layer_);
+  if (!has_kernel() && !result_) make_result_quantizer();
   if (kernel_) {
     require_sound_kernel();
     kernel_->build(name() + "/kernel", "kernel_", layer_->weights()->kernel.shape(),
@@ -102,205 +78,103 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
     result_->build(name() + "/" + owner, prefix, layer_->output_shape(),
                    Quantizer::ZeroPoint::kept);
   }
+  build_inner_quantizers();
   if (in_integers()) {
     for (const Quantizer* quantizer : quantizers()) quantizer->require_learnable();
   }
-  tie_inputs();
   return layer_->output_shape();
+}
+
+/// A quantizer for each result that is measured before the layer's, named as its tensor in files.
+void QuantizeWrapper::build_inner_quantizers() {
+  if (has_kernel() || !result_) return;
+  const Program program = program_of(*layer_);
+  std::vector<const Program::Value*> measured;
+  for (const Step& step : program.steps) {
+    if (measures_result(step, config_->options().rounding)) {
+      measured.push_back(&program.values[step.result]);
+    }
+  }
+  for (std::size_t i = 0; i + 1 < measured.size(); ++i) {
+    std::string suffix = measured[i]->name.substr(layer_->name().size());
+    std::ranges::replace(suffix, '/', '_');
+    const std::string prefix = (suffix.starts_with('_') ? suffix.substr(1) : suffix) + "_";
+    if (i == inner_.size()) inner_.push_back(config_->output_quantizer(*layer_));
+    inner_[i]->build(name() + "/" + prefix + "range", prefix, measured[i]->shape,
+                     Quantizer::ZeroPoint::kept);
+  }
 }
 
 bool QuantizeWrapper::in_integers() const {
   return config_->options().simulation == Simulation::integer;
 }
 
-/// Reals on the grid of `quantizer`, rounded as a QUANTIZE of the contract rounds them.
-Tensor QuantizeWrapper::simulated(const Quantizer& quantizer, const Tensor& x) const {
-  const QuantizeOptions& options = config_->options();
-  return quantizer.simulate(x, options.simulation, quantize_mode(options.rounding));
+Quantizer* QuantizeWrapper::result_quantizer() const {
+  return has_kernel() && quantizes_before(activation()) ? nullptr : result_.get();
 }
 
-/// Whether an input, a parameter of the wrapped layer or one of a quantizer wants a gradient.
-bool QuantizeWrapper::wants_gradient(std::span<const Tensor> inputs) const {
-  std::vector<Tensor> tensors(inputs.begin(), inputs.end());
-  for (const auto& [name, tensor] : parameters()) tensors.push_back(tensor);
-  return records_gradient(tensors);
+/// The position of the step whose result has the quantizer of the layer's: what stands in front of
+/// a softmax, sigmoid or tanh that ends a layer with a kernel.
+std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps) const {
+  const std::size_t last = steps.size() - 1;
+  if (!has_kernel()) {
+    const auto measures = [&](const Step& step) {
+      return measures_result(step, config_->options().rounding);
+    };
+    const auto found = std::find_if(steps.rbegin(), steps.rend(), measures);
+    return found == steps.rend() ? last : static_cast<std::size_t>(steps.rend() - found) - 1;
+  }
+  if (kernel_) {
+    const auto found = std::ranges::find(steps, Step::Kind::linear, &Step::kind);
+    return static_cast<std::size_t>(found - steps.begin());
+  }
+  return quantizes_before(activation()) ? last - 1 : last;
 }
 
-/// A function whose results have a grid of their own, as softmax: by its operators where `x` lies
-/// on a grid of int8 codes, else in float.
-std::vector<Tensor> QuantizeWrapper::fixed_grid(Layer& function, const Tensor& x,
-                                                const ForwardContext& context) const {
-  const bool on_codes = in_integers() && TensorAccess::grid(x) != nullptr && !on_int16_grid(x);
-  Tensor real;
-  if (!on_codes || wants_gradient({&x, 1})) real = function.forward(x, {});
-  std::vector<Tensor> steps = {real};
-  if (on_codes) {
-    steps = integer_operators(function, {&x, 1}, real, std::nullopt, config_->options().rounding,
-                              name());
-  }
-  keep_logits(activation(), steps.back(), x, context);
-  return steps;
+/// Whether a step computes as the config says; the others compute in floats.
+bool QuantizeWrapper::is_quantized_step(const Step& step, bool gives_result, bool is_behind) const {
+  if (step.kind == Step::Kind::function) return gives_result && result_;
+  if (has_kernel()) return kernel_ || !result_ || gives_result || is_behind;
+  const ResultRule rule = result_rule(*layer_, config_->options().rounding);
+  // What is quantized though its operator gives it a scale are real values.
+  if (result_) return rule == ResultRule::measured || gives_result;
+  return rule != ResultRule::measured && rule != ResultRule::unknown;
 }
 
-/// Inputs of one grid, one behind the other. While training, ranges move between the first input
-/// and the last: what was quantized before is put on the grid as it is now. Where a Dropout has
-/// widened an input, the steps of all are as wide as the widest, so that nothing is clipped.
-std::vector<Tensor> QuantizeWrapper::joined(std::span<const Tensor> inputs,
-                                            const ForwardContext& context) const {
-  const Quantizer* shared = result_quantizer();
-  if (shared == nullptr) {
-    throw InvalidArgument(fmt::format(
-        "{}: expected inputs whose grids can be made one, found a first one that is not "
-        "quantized",
-        name()));
-  }
-  if (!shared->has_range() || !shared->enabled()) return {layer_->forward_all(inputs, context)};
-  const float widest = range_factor(context);
-  auto grid = std::make_shared<QuantParams>(shared->params());
-  for (float& scale : grid->scales) scale *= widest;
-  std::vector<Tensor> aligned;
-  std::vector<Tensor> steps;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& own = TensorAccess::grid(inputs[i]);
-    const bool lies_on_it = own != nullptr && *own == *grid;
-    aligned.push_back(lies_on_it       ? inputs[i]
-                      : widest == 1.0F ? simulated(*shared, inputs[i])
-                      : in_integers()
-                          ? put_on_grid(inputs[i], grid, quantize_mode(config_->options().rounding))
-                          : widened(*shared, inputs[i], inputs_[i]->range_factor(context)));
-    // lower() writes a QUANTIZE for it.
-    if (own != nullptr && !lies_on_it) steps.push_back(aligned.back());
-  }
-  steps.push_back(layer_->forward_all(aligned, context));
-  if (in_integers() && all_on_grids(aligned)) {
-    steps.back() = integer_operator(*layer_, aligned, steps.back(), std::nullopt,
-                                    config_->options().rounding, name());
-  }
-  return steps;
-}
-
-/// The result where the config has no quantizer for it.
-std::vector<Tensor> QuantizeWrapper::unmeasured(std::span<const Tensor> inputs,
-                                                const ForwardContext& context) const {
-  const bool on_codes = in_integers() && all_on_grids(inputs);
-  switch (grid()) {
-    case ResultGrid::as_inputs:
-      return joined(inputs, context);
-    case ResultGrid::fixed:
-      if (context.logits && ends_in_softmax()) return {inputs[0]};
-      return fixed_grid(*layer_, inputs[0], context);
-    case ResultGrid::clamps:
-      if (!on_codes) break;
-      return integer_operators(*layer_, inputs, layer_->forward_all(inputs, context),
-                               *TensorAccess::grid(inputs[0]), config_->options().rounding, name());
-    case ResultGrid::as_input: {
-      const Tensor real = layer_->forward_all(inputs, context);
-      // A layer that leaves all codes as they are, as Reshape and Dropout do, says so itself.
-      if (!on_codes || TensorAccess::grid(real) != nullptr) return {real};
-      return integer_operators(*layer_, inputs, real, std::nullopt, config_->options().rounding,
-                               name());
+std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
+                                              std::span<const GraphValue> inputs) const {
+  const std::size_t first = graph.step_count();
+  std::vector<GraphValue> results = graph.emit(*layer_, inputs);
+  if (result_ && graph.step_count() == first) results = {graph.quantize(results.front())};
+  const std::span<Step> steps = graph.steps_from(first);
+  if (steps.empty()) return results;
+  const std::size_t of_result = step_of_result(steps);
+  auto inner = inner_.begin();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Step& step = steps[i];
+    if (!is_quantized_step(step, i == of_result, i > of_result)) continue;
+    step.scheme = std::make_shared<StepScheme>(StepScheme{.owner = name(),
+                                                          .options = &config_->options(),
+                                                          .run = run_quantized,
+                                                          .prepare = tie_joined});
+    if (step.kind == Step::Kind::linear) {
+      step.scheme->kernel = kernel_.get();
+      step.scheme->oscillation = oscillation_.get();
     }
-    case ResultGrid::measured:
-    case ResultGrid::unknown:
-      break;
-  }
-  return {layer_->forward_all(inputs, context)};
-}
-
-std::vector<Tensor> QuantizeWrapper::without_kernel(std::span<const Tensor> inputs,
-                                                    const ForwardContext& context) {
-  if (!result_) return unmeasured(inputs, context);
-  const bool by_operator =
-      in_integers() && all_on_grids(inputs) && result_->enabled() && grid() == ResultGrid::measured;
-  Tensor real;
-  if (!by_operator || context.observes() || wants_gradient(inputs)) {
-    real = layer_->forward_all(inputs, context);
-  }
-  result_->watch(real, context);
-  if (!by_operator) {
-    Tensor y = simulated(*result_, real);
-    // As the sigmoid's own result has them.
-    if (const Tensor& logits = detail::TensorAccess::logits(real); logits.defined()) {
-      keep_logits(activation(), y, logits, context);
-    }
-    return {y};
-  }
-  return integer_operators(*layer_, inputs, real, result_->params(), config_->options().rounding,
-                           name(), result_->learned_range());
-}
-
-std::vector<Tensor> QuantizeWrapper::forward_steps(std::span<const Tensor> inputs,
-                                                   const ForwardContext& context) {
-  require_inputs(inputs);
-  if (!has_kernel()) return without_kernel(inputs, context);
-  std::vector<Tensor> steps = with_kernel(inputs[0], context);
-  // lower() writes a RESHAPE in front of and behind a convolution of other examples than images; in
-  // reals, what counts is the result.
-  if (kernel_ && result_ && needs_images_) {
-    const Tensor& y = steps.back();
-    steps = {as_images(inputs[0]), as_images(y), y};
-  }
-  const bool leaves_out = context.logits && ends_in_softmax();
-  if (quantizes_before(activation()) && !leaves_out) {
-    ActivationLayer function = function_of(*layer_);
-    steps.push_back(fixed_grid(function, steps.back(), context).back());
-  }
-  return steps;
-}
-
-std::int32_t QuantizeWrapper::lower(Lowering& lowering,
-                                    std::span<const std::int32_t> inputs) const {
-  lowering.require_codes(*this);
-  const bool reads_codes =
-      std::ranges::none_of(inputs, [&](std::int32_t input) { return lowering.is_real(input); });
-  Lowering::Scheme scheme{.owner = name(),
-                          .rounding = config_->options().rounding,
-                          .clamps_at_zero = clamps_at_zero(activation())};
-  if (result_) scheme.result = result_->params();
-  if (has_kernel()) {
-    scheme.in_reals = !kernel_ || !result_;
-    scheme.before_function = quantizes_before(activation());
-    if (kernel_ && scheme.in_reals) {
-      scheme.real_kernel = kernel_->fake_quant(layer_->weights()->kernel.detach());
-    } else if (kernel_) {
-      scheme.kernel = kernel_->params();
-    }
-  } else {
-    scheme.in_reals = !operators_on_codes(reads_codes);
-    if (grid() == ResultGrid::clamps && !scheme.in_reals) {
-      scheme.result = lowering.tensor(inputs[0]).quantization;
+    if (i == of_result) {
+      step.scheme->result = result_.get();
+    } else if (inner != inner_.end() && measures_result(step, config_->options().rounding)) {
+      step.scheme->result = (inner++)->get();
     }
   }
-  const bool joins = grid() == ResultGrid::as_inputs && !scheme.in_reals;
-  lowering.quantize(std::move(scheme));
-  std::vector<std::int32_t> read(inputs.begin(), inputs.end());
-  if (const Quantizer* shared = joins ? result_quantizer() : nullptr) {
-    for (std::int32_t& input : read) input = lowering.on_grid(input, shared->params());
-  }
-  return lowering.quantize_result(layer_->lower(lowering, read));
-}
-
-/// Whether a layer without a kernel becomes operators on codes, as without_kernel() simulates it.
-bool QuantizeWrapper::operators_on_codes(bool reads_codes) const {
-  switch (grid()) {
-    case ResultGrid::measured:
-      return result_ != nullptr && reads_codes;
-    case ResultGrid::unknown:
-      return false;
-    case ResultGrid::as_inputs:
-      return result_ == nullptr;
-    case ResultGrid::fixed:
-    case ResultGrid::as_input:
-    case ResultGrid::clamps:
-      return result_ == nullptr && reads_codes;
-  }
-  throw InvalidArgument(fmt::format("layer \"{}\": a ResultGrid outside the enumeration", name()));
+  return results;
 }
 
 std::vector<Quantizer*> QuantizeWrapper::quantizers() const {
   std::vector<Quantizer*> result;
   if (kernel_) result.push_back(kernel_.get());
   if (result_) result.push_back(result_.get());
+  for (const auto& quantizer : inner_) result.push_back(quantizer.get());
   return result;
 }
 
@@ -361,8 +235,8 @@ const QuantizeWrapper* as_quantize_wrapper(const Layer& layer) {
 }
 
 void require_exportable_clamp(const QuantizeWrapper& wrapper) {
-  const bool clamps =
-      wrapper.result_grid(wrapper.config().options().rounding) == ResultGrid::clamps;
+  const Rounding rounding = wrapper.config().options().rounding;
+  const bool clamps = result_rule(wrapper.wrapped(), rounding) == ResultRule::clamps;
   if (wrapper.activation_quantizer() == nullptr || !clamps) return;
   throw InvalidArgument(fmt::format(
       "layer \"{}\": expected no quantizer for the output of a ReLU6 of its own under rounding "

@@ -5,6 +5,8 @@
 
 namespace octet {
 
+struct Step;
+
 /// Any layer with its kernel on an 8-bit grid and its result on one of 8 or 16 bits, as its
 /// QuantizeConfig says. With Q and
 /// Qk as Simulation says and f the layer's activation:
@@ -40,15 +42,8 @@ class QuantizeWrapper : public Layer {
   void hold_frozen_weights();
   bool holds_frozen_weights() const;
 
-  Tensor forward(const Tensor& x, const ForwardContext& context) override {
-    return forward_all({&x, 1}, context);
-  }
-  Tensor forward_all(std::span<const Tensor> inputs, const ForwardContext& context) override {
-    return forward_steps(inputs, context).back();
-  }
-  std::vector<Tensor> forward_steps(std::span<const Tensor> inputs,
-                                    const ForwardContext& context) override;
-
+  /// The operators of the wrapped layer, quantized.
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   Activation activation() const override { return layer_->activation(); }
   /// Returns the parts of the wrapped layer, or where it has none the layer itself.
   std::vector<Layer*> parts() const override;
@@ -56,17 +51,12 @@ class QuantizeWrapper : public Layer {
   std::vector<NamedTensor> state() const override;
   std::vector<NamedTensor> counters() const override;
   std::optional<LayerWeights> weights() const override { return layer_->weights(); }
-  ResultGrid result_grid(Rounding rounding) const override { return layer_->result_grid(rounding); }
-  float range_factor(const ForwardContext& context) const override;
   bool is_quantized() const override { return true; }
   std::optional<Rounding> contract() const override { return config_->options().rounding; }
   std::vector<Quantizer*> quantizers() const override;
   Quantizer* kernel_quantizer() const override { return kernel_.get(); }
   FoldedBatchNorm* folded_batch_norm() override { return layer_->folded_batch_norm(); }
   Quantizer* result_quantizer() const override;
-  const Layer* layer_of_fixed_grid() const override;
-  void connect(std::span<Layer* const> inputs) override;
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override;
   void describe(Description& description) const override;
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
     return layer_->kernel_shape(input_shape);
@@ -79,45 +69,25 @@ class QuantizeWrapper : public Layer {
 
  private:
   bool has_kernel() const { return has_kernel_; }
-  bool operators_on_codes(bool reads_codes) const;
-  ResultGrid grid() const { return layer_->result_grid(config_->options().rounding); }
+  void make_result_quantizer();
   bool in_integers() const;
   void require_sound_kernel() const;
   void require_int32_sums() const;
   void require_freezable() const;
-  void count_oscillation(const Tensor& kernel, const ForwardContext& context) const;
-  void tie_inputs() const;
-  bool wants_gradient(std::span<const Tensor> inputs) const;
-  std::vector<Tensor> with_kernel(const Tensor& x, const ForwardContext& context);
-  Tensor simulated(const Quantizer& quantizer, const Tensor& x) const;
-  bool multiplies_codes() const;
-  Tensor finished(const Tensor& linear, const ForwardContext& context) const;
-  Tensor fake_quant_linear(const LayerWeights& weights, const Tensor& x) const;
-  std::vector<Tensor> integer_linear(const LayerWeights& weights, const Tensor& x,
-                                     const ForwardContext& context) const;
-  Tensor int16_linear(const LayerWeights& weights, const Tensor& x,
-                      const ForwardContext& context) const;
-  Tensor with_statistics_of_batch(FoldedBatchNorm& folded, const Tensor& x,
-                                  const ForwardContext& context) const;
-  std::vector<Tensor> without_kernel(std::span<const Tensor> inputs, const ForwardContext& context);
-  std::vector<Tensor> unmeasured(std::span<const Tensor> inputs,
-                                 const ForwardContext& context) const;
-  std::vector<Tensor> joined(std::span<const Tensor> inputs, const ForwardContext& context) const;
-  std::vector<Tensor> fixed_grid(Layer& function, const Tensor& x,
-                                 const ForwardContext& context) const;
+  void build_inner_quantizers();
+  std::size_t step_of_result(std::span<const Step> steps) const;
+  bool is_quantized_step(const Step& step, bool gives_result, bool is_behind) const;
 
   std::unique_ptr<Layer> layer_;
   /// Whether the layer has weights(), which may be computed.
   bool has_kernel_;
-  /// needs_images() of the built layer, which asks for its weights too.
-  bool needs_images_ = false;
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
   std::unique_ptr<WeightOscillation> oscillation_;
   /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.
   std::unique_ptr<Quantizer> result_;
-  /// The layers that this one reads.
-  std::vector<Layer*> inputs_;
+  /// Of what the operators of a layer without a kernel give before its result.
+  std::vector<std::unique_ptr<Quantizer>> inner_;
 };
 
 /// The layer as one; null where it quantizes no other.

@@ -3,6 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/program/program_run.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/side_by_side.h>
@@ -66,30 +67,6 @@ void check_samples(std::string_view operation, const Tensor& samples) {
                   samples.defined() ? "shape " + samples.shape().to_string() : "an undefined one"));
 }
 
-/// The results of one model, kept until their last reader has run.
-class Results {
- public:
-  explicit Results(const Model& model) : model_(model), values_(model.layers().size()) {}
-
-  std::vector<Tensor> operands(std::size_t i, const Tensor& samples) const {
-    if (model_.inputs_of(i).empty()) return {samples};
-    std::vector<Tensor> operands;
-    for (const std::size_t input : model_.inputs_of(i)) operands.push_back(values_[input]);
-    return operands;
-  }
-
-  void run(std::size_t i, const std::vector<Tensor>& operands) {
-    values_[i] = model_.layers()[i]->forward_all(operands, {});
-    for (const std::size_t input : model_.inputs_of(i)) {
-      if (model_.readers(input).back() == i) values_[input] = {};
-    }
-  }
-
- private:
-  const Model& model_;
-  std::vector<Tensor> values_;
-};
-
 }  // namespace
 
 Model in_floats(const Model& quantized) {
@@ -104,15 +81,14 @@ void run_side_by_side(std::string_view operation, Model& quantized, const Model&
   check_reference(operation, quantized, reference);
   check_samples(operation, samples);
   refresh_kernel_ranges(quantized);
-  Results codes(quantized);
-  Results reals(reference);
+  const ForwardContext context;
+  ProgramRun integers(quantized.program(), quantized, {&samples, 1}, context);
+  ProgramRun floats(reference.program(), reference, {&samples, 1}, context);
   for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
-    const std::vector<Tensor> x = codes.operands(i, samples);
-    const std::vector<Tensor> x_float = reals.operands(i, samples);
-    if (quantized.layers()[i]->weights()) visit(i, x.front(), x_float.front());
+    if (quantized.layers()[i]->weights()) visit(i, integers.input_of(i), floats.input_of(i));
     no_grad([&] {
-      codes.run(i, x);
-      reals.run(i, x_float);
+      integers.run_layer(i);
+      floats.run_layer(i);
     });
   }
 }

@@ -119,9 +119,9 @@ Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights)
                                     {.stride = options.stride, .padding = options.padding});
 }
 
-bool has_separate_clamp(const LayerWeights& weights, Activation activation, Rounding rounding) {
+bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Rounding rounding) {
   return weights.transposed && rounding == Rounding::double_rounding &&
-         activation != Activation::none && !quantizes_before(activation);
+         clamp != FusedActivation::none;
 }
 
 Shape images_of(const Shape& examples) {

@@ -43,7 +43,7 @@ Conv2DGeometry transposed_geometry(const Tensor& x, const LayerWeights& weights)
 /// Whether a clamp that ends the layer is an operator of its own, RELU or RELU6 on the grid of the
 /// sums: under contract double in TRANSPOSE_CONV, where TFLite Micro and CMSIS-NN leave out a fused
 /// one.
-bool has_separate_clamp(const LayerWeights& weights, Activation activation, Rounding rounding);
+bool has_separate_clamp(const LayerWeights& weights, FusedActivation clamp, Rounding rounding);
 
 /// The images that a convolution reads for `examples`: sequences [steps, channels] are images
 /// [1, steps, channels], examples [channels] images of one pixel.

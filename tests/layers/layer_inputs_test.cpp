@@ -1,8 +1,8 @@
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/add.h>
 #include <octet/layers/concatenate.h>
-#include <octet/layers/lowering.h>
-#include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/graph.h>
+#include <octet/tests/layers/quantize/integer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 // What layers and models refuse to read: another number of inputs, other shapes, batches of several
@@ -93,9 +93,8 @@ TEST(LayerInputs, OnCodesAreBatchesOfOneSize) {
   for (const Index other : {Index{4}, Index{1}}) {
     const std::vector<Tensor> inputs = {on_grid(Tensor::ones({9, 3}), 0.1F, 0),
                                         on_grid(Tensor::ones({other, 3}), 0.1F, 0)};
-    expect_throws_naming<InvalidArgument>(
-        [&] { integer_operators(sum, inputs, {}, grid, Rounding::fp32, "owner"); },
-        {"owner", "9", std::to_string(other)});
+    expect_throws_naming<InvalidArgument>([&] { integer_step(sum, inputs, grid, "owner"); },
+                                          {"owner", "9", std::to_string(other)});
   }
 }
 
@@ -104,10 +103,8 @@ class Appending : public Layer {
  public:
   Appending(OpCode code, std::size_t inputs) : Layer("own"), code_(code), inputs_(inputs) {}
   std::string_view type() const override { return "Appending"; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override { return x; }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.op(*this, code_, std::vector<std::int32_t>(inputs_, inputs[0]));
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    return {graph.op(code_, std::vector<GraphValue>(inputs_, inputs[0]))};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Appending>(*this); }
 
@@ -123,16 +120,8 @@ class Appending : public Layer {
 
 TEST(LayerInputs, OfAnOperatorAreAsManyAsItTakes) {
   const auto refused = [](OpCode code, std::size_t count, const std::string& part) {
-    const Sequential model = build_model(Input({4}), Appending(code, count));
-    Sequential quantized = quantize_model(model);
-    const std::vector<std::string> parts = {"\"own\"", part, "found " + std::to_string(count)};
-    expect_throws_naming<InvalidArgument>([&m = model] { static_cast<void>(lower_float(m)); },
-                                          parts);
-    expect_throws_naming<InvalidArgument>(
-        [&] {
-          calibrate(quantized, Tensor::ones({2, 4}));
-        },
-        {"own\"", part, "found " + std::to_string(count)});
+    expect_throws_naming<InvalidArgument>([&] { build_model(Input({4}), Appending(code, count)); },
+                                          {"\"own\"", part, "found " + std::to_string(count)});
   };
   for (const std::size_t count : {0U, 1U, 3U})
     refused(OpCode::add, count, "ADD: expected 2 inputs");

@@ -93,7 +93,7 @@ TEST(HardSwish, ValuesAndGradient) {
   sum(y).backward();
   expect_tensor(x.grad(), {1, 6}, {0, -0.5F, 0, 0.5F, 1.5F, 1});
   const auto result = gradcheck([&](const auto& in) { return square(layer.forward(in[0], {})); },
-                                {Tensor::from({1, 5}, {-3.5F, -2, -0.3F, 1.5F, 4})});
+                                {Tensor::from({1, 6}, {-3.5F, -2, -0.3F, 0.7F, 1.5F, 4})});
   EXPECT_TRUE(result.ok) << result.message;
   const Tensor nan = layer.forward(Tensor::full({1, 6}, std::nanf("")), {});
   EXPECT_TRUE(std::isnan(std::as_const(nan).span()[0]));

@@ -190,26 +190,6 @@ TEST(Model, RefusesABrokenGraph) {
                "expected an Input as the first layer, found no layer");
 }
 
-/// Refuses what it reads.
-class Unconnected : public ActivationLayer {
- public:
-  explicit Unconnected(std::string name) : ActivationLayer(Activation::none, std::move(name)) {}
-  void connect(std::span<Layer* const> /*inputs*/) override {
-    throw InvalidArgument("Unconnected: refused");
-  }
-  std::unique_ptr<Layer> clone() const override { return std::make_unique<Unconnected>(*this); }
-};
-
-TEST(Model, ALayerThatRefusesItsInputsLeavesTheModelAsItWas) {
-  Model model("m");
-  const Value x = model.input({4}, "x");
-  expect_error([&] { model.add(Unconnected("a"), x); }, "refused");
-  EXPECT_EQ(model.layers().size(), 1U);
-  model.output(model.add(Dense(2, Activation::none, "a"), x));
-  model.build();
-  EXPECT_EQ(model.forward(Tensor::ones({1, 4})).shape(), (Shape{1, 2}));
-}
-
 TEST(Model, RefusesForksOfDifferentShapes) {
   Model model("m");
   const Value x = model.input({4}, "x");

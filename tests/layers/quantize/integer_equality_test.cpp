@@ -57,27 +57,30 @@ class Comparison {
         x_(x) {}
 
   void run() {
-    Tensor value = model_.layers().front()->forward(x_, {});
-    for (std::size_t i = 1; i < model_.layers().size(); ++i) {
-      Layer& layer = *model_.layers()[i];
-      const std::vector<Tensor> steps = layer.forward_steps({&value, 1}, {});
-      // The codes in front of a softmax, sigmoid or tanh have a tensor of their own.
-      if (steps.size() == 2) compare(tensor_name(model_, layer) + "/linear", steps.front());
-      value = steps.back();
-      const std::vector<std::int8_t> codes = codes_of(value);
-      if (i == 1) {
-        std::ranges::copy(codes, interpreter_.input<std::int8_t>().begin());
-        interpreter_.invoke();
-      }
-      const std::string name = tensor_name(model_, layer);
-      if (tensor_index(interpreter_.model(), name) == -1) {
-        expect_no_operator(layer);
-        continue;
-      }
-      compare(name, value);
-    }
+    const Tensor value = model_
+                             .forward_all({&x_, 1},
+                                          [&](std::size_t i, const auto& steps) {
+                                            if (i > 0) compare_layer(i, steps);
+                                          })
+                             .front();
     const auto output = interpreter_.output<std::int8_t>();
     EXPECT_EQ(codes_of(value), (std::vector<std::int8_t>{output.begin(), output.end()}));
+  }
+
+  void compare_layer(std::size_t i, const std::vector<Tensor>& steps) {
+    const Layer& layer = *model_.layers()[i];
+    // The quantized values in front of a softmax, sigmoid or tanh have a tensor of their own.
+    if (steps.size() == 2) compare(tensor_name(model_, layer) + "/linear", steps.front());
+    if (i == 1) {
+      std::ranges::copy(codes_of(steps.back()), interpreter_.input<std::int8_t>().begin());
+      interpreter_.invoke();
+    }
+    const std::string name = tensor_name(model_, layer);
+    if (tensor_index(interpreter_.model(), name) == -1) {
+      expect_no_operator(layer);
+    } else {
+      compare(name, steps.back());
+    }
   }
 
   std::size_t compared() const { return compared_; }

@@ -2,7 +2,10 @@
 
 #include <octet/layers/activation.h>
 #include <octet/layers/dense.h>
+#include <octet/layers/program/program.h>
 #include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/observers.h>
+#include <octet/layers/quantize/quantize_config.h>
 
 #include <string>
 
@@ -10,12 +13,46 @@
 
 namespace octet::test {
 
+/// A quantizer of known scale and zero point.
+class GivenParams : public Quantizer {
+ public:
+  explicit GivenParams(QuantParams params)
+      : Quantizer({}, std::make_unique<FixedObserver>(-1.0F, 1.0F)), params_(std::move(params)) {}
+  std::string_view type() const override { return "GivenParams"; }
+  QuantParams params() const override { return params_; }
+  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<GivenParams>(*this); }
+
+ private:
+  QuantParams params_;
+};
+
 inline Tensor integer_activation(const Tensor& x, Activation activation,
                                  const std::optional<QuantParams>& output, Rounding rounding,
                                  const std::string& owner) {
   ActivationLayer layer(activation);
   layer.build(x.shape().without_batch(), Random());
-  return integer_operator(layer, {&x, 1}, apply_activation(activation, x), output, rounding, owner);
+  const Program program = program_of(layer);
+  Step step = program.steps.front();
+  const QuantizeOptions options{.rounding = rounding};
+  GivenParams quantizer(output.value_or(QuantParams{}));
+  step.scheme = std::make_shared<StepScheme>(
+      StepScheme{.owner = owner, .options = &options, .result = output ? &quantizer : nullptr});
+  const float widened = 1.0F;
+  const ForwardContext context;
+  return integer_operator(step, {{&x, 1}, {&widened, 1}, layer.output_shape(), context},
+                          apply_activation(activation, x), output.has_value(), {});
+}
+
+/// The only operator of a layer on inputs of int8.
+inline Tensor integer_step(const Layer& layer, std::span<const Tensor> inputs,
+                           const QuantParams& output, const std::string& owner) {
+  Step step = program_of(layer).steps.front();
+  const QuantizeOptions options;
+  GivenParams quantizer(output);
+  step.scheme = std::make_shared<StepScheme>(
+      StepScheme{.owner = owner, .options = &options, .result = &quantizer});
+  const std::vector<float> widened(inputs.size(), 1.0F);
+  return integer_operator(step, {inputs, widened, layer.output_shape(), {}}, {}, true, {});
 }
 
 /// RELU or RELU6 on the grid `output`.

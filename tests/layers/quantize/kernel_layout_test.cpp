@@ -1,7 +1,7 @@
 #include <octet/core/archive.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/architecture.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/graph.h>
 #include <octet/tests/layers/quantize/integer_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
@@ -84,12 +84,8 @@ class OwnWeights : public Layer {
   Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
     return Tensor::zeros(output_.with_batch(x.dim(0)));
   }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return linear(x, kernel_, bias_values_);
-  }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.linear(*this, inputs[0], FusedActivation::none);
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    return {graph.linear(inputs[0])};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<OwnWeights>(*this); }
 

@@ -5,7 +5,6 @@
 #include <octet/deploy/tflite/reader.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/leaky_relu.h>
-#include <octet/layers/lowering.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
@@ -17,54 +16,6 @@
 
 namespace octet::test::own_parameters_test {
 namespace {
-
-/// A layer without a kernel whose only parameter shifts what it reads. Its operator, a RELU or a
-/// TANH, knows nothing of the shift: it is 0.
-class Shifted : public Layer {
- public:
-  Shifted(Activation function, std::string name) : Layer(std::move(name)), function_(function) {}
-  Shifted(const Shifted& other)
-      : Layer(other), function_(other.function_), shift_(clone_leaf(other.shift_)) {}
-  std::string_view type() const override { return "Shifted"; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return apply_activation(function_, x + shift_);
-  }
-  std::vector<NamedTensor> parameters() const override { return {{"shift", shift_}}; }
-  ResultGrid result_grid(Rounding /*rounding*/) const override {
-    return quantizes_before(function_) ? ResultGrid::fixed : ResultGrid::measured;
-  }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.op(*this, operator_of(function_), {inputs[0]});
-  }
-  std::unique_ptr<Layer> clone() const override { return std::make_unique<Shifted>(*this); }
-
- protected:
-  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
-    shift_ = Tensor::zeros(input_shape).set_requires_grad(true);
-    return input_shape;
-  }
-
- private:
-  Activation function_;
-  Tensor shift_;
-};
-
-TEST(OwnParameters, OfALayerGetTheirGradientInInferenceToo) {
-  for (const Activation function : {Activation::relu, Activation::tanh}) {
-    Sequential model = quantize_model(build_model(Input({3}), Shifted(function, "s")));
-    calibrate(model, Tensor::from({2, 3}, {-2, -1, 0, 1, 2, 3}));
-    const Tensor x = Tensor::from({1, 3}, {-1.0F, 1.0F, 2.0F});
-    model.forward(x).backward(Tensor::ones({1, 3}));
-    const Tensor gradient = tensor_named(model.parameters(), "quant_s/shift").grad();
-    ASSERT_TRUE(gradient.defined()) << to_string(function);
-    for (std::size_t i = 0; i < 3; ++i) {
-      const float value = x.span()[i];
-      const float slope = function == Activation::relu ? (value > 0.0F ? 1.0F : 0.0F)
-                                                       : 1.0F - std::tanh(value) * std::tanh(value);
-      EXPECT_NEAR(gradient.span()[i], slope, 0.01F);
-    }
-  }
-}
 
 /// Learned step size quantization (Esser et al., ICLR 2020) on a grid of `zero_point`: the scale is
 /// a parameter, its gradient that of LSQ without a factor.

@@ -5,6 +5,7 @@
 #include <octet/layers/channel_identity.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/graph.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
@@ -279,8 +280,12 @@ class Turned : public Layer {
   Turned() : Layer("turned") {}
   std::string_view type() const override { return "Turned"; }
   std::optional<LayerWeights> weights() const override { return LayerWeights{kernel_, {}, 0}; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override { return x; }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
+  Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
+    return x;
+  }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    return {graph.linear(inputs[0])};
+  }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Turned>(*this); }
 
  protected:

@@ -26,15 +26,15 @@ TEST(Default8Bit, QuantizesActivationsByMovingAverageAsymmetric) {
 TEST(Default8Bit, QuantizesTheOutputOfClampsAlone) {
   const auto config = default_8bit();
   for (const Activation activation : {Activation::relu, Activation::relu6}) {
-    const auto output = config->output_quantizer(ActivationLayer(activation));
+    const auto output = config->output_quantizer(*built(ActivationLayer(activation), {4}));
     EXPECT_NE(dynamic_cast<MovingAverageQuantizer*>(output.get()), nullptr);
   }
   for (const Activation activation :
        {Activation::none, Activation::softmax, Activation::sigmoid, Activation::tanh}) {
-    EXPECT_EQ(config->output_quantizer(ActivationLayer(activation)), nullptr);
+    EXPECT_EQ(config->output_quantizer(*built(ActivationLayer(activation), {4})), nullptr);
   }
-  EXPECT_EQ(config->output_quantizer(Flatten()), nullptr);
-  EXPECT_EQ(config->output_quantizer(Dropout(0.5F)), nullptr);
+  EXPECT_EQ(config->output_quantizer(*built(Flatten(), {4})), nullptr);
+  EXPECT_EQ(config->output_quantizer(*built(Dropout(0.5F), {4})), nullptr);
 }
 
 TEST(Default8Bit, RefusesBitsThatInt8CannotHold) {

@@ -4,7 +4,8 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/lowering.h>
+#include <octet/layers/program/lowering.h>
+#include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/int16_sums.h>
 
@@ -56,19 +57,16 @@ std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
 
 }  // namespace
 
-std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActivation activation,
-                              std::string_view suffix) {
-  const LayerWeights weights = require_weights(layer, owner_text(layer.name()));
-  const OpCode code = operator_of(weights);
-  const bool reshaped = needs_images(layer);
-  std::int32_t read = operand_of(code, input);
-  if (reshaped) read = reshape_to(layer, read, images_of(layer.input_shape()), "/images");
-  const std::string name = std::string(suffix) + (reshaped ? "/convolution" : "");
-  const Shape results = reshaped ? images_of(layer.output_shape()) : layer.output_shape();
-  const std::int32_t output = result(layer, code, {read}, results, name);
+std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
+  const Layer& layer = *now.step.layer;
+  const LayerWeights weights = require_weights(layer, now.owner);
+  const bool separate = now.on_integers && has_separate_clamp(weights, now.step.clamp,
+                                                              now.step.scheme->options->rounding);
+  const std::int32_t read = now.on_integers ? input : reals_of(input);
+  const std::int32_t output = result(now, {&read, 1}, separate ? "/linear" : "");
   std::vector<std::int32_t> operands = {read};
   const auto constants =
-      computes_in_codes() ? integer_weights(layer, weights, read) : real_weights(layer, weights);
+      now.on_integers ? integer_weights(now, weights, read) : real_weights(now, weights);
   operands.insert(operands.end(), constants.begin(), constants.end());
   if (weights.transposed) {
     const std::vector<std::int32_t> shape = builder_.tensor(output).shape;
@@ -77,48 +75,39 @@ std::int32_t Lowering::linear(const Layer& layer, std::int32_t input, FusedActiv
                                          {static_cast<std::int32_t>(shape.size())},
                                          std::span<const std::int32_t>(shape)));
   }
-  builder_.op(code, std::move(operands), output).attributes = attributes_of(weights, activation);
+  const FusedActivation clamp = separate ? FusedActivation::none : now.step.clamp;
+  builder_.op(now.step.code, std::move(operands), output).attributes =
+      attributes_of(weights, clamp);
   if (is_wide(output)) widen_int16_result(weights.depthwise ? 3 : 0);
-  return reshaped ? reshape_to(layer, output, layer.output_shape(), suffix) : output;
+  if (!separate) return output;
+  const std::int32_t clamped = result(now, {&read, 1}, "");
+  builder_.op(operator_of(layer.activation()), {output}, clamped);
+  return clamped;
 }
 
-std::int32_t Lowering::linear_and_activation(const Layer& layer, std::int32_t input) {
-  const Activation function = layer.activation();
-  const bool separate =
-      computes_in_codes() && has_separate_clamp(require_weights(layer, owner_text(layer.name())),
-                                                function, scheme_->rounding);
-  if (!quantizes_before(function) && !separate) {
-    return linear(layer, input, fused_activation(function));
-  }
-  return op(layer, operator_of(function), {linear(layer, input, FusedActivation::none, "/linear")});
-}
-
-std::vector<std::int32_t> Lowering::real_weights(const Layer& layer, const LayerWeights& weights) {
-  const bool replaced = scheme_ && scheme_->real_kernel.defined();
-  const Tensor kernel = (replaced ? scheme_->real_kernel : weights.kernel).detach();
+std::vector<std::int32_t> Lowering::real_weights(const Current& now, const LayerWeights& weights) {
+  const StepScheme* scheme = now.step.scheme.get();
+  const bool simulates = scheme != nullptr && scheme->kernel != nullptr;
+  const Tensor kernel = simulates ? scheme->kernel->fake_quant(weights.kernel.detach()).detach()
+                                  : weights.kernel.detach();
   const auto units = static_cast<std::int32_t>(kernel.dim(-1));
   const Tensor matrix = kernel.reshape({kernel.size() / units, units});
   const Tensor lying = weights.depthwise ? matrix : transpose(matrix);
-  std::vector<std::int32_t> constants = {builder_.constant(layer.name() + "/kernel", DType::float32,
-                                                           operator_shape(weights), lying.span())};
+  std::vector<std::int32_t> constants = {builder_.constant(
+      now.step.layer->name() + "/kernel", DType::float32, operator_shape(weights), lying.span())};
   if (weights.bias.defined()) {
-    constants.push_back(builder_.constant(layer.name() + "/bias", DType::float32, {units},
+    constants.push_back(builder_.constant(now.step.layer->name() + "/bias", DType::float32, {units},
                                           std::as_const(weights.bias).span()));
   }
   return constants;
 }
 
-std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const LayerWeights& weights,
+std::vector<std::int32_t> Lowering::integer_weights(const Current& now, const LayerWeights& weights,
                                                     std::int32_t input) {
-  const Scheme& scheme = *scheme_;
-  if (!scheme.kernel) {
-    throw InvalidArgument(
-        fmt::format("{} leaves its kernel unquantized", owner_text(scheme.owner)));
-  }
-  const QuantParams grid = builder_.tensor(input).quantization;
-  const std::string owner = owner_text(scheme.owner);
-  WeightCodes codes = make_weight_codes(weights, *scheme.kernel, grid.scale(), owner);
-  bound_ = std::max(bound_, octet::accumulator_bound(codes, grid, owner));
+  const QuantParams read = builder_.tensor(input).quantization;
+  WeightCodes codes =
+      make_weight_codes(weights, now.step.scheme->kernel->params(), read.scale(), now.owner);
+  bound_ = std::max(bound_, octet::accumulator_bound(codes, read, now.owner));
   const bool wide = is_wide(input);
   const auto units = static_cast<std::int32_t>(weights.kernel.dim(-1));
   std::vector<std::int8_t> kernel = codes.weights.unpack();
@@ -128,7 +117,7 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
     params.quantized_dimension = 3;
   }
   std::vector<std::int32_t> constants = {
-      builder_.constant(layer.name() + "/kernel", DType::int8, operator_shape(weights),
+      builder_.constant(now.step.layer->name() + "/kernel", DType::int8, operator_shape(weights),
                         std::span<const std::int8_t>(kernel), std::move(params))};
   // XNNPACK takes no convolution without a bias; of int16 codes, the type of the bias says by
   // which contract runtimes rescale.
@@ -137,8 +126,8 @@ std::vector<std::int32_t> Lowering::integer_weights(const Layer& layer, const La
   }
   if (!codes.bias.empty()) {
     QuantParams bias = codes.weight_params;
-    for (float& scale : bias.scales) scale *= grid.scale();
-    constants.push_back(integer_bias(layer, std::move(codes.bias), std::move(bias), wide));
+    for (float& scale : bias.scales) scale *= read.scale();
+    constants.push_back(integer_bias(now, std::move(codes.bias), std::move(bias), wide));
   }
   return constants;
 }
@@ -154,11 +143,11 @@ void Lowering::widen_int16_result(std::size_t unit_axis) {
 }
 
 /// A bias of int32, or of int64 for sums of int16 codes.
-std::int32_t Lowering::integer_bias(const Layer& layer, std::vector<std::int32_t> codes,
+std::int32_t Lowering::integer_bias(const Current& now, std::vector<std::int32_t> codes,
                                     QuantParams grid, bool wide) {
   const DType type = wide ? DType::int64 : DType::int32;
   std::tie(grid.qmin, grid.qmax) = code_limits(type);
-  const std::string name = layer.name() + "/bias";
+  const std::string name = now.step.layer->name() + "/bias";
   const auto units = static_cast<std::int32_t>(codes.size());
   if (!wide) {
     return builder_.constant(name, type, {units}, std::span<const std::int32_t>(codes), grid);

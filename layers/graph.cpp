@@ -1,0 +1,183 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/program/float_operators.h>
+#include <octet/layers/program/program.h>
+#include <octet/layers/quantize/weight_codes.h>
+#include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/resize_nearest_neighbor.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+namespace {
+
+std::vector<std::int32_t> as_int32(std::initializer_list<Index> numbers) {
+  std::vector<std::int32_t> result;
+  for (const Index number : numbers) result.push_back(static_cast<std::int32_t>(number));
+  return result;
+}
+
+/// Throws InvalidArgument that names the layer unless the operator takes `count` inputs.
+void require_operands(const Layer& layer, OpCode code, std::size_t count) {
+  const OperatorDefinition& about = definition(code);
+  if (count >= about.least_inputs && count <= about.most_inputs) return;
+  const std::string expected =
+      about.least_inputs == about.most_inputs
+          ? fmt::format("{} input{}", about.least_inputs, about.least_inputs == 1 ? "" : "s")
+          : fmt::format("{} to {} inputs", about.least_inputs, about.most_inputs);
+  throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}: expected {}, found {}",
+                                    layer.name(), layer.type(), about.name, expected, count));
+}
+
+}  // namespace
+
+const Shape& Graph::shape(GraphValue value) const {
+  if (value.index >= program_.values.size()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: expected a value of this graph, found number {} of {}",
+        layer_->name(), layer_->type(), value.index, program_.values.size()));
+  }
+  return program_.values[value.index].shape;
+}
+
+Step Graph::step_of(std::span<const GraphValue> inputs) const {
+  Step step;
+  step.layer = layer_;
+  step.node = node_;
+  for (const GraphValue input : inputs) {
+    static_cast<void>(shape(input));  // Throws for a value of another graph.
+    step.inputs.push_back(input.index);
+  }
+  return step;
+}
+
+GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
+  step.result = program_.values.size();
+  program_.values.push_back({layer_->name() + std::string(suffix), shape});
+  program_.steps.push_back(std::move(step));
+  return {program_.values.size() - 1};
+}
+
+GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
+                     std::optional<OperatorAttributes> attributes, std::string_view suffix) {
+  require_operands(*layer_, code, inputs.size());
+  Step step = step_of(inputs);
+  step.code = code;
+  step.attributes = attributes ? *std::move(attributes) : definition(code).default_attributes();
+  std::vector<Shape> shapes;
+  for (const GraphValue input : inputs) shapes.push_back(shape(input));
+  const Shape result = result_shape(step, shapes);
+  return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::linear(GraphValue x) {
+  const std::optional<LayerWeights> weights = layer_->weights();
+  if (!weights) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: expected weights() for Graph::linear(), found none",
+                    layer_->name(), layer_->type()));
+  }
+  const Activation f = layer_->activation();
+  const bool ends_in_function = quantizes_before(f);
+  const std::string suffix = ends_in_function ? "/linear" : "";
+  const bool reshaped = needs_images(*layer_);
+  if (reshaped) x = reshape(x, images_of(layer_->input_shape()), "/images");
+  Step step = step_of({&x, 1});
+  step.kind = Step::Kind::linear;
+  step.code = operator_of(*weights);
+  step.clamp = ends_in_function ? FusedActivation::none : fused_activation(f);
+  step.folded = running_ == nullptr ? nullptr : running_->folded_batch_norm();
+  const Shape& output = layer_->output_shape();
+  GraphValue y = append(std::move(step), reshaped ? images_of(output) : output,
+                        suffix + (reshaped ? "/convolution" : ""));
+  if (reshaped) y = reshape(y, output, suffix);
+  return ends_in_function ? activate(y, f) : y;
+}
+
+GraphValue Graph::activate(GraphValue x, Activation f) {
+  return f == Activation::none ? x : op(operator_of(f), {x});
+}
+
+GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suffix) {
+  return append(step_of({&x, 1}), shape, suffix);
+}
+
+GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::pad;
+  step.attributes = NoAttributes{};
+  // In front of and behind the batch, the rows, the columns and the channels.
+  step.numbers = as_int32({0, 0, padding.top, padding.bottom, padding.left, padding.right, 0, 0});
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, "");
+}
+
+GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::resize_nearest_neighbor;
+  const Shape& image = shape(x);
+  step.numbers = as_int32({image[0] * factors[0], image[1] * factors[1]});
+  const std::vector<std::int32_t> size = as_int32({image[0], image[1]});
+  step.attributes =
+      detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
+  const Shape result = result_shape(step, {&image, 1});
+  return append(std::move(step), result, "");
+}
+
+GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {
+  Step step = step_of(inputs);
+  step.kind = Step::Kind::function;
+  step.function = std::move(function);
+  return append(std::move(step), layer_->output_shape(), "");
+}
+
+GraphValue Graph::call(std::span<const GraphValue> inputs) {
+  TensorFunction called{.calls_layer = true};
+  if (running_ != nullptr) {
+    called.run = [layer = running_](std::span<const Tensor> x, const ForwardContext& context,
+                                    FusedActivation /*clamp*/) {
+      return layer->forward_all(x, context);
+    };
+  }
+  return function(inputs, std::move(called));
+}
+
+GraphValue Graph::input(std::string_view name, const Shape& shape) {
+  program_.values.push_back({std::string(name), shape});
+  return {program_.values.size() - 1};
+}
+
+GraphValue Graph::quantize(GraphValue x) {
+  Step step = step_of({&x, 1});
+  step.kind = Step::Kind::quantize;
+  return append(std::move(step), shape(x), "");
+}
+
+std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
+                                       std::span<const GraphValue> inputs) {
+  const Layer* const outer = std::exchange(layer_, &layer);
+  Layer* const outer_running = std::exchange(running_, running);
+  std::vector<GraphValue> results = layer.emit(*this, inputs);
+  for (const GraphValue result : results) static_cast<void>(shape(result));
+  layer_ = outer;
+  running_ = outer_running;
+  return results;
+}
+
+std::vector<GraphValue> Graph::emit(Layer& layer, std::span<const GraphValue> inputs) {
+  return emit_as(layer, &layer, inputs);
+}
+
+std::vector<GraphValue> Graph::emit(const Layer& layer, std::span<const GraphValue> inputs) {
+  return emit_as(layer, nullptr, inputs);
+}
+
+std::size_t Graph::step_count() const { return program_.steps.size(); }
+
+std::span<Step> Graph::steps_from(std::size_t first) {
+  return std::span(program_.steps).subspan(first);
+}
+
+}  // namespace octet

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <octet/core/ops/image_ops.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/layer.h>
+#include <octet/runtime/operator.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+struct Program;
+struct Step;
+
+/// A computation on tensors that has no operator in files, see Graph::function().
+struct TensorFunction {
+  /// `clamp` follows the computation; FusedActivation::none unless `takes_clamp`.
+  using Run = std::function<Tensor(std::span<const Tensor> inputs, const ForwardContext& context,
+                                   FusedActivation clamp)>;
+  Run run{};
+  /// Whether `run` can do a clamp behind it in the same pass over memory.
+  bool takes_clamp = false;
+  /// Whether it is the layer's forward_all().
+  bool calls_layer = false;
+  /// Whether inference passes its input on, so that files leave it out, as they do Dropout.
+  bool only_trains = false;
+  /// Why no file has an operator for it, for errors; "" for what any layer of one's own is told.
+  std::string_view not_exported{};
+  /// By how much a training pass stretches the range of what it reads.
+  float training_range = 1.0F;
+};
+
+/// Takes down which operators a layer computes: Layer::emit() calls it. A model runs them in floats
+/// or on integers, and lower() writes them.
+///
+///     std::vector<GraphValue> ReLU::emit(Graph& g, std::span<const GraphValue> x) const {
+///       return {g.op(OpCode::relu, {x[0]})};
+///     }
+///
+/// A value is [batch, shape...]. The tensor that a value becomes in a file has the layer's name
+/// with `suffix` behind; the layer's result has none. Every function throws InvalidArgument, naming
+/// the layer, for a value of another graph and for operands that the operator does not take.
+class Graph {
+ public:
+  explicit Graph(Program& program) : program_(program) {}
+
+  /// The shape of one example of a value.
+  const Shape& shape(GraphValue value) const;
+
+  /// The result of an operator. Its attributes are the operator's defaults unless given.
+  GraphValue op(OpCode code, const std::vector<GraphValue>& inputs,
+                std::optional<OperatorAttributes> attributes = std::nullopt,
+                std::string_view suffix = "");
+  /// f(x W + b) or the convolution that Layer::weights() of the layer describes, f its
+  /// activation(). Examples that are no images are reshaped around a convolution.
+  GraphValue linear(GraphValue x);
+  /// f(x); x itself for Activation::none.
+  GraphValue activate(GraphValue x, Activation f);
+  /// Examples of another shape with as many values.
+  GraphValue reshape(GraphValue x, const Shape& shape, std::string_view suffix = "");
+  /// Images with rows and columns of zeros around them.
+  GraphValue pad(GraphValue x, const Padding2D& padding);
+  /// Images with each pixel repeated in rows and columns.
+  GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors);
+  /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
+  GraphValue function(std::span<const GraphValue> inputs, TensorFunction function);
+  /// Layer::forward_all() of the layer.
+  GraphValue call(std::span<const GraphValue> inputs);
+
+  // Used by layers that hold other layers, and by models.
+
+  /// What another layer emits. Steps of a layer that is const are to be looked at, not to be run.
+  std::vector<GraphValue> emit(Layer& layer, std::span<const GraphValue> inputs);
+  std::vector<GraphValue> emit(const Layer& layer, std::span<const GraphValue> inputs);
+  /// Position of the model's layer that the steps to come belong to.
+  void set_node(std::size_t node) { node_ = node; }
+  /// A value from outside.
+  GraphValue input(std::string_view name, const Shape& shape);
+  /// The values of a QUANTIZE, of the shape of x.
+  GraphValue quantize(GraphValue x);
+  std::size_t step_count() const;
+  /// The steps from position `first` on.
+  std::span<Step> steps_from(std::size_t first);
+
+ private:
+  Step step_of(std::span<const GraphValue> inputs) const;
+  GraphValue append(Step step, const Shape& shape, std::string_view suffix);
+
+  std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
+                                  std::span<const GraphValue> inputs);
+
+  Program& program_;
+  /// The layer that emits, twice: the second is null where its steps are not to be run.
+  const Layer* layer_ = nullptr;
+  Layer* running_ = nullptr;
+  std::size_t node_ = 0;
+};
+
+}  // namespace octet

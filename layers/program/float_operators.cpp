@@ -1,0 +1,137 @@
+#include <fmt/core.h>
+#include <octet/core/arithmetic/hard_swish.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/map.h>
+#include <octet/core/ops/ops.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/program/float_operators.h>
+
+#include <variant>
+#include <vector>
+
+namespace octet {
+namespace {
+
+/// max(x, 0) + alpha min(x, 0).
+Tensor leaky_relu(const Tensor& x, float alpha) {
+  const auto slope = [alpha](float v) { return v > 0.0F ? 1.0F : alpha; };
+  const Tensor y = detail::map(
+      Work::map_floats, [slope](float v) { return slope(v) * v; }, x);
+  return record("leaky_relu", y, {x}, [x = x.detach(), slope](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [slope](float gv, float v) { return slope(v) * gv; }, g, x)};
+  });
+}
+
+/// x relu6(x + 3) / 6.
+Tensor hard_swish(const Tensor& x) {
+  const Tensor y = detail::map(
+      Work::map_floats, [](float v) { return detail::hard_swish(v); }, x);
+  return record("hard_swish", y, {x}, [x = x.detach()](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [](float gv, float v) { return gv * detail::hard_swish_slope(v); }, g,
+        x)};
+  });
+}
+
+FusedActivation clamp_of(const Step& step) {
+  return std::get<BinaryAttributes>(step.attributes).activation;
+}
+
+Tensor sum(const Step& step, std::span<const Tensor> x) {
+  if (x[0].shape() != x[1].shape()) return apply_activation(clamp_of(step), add(x[0], x[1]));
+  return add(x[0], x[1], clamp_of(step));
+}
+
+Pool2DOptions pool_of(const Step& step) {
+  const auto& attributes = std::get<PoolAttributes>(step.attributes);
+  return {.size = {attributes.filter_h, attributes.filter_w},
+          .stride = {attributes.stride_h, attributes.stride_w},
+          .padding = attributes.padding};
+}
+
+Padding2D padding_of(const Step& step) {
+  return {.top = step.numbers[2],
+          .bottom = step.numbers[3],
+          .left = step.numbers[4],
+          .right = step.numbers[5]};
+}
+
+Tensor repeated(const Step& step, const Tensor& x) {
+  return upsample2d(x, {step.numbers[0] / x.dim(1), step.numbers[1] / x.dim(2)});
+}
+
+Tensor joined(const Step& step, std::span<const Tensor> x) {
+  const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
+  return apply_activation(attributes.activation,
+                          concatenate({x.begin(), x.end()}, attributes.axis));
+}
+
+}  // namespace
+
+Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x) {
+  switch (step.code) {
+    case OpCode::add:
+      return sum(step, x);
+    case OpCode::sub:
+      return apply_activation(clamp_of(step), sub(x[0], x[1]));
+    case OpCode::mul:
+      return apply_activation(clamp_of(step), mul(x[0], x[1]));
+    case OpCode::concatenation:
+      return joined(step, x);
+    case OpCode::average_pool_2d:
+      return average_pool2d(x[0], pool_of(step));
+    case OpCode::max_pool_2d:
+      return max_pool2d(x[0], pool_of(step));
+    case OpCode::pad:
+      return pad2d(x[0], padding_of(step));
+    case OpCode::resize_nearest_neighbor:
+      return repeated(step, x[0]);
+    case OpCode::reshape:
+      return x[0].reshape(result.with_batch(x[0].dim(0)));
+    case OpCode::relu:
+      return relu(x[0]);
+    case OpCode::relu6:
+      return relu6(x[0]);
+    case OpCode::relu_n1_to_1:
+      return clamp(x[0], -1.0F, 1.0F);
+    case OpCode::leaky_relu:
+      return leaky_relu(x[0], std::get<LeakyReluAttributes>(step.attributes).alpha);
+    case OpCode::hard_swish:
+      return hard_swish(x[0]);
+    case OpCode::logistic:
+      return sigmoid(x[0]);
+    case OpCode::tanh:
+      return tanh(x[0]);
+    case OpCode::softmax:
+      return softmax(x[0]);
+    case OpCode::conv_2d:
+    case OpCode::depthwise_conv_2d:
+    case OpCode::dequantize:
+    case OpCode::fully_connected:
+    case OpCode::mean:
+    case OpCode::padv2:
+    case OpCode::quantize:
+    case OpCode::squeeze:
+    case OpCode::transpose_conv:
+      break;
+  }
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\" of type {}: expected an operator that trains, found {}; Graph::linear() stands "
+      "for operators with weights, Graph::reshape() for those that reshape",
+      step.layer->name(), step.layer->type(), to_string(step.code)));
+}
+
+Shape result_shape(const Step& step, std::span<const Shape> inputs) {
+  std::vector<Tensor> none;
+  for (const Shape& shape : inputs) none.emplace_back(shape.with_batch(0));
+  try {
+    return float_operator(step, {}, none).shape().without_batch();
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}", step.layer->name(),
+                                      step.layer->type(), error.what()));
+  }
+}
+
+}  // namespace octet

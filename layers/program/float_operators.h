@@ -1,0 +1,18 @@
+#pragma once
+
+#include <octet/layers/program/program.h>
+
+#include <span>
+
+namespace octet {
+
+/// What the operator of a step computes of real values, with its gradients; `result` is the shape
+/// of one example of it. Throws InvalidArgument that names the layer for an operator that Graph
+/// does not take down.
+Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x);
+
+/// The shape of what the operator gives for examples of `inputs`: that of an empty batch. Throws
+/// what float_operator() does for shapes that do not fit.
+Shape result_shape(const Step& step, std::span<const Shape> inputs);
+
+}  // namespace octet

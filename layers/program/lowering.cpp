@@ -1,0 +1,277 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/program/lowering.h>
+#include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/quantized_step.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace octet {
+namespace {
+
+std::string owner_text(const std::string& layer) {
+  return fmt::format("lower: layer \"{}\"", layer);
+}
+
+QuantParams as_uint8(const QuantParams& params) {
+  return QuantParams::per_tensor(params.scale(), params.zero_point() + 128, 0, 255);
+}
+
+[[noreturn]] void fail_uint8(const std::string& layer, std::string_view end) {
+  throw InvalidArgument(fmt::format(
+      "{}: expected an {} of its codes or of float32, found uint8, which has fewer codes than the "
+      "int16 of activations of 16 bits; leave LowerOptions::{} at int8 or ask for float32",
+      owner_text(layer), end, end));
+}
+
+void require_io_type(IoType type) {
+  switch (type) {
+    case IoType::int8:
+    case IoType::uint8:
+    case IoType::float32:
+      return;
+  }
+  throw InvalidArgument("lower: an IoType outside the enumeration");
+}
+
+/// Whether an operator's own clamp leaves out all below 0.
+bool clamps_below_zero(const Step& step) {
+  if (step.code == OpCode::relu || step.code == OpCode::relu6) return true;
+  const auto* binary = std::get_if<BinaryAttributes>(&step.attributes);
+  const FusedActivation clamp = binary != nullptr ? binary->activation : step.clamp;
+  return real_limits(clamp).lo == 0.0F;
+}
+
+}  // namespace
+
+void require_operator_range(const QuantParams& grid, bool clamps_at_zero,
+                            const std::string& owner) {
+  const bool is_int16 =
+      grid.qmin == -32768 && grid.qmax == 32767 && !grid.per_channel() && grid.zero_point() == 0;
+  if (is_int16) return;
+  const bool ends_as_int8 = grid.qmin >= -128 && grid.qmax == 127;
+  if (ends_as_int8 && (grid.qmin == -128 || clamps_at_zero)) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected a result on the int8 codes -128 to 127, found {} to {}, which no operator "
+      "clamps "
+      "to. Give the quantizer of the result 8 bits, signed, not narrow, or, behind a ReLU or "
+      "ReLU6, "
+      "fewer bits with QuantSpec::top_of_int8; or 16 bits, signed, symmetric, not narrow, under "
+      "rounding q15; or leave the layer in_float(). Trained with "
+      "Simulation::fake_quant and not exported, a model may have any codes",
+      owner, grid.qmin, grid.qmax));
+}
+
+Lowering::Lowering(std::string model_name, Numbers numbers, const LowerOptions& options)
+    : numbers_(numbers), options_(options), builder_(std::move(model_name)) {
+  require_io_type(options.input);
+  require_io_type(options.output);
+}
+
+std::int32_t Lowering::input(std::string_view name, const Shape& example_shape) {
+  const std::int32_t tensor = builder_.activation(std::string(name), DType::float32, example_shape);
+  builder_.model().inputs.push_back(tensor);
+  return tensor;
+}
+
+std::int32_t Lowering::quantized_input(const Shape& example_shape, const QuantParams& params) {
+  const std::int32_t tensor = builder_.activation("", type_of_codes(params), example_shape, params);
+  builder_.model().inputs.push_back(tensor);
+  return tensor;
+}
+
+void Lowering::require_rounding(const StepScheme& scheme) {
+  const Rounding rounding = scheme.options->rounding;
+  if (rounding_.has_value() && *rounding_ != rounding) {
+    throw InvalidArgument(fmt::format(
+        "{} asks for rounding {}, the layers before it for {}; a model has one contract",
+        owner_text(scheme.owner), to_string(rounding), to_string(*rounding_)));
+  }
+  rounding_ = rounding;
+}
+
+std::int32_t Lowering::append(const Step& step, const Program::Value& result,
+                              std::span<const std::int32_t> inputs) {
+  const StepScheme* scheme = step.scheme.get();
+  if (scheme != nullptr) require_rounding(*scheme);
+  const std::string& owner = scheme != nullptr ? scheme->owner : step.layer->name();
+  const Current now{step, result, owner_text(owner), computes_on_integers(step, inputs)};
+  switch (step.kind) {
+    case Step::Kind::op:
+      return with_quantized_result(now, operation(now, inputs));
+    case Step::Kind::linear:
+      return with_quantized_result(now, linear(now, inputs[0]));
+    case Step::Kind::function:
+      return with_quantized_result(now, function(now, inputs[0]));
+    case Step::Kind::quantize:
+      return quantize(now, inputs[0]);
+  }
+  throw InvalidArgument(fmt::format("{}: a step of no known kind", now.owner));
+}
+
+/// Whether the operator of a step reads integers, as training computes it.
+bool Lowering::computes_on_integers(const Step& step, std::span<const std::int32_t> inputs) const {
+  const StepScheme* scheme = step.scheme.get();
+  if (scheme == nullptr || numbers_ == Numbers::reals) return false;
+  if (step.kind == Step::Kind::linear) {
+    return scheme->kernel != nullptr && scheme->result != nullptr;
+  }
+  if (step.kind != Step::Kind::op) return false;
+  if (scheme->result == nullptr && step.code == OpCode::concatenation) return true;
+  const auto real = [&](std::int32_t input) { return is_real(input); };
+  if (std::ranges::any_of(inputs, real)) return false;
+  if (scheme->result != nullptr) return measures_result(step, scheme->options->rounding);
+  if (only_clamps(step.code, scheme->options->rounding)) return true;
+  // A function that has a scale of its own for int8 has none for int16.
+  const OutputGrid gives = definition(step.code).output_grid;
+  return gives == OutputGrid::same_as_input || (gives == OutputGrid::fixed && !is_wide(inputs[0]));
+}
+
+/// Quantizes the result of a step that computes in floats and has a quantizer for it.
+std::int32_t Lowering::with_quantized_result(const Current& now, std::int32_t result) {
+  const StepScheme* scheme = now.step.scheme.get();
+  if (now.on_integers || scheme == nullptr || scheme->result == nullptr) return result;
+  const QuantParams params = scheme->result->params();
+  require_operator_range(params, clamps_at_zero(now.step.layer->activation()), now.owner);
+  return requantized(reals_of(result), params);
+}
+
+std::int32_t Lowering::function(const Current& now, std::int32_t input) {
+  const TensorFunction& function = now.step.function;
+  if (function.only_trains) return input;
+  if (!function.not_exported.empty()) {
+    throw InvalidArgument(fmt::format("{}: {}", now.owner, function.not_exported));
+  }
+  throw InvalidArgument(
+      fmt::format("{} of type {} has no operator; a layer of your own overrides Layer::emit()",
+                  now.owner, now.step.layer->type()));
+}
+
+/// Quantizes what a QuantizeLayer reads: a model input by its element type, unless options.input
+/// asks for an operator, any other tensor by a QUANTIZE.
+std::int32_t Lowering::quantize(const Current& now, std::int32_t input) {
+  const QuantParams params = now.step.scheme->result->params();
+  require_operator_range(params, false, now.owner);
+  const bool is_input = std::ranges::count(builder_.model().inputs, input) > 0;
+  if (!is_input || !is_real(input) || options_.input == IoType::float32) {
+    return quantize_op(now, reals_of(input), params);
+  }
+  ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
+  const DType type = type_of_codes(params);
+  if (options_.input == IoType::uint8) {
+    if (type == DType::int16) fail_uint8(now.step.layer->name(), "input");
+    source.dtype = DType::uint8;
+    source.quantization = as_uint8(params);
+    return quantize_op(now, input, params);
+  }
+  source.dtype = type;
+  source.quantization = params;
+  return input;
+}
+
+std::int32_t Lowering::quantize_op(const Current& now, std::int32_t input,
+                                   const QuantParams& params) {
+  const std::int32_t output =
+      builder_.activation(now.result.name, type_of_codes(params), now.result.shape, params);
+  builder_.op(OpCode::quantize, {input}, output);
+  return output;
+}
+
+/// The real values of a tensor of integers: one DEQUANTIZE for all that read them.
+std::int32_t Lowering::reals_of(std::int32_t tensor) {
+  if (is_real(tensor)) return tensor;
+  const auto [found, is_new] = reals_.try_emplace(tensor);
+  if (!is_new) return found->second;
+  ModelTensor reals = builder_.tensor(tensor);
+  reals.name += "/real";
+  reals.dtype = DType::float32;
+  reals.quantization = ModelBuilder::no_quantization();
+  found->second = builder_.add(std::move(reals));
+  builder_.op(OpCode::dequantize, {tensor}, found->second);
+  return found->second;
+}
+
+std::int32_t Lowering::requantized(std::int32_t tensor, const QuantParams& params) {
+  if (!is_real(tensor) && builder_.tensor(tensor).quantization == params) return tensor;
+  ModelTensor codes = builder_.tensor(tensor);
+  codes.name += "/codes";
+  codes.dtype = type_of_codes(params);
+  codes.quantization = params;
+  const std::int32_t from = reals_of(tensor);
+  const std::int32_t added = builder_.add(std::move(codes));
+  builder_.op(OpCode::quantize, {from}, added);
+  return added;
+}
+
+/// The tensor that the operator of a step writes.
+std::int32_t Lowering::result(const Current& now, std::span<const std::int32_t> inputs,
+                              std::string_view suffix) {
+  const std::string name = now.result.name + std::string(suffix);
+  if (!now.on_integers) return builder_.activation(name, DType::float32, now.result.shape);
+  std::vector<QuantParams> read;
+  for (const std::int32_t input : inputs) {
+    if (is_real(input)) {
+      throw InvalidArgument(
+          fmt::format("{}: expected a QuantizeLayer after the input, found none before it; use "
+                      "quantize_model()",
+                      now.owner));
+    }
+    read.push_back(tensor(input).quantization);
+  }
+  std::optional<QuantParams> measured;
+  if (const Quantizer* quantizer = now.step.scheme->result; quantizer != nullptr) {
+    measured = quantizer->params();
+    require_operator_range(*measured, clamps_below_zero(now.step), now.owner);
+  } else if (only_clamps(now.step.code, now.step.scheme->options->rounding)) {
+    measured = read[0];
+  }
+  const QuantParams params = result_params(now.step.code, read, measured, now.owner);
+  return builder_.activation(name, type_of_codes(params), now.result.shape, params);
+}
+
+std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_t> inputs) {
+  const Step& step = now.step;
+  std::vector<std::int32_t> read(inputs.begin(), inputs.end());
+  if (!now.on_integers) {
+    for (std::int32_t& input : read) input = reals_of(input);
+  }
+  const std::int32_t output = result(now, read, "");
+  if (step.code == OpCode::reshape) {
+    builder_.reshape(now.result.name, read[0], output, now.result.shape);
+    return output;
+  }
+  if (!step.numbers.empty()) {
+    const bool pads = step.code == OpCode::pad;
+    const auto count = static_cast<std::int32_t>(step.numbers.size());
+    read.push_back(builder_.constant(now.result.name + (pads ? "/paddings" : "/size"), DType::int32,
+                                     pads ? std::vector{count / 2, 2} : std::vector{count},
+                                     std::span<const std::int32_t>(step.numbers)));
+  }
+  builder_.op(step.code, std::move(read), output, step.attributes);
+  return output;
+}
+
+void Lowering::finish(const std::vector<std::int32_t>& outputs) {
+  for (const std::int32_t output : outputs) {
+    builder_.model().outputs.push_back(finish_output(output));
+  }
+}
+
+/// The model output that gives the values of `last` as options.output asks.
+std::int32_t Lowering::finish_output(std::int32_t last) {
+  if (is_real(last) || options_.output == IoType::int8) return last;
+  if (options_.output == IoType::float32) return reals_of(last);
+  if (is_wide(last)) fail_uint8(tensor(last).name, "output");
+  ModelTensor output = builder_.tensor(last);
+  output.name += "/uint8";
+  output.dtype = DType::uint8;
+  output.quantization = as_uint8(builder_.tensor(last).quantization);
+  const std::int32_t added = builder_.add(std::move(output));
+  builder_.op(OpCode::quantize, {last}, added);
+  return added;
+}
+
+}  // namespace octet

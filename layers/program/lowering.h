@@ -1,0 +1,103 @@
+#pragma once
+
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/program/program.h>
+#include <octet/runtime/integer_model.h>
+#include <octet/runtime/model_builder.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// Throws InvalidArgument, naming `owner`, unless the quantized values of `params` are those that
+/// operators clamp to: all of int8, or, where a ReLU or ReLU6 clamps at the zero point
+/// (`clamps_at_zero`), the highest; or all of int16 with the zero point 0.
+void require_operator_range(const QuantParams& params, bool clamps_at_zero,
+                            const std::string& owner);
+
+/// Writes the steps of a program as the operators of an IntegerModel, in floats or on integers.
+///
+/// The results of quantized steps are int8, or int16 under rounding mode q15, with the scale and
+/// the zero point that the operator's definition says: those that it always has, its input's, or
+/// those of the step's quantizer. Steps in float compute on real values, as softmax, sigmoid and
+/// tanh do of int16; a DEQUANTIZE makes these of the integers that they read.
+class Lowering {
+ public:
+  enum class Numbers { reals, integers };
+
+  Lowering(std::string model_name, Numbers numbers, const LowerOptions& options = {});
+
+  /// A model input of float32, [batch, example_shape...]; a QUANTIZE behind it may change its type.
+  std::int32_t input(std::string_view name, const Shape& example_shape);
+  /// A model input of quantized values.
+  std::int32_t quantized_input(const Shape& example_shape, const QuantParams& params);
+
+  /// Appends the operators of a step that reads the tensors `inputs`, and returns that of its
+  /// result. Throws InvalidArgument, naming the layer, where the step has no operator, a quantizer
+  /// has no range or another range of integers than int8 has, and where layers ask for different
+  /// rounding modes.
+  std::int32_t append(const Step& step, const Program::Value& result,
+                      std::span<const std::int32_t> inputs);
+  /// The values of a tensor with other quantization parameters: the tensor itself where it has
+  /// them, or what a DEQUANTIZE and a QUANTIZE make of it.
+  std::int32_t requantized(std::int32_t tensor, const QuantParams& params);
+  /// Makes tensors the model's outputs, as options.output asks.
+  void finish(const std::vector<std::int32_t>& outputs);
+
+  const ModelTensor& tensor(std::int32_t index) const { return builder_.tensor(index); }
+  bool is_real(std::int32_t index) const { return tensor(index).dtype == DType::float32; }
+  IntegerModel& model() { return builder_.model(); }
+  /// The rounding mode of all quantized steps; none before the first.
+  std::optional<Rounding> rounding() const { return rounding_; }
+  /// The largest value that a sum of any layer can reach for any input.
+  std::int64_t accumulator_bound() const { return bound_; }
+
+ private:
+  /// A step that is being appended.
+  struct Current {
+    const Step& step;
+    const Program::Value& result;
+    /// What errors begin with.
+    std::string owner;
+    /// Whether the step computes on integers.
+    bool on_integers;
+  };
+
+  std::int32_t operation(const Current& now, std::span<const std::int32_t> inputs);
+  std::int32_t linear(const Current& now, std::int32_t input);
+  std::int32_t function(const Current& now, std::int32_t input);
+  std::int32_t quantize(const Current& now, std::int32_t input);
+  std::int32_t with_quantized_result(const Current& now, std::int32_t result);
+  void require_rounding(const StepScheme& scheme);
+  bool computes_on_integers(const Step& step, std::span<const std::int32_t> inputs) const;
+  bool is_wide(std::int32_t tensor) const { return this->tensor(tensor).dtype == DType::int16; }
+  std::int32_t reals_of(std::int32_t tensor);
+  std::int32_t result(const Current& now, std::span<const std::int32_t> inputs,
+                      std::string_view suffix);
+  std::int32_t quantize_op(const Current& now, std::int32_t input, const QuantParams& params);
+  std::vector<std::int32_t> real_weights(const Current& now, const LayerWeights& weights);
+  std::vector<std::int32_t> integer_weights(const Current& now, const LayerWeights& weights,
+                                            std::int32_t input);
+  void widen_int16_result(std::size_t unit_axis);
+  std::int32_t integer_bias(const Current& now, std::vector<std::int32_t> values,
+                            QuantParams params, bool wide);
+  std::int32_t finish_output(std::int32_t last);
+
+  Numbers numbers_;
+  LowerOptions options_;
+  ModelBuilder builder_;
+  /// By tensor of integers: its real values.
+  std::map<std::int32_t, std::int32_t> reals_;
+  std::optional<Rounding> rounding_;
+  std::int64_t bound_ = 0;
+};
+
+}  // namespace octet

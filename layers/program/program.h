@@ -1,0 +1,126 @@
+#pragma once
+
+#include <octet/core/tensor.h>
+#include <octet/layers/graph.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+class Model;
+class WeightOscillation;
+struct QuantizeOptions;
+
+/// What a step computes on.
+struct StepInputs {
+  std::span<const Tensor> x;
+  /// By input: how many times wider than its quantizer's the range of x is, after a Dropout.
+  std::span<const float> widened;
+  /// Of one example of the result.
+  const Shape& result;
+  const ForwardContext& context;
+  /// Gets what the operators of the step give before its result, in their order; may be null.
+  std::vector<Tensor>* before = nullptr;
+};
+
+/// How the step of a quantized layer computes, and the quantizers of its values. Set by
+/// QuantizeWrapper and QuantizeLayer.
+struct StepScheme {
+  /// The quantized layer, for errors.
+  std::string owner{};
+  const QuantizeOptions* options = nullptr;
+  /// The quantizer of the weights; null where they stay real.
+  Quantizer* kernel = nullptr;
+  /// The quantizer of the result; null where its operator gives it the scale and the zero point.
+  Quantizer* result = nullptr;
+  /// The quantizer that all inputs of a CONCATENATION share.
+  Quantizer* joined = nullptr;
+  WeightOscillation* oscillation = nullptr;
+  Tensor (*run)(const Step& step, const StepInputs& inputs) = nullptr;
+  /// Called once when the program is complete; null where there is nothing to prepare.
+  void (*prepare)(Program& program, std::size_t step) = nullptr;
+};
+
+/// One operator of a program.
+struct Step {
+  enum class Kind {
+    op,        ///< an operator without weights
+    linear,    ///< the operator of Layer::weights()
+    function,  ///< a TensorFunction
+    quantize   ///< QUANTIZE
+  };
+  Kind kind = Kind::op;
+  /// Of op and linear.
+  OpCode code = OpCode::reshape;
+  /// Of op.
+  OperatorAttributes attributes{};
+  /// The clamp behind a linear step, or behind a function that takes one.
+  FusedActivation clamp = FusedActivation::none;
+  /// What PAD and RESIZE_NEAREST_NEIGHBOR read beside their input: [4, 2] and [2] numbers.
+  std::vector<std::int32_t> numbers{};
+  TensorFunction function{};
+  /// The layer that emitted the step, and the position of the model's layer that holds it.
+  const Layer* layer = nullptr;
+  std::size_t node = 0;
+  /// Of a linear step: the batch normalization in its weights; null where there is none.
+  FoldedBatchNorm* folded = nullptr;
+  /// Null where the step computes in floats.
+  std::shared_ptr<StepScheme> scheme{};
+  std::vector<std::size_t> inputs{};
+  std::size_t result = 0;
+};
+
+/// What a model computes: the steps that its layers emitted, in the order in which they run.
+struct Program {
+  struct Value {
+    std::string name;
+    /// Of one example.
+    Shape shape;
+    /// How many steps read the value, once for each of their inputs, and whether it is an output.
+    std::size_t readers = 0;
+    bool is_output = false;
+  };
+  std::vector<Value> values{};
+  std::vector<Step> steps{};
+  /// By layer of the model: its result.
+  std::vector<std::size_t> result_of_layer{};
+  /// The model's outputs.
+  std::vector<std::size_t> outputs{};
+
+  /// The step that gives a value; null where it comes from outside.
+  const Step* producer(std::size_t value) const;
+};
+
+/// The steps of all layers of a built model.
+Program program_of(const Model& model);
+/// The steps of one built layer, which reads values from outside.
+Program program_of(const Layer& layer);
+/// @overload Whose steps can be run.
+Program program_of(Layer& layer);
+
+/// Makes every clamp of its own that is the only reader of a step in floats, which can end in one,
+/// part of that step. The same bits in fewer passes over memory.
+Program with_fused_clamps(Program program);
+
+/// Whether a layer's emit() calls its forward_all(), as that of a layer without operators does.
+bool calls_forward(const Layer& layer);
+
+/// A step in floats, with its gradients.
+Tensor run_in_floats(const Step& step, const Shape& result, std::span<const Tensor> x,
+                     const ForwardContext& context);
+
+/// The product or the convolution x W + b of weights as operators take them, and a clamp behind it.
+/// Throws InvalidArgument for weights of another layout.
+Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActivation clamp);
+
+/// linear_operator(), or Layer::linear() where a layer has weights of another layout.
+Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const Tensor& x,
+                        FusedActivation clamp);
+
+}  // namespace octet

@@ -1,0 +1,121 @@
+#include <octet/core/profile.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/program/program_run.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace octet {
+namespace {
+
+/// Whether the range that a step reads is that of its result, as a Dropout may have widened it.
+bool keeps_range(const Step& step) {
+  if (step.kind == Step::Kind::function) return step.function.only_trains;
+  if (step.kind != Step::Kind::op || step.scheme == nullptr) return false;
+  const StepScheme& scheme = *step.scheme;
+  return scheme.result == nullptr && definition(step.code).output_grid == OutputGrid::same_as_input;
+}
+
+/// A step by itself: in floats, or as its scheme says.
+Tensor carried_out(const Step& step, const StepInputs& in) {
+  Tensor y = step.scheme == nullptr ? run_in_floats(step, in.result, in.x, in.context)
+                                    : step.scheme->run(step, in);
+  if (step.kind == Step::Kind::op && step.code == OpCode::logistic) {
+    keep_logits(Activation::sigmoid, y, in.x[0], in.context);
+  }
+  return y;
+}
+
+}  // namespace
+
+ProgramRun::ProgramRun(const Program& program, const Model& model, std::span<const Tensor> inputs,
+                       const ForwardContext& context)
+    : program_(program),
+      model_(model),
+      inputs_(inputs),
+      context_(context),
+      values_(program.values.size()),
+      widened_(program.values.size(), 1.0F) {
+  for (const Program::Value& value : program.values) waiting_.push_back(value.readers);
+}
+
+const Tensor& ProgramRun::input_of(std::size_t i) const {
+  const std::vector<std::size_t>& read = model_.inputs_of(i);
+  return read.empty() ? inputs_[next_input_] : values_[program_.result_of_layer[read.front()]];
+}
+
+void ProgramRun::run_layer(std::size_t i, std::vector<Tensor>* seen) {
+  const std::size_t result = program_.result_of_layer[i];
+  if (model_.inputs_of(i).empty()) {
+    values_[result] = model_.layers()[i]->forward(inputs_[next_input_++], context_);
+  }
+  std::optional<ProfileScope> scope;
+  for (; next_step_ < program_.steps.size() && program_.steps[next_step_].node == i; ++next_step_) {
+    if (!scope) scope.emplace("forward", model_.layers()[i]->name());
+    run_step(program_.steps[next_step_], seen);
+  }
+  // What a layer passes on has no step.
+  if (seen != nullptr && seen->empty()) seen->push_back(values_[result]);
+}
+
+std::vector<Tensor> ProgramRun::outputs() const {
+  std::vector<Tensor> results;
+  for (const std::size_t output : program_.outputs) results.push_back(values_[output]);
+  return results;
+}
+
+void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
+  std::vector<Tensor> x;
+  std::vector<float> widened;
+  float widest = 1.0F;
+  for (const std::size_t input : step.inputs) {
+    x.push_back(values_[input]);
+    widened.push_back(widened_[input]);
+    widest = std::max(widest, widened.back());
+  }
+  // The tape keeps what it needs of values without readers.
+  for (const std::size_t input : step.inputs) {
+    if (--waiting_[input] == 0 && !program_.values[input].is_output) values_[input] = {};
+  }
+  const Program::Value& about = program_.values[step.result];
+  // What another layer reads is no model's logits.
+  const bool ends = about.is_output && about.readers == 0;
+  const ForwardContext own{context_.mode, context_.random.fork(step.node), context_.logits && ends};
+  Tensor& result = values_[step.result];
+  result = carried_out(step, {x, widened, about.shape, own, seen});
+  if (keeps_range(step)) widened_[step.result] = widest;
+  if (step.kind == Step::Kind::function && context_.training()) {
+    widened_[step.result] *= step.function.training_range;
+  }
+  const bool ends_layer = program_.result_of_layer[step.node] == step.result;
+  if (seen != nullptr && (step.scheme != nullptr || ends_layer)) seen->push_back(result);
+}
+
+std::vector<Tensor> run(const Program& program, const Model& model, std::span<const Tensor> inputs,
+                        const ForwardContext& context, const Model::Visit& visit) {
+  ProgramRun run(program, model, inputs, context);
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    std::vector<Tensor> seen;
+    run.run_layer(i, visit ? &seen : nullptr);
+    if (visit) visit(i, seen);
+  }
+  return run.outputs();
+}
+
+Tensor run_alone(Layer& layer, std::span<const Tensor> inputs, const ForwardContext& context) {
+  const Program program = program_of(layer);
+  std::vector<Tensor> values(program.values.size());
+  std::ranges::copy(inputs, values.begin());
+  for (const Step& step : program.steps) {
+    std::vector<Tensor> x;
+    for (const std::size_t input : step.inputs) x.push_back(values[input]);
+    const ForwardContext own{context.mode, context.random,
+                             context.logits && step.result == program.outputs[0]};
+    const std::vector<float> widened(x.size(), 1.0F);
+    values[step.result] = carried_out(step, {x, widened, program.values[step.result].shape, own});
+  }
+  return values[program.outputs[0]];
+}
+
+}  // namespace octet

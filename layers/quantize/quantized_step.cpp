@@ -1,0 +1,333 @@
+#include <fmt/core.h>
+#include <octet/core/autograd.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/layers/activation.h>
+#include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/quantize/integer_ops.h>
+#include <octet/layers/quantize/oscillation.h>
+#include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/quantized_step.h>
+#include <octet/layers/quantize/tensor_codes.h>
+#include <octet/layers/quantize/weight_codes.h>
+#include <octet/runtime/operators/definitions.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace octet {
+namespace {
+
+using detail::TensorAccess;
+
+bool all_on_grids(std::span<const Tensor> inputs) {
+  return std::ranges::all_of(inputs,
+                             [](const Tensor& x) { return TensorAccess::grid(x) != nullptr; });
+}
+
+bool in_integers(const StepScheme& scheme) {
+  return scheme.options->simulation == Simulation::integer;
+}
+
+/// Real values quantized as a QUANTIZE of the rounding mode does it, or fake-quantized.
+Tensor simulated(const StepScheme& scheme, const Quantizer& quantizer, const Tensor& x) {
+  return quantizer.simulate(x, scheme.options->simulation, quantize_mode(scheme.options->rounding));
+}
+
+/// x, whose range is `factor` times that of the quantizer, fake-quantized.
+Tensor widened(const Quantizer& quantizer, const Tensor& x, float factor) {
+  if (factor == 1.0F) return quantizer.fake_quant(x);
+  return quantizer.fake_quant(x * (1.0F / factor)) * factor;
+}
+
+/// Whether an input, a parameter of the step's layer or one of its quantizers wants a gradient.
+bool wants_gradient(const Step& step, std::span<const Tensor> x) {
+  std::vector<Tensor> tensors(x.begin(), x.end());
+  const auto add = [&](const std::vector<NamedTensor>& parameters) {
+    for (const auto& [name, tensor] : parameters) tensors.push_back(tensor);
+  };
+  add(step.layer->parameters());
+  for (const Quantizer* quantizer : {step.scheme->kernel, step.scheme->result}) {
+    if (quantizer != nullptr) add(quantizer->parameters());
+  }
+  return records_gradient(tensors);
+}
+
+Tensor in_floats(const Step& step, const StepInputs& in) {
+  return run_in_floats(step, in.result, in.x, in.context);
+}
+
+/// The result of real values, quantized where the scheme has a quantizer for it.
+Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& in) {
+  if (scheme.result == nullptr) return real;
+  scheme.result->watch(real, in.context);
+  return simulated(scheme, *scheme.result, real);
+}
+
+/// Integers need a scale at both ends; a config that leaves one alone computes in float.
+bool multiplies_integers(const StepScheme& scheme) {
+  return in_integers(scheme) && scheme.kernel != nullptr && scheme.kernel->enabled() &&
+         scheme.result != nullptr && scheme.result->enabled();
+}
+
+Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x,
+                         FusedActivation clamp) {
+  const Quantizer* kernel = step.scheme->kernel;
+  if (kernel != nullptr) weights.kernel = kernel->fake_quant(weights.kernel);
+  return linear_in_floats(*step.layer, weights, x, clamp);
+}
+
+void count_oscillation(const StepScheme& scheme, const Tensor& kernel,
+                       const ForwardContext& context) {
+  if (scheme.oscillation == nullptr || !context.training()) return;
+  scheme.oscillation->count(kernel, scheme.kernel->params());
+}
+
+/// The integers of the weights are those of inference with the moving statistics as they are now;
+/// the rest is floats.
+Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const Tensor& x = in.x[0];
+  const FoldedBatchNorm::Batch batch = step.folded->run_batch(x);
+  LayerWeights weights = *step.layer->weights();
+  weights.bias = {};
+  if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
+  count_oscillation(scheme, weights.kernel, in.context);
+  const bool in_int32 = multiplies_integers(scheme) && !on_int16_grid(x);
+  const Tensor z = in_int32
+                       ? IntegerLinear(weights, FusedActivation::none, x, scheme.kernel->params(),
+                                       scheme.options->rounding, scheme.owner,
+                                       scheme.kernel->learned_range(), IntegerLinear::Sums::dropped)
+                             .real()
+                       : fake_quant_linear(step, weights, x, FusedActivation::none);
+  const Tensor y = step.folded->corrected(z, batch);
+  return finished(scheme, apply_activation(step.clamp, y), in);
+}
+
+/// A clamp that is an operator of its own behind the sums reads what `in.before` is given.
+Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
+                           scheme.options->rounding, scheme.owner, scheme.kernel->learned_range());
+  if (in.context.observes()) scheme.result->watch(sums.real_output(), in.context);
+  if (in.before != nullptr && has_separate_clamp(weights, step.clamp, scheme.options->rounding)) {
+    in.before->push_back(sums.before_activation(scheme.result->params()));
+  }
+  return sums.output(scheme.result->params(), scheme.result->learned_range());
+}
+
+/// On int16: values by the operator that is exported, gradients of the float function.
+Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  Tensor real;
+  if (in.context.observes() || wants_gradient(step, in.x)) {
+    real = fake_quant_linear(step, weights, in.x[0], step.clamp);
+    if (in.context.observes()) scheme.result->watch(real, in.context);
+  }
+  return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
+}
+
+Tensor quantized_linear(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
+    return with_statistics_of_batch(step, in);
+  }
+  const LayerWeights weights = *step.layer->weights();
+  if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
+  count_oscillation(scheme, weights.kernel, in.context);
+  if (!multiplies_integers(scheme)) {
+    return finished(scheme, fake_quant_linear(step, weights, in.x[0], step.clamp), in);
+  }
+  return on_int16_grid(in.x[0]) ? int16_linear(step, weights, in)
+                                : integer_linear(step, weights, in);
+}
+
+/// An operator, or a function of a layer's own, whose result has a quantizer.
+Tensor measured(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const bool by_operator = in_integers(scheme) && all_on_grids(in.x) && scheme.result->enabled() &&
+                           measures_result(step, scheme.options->rounding);
+  Tensor real;
+  if (!by_operator || in.context.observes() || wants_gradient(step, in.x)) {
+    real = in_floats(step, in);
+  }
+  if (!by_operator) return finished(scheme, real, in);
+  scheme.result->watch(real, in.context);
+  return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
+}
+
+/// Inputs of one scale and zero point, one behind the other. While training, ranges move between
+/// the first input and the last: what was quantized before is quantized anew. Where a Dropout has
+/// widened an input, the steps of all are as wide as the widest, so that nothing is clipped.
+Tensor joined(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const Quantizer* shared = scheme.joined;
+  if (shared == nullptr) {
+    throw InvalidArgument(fmt::format(
+        "{}: expected inputs whose grids can be made one, found a first one that is not quantized",
+        scheme.owner));
+  }
+  if (!shared->has_range() || !shared->enabled()) return in_floats(step, in);
+  const float widest = *std::ranges::max_element(in.widened);
+  auto grid = std::make_shared<QuantParams>(shared->params());
+  for (float& scale : grid->scales) scale *= widest;
+  std::vector<Tensor> aligned;
+  for (std::size_t i = 0; i < in.x.size(); ++i) {
+    const Tensor& x = in.x[i];
+    const auto& own = TensorAccess::grid(x);
+    const bool lies_on_it = own != nullptr && *own == *grid;
+    aligned.push_back(lies_on_it       ? x
+                      : widest == 1.0F ? simulated(scheme, *shared, x)
+                      : in_integers(scheme)
+                          ? put_on_grid(x, grid, quantize_mode(scheme.options->rounding))
+                          : widened(*shared, x, in.widened[i]));
+    // lower() writes a QUANTIZE for it.
+    if (in.before != nullptr && own != nullptr && !lies_on_it) {
+      in.before->push_back(aligned.back());
+    }
+  }
+  const StepInputs of_aligned{aligned, in.widened, in.result, in.context, in.before};
+  const Tensor real = in_floats(step, of_aligned);
+  if (!in_integers(scheme) || !all_on_grids(aligned)) return real;
+  return integer_operator(step, of_aligned, real, /*clips=*/false, {});
+}
+
+/// A function whose result has a scale of its own, as softmax: by its operator for int8, else in
+/// float.
+Tensor fixed(const Step& step, const StepInputs& in) {
+  const Tensor& x = in.x[0];
+  if (in.context.logits && step.code == OpCode::softmax) return x;
+  const bool on_int8 =
+      in_integers(*step.scheme) && TensorAccess::grid(x) != nullptr && !on_int16_grid(x);
+  if (!on_int8) return in_floats(step, in);
+  const Tensor real = wants_gradient(step, in.x) ? in_floats(step, in) : Tensor();
+  return integer_operator(step, in, real, /*clips=*/false, {});
+}
+
+/// An operator whose result has the scale and the zero point of what it reads.
+Tensor as_input(const Step& step, const StepInputs& in) {
+  const Tensor real = in_floats(step, in);
+  // What leaves all integers as they are, as a RESHAPE, says so itself.
+  const bool done =
+      !in_integers(*step.scheme) || !all_on_grids(in.x) || TensorAccess::grid(real) != nullptr;
+  if (done) return real;
+  const bool clips = step.code == OpCode::relu6;
+  return integer_operator(step, in, real, clips, {});
+}
+
+Tensor quantized_operator(const Step& step, const StepInputs& in) {
+  if (step.scheme->result != nullptr) return measured(step, in);
+  if (step.code == OpCode::concatenation) return joined(step, in);
+  if (only_clamps(step.code, step.scheme->options->rounding)) return as_input(step, in);
+  switch (definition(step.code).output_grid) {
+    case OutputGrid::fixed:
+      return fixed(step, in);
+    case OutputGrid::same_as_input:
+      return as_input(step, in);
+    case OutputGrid::measured:
+      return in_floats(step, in);
+  }
+  throw InvalidArgument("quantized step: an OutputGrid outside the enumeration");
+}
+
+/// Whether the value has the scale and the zero point of the step's first input.
+bool passes_on(const Step& step) {
+  if (step.kind == Step::Kind::function) {
+    return step.function.only_trains && (step.scheme == nullptr || step.scheme->result == nullptr);
+  }
+  if (step.kind != Step::Kind::op || step.scheme == nullptr || step.scheme->result != nullptr) {
+    return false;
+  }
+  return definition(step.code).output_grid == OutputGrid::same_as_input ||
+         only_clamps(step.code, step.scheme->options->rounding);
+}
+
+}  // namespace
+
+Tensor run_quantized(const Step& step, const StepInputs& in) {
+  switch (step.kind) {
+    case Step::Kind::quantize:
+      step.scheme->result->watch(in.x[0], in.context);
+      return simulated(*step.scheme, *step.scheme->result, in.x[0]);
+    case Step::Kind::linear:
+      return quantized_linear(step, in);
+    case Step::Kind::function:
+      return finished(*step.scheme, in_floats(step, in), in);
+    case Step::Kind::op:
+      return quantized_operator(step, in);
+  }
+  throw InvalidArgument("quantized step: a kind outside the enumeration");
+}
+
+bool only_clamps(OpCode code, Rounding rounding) {
+  return code == OpCode::relu6 && rounding == Rounding::double_rounding;
+}
+
+bool measures_result(const Step& step, Rounding rounding) {
+  if (step.kind == Step::Kind::linear) return true;
+  return step.kind == Step::Kind::op && !only_clamps(step.code, rounding) &&
+         definition(step.code).output_grid == OutputGrid::measured;
+}
+
+QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
+                          const std::optional<QuantParams>& measured, const std::string& owner) {
+  const OperatorDefinition& about = definition(code);
+  switch (about.output_grid) {
+    case OutputGrid::fixed:
+      return about.fixed_grid();
+    case OutputGrid::same_as_input:
+      return inputs[0];
+    case OutputGrid::measured:
+      if (!measured) {
+        throw InvalidArgument(
+            fmt::format("{}: {} leaves its result unquantized", owner, about.name));
+      }
+      return about.fitting_grid == nullptr ? *measured : about.fitting_grid(inputs, *measured);
+  }
+  throw InvalidArgument(fmt::format("{}: an OutputGrid outside the enumeration", owner));
+}
+
+Quantizer* quantizer_of(const Program& program, std::size_t value) {
+  const Step* step = program.producer(value);
+  if (step == nullptr) return nullptr;
+  if (passes_on(*step)) return quantizer_of(program, step->inputs[0]);
+  return step->scheme == nullptr ? nullptr : step->scheme->result;
+}
+
+const Step* fixed_by(const Program& program, std::size_t value) {
+  const Step* step = program.producer(value);
+  if (step == nullptr) return nullptr;
+  if (passes_on(*step) && step->code != OpCode::concatenation) {
+    return fixed_by(program, step->inputs[0]);
+  }
+  const bool is_fixed = step->kind == Step::Kind::op && step->scheme != nullptr &&
+                        step->scheme->result == nullptr &&
+                        definition(step->code).output_grid == OutputGrid::fixed;
+  return is_fixed ? step : nullptr;
+}
+
+void tie_joined(Program& program, std::size_t index) {
+  const Step& step = program.steps[index];
+  if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
+      step.scheme->result != nullptr) {
+    return;
+  }
+  std::vector<Quantizer*> producers;
+  for (const std::size_t input : step.inputs) {
+    if (const Step* fixed = fixed_by(program, input); fixed != nullptr) {
+      throw InvalidArgument(
+          fmt::format("{}: expected inputs whose grids can be made one, found \"{}\" with a fixed "
+                      "grid (softmax, sigmoid or tanh); put another layer between",
+                      step.scheme->owner, fixed->scheme->owner));
+    }
+    producers.push_back(quantizer_of(program, input));
+  }
+  step.scheme->joined = producers.front();
+  // Where one is left in float there is nothing to tie.
+  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+}
+
+}  // namespace octet
