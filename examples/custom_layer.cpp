@@ -16,18 +16,14 @@ namespace {
 
 using namespace octet;
 
-/// y = min(max(x, -1), 1). Training in floats runs forward(); integers, training included, run the
-/// operator that lower() appends.
+/// y = min(max(x, -1), 1). What it computes is said once, by emit(): training in floats, training
+/// on integers and the exported file all follow from it.
 class Relu1 : public Layer {
  public:
   explicit Relu1(std::string name = "") : Layer(std::move(name)) {}
   std::string_view type() const override { return "Relu1"; }
-  Tensor forward(const Tensor& x, const ForwardContext& /*context*/) override {
-    return clamp(x, -1.0F, 1.0F);
-  }
-  ResultGrid result_grid(Rounding /*rounding*/) const override { return ResultGrid::measured; }
-  std::int32_t lower(Lowering& lowering, std::span<const std::int32_t> inputs) const override {
-    return lowering.op(*this, OpCode::relu_n1_to_1, {inputs[0]});
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    return {graph.op(OpCode::relu_n1_to_1, {inputs[0]})};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Relu1>(*this); }
 

@@ -4,7 +4,6 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
-#include <optional>
 
 namespace octet {
 namespace {
@@ -46,13 +45,12 @@ const Tensor& ProgramRun::input_of(std::size_t i) const {
 }
 
 void ProgramRun::run_layer(std::size_t i, std::vector<Tensor>* seen) {
+  const ProfileScope scope("forward", model_.layers()[i]->name());
   const std::size_t result = program_.result_of_layer[i];
   if (model_.inputs_of(i).empty()) {
     values_[result] = model_.layers()[i]->forward(inputs_[next_input_++], context_);
   }
-  std::optional<ProfileScope> scope;
   for (; next_step_ < program_.steps.size() && program_.steps[next_step_].node == i; ++next_step_) {
-    if (!scope) scope.emplace("forward", model_.layers()[i]->name());
     run_step(program_.steps[next_step_], seen);
   }
   // What a layer passes on has no step.

@@ -73,11 +73,11 @@ bool multiplies_integers(const StepScheme& scheme) {
          scheme.result != nullptr && scheme.result->enabled();
 }
 
-Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x,
-                         FusedActivation clamp) {
+/// The step before its clamp, with fake-quantized weights.
+Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x) {
   const Quantizer* kernel = step.scheme->kernel;
   if (kernel != nullptr) weights.kernel = kernel->fake_quant(weights.kernel);
-  return linear_in_floats(*step.layer, weights, x, clamp);
+  return linear_in_floats(*step.layer, weights, x, FusedActivation::none);
 }
 
 void count_oscillation(const StepScheme& scheme, const Tensor& kernel,
@@ -102,7 +102,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
                                        scheme.options->rounding, scheme.owner,
                                        scheme.kernel->learned_range(), IntegerLinear::Sums::dropped)
                              .real()
-                       : fake_quant_linear(step, weights, x, FusedActivation::none);
+                       : fake_quant_linear(step, weights, x);
   const Tensor y = step.folded->corrected(z, batch);
   return finished(scheme, apply_activation(step.clamp, y), in);
 }
@@ -124,7 +124,7 @@ Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInp
   const StepScheme& scheme = *step.scheme;
   Tensor real;
   if (in.context.observes() || wants_gradient(step, in.x)) {
-    real = fake_quant_linear(step, weights, in.x[0], step.clamp);
+    real = apply_activation(step.clamp, fake_quant_linear(step, weights, in.x[0]));
     if (in.context.observes()) scheme.result->watch(real, in.context);
   }
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
@@ -139,7 +139,8 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   if (!multiplies_integers(scheme)) {
-    return finished(scheme, fake_quant_linear(step, weights, in.x[0], step.clamp), in);
+    const Tensor linear = fake_quant_linear(step, weights, in.x[0]);
+    return finished(scheme, apply_activation(step.clamp, linear), in);
   }
   return on_int16_grid(in.x[0]) ? int16_linear(step, weights, in)
                                 : integer_linear(step, weights, in);

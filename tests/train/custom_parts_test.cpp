@@ -167,7 +167,7 @@ TEST(CustomParts, OfTwoOperatorsHaveAQuantizerForEach) {
     EXPECT_GT(sum.item(), 1.0F);
     EXPECT_LE(bounded.item(), 1.0F);
     const std::size_t differing = compare_networks(model, lower(model), data).total().differing;
-    if (simulation == Simulation::integer) EXPECT_EQ(differing, 0U);
+    EXPECT_EQ(differing == 0, simulation == Simulation::integer);
   }
 }
 
