@@ -55,7 +55,7 @@ Step Graph::step_of(std::span<const GraphValue> inputs) const {
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
-  program_.values.push_back({layer_->name() + std::string(suffix), shape});
+  program_.values.push_back({layer_, std::string(suffix), shape});
   program_.steps.push_back(std::move(step));
   return {program_.values.size() - 1};
 }
@@ -144,8 +144,8 @@ GraphValue Graph::call(std::span<const GraphValue> inputs) {
   return function(inputs, std::move(called));
 }
 
-GraphValue Graph::input(std::string_view name, const Shape& shape) {
-  program_.values.push_back({std::string(name), shape});
+GraphValue Graph::input(const Layer* layer, const Shape& shape) {
+  program_.values.push_back({layer, "", shape});
   return {program_.values.size() - 1};
 }
 

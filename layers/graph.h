@@ -81,8 +81,8 @@ class Graph {
   std::vector<GraphValue> emit(const Layer& layer, std::span<const GraphValue> inputs);
   /// Position of the model's layer that the steps to come belong to.
   void set_node(std::size_t node) { node_ = node; }
-  /// A value from outside.
-  GraphValue input(std::string_view name, const Shape& shape);
+  /// A value from outside, named after a layer; null for none.
+  GraphValue input(const Layer* layer, const Shape& shape);
   /// The values of a QUANTIZE, of the shape of x.
   GraphValue quantize(GraphValue x);
   std::size_t step_count() const;

@@ -46,7 +46,7 @@ class Walk {
     const std::size_t result = program_.result_of_layer[i];
     if (model_.inputs_of(i).empty()) {
       const Program::Value& value = program_.values[result];
-      tensors_[result] = lowering_.input(value.name, value.shape);
+      tensors_[result] = lowering_.input(value.name(), value.shape);
       return tensors_[result];
     }
     for (; next_ < program_.steps.size() && program_.steps[next_].node == i; ++next_) {

@@ -175,7 +175,7 @@ std::int32_t Lowering::quantize(const Current& now, std::int32_t input) {
 std::int32_t Lowering::quantize_op(const Current& now, std::int32_t input,
                                    const QuantParams& params) {
   const std::int32_t output =
-      builder_.activation(now.result.name, type_of_codes(params), now.result.shape, params);
+      builder_.activation(now.result.name(), type_of_codes(params), now.result.shape, params);
   builder_.op(OpCode::quantize, {input}, output);
   return output;
 }
@@ -209,7 +209,7 @@ std::int32_t Lowering::requantized(std::int32_t tensor, const QuantParams& param
 /// The tensor that the operator of a step writes.
 std::int32_t Lowering::result(const Current& now, std::span<const std::int32_t> inputs,
                               std::string_view suffix) {
-  const std::string name = now.result.name + std::string(suffix);
+  const std::string name = now.result.name() + std::string(suffix);
   if (!now.on_integers) return builder_.activation(name, DType::float32, now.result.shape);
   std::vector<QuantParams> read;
   for (const std::int32_t input : inputs) {
@@ -240,13 +240,14 @@ std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_
   }
   const std::int32_t output = result(now, read, "");
   if (step.code == OpCode::reshape) {
-    builder_.reshape(now.result.name, read[0], output, now.result.shape);
+    builder_.reshape(now.result.name(), read[0], output, now.result.shape);
     return output;
   }
   if (!step.numbers.empty()) {
     const bool pads = step.code == OpCode::pad;
     const auto count = static_cast<std::int32_t>(step.numbers.size());
-    read.push_back(builder_.constant(now.result.name + (pads ? "/paddings" : "/size"), DType::int32,
+    read.push_back(builder_.constant(now.result.name() + (pads ? "/paddings" : "/size"),
+                                     DType::int32,
                                      pads ? std::vector{count / 2, 2} : std::vector{count},
                                      std::span<const std::int32_t>(step.numbers)));
   }

@@ -52,7 +52,7 @@ Program program_of_one(AnyLayer& layer) {
   Program program;
   Graph graph(program);
   std::vector<GraphValue> inputs;
-  for (const Shape& shape : layer.input_shapes()) inputs.push_back(graph.input("", shape));
+  for (const Shape& shape : layer.input_shapes()) inputs.push_back(graph.input(nullptr, shape));
   program.outputs = {only_result(layer, graph.emit(layer, inputs)).index};
   program.result_of_layer = program.outputs;
   finish(program);
@@ -124,7 +124,7 @@ Program program_of(const Model& model) {
     Layer& layer = *model.layers()[i];
     graph.set_node(i);
     if (layer.example_shape() != nullptr) {
-      program.result_of_layer.push_back(graph.input(layer.name(), layer.output_shape()).index);
+      program.result_of_layer.push_back(graph.input(&layer, layer.output_shape()).index);
       continue;
     }
     std::vector<GraphValue> inputs;

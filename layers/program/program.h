@@ -79,12 +79,17 @@ struct Step {
 /// What a model computes: the steps that its layers emitted, in the order in which they run.
 struct Program {
   struct Value {
-    std::string name;
+    /// The layer that it is named after, with `suffix` behind; null for the inputs of one layer.
+    const Layer* layer = nullptr;
+    std::string suffix{};
     /// Of one example.
-    Shape shape;
+    Shape shape{};
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
     bool is_output = false;
+
+    /// The name of the tensor that the value becomes in files.
+    std::string name() const { return layer == nullptr ? suffix : layer->name() + suffix; }
   };
   std::vector<Value> values{};
   std::vector<Step> steps{};

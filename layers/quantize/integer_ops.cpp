@@ -29,7 +29,7 @@ IntegerModel model_of(const Step& step, const StepInputs& in) {
   for (const Tensor& x : in.x) {
     tensors.push_back(lowering.quantized_input(x.shape().without_batch(), require_grid(x, owner)));
   }
-  lowering.append(step, {owner, in.result}, tensors);
+  lowering.append(step, {nullptr, owner, in.result}, tensors);
   std::vector<std::int32_t> results;
   for (const Operator& op : lowering.model().operators) results.push_back(op.outputs[0]);
   lowering.finish(results);

@@ -110,7 +110,7 @@ class QuantizeConfig {
   /// For the result of a layer with a kernel: before its activation where that is softmax, sigmoid
   /// or tanh, after it otherwise.
   virtual std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const = 0;
-  /// For the output of any other layer; the default scheme has one where Layer::result_grid() is
+  /// For the output of any other layer; the default scheme has one where result_rule() is
   /// measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
 

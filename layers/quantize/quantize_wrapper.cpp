@@ -96,7 +96,7 @@ void QuantizeWrapper::build_inner_quantizers() {
     }
   }
   for (std::size_t i = 0; i + 1 < measured.size(); ++i) {
-    std::string suffix = measured[i]->name.substr(layer_->name().size());
+    std::string suffix = measured[i]->suffix;
     std::ranges::replace(suffix, '/', '_');
     const std::string prefix = (suffix.starts_with('_') ? suffix.substr(1) : suffix) + "_";
     if (i == inner_.size()) inner_.push_back(config_->output_quantizer(*layer_));

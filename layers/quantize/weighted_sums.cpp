@@ -256,7 +256,7 @@ class DepthwiseSumsOfLayer final : public WindowSumsOfLayer {
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,
                           float output_scale, Rounding rounding) const override {
-    // Files always have a bias: Lowering writes zeros where the layer has none.
+    // Files always have a bias: lower() writes zeros where the layer has none.
     constexpr bool kHasBias = true;
     return detail::depthwise_requantizer(input_scale, weight_scales, output_scale, rounding,
                                          kHasBias);

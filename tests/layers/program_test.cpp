@@ -1,0 +1,203 @@
+#include <octet/core/error.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/conv1d.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/lower.h>
+#include <octet/layers/program/program.h>
+#include <octet/layers/quantize/quantize_model.h>
+#include <octet/tests/layers/layer_testing.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+// The program that a model makes of what its layers emit, and the passes over it.
+
+namespace octet::test::program_test {
+namespace {
+
+std::vector<std::string> step_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const Step& step : program.steps) names.push_back(program.values[step.result].name());
+  return names;
+}
+
+TEST(Program, HasTheStepsOfAllLayersInTheirOrder) {
+  Sequential model("m", Input({6, 2}, "x"), Conv1D(3, 2, Activation::softmax, {.name = "conv"}),
+                   Flatten("flat"), Dense(4, Activation::relu, DenseOptions{.name = "dense"}));
+  model.build();
+  const Program& program = model.program();
+  EXPECT_EQ(step_names(program),
+            (std::vector<std::string>{"conv/images", "conv/linear/convolution", "conv/linear",
+                                      "conv", "flat", "dense"}));
+  EXPECT_EQ(program.values[program.steps[1].result].shape, (Shape{1, 5, 3}));
+  EXPECT_EQ(program.steps.back().clamp, FusedActivation::relu);
+  EXPECT_EQ(program.outputs, (std::vector<std::size_t>{program.steps.back().result}));
+  // Names are those that the layers have when they are asked for.
+  model.layers()[1]->set_name("other");
+  EXPECT_EQ(step_names(model.program())[3], "other");
+}
+
+TEST(Program, LeavesOutWhatPassesItsInputOn) {
+  Sequential model("m", Input({4}), ActivationLayer(Activation::none), Reshape({4}),
+                   Dense(2, Activation::none, DenseOptions{.name = "dense"}));
+  model.build();
+  EXPECT_EQ(step_names(model.program()), (std::vector<std::string>{"dense"}));
+  const Tensor x = Tensor::ones({1, 4});
+  std::vector<Shape> seen;
+  model.forward_all({&x, 1}, [&](std::size_t, const std::vector<Tensor>& steps) {
+    ASSERT_EQ(steps.size(), 1U);
+    seen.push_back(steps.back().shape());
+  });
+  EXPECT_EQ(seen, (std::vector<Shape>{{1, 4}, {1, 4}, {1, 4}, {1, 2}}));
+}
+
+TEST(Program, ALayerThatIsAddedOrBuiltAnewIsPartOfIt) {
+  Sequential model("m", Input({3}), Dense(2));
+  model.build(1);
+  const Tensor x = Tensor::ones({1, 3});
+  const std::vector<float> before = values_of(model.forward(x));
+  model.build(2);
+  EXPECT_NE(values_of(model.forward(x)), before);
+  model.add(Dense(5));
+  EXPECT_THROW(model.forward(x), InvalidArgument);
+  model.build(1);
+  EXPECT_EQ(model.forward(x).shape(), (Shape{1, 5}));
+}
+
+/// A BatchNorm and a ReLU behind it; `output` makes the former an output too.
+Model normalized(Activation clamp, bool output) {
+  Model model("m");
+  const Value x = model.input({5});
+  const Value norm = model.add(BatchNorm({.name = "norm"}), x);
+  if (output) model.output(norm);
+  model.output(model.add(ActivationLayer(clamp, "clamp"), norm));
+  model.build();
+  return model;
+}
+
+TEST(FusedClamps, GiveTheSameBitsInOneStepLess) {
+  const Tensor x = random_tensor({9, 5}, 3, -8.0F, 8.0F);
+  for (const Activation clamp : {Activation::relu, Activation::relu6}) {
+    const auto run = [&](bool seen) {
+      Model model = normalized(clamp, false);
+      EXPECT_EQ(model.program().steps.size(), 2U);
+      EXPECT_EQ(with_fused_clamps(model.program()).steps.size(), 1U);
+      // What is seen is not fused.
+      const Model::Visit visit = [](std::size_t, const std::vector<Tensor>&) {};
+      Tensor input = x.clone();
+      input.set_requires_grad(true);
+      const Tensor y =
+          model.forward_all({&input, 1}, training(), seen ? visit : Model::Visit{}).front();
+      sum(square(y)).backward();
+      std::vector<float> all = values_of(y);
+      for (const float g : values_of(input.grad())) all.push_back(g);
+      for (const float v : values_of(tensor_named(model.state(), "norm/moving_mean"))) {
+        all.push_back(v);
+      }
+      return all;
+    };
+    EXPECT_EQ(run(true), run(false)) << to_string(clamp);
+  }
+}
+
+TEST(FusedClamps, LeaveWhatIsReadBeforeTheClampOrIsNone) {
+  EXPECT_EQ(with_fused_clamps(normalized(Activation::relu, true).program()).steps.size(), 2U);
+  EXPECT_EQ(with_fused_clamps(normalized(Activation::tanh, false).program()).steps.size(), 2U);
+  Model fork("m");
+  const Value norm = fork.add(BatchNorm(), fork.input({5}));
+  fork.output(fork.add(ReLU(), norm));
+  fork.output(fork.add(ReLU6(), norm));
+  fork.build();
+  EXPECT_EQ(with_fused_clamps(fork.program()).steps.size(), 3U);
+}
+
+/// Emits what the test asks for.
+class Emitting : public Layer {
+ public:
+  using Emit = std::function<std::vector<GraphValue>(Graph&, std::span<const GraphValue>)>;
+  explicit Emitting(Emit emit) : Layer("own"), emit_(std::move(emit)) {}
+  std::string_view type() const override { return "Emitting"; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    return emit_(graph, inputs);
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Emitting>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+    return input_shape;
+  }
+
+ private:
+  Emit emit_;
+};
+
+TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
+  const auto refused = [](Emitting::Emit emit, const std::vector<std::string>& parts) {
+    std::vector<std::string> all = {"\"own\"", "Emitting"};
+    all.insert(all.end(), parts.begin(), parts.end());
+    expect_throws_naming<InvalidArgument>(
+        [&] {
+          Sequential("m", Input({4, 4, 2}), Emitting(emit)).build();
+        },
+        all);
+  };
+  refused([](Graph& g, auto) { return std::vector{g.op(OpCode::relu, {GraphValue{77}})}; },
+          {"a value of this graph", "77"});
+  refused([](Graph&, auto) { return std::vector{GraphValue{5}}; }, {"a value of this graph"});
+  refused([](Graph&, auto x) { return std::vector{x[0], x[0]}; }, {"1 value, found 2"});
+  refused([](Graph&, auto) { return std::vector<GraphValue>{}; }, {"1 value, found 0"});
+  refused([](Graph& g, auto x) { return std::vector{g.linear(x[0])}; }, {"weights()"});
+  refused([](Graph& g, auto x) { return std::vector{g.op(OpCode::dequantize, {x[0]})}; },
+          {"DEQUANTIZE", "Graph::linear()"});
+  refused(
+      [](Graph& g, auto x) {
+        const PoolAttributes window{.filter_h = 9, .filter_w = 9};
+        return std::vector{g.op(OpCode::max_pool_2d, {x[0]}, window)};
+      },
+      {"max_pool2d"});
+}
+
+/// Computes nothing that it says.
+class Silent : public Layer {
+ public:
+  Silent() : Layer("silent") {}
+  std::string_view type() const override { return "Silent"; }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Silent>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
+    return input_shape;
+  }
+};
+
+TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsRun) {
+  Sequential model("m", Input({4}), Silent());
+  model.build();
+  const std::vector<std::string> parts = {"\"silent\"", "emit()", "forward()"};
+  expect_throws_naming<InvalidArgument>([&] { model.forward(Tensor::ones({1, 4})); }, parts);
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(lower_float(model)); },
+                                        {"\"silent\"", "emit()"});
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(program_of(Silent())); },
+                                        {"\"silent\"", "before build()"});
+}
+
+TEST(Graph, OperatorsOfOneLayerAreThoseOfLayersInARow) {
+  const auto emit = [](Graph& g, std::span<const GraphValue> x) {
+    const GraphValue doubled = g.op(OpCode::add, {x[0], x[0]}, std::nullopt, "/twice");
+    const GraphValue gate = g.op(OpCode::logistic, {doubled}, std::nullopt, "/gate");
+    return std::vector{g.op(OpCode::mul, {x[0], gate})};
+  };
+  Sequential model("m", Input({6}), Emitting(emit));
+  model.build();
+  const auto result = gradcheck([&](const auto& in) { return square(model.forward(in[0])); },
+                                {random_tensor({3, 6}, 5)});
+  EXPECT_TRUE(result.ok) << result.message;
+  const IntegerModel lowered = lower_float(model);
+  ASSERT_EQ(lowered.operators.size(), 3U);
+  EXPECT_EQ(lowered.tensors[static_cast<std::size_t>(lowered.operators[1].outputs[0])].name,
+            "own/gate");
+}
+
+}  // namespace
+}  // namespace octet::test::program_test
