@@ -22,7 +22,6 @@
 #include <octet/import/weights/weights.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/sequential.h>

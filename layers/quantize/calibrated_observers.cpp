@@ -204,6 +204,10 @@ std::unique_ptr<Observer> HistogramPercentileObserver::clone() const {
   return std::make_unique<HistogramPercentileObserver>(*this);
 }
 
+void HistogramEntropyObserver::require_spec(const QuantSpec& spec) const {
+  require_entropy_bits(spec, "HistogramEntropyQuantizer");
+}
+
 float HistogramEntropyObserver::threshold(const Histogram& histogram, const MinMax& limits) const {
   return entropy_magnitude(histogram, limits, spec(), owner());
 }

@@ -6,13 +6,15 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
-// The observers of calibrated_quantizers.h: ranges that leave outliers out, found by calibration.
+// Ranges that leave outliers out: calibrate() finds how much of them (docs/quantization.md,
+// "Calibration").
 
 namespace octet {
 
-/// Of weights. calibrate() searches a clip for each channel, or one for all, on the values
+/// A range of weights. calibrate() searches a clip for each channel, or one for all, on the values
 /// themselves; observe(), in training, follows the limits of the weights and keeps the clip: with t
 /// = clip * max |w|, the range is [max(min, -t), min(max, t)]. The first batch counts as one of
 /// calibrate() wherever it comes from.
@@ -42,7 +44,7 @@ class ClipObserver : public Observer {
   std::vector<float> found_;
 };
 
-/// Of activations, one range for the tensor. calibrate() counts the values of each batch in a
+/// A range of activations, one for the tensor. calibrate() counts the values of each batch in a
 /// histogram and takes the range from all that it has counted so far, in whatever order and however
 /// batched; observe(), in training, changes nothing but refuses NaN and infinity. The first batch
 /// counts as one of calibrate() wherever it comes from.
@@ -76,20 +78,22 @@ class HistogramObserver : public Observer {
   Tensor extremes_;
 };
 
-/// Of the smallest squared error, see mse_clip().
+/// The range of the smallest squared error, see mse_clip().
 class MseObserver : public ClipObserver {
  public:
+  std::string_view type() const override { return "Mse"; }
   std::unique_ptr<Observer> clone() const override;
 
  protected:
   float clip_of(std::span<const float> values, const Range& limits) const override;
 };
 
-/// Of the k-th smallest magnitude, see percentile_magnitude().
+/// The range up to the k-th smallest magnitude, see percentile_magnitude().
 class PercentileObserver : public ClipObserver {
  public:
   /// Throws InvalidArgument unless 0 < percentile <= 100.
   explicit PercentileObserver(double percentile);
+  std::string_view type() const override { return "Percentile"; }
   void describe(Description& description) const override;
   std::unique_ptr<Observer> clone() const override;
 
@@ -103,6 +107,7 @@ class PercentileObserver : public ClipObserver {
 /// MseObserver's rule on a histogram.
 class HistogramMseObserver : public HistogramObserver {
  public:
+  std::string_view type() const override { return "HistogramMse"; }
   std::unique_ptr<Observer> clone() const override;
 
  protected:
@@ -114,6 +119,7 @@ class HistogramPercentileObserver : public HistogramObserver {
  public:
   /// Throws InvalidArgument unless 0 < percentile <= 100.
   explicit HistogramPercentileObserver(double percentile);
+  std::string_view type() const override { return "HistogramPercentile"; }
   void describe(Description& description) const override;
   std::unique_ptr<Observer> clone() const override;
 
@@ -124,9 +130,11 @@ class HistogramPercentileObserver : public HistogramObserver {
   double percentile_;
 };
 
-/// Of the least divergence, see entropy_magnitude(); for 8 bits.
+/// The range of the least divergence, see entropy_magnitude(); for 8 bits.
 class HistogramEntropyObserver : public HistogramObserver {
  public:
+  std::string_view type() const override { return "HistogramEntropy"; }
+  void require_spec(const QuantSpec& spec) const override;
   std::unique_ptr<Observer> clone() const override;
 
  protected:

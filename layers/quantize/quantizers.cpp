@@ -1,42 +1,47 @@
-#include <octet/core/ops/fake_quant.h>
+#include <octet/layers/quantize/calibrated_observers.h>
+#include <octet/layers/quantize/learned_scale.h>
 #include <octet/layers/quantize/quantizers.h>
+
+#include <utility>
 
 namespace octet {
 
 LastValueQuantizer::LastValueQuantizer(QuantSpec spec, RangeStart start)
     : Quantizer(spec, std::make_unique<LastValueObserver>(start)) {}
 
-std::unique_ptr<Quantizer> LastValueQuantizer::clone() const {
-  return std::make_unique<LastValueQuantizer>(*this);
-}
-
 MovingAverageQuantizer::MovingAverageQuantizer(QuantSpec spec, RangeStart start, double decay)
     : Quantizer(spec, std::make_unique<MovingAverageObserver>(start, decay)) {}
-
-std::unique_ptr<Quantizer> MovingAverageQuantizer::clone() const {
-  return std::make_unique<MovingAverageQuantizer>(*this);
-}
 
 AllValuesQuantizer::AllValuesQuantizer(QuantSpec spec, RangeStart start)
     : Quantizer(spec, std::make_unique<AllValuesObserver>(start)) {}
 
-std::unique_ptr<Quantizer> AllValuesQuantizer::clone() const {
-  return std::make_unique<AllValuesQuantizer>(*this);
-}
-
 FixedQuantizer::FixedQuantizer(float min, float max, QuantSpec spec)
     : Quantizer(spec, std::make_unique<FixedObserver>(min, max)) {}
 
-Tensor FixedQuantizer::fake_quant(const Tensor& x) const {
-  if (!enabled()) return x;
-  require_range();
-  const ObservedRange range = grid_range();
-  return fake_quant_with_min_max_args(x, range.min.item(), range.max.item(), spec().num_bits,
-                                      spec().narrow_range, owner());
-}
+MeanMagnitudeQuantizer::MeanMagnitudeQuantizer(QuantSpec spec)
+    : Quantizer(spec, std::make_unique<MeanMagnitudeObserver>()) {}
 
-std::unique_ptr<Quantizer> FixedQuantizer::clone() const {
-  return std::make_unique<FixedQuantizer>(*this);
-}
+MseQuantizer::MseQuantizer(QuantSpec spec) : Quantizer(spec, std::make_unique<MseObserver>()) {}
+
+PercentileQuantizer::PercentileQuantizer(QuantSpec spec, double percentile)
+    : Quantizer(spec, std::make_unique<PercentileObserver>(percentile)) {}
+
+HistogramMseQuantizer::HistogramMseQuantizer(QuantSpec spec)
+    : Quantizer(spec, std::make_unique<HistogramMseObserver>()) {}
+
+HistogramPercentileQuantizer::HistogramPercentileQuantizer(QuantSpec spec, double percentile)
+    : Quantizer(spec, std::make_unique<HistogramPercentileObserver>(percentile)) {}
+
+HistogramEntropyQuantizer::HistogramEntropyQuantizer(QuantSpec spec)
+    : Quantizer(spec, std::make_unique<HistogramEntropyObserver>()) {}
+
+LsqQuantizer::LsqQuantizer(std::unique_ptr<Quantizer> start)
+    : Quantizer(std::move(start), std::make_unique<LearnedScale>(LearnedScale::kLsq)) {}
+
+LsqPlusQuantizer::LsqPlusQuantizer(std::unique_ptr<Quantizer> start)
+    : Quantizer(std::move(start), std::make_unique<LearnedScale>(LearnedScale::kLsqPlus)) {}
+
+PactQuantizer::PactQuantizer(std::unique_ptr<Quantizer> start)
+    : Quantizer(std::move(start), std::make_unique<LearnedScale>(LearnedScale::kPact)) {}
 
 }  // namespace octet

@@ -3,7 +3,6 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/quant/histogram.h>
 #include <octet/core/quant/range_search.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
