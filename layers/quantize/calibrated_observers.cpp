@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/min_max.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/axis.h>
+#include <octet/core/quant/histogram.h>
 #include <octet/core/quant/range_search.h>
 #include <octet/layers/quantize/calibrated_observers.h>
 
@@ -155,10 +157,6 @@ float MseObserver::clip_of(std::span<const float> values, const Range& /*limits*
   return mse_clip(values, spec(), owner());
 }
 
-std::unique_ptr<Observer> MseObserver::clone() const {
-  return std::make_unique<MseObserver>(*this);
-}
-
 PercentileObserver::PercentileObserver(double percentile) : percentile_(percentile) {
   require_percentile(percentile, "PercentileQuantizer");
 }
@@ -174,16 +172,8 @@ void PercentileObserver::describe(Description& description) const {
   description.set("percentile", percentile_);
 }
 
-std::unique_ptr<Observer> PercentileObserver::clone() const {
-  return std::make_unique<PercentileObserver>(*this);
-}
-
 float HistogramMseObserver::threshold(const Histogram& histogram, const MinMax& limits) const {
   return mse_clip(histogram, limits, spec(), owner()) * magnitude(limits);
-}
-
-std::unique_ptr<Observer> HistogramMseObserver::clone() const {
-  return std::make_unique<HistogramMseObserver>(*this);
 }
 
 HistogramPercentileObserver::HistogramPercentileObserver(double percentile)
@@ -200,20 +190,12 @@ void HistogramPercentileObserver::describe(Description& description) const {
   description.set("percentile", percentile_);
 }
 
-std::unique_ptr<Observer> HistogramPercentileObserver::clone() const {
-  return std::make_unique<HistogramPercentileObserver>(*this);
-}
-
 void HistogramEntropyObserver::require_spec(const QuantSpec& spec) const {
   require_entropy_bits(spec, "HistogramEntropyQuantizer");
 }
 
 float HistogramEntropyObserver::threshold(const Histogram& histogram, const MinMax& limits) const {
   return entropy_magnitude(histogram, limits, spec(), owner());
-}
-
-std::unique_ptr<Observer> HistogramEntropyObserver::clone() const {
-  return std::make_unique<HistogramEntropyObserver>(*this);
 }
 
 }  // namespace octet

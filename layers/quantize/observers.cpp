@@ -54,10 +54,6 @@ void LastValueObserver::observe(const Tensor& x) {
   set_updates(1.0F);
 }
 
-std::unique_ptr<Observer> LastValueObserver::clone() const {
-  return std::make_unique<LastValueObserver>(*this);
-}
-
 MovingAverageObserver::MovingAverageObserver(RangeStart start, double decay)
     : StartedObserver(start, kTfmotLimit), decay_(decay) {
   if (!(decay >= 0.0 && decay < 1.0)) {
@@ -87,10 +83,6 @@ void MovingAverageObserver::describe(Description& description) const {
   description.set("decay", decay_);
 }
 
-std::unique_ptr<Observer> MovingAverageObserver::clone() const {
-  return std::make_unique<MovingAverageObserver>(*this);
-}
-
 AllValuesObserver::AllValuesObserver(RangeStart start) : StartedObserver(start, 0.0F) {}
 
 void AllValuesObserver::observe(const Tensor& x) {
@@ -108,10 +100,6 @@ void AllValuesObserver::observe(const Tensor& x) {
   set_updates(updates() + 1.0F);
 }
 
-std::unique_ptr<Observer> AllValuesObserver::clone() const {
-  return std::make_unique<AllValuesObserver>(*this);
-}
-
 FixedObserver::FixedObserver(float min, float max)
     : Observer(min, max, true), min_(min), max_(max) {
   if (!(min < max)) {
@@ -124,10 +112,6 @@ void FixedObserver::observe(const Tensor& x) { static_cast<void>(limits_of(x)); 
 
 void FixedObserver::describe(Description& description) const {
   description.set("min", double{min_}).set("max", double{max_});
-}
-
-std::unique_ptr<Observer> FixedObserver::clone() const {
-  return std::make_unique<FixedObserver>(*this);
 }
 
 void MeanMagnitudeObserver::observe(const Tensor& x) {
@@ -154,10 +138,6 @@ void MeanMagnitudeObserver::observe(const Tensor& x) {
     maxs()[c] = static_cast<float>(step * steps_above);
   }
   set_updates(1.0F);
-}
-
-std::unique_ptr<Observer> MeanMagnitudeObserver::clone() const {
-  return std::make_unique<MeanMagnitudeObserver>(*this);
 }
 
 }  // namespace octet

@@ -41,7 +41,9 @@ class LastValueObserver : public StartedObserver {
   explicit LastValueObserver(RangeStart start = RangeStart::first_batch);
   std::string_view type() const override { return "LastValue"; }
   void observe(const Tensor& x) override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<LastValueObserver>(*this);
+  }
 };
 
 /// The range of everything seen so far: what a model's input uses.
@@ -50,7 +52,9 @@ class AllValuesObserver : public StartedObserver {
   explicit AllValuesObserver(RangeStart start = RangeStart::first_batch);
   std::string_view type() const override { return "AllValues"; }
   void observe(const Tensor& x) override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<AllValuesObserver>(*this);
+  }
 };
 
 /// An exponential average of the batches' ranges: what activations use. With r the batch's bound
@@ -65,7 +69,9 @@ class MovingAverageObserver : public StartedObserver {
   std::string_view type() const override { return "MovingAverage"; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<MovingAverageObserver>(*this);
+  }
 
  private:
   double decay_;
@@ -80,7 +86,9 @@ class FixedObserver : public Observer {
   bool is_constant() const override { return true; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<FixedObserver>(*this);
+  }
 
  private:
   float min_;
@@ -94,7 +102,9 @@ class MeanMagnitudeObserver : public Observer {
  public:
   std::string_view type() const override { return "MeanMagnitude"; }
   void observe(const Tensor& x) override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<MeanMagnitudeObserver>(*this);
+  }
 };
 
 }  // namespace octet
