@@ -1,4 +1,6 @@
 #include <fmt/core.h>
+#include <octet/compress/post_training.h>
+#include <octet/compress/side_by_side.h>
 #include <octet/core/error.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/concatenate.h>
@@ -8,8 +10,6 @@
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/float_model.h>
-#include <octet/layers/quantize/post_training.h>
-#include <octet/layers/quantize/side_by_side.h>
 #include <octet/layers/reshape.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>

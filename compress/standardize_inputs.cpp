@@ -1,10 +1,10 @@
 #include <fmt/core.h>
+#include <octet/compress/post_training.h>
+#include <octet/compress/side_by_side.h>
 #include <octet/core/error.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/kernel_layer.h>
 #include <octet/layers/quantize/float_model.h>
-#include <octet/layers/quantize/post_training.h>
-#include <octet/layers/quantize/side_by_side.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // The bytes of layers as a search for bits counts them, and which layers it searches.
 
+#include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv2d.h>
@@ -7,7 +8,6 @@
 #include <octet/layers/global_pool2d.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/train/hard_clouds.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/evaluate.h>
 
 namespace octet::test::bit_search_layers_test {

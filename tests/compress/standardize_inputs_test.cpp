@@ -1,11 +1,11 @@
 // standardize_inputs(): what the network computes stays the same on what is standardized.
 
+#include <octet/compress/post_training.h>
 #include <octet/layers/add.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/depthwise_conv2d.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 

@@ -1,10 +1,10 @@
 // What a search for bits measures, and what it chooses.
 
+#include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/hard_clouds.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>

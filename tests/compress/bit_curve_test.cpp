@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
+#include <octet/compress/bit_search.h>
 #include <octet/tests/train/data/idx_files.h>
-#include <octet/train/bit_search.h>
 
 #include <algorithm>
 #include <string>

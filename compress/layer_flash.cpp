@@ -1,7 +1,7 @@
 #include <fmt/core.h>
+#include <octet/compress/layer_flash.h>
 #include <octet/core/error.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/train/layer_flash.h>
 
 namespace octet {
 namespace {

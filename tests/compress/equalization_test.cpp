@@ -1,3 +1,4 @@
+#include <octet/compress/post_training.h>
 #include <octet/layers/add.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/concatenate.h>
@@ -6,7 +7,6 @@
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/pool2d.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>

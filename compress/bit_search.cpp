@@ -1,10 +1,10 @@
 #include <fmt/format.h>
+#include <octet/compress/bit_knapsack.h>
+#include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/calibration_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
-#include <octet/train/bit_knapsack.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/distributed/messages.h>
 #include <octet/train/evaluate.h>
 

@@ -1,10 +1,10 @@
 #include <fmt/core.h>
+#include <octet/compress/soft_rounding.h>
 #include <octet/core/arithmetic/sigmoid.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quantize.h>
-#include <octet/train/soft_rounding.h>
 
 #include <algorithm>
 #include <cmath>

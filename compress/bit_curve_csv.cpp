@@ -1,5 +1,5 @@
 #include <fmt/core.h>
-#include <octet/train/bit_search.h>
+#include <octet/compress/bit_search.h>
 
 #include <algorithm>
 #include <tuple>

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
+#include <octet/compress/bit_knapsack.h>
 #include <octet/core/error.h>
-#include <octet/train/bit_knapsack.h>
 
 #include <algorithm>
 #include <cmath>

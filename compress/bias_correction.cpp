@@ -1,8 +1,8 @@
 #include <fmt/core.h>
+#include <octet/compress/post_training.h>
+#include <octet/compress/side_by_side.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
-#include <octet/layers/quantize/post_training.h>
-#include <octet/layers/quantize/side_by_side.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
+#include <octet/compress/post_training.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/global_pool2d.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
+#include <octet/compress/side_by_side.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
-#include <octet/layers/quantize/side_by_side.h>
 
 #include <algorithm>
 #include <cstdint>

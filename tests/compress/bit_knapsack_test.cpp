@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
+#include <octet/compress/bit_knapsack.h>
 #include <octet/core/error.h>
 #include <octet/core/random.h>
-#include <octet/train/bit_knapsack.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,5 @@
+#include <octet/compress/adaround.h>
+#include <octet/compress/soft_rounding.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/layers.h>
@@ -5,9 +7,7 @@
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
-#include <octet/train/adaround.h>
 #include <octet/train/evaluate.h>
-#include <octet/train/soft_rounding.h>
 
 #include <cmath>
 

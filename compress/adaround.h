@@ -1,8 +1,8 @@
 #pragma once
 
+#include <octet/compress/post_training.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/model.h>
-#include <octet/layers/quantize/post_training.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,7 @@
 #include <fmt/core.h>
+#include <octet/compress/adaround.h>
+#include <octet/compress/side_by_side.h>
+#include <octet/compress/soft_rounding.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
@@ -7,10 +10,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/quantize/quantizer.h>
-#include <octet/layers/quantize/side_by_side.h>
-#include <octet/train/adaround.h>
 #include <octet/train/optimizer.h>
-#include <octet/train/soft_rounding.h>
 
 #include <algorithm>
 #include <cmath>
