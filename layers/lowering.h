@@ -4,7 +4,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/layer.h>
-#include <octet/layers/lower.h>
+#include <octet/layers/lower_options.h>
 #include <octet/runtime/model_builder.h>
 
 #include <cstdint>
