@@ -12,7 +12,7 @@
 
 namespace octet {
 
-class Histogram;
+class MagnitudeHistogram;
 struct MinMax;
 
 /// A range of weights. calibrate() searches a clip for each channel, or one for all, on the values
@@ -57,7 +57,8 @@ class HistogramObserver : public Observer {
   /// The range of all values that the parts have counted, exactly that of the whole batch.
   void merge_calibrated(const Observer& before,
                         std::span<const std::unique_ptr<Observer>> parts) override;
-  /// "histogram", Histogram::packed(), and "extremes", the smallest and the largest value or 0.
+  /// "histogram", MagnitudeHistogram::packed(), and "extremes", the smallest and the largest value
+  /// or 0.
   std::vector<NamedTensor> counters() const override {
     return {{"histogram", histogram_}, {"extremes", extremes_}};
   }
@@ -69,12 +70,12 @@ class HistogramObserver : public Observer {
   void do_build(const Shape& shape) override;
 
   /// The t of the range [max(min, -t), min(max, t)].
-  virtual float threshold(const Histogram& histogram, const MinMax& limits) const = 0;
+  virtual float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const = 0;
 
  private:
-  Histogram histogram() const;
+  MagnitudeHistogram histogram() const;
   /// Keeps both, and the range that follows from them.
-  void take(const Histogram& histogram, const MinMax& limits);
+  void take(const MagnitudeHistogram& histogram, const MinMax& limits);
 
   Tensor histogram_;
   Tensor extremes_;
@@ -121,7 +122,7 @@ class HistogramMseObserver : public HistogramObserver {
   }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 };
 
 /// The range of activations up to the end of the bin that holds the k-th smallest magnitude of all
@@ -138,7 +139,7 @@ class HistogramPercentileObserver : public HistogramObserver {
   }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 
  private:
   double percentile_;
@@ -156,7 +157,7 @@ class HistogramEntropyObserver : public HistogramObserver {
   }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 };
 
 }  // namespace octet

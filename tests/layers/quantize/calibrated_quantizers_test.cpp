@@ -182,7 +182,7 @@ TEST(ClippedWeights, DoNotDependOnThreads) {
 
 TEST(HistogramRanges, AreThoseTheSearchesFind) {
   const Tensor x = with_outliers({40, 50}, 11);
-  Histogram histogram;
+  MagnitudeHistogram histogram;
   histogram.add(std::as_const(x).span());
   const MinMax limits = min_max(std::as_const(x).span());
   const std::vector<float> thresholds = {mse_clip(histogram, limits, {}, "x") * magnitude(limits),
