@@ -11,4 +11,5 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/layer_registry.h>
+#include <octet/layers/quantize/learned_scale.h>
 #include <octet/layers/quantize/quantizer_registry.h>

@@ -5,6 +5,9 @@
 
 #include <octet/core/language.h>
 
+#include <octet/compress/adaround.h>
+#include <octet/compress/bit_search.h>
+#include <octet/compress/post_training.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
 #include <octet/core/log.h>
@@ -22,13 +25,9 @@
 #include <octet/import/weights/weights.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/quantize/learned_quantizers.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/sequential.h>
 #include <octet/runtime/interpreter.h>
-#include <octet/train/adaround.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/cifar10.h>

@@ -1,4 +1,4 @@
-// A layer, a quantizer, a loss, an optimizer and a metric of a program's own: trained, quantized,
+// A layer, an observer, a loss, an optimizer and a metric of a program's own: trained, quantized,
 // saved, loaded and exported as if they were Octet's.
 #include <octet/extend.h>
 #include <octet/octet.h>
@@ -38,6 +38,7 @@ class Relu1 : public Layer {
 class PermilleObserver : public Observer {
  public:
   explicit PermilleObserver(Index outside) : outside_(outside) {}
+  std::string_view type() const override { return "Permille"; }
   void observe(const Tensor& x) override {
     limits_of(x);  // throws for NaN and infinity
     std::vector<float> values(x.span().begin(), x.span().end());
@@ -60,21 +61,12 @@ class PermilleObserver : public Observer {
   Index outside_;
 };
 
-class PermilleQuantizer : public Quantizer {
- public:
-  PermilleQuantizer(QuantSpec spec, Index outside)
-      : Quantizer(spec, std::make_unique<PermilleObserver>(outside)) {}
-  std::string_view type() const override { return "Permille"; }
-  std::unique_ptr<Quantizer> clone() const override {
-    return std::make_unique<PermilleQuantizer>(*this);
-  }
-};
-
 /// The default scheme, but for the results of layers with a kernel.
 class PermilleConfig : public Default8BitQuantizeConfig {
  public:
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& /*layer*/) const override {
-    return std::make_unique<PermilleQuantizer>(QuantSpec{}, /*outside=*/1);
+    return std::make_unique<Quantizer>(QuantSpec{},
+                                       std::make_unique<PermilleObserver>(/*outside=*/1));
   }
 };
 
@@ -128,8 +120,8 @@ void train(Model& model, const DataSplit& data, float learning_rate, int epochs)
 bool run() {
   // What files name has to be registered before they are loaded.
   register_layer<Relu1>("Relu1", [](const Description&) { return std::make_unique<Relu1>(); });
-  register_quantizer<PermilleQuantizer>("Permille", [](const Description& d) {
-    return std::make_unique<PermilleQuantizer>(quant_spec_from(d), d.integer("outside"));
+  register_observer<PermilleObserver>("Permille", [](const Description& d) {
+    return std::make_unique<PermilleObserver>(d.integer("outside"));
   });
   const DataSplit data = make_digits(/*seed=*/0, /*train_count=*/5000, /*test_count=*/1000);
   const auto config = std::make_shared<PermilleConfig>();

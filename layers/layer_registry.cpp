@@ -1,24 +1,11 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/layer_registry.h>
-#include <octet/layers/layers.h>
 
 #include <algorithm>
 
 namespace octet {
 namespace {
-
-/// The registry with Octet's own layers.
-class LayerRegistry : public Registry<Layer> {
- public:
-  LayerRegistry() : Registry<Layer>("layer", "register_layer") { add_all(OwnLayers{}); }
-
- private:
-  template <class... L>
-  void add_all(LayerTypes<L...> /*types*/) {
-    (add<L>(std::string(L::kType), L::make), ...);
-  }
-};
 
 /// The marks of quantized() and in_float().
 LayerQuantization quantization_from(const Description& description) {
@@ -36,11 +23,6 @@ LayerQuantization quantization_from(const Description& description) {
 }
 
 }  // namespace
-
-Registry<Layer>& layer_registry() {
-  static LayerRegistry registry;
-  return registry;
-}
 
 Description describe_layer(const Layer& layer) {
   layer_registry().check(layer);

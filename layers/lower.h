@@ -1,28 +1,13 @@
 #pragma once
 
+#include <octet/layers/lower_options.h>
 #include <octet/layers/model.h>
-#include <octet/runtime/dense_form.h>
 #include <octet/runtime/integer_model.h>
 
 #include <cstdint>
 #include <vector>
 
 namespace octet {
-
-/// Element types of a lowered model's inputs and outputs.
-enum class IoType {
-  int8,    ///< the first and last codes themselves; int16 with activations of 16 bits
-  uint8,   ///< the same codes plus 128, by a QUANTIZE at each end; not of int16
-  float32  ///< reals, by a QUANTIZE in front and a DEQUANTIZE behind
-};
-
-struct LowerOptions {
-  IoType input = IoType::int8;
-  IoType output = IoType::int8;
-  DenseForm per_channel_dense = DenseForm::fully_connected;
-  /// Stores weights of 2 to 4 bits packed, where that changes no result: see pack_weights().
-  bool pack_weights = false;
-};
 
 /// Converts a trained, quantized model to the integers that Simulation::integer trains with. Layers
 /// that are left in float become float operators, between DEQUANTIZE and QUANTIZE; an input or an

@@ -1,10 +1,10 @@
+#include <octet/compress/side_by_side.h>
 #include <octet/core/autograd.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/result_rule.h>
-#include <octet/layers/quantize/side_by_side.h>
 #include <octet/report/measure_internal.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/evaluate.h>

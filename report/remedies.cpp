@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <octet/compress/post_training.h>
 #include <octet/core/text.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/report/measure_internal.h>
 #include <octet/report/remedies.h>

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
+#include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/parallel.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/data/idx.h>
 
 #include <filesystem>

@@ -3,7 +3,6 @@
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/runtime/interpreter.h>
@@ -15,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 namespace octet {
 namespace {
@@ -162,12 +162,6 @@ Tensor fit_to_input(const Model& model, const Tensor& features) {
         features.shape().without_batch().size()));
   }
   return features.reshape(expected.with_batch(features.dim(0)));
-}
-
-std::optional<float> decision_threshold(const Model& model) {
-  if (model.output_shape().size() != 1 || model.ends_in_softmax()) return std::nullopt;
-  const Layer& last = *model.layers()[model.output_layers().front()];
-  return last.activation() == Activation::sigmoid ? 0.5F : 0.0F;
 }
 
 Labels predict(const Model& model, const Tensor& features) {

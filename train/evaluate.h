@@ -8,7 +8,6 @@
 #include <octet/train/metric.h>
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 namespace octet {
@@ -23,11 +22,6 @@ struct Evaluation {
 /// Features [n, ...] as the model takes them: reshaped where only the shape of an example differs,
 /// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
 Tensor fit_to_input(const Model& model, const Tensor& features);
-
-/// The output above which a model with one output per example says class 1: 0.5 where it ends in a
-/// sigmoid, else 0, the output being a logit. None for a model with several outputs, and for one
-/// that ends in a softmax: its class is the first largest output.
-std::optional<float> decision_threshold(const Model& model);
 
 /// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one

@@ -6,7 +6,6 @@
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/activation.h>
 #include <octet/layers/model.h>
-#include <octet/train/evaluate.h>
 #include <octet/train/loss.h>
 
 #include <algorithm>
@@ -170,6 +169,12 @@ Loss categorical_cross_entropy() {
 }
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
+
+std::optional<float> decision_threshold(const Model& model) {
+  if (model.output_shape().size() != 1 || model.ends_in_softmax()) return std::nullopt;
+  const Layer& last = *model.layers()[model.output_layers().front()];
+  return last.activation() == Activation::sigmoid ? 0.5F : 0.0F;
+}
 
 Loss classification_loss(const Model& model) {
   const bool is_sigmoid =

@@ -4,6 +4,7 @@
 #include <octet/train/targets.h>
 
 #include <functional>
+#include <optional>
 
 namespace octet {
 
@@ -35,6 +36,11 @@ Loss categorical_cross_entropy();
 /// Targets are a tensor of the output's shape with values in [0, 1], or for a model of one output
 /// labels 0 and 1.
 Loss binary_cross_entropy();
+
+/// The output above which a model with one output per example says class 1: 0.5 where it ends in a
+/// sigmoid, else 0, the output being a logit. None for a model with several outputs, and for one
+/// that ends in a softmax: its class is the first largest output.
+std::optional<float> decision_threshold(const Model& model);
 
 /// The loss that goes with labels and the end of a built model: binary_cross_entropy() for one
 /// output, a sigmoid's or a logit, and for a sigmoid of several, one per class; else

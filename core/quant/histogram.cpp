@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 constexpr int kBinBits = 11;
-static_assert(Histogram::kBins == std::size_t{1} << kBinBits);
+static_assert(MagnitudeHistogram::kBins == std::size_t{1} << kBinBits);
 constexpr int kPartBits = 24;
 constexpr std::uint64_t kPart = std::uint64_t{1} << kPartBits;
 constexpr std::uint64_t kMostValues = kPart * kPart;
@@ -39,19 +39,19 @@ void require_room(std::uint64_t counted, std::uint64_t more) {
 
 }  // namespace
 
-double Histogram::width() const { return std::ldexp(1.0, exponent_ - kBinBits); }
+double MagnitudeHistogram::width() const { return std::ldexp(1.0, exponent_ - kBinBits); }
 
-std::uint64_t Histogram::count() const {
+std::uint64_t MagnitudeHistogram::count() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
 }
 
-std::vector<std::uint64_t> Histogram::magnitudes() const {
+std::vector<std::uint64_t> MagnitudeHistogram::magnitudes() const {
   std::vector<std::uint64_t> sums(kBins);
   std::ranges::transform(positive(), negative(), sums.begin(), std::plus<>());
   return sums;
 }
 
-void Histogram::grow_to(int exponent) {
+void MagnitudeHistogram::grow_to(int exponent) {
   if (exponent <= exponent_) return;
   // Beyond that all that was counted is in the first bins.
   const int doublings = std::min(exponent - exponent_, kBinBits);
@@ -64,7 +64,7 @@ void Histogram::grow_to(int exponent) {
   exponent_ = exponent;
 }
 
-void Histogram::add(std::span<const float> values) {
+void MagnitudeHistogram::add(std::span<const float> values) {
   require_room(count(), values.size());
   const MinMax limits = min_max(values);
   if (!limits.finite)
@@ -85,11 +85,11 @@ void Histogram::add(std::span<const float> values) {
   });
 }
 
-void Histogram::add_new(const Histogram& more, const Histogram& less) {
-  Histogram added = more;
-  Histogram known = less;
+void MagnitudeHistogram::add_new(const MagnitudeHistogram& more, const MagnitudeHistogram& less) {
+  MagnitudeHistogram added = more;
+  MagnitudeHistogram known = less;
   const int exponent = std::max({exponent_, added.exponent_, known.exponent_});
-  for (Histogram* each : {this, &added, &known}) each->grow_to(exponent);
+  for (MagnitudeHistogram* each : {this, &added, &known}) each->grow_to(exponent);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (known.counts_[i] > added.counts_[i]) {
       throw InvalidArgument(
@@ -101,7 +101,7 @@ void Histogram::add_new(const Histogram& more, const Histogram& less) {
   std::ranges::transform(counts_, added.counts_, counts_.begin(), std::plus<>());
 }
 
-std::vector<float> Histogram::packed() const {
+std::vector<float> MagnitudeHistogram::packed() const {
   std::vector<float> result(kPackedSize);
   result[0] = static_cast<float>(exponent_);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -112,7 +112,8 @@ std::vector<float> Histogram::packed() const {
   return result;
 }
 
-Histogram Histogram::unpacked(std::span<const float> packed, std::string_view name) {
+MagnitudeHistogram MagnitudeHistogram::unpacked(std::span<const float> packed,
+                                                std::string_view name) {
   const auto from_smallest = [](float exponent) {
     return exponent - static_cast<float>(kSmallestExponent);
   };
@@ -128,7 +129,7 @@ Histogram Histogram::unpacked(std::span<const float> packed, std::string_view na
         "they come from damaged?",
         name));
   }
-  Histogram result;
+  MagnitudeHistogram result;
   result.exponent_ = static_cast<int>(packed[0]);
   for (std::size_t i = 0; i < result.counts_.size(); ++i) {
     result.counts_[i] = static_cast<std::uint64_t>(packed[1 + i]) +

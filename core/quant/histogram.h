@@ -14,7 +14,7 @@ namespace octet {
 /// first bin of the positive ones. Where a value lies beyond, the range doubles until it holds it,
 /// and neighbouring bins become one. Widths are powers of two, so that every count stays exact: the
 /// histogram depends on the values alone, not on their order, their batches or threads.
-class Histogram {
+class MagnitudeHistogram {
  public:
   static constexpr std::size_t kBins = 2048;  ///< For each sign.
   /// Numbers in packed(): the exponent, then two for each bin.
@@ -25,7 +25,7 @@ class Histogram {
 
   /// Adds what `more` counts beyond `less`, a state that it had before. Throws InvalidArgument
   /// where `less` counts values that `more` does not, or there would be 2^48 values.
-  void add_new(const Histogram& more, const Histogram& less);
+  void add_new(const MagnitudeHistogram& more, const MagnitudeHistogram& less);
 
   [[nodiscard]] int exponent() const noexcept { return exponent_; }
   /// 2^exponent() / kBins. The bin i of the positive values holds i * width() <= x < (i + 1) *
@@ -41,7 +41,8 @@ class Histogram {
   /// All of it in float32 without rounding, each count as its lower and its upper 24 bits.
   [[nodiscard]] std::vector<float> packed() const;
   /// What packed() was made of. Throws NumericError, naming `name`, for other numbers.
-  [[nodiscard]] static Histogram unpacked(std::span<const float> packed, std::string_view name);
+  [[nodiscard]] static MagnitudeHistogram unpacked(std::span<const float> packed,
+                                                   std::string_view name);
 
  private:
   using Counts = std::array<std::uint64_t, 2 * kBins>;

@@ -93,7 +93,7 @@ std::uint64_t rank_of(double percentile, std::uint64_t n) {
 }
 
 /// The end of the first `bins` bins, not beyond the limits.
-float end_of(std::size_t bins, const Histogram& histogram, const MinMax& limits) {
+float end_of(std::size_t bins, const MagnitudeHistogram& histogram, const MinMax& limits) {
   const double end = static_cast<double>(bins) * histogram.width();
   return static_cast<float>(std::min(end, static_cast<double>(magnitude(limits))));
 }
@@ -138,7 +138,7 @@ float mse_clip(std::span<const float> values, const QuantSpec& spec, std::string
   return best_clip({values, {}}, limits, spec, name);
 }
 
-float mse_clip(const Histogram& histogram, const MinMax& limits, const QuantSpec& spec,
+float mse_clip(const MagnitudeHistogram& histogram, const MinMax& limits, const QuantSpec& spec,
                std::string_view name) {
   std::vector<float> centres;
   std::vector<double> counts;
@@ -172,8 +172,8 @@ float percentile_magnitude(std::span<const float> values, double percentile,
   return *kth;
 }
 
-float percentile_magnitude(const Histogram& histogram, const MinMax& limits, double percentile,
-                           std::string_view name) {
+float percentile_magnitude(const MagnitudeHistogram& histogram, const MinMax& limits,
+                           double percentile, std::string_view name) {
   require_percentile(percentile, name);
   const std::uint64_t n = histogram.count();
   if (n == 0) return 0.0F;
@@ -192,8 +192,8 @@ void require_entropy_bits(const QuantSpec& spec, std::string_view name) {
                   name, spec.num_bits));
 }
 
-float entropy_magnitude(const Histogram& histogram, const MinMax& limits, const QuantSpec& spec,
-                        std::string_view name) {
+float entropy_magnitude(const MagnitudeHistogram& histogram, const MinMax& limits,
+                        const QuantSpec& spec, std::string_view name) {
   require_entropy_bits(spec, name);
   const std::vector<std::uint64_t> counts = histogram.magnitudes();
   std::vector<double> bins(counts.begin(), counts.end());

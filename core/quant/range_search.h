@@ -14,7 +14,7 @@
 
 namespace octet {
 
-class Histogram;
+class MagnitudeHistogram;
 
 /// Clips that are tried: 1 / kClips, 2 / kClips, ..., 1.
 inline constexpr std::size_t kClips = 100;
@@ -33,7 +33,7 @@ inline constexpr std::size_t kClips = 100;
                              std::string_view name);
 /// The same of a histogram: the sum over the bins of count * (q(centre) - centre)^2; `limits` are
 /// those of all that was counted.
-[[nodiscard]] float mse_clip(const Histogram& histogram, const MinMax& limits,
+[[nodiscard]] float mse_clip(const MagnitudeHistogram& histogram, const MinMax& limits,
                              const QuantSpec& spec, std::string_view name);
 
 /// The k-th smallest magnitude of n values, k = floor(percentile / 100 * n + 0.5) and at least 1;
@@ -43,7 +43,7 @@ inline constexpr std::size_t kClips = 100;
                                          std::string_view name);
 /// Of a histogram: the upper end of the bin that holds the k-th smallest magnitude, or the largest
 /// magnitude of `limits` where that is smaller.
-[[nodiscard]] float percentile_magnitude(const Histogram& histogram, const MinMax& limits,
+[[nodiscard]] float percentile_magnitude(const MagnitudeHistogram& histogram, const MinMax& limits,
                                          double percentile, std::string_view name);
 /// Throws InvalidArgument, naming `name`, unless 0 < percentile <= 100.
 void require_percentile(double percentile, std::string_view name);
@@ -57,7 +57,7 @@ void require_percentile(double percentile, std::string_view name);
 /// have one sign and the spec is not symmetric. Of equal divergences the smallest threshold wins;
 /// it is at most the largest magnitude of `limits`. Throws InvalidArgument, naming `name`, for
 /// other bits than 8.
-[[nodiscard]] float entropy_magnitude(const Histogram& histogram, const MinMax& limits,
+[[nodiscard]] float entropy_magnitude(const MagnitudeHistogram& histogram, const MinMax& limits,
                                       const QuantSpec& spec, std::string_view name);
 /// Throws InvalidArgument, naming `name`, unless the spec has 8 bits.
 void require_entropy_bits(const QuantSpec& spec, std::string_view name);

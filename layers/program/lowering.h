@@ -2,7 +2,7 @@
 
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
-#include <octet/layers/lower.h>
+#include <octet/layers/lower_options.h>
 #include <octet/layers/program/program.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/model_builder.h>

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/kernels/min_max.h>
 #include <octet/core/parallel.h>
 #include <octet/core/quant/axis.h>
+#include <octet/core/quant/histogram.h>
 #include <octet/core/quant/range_search.h>
 #include <octet/layers/quantize/calibrated_observers.h>
 
@@ -97,7 +99,7 @@ void HistogramObserver::do_build(const Shape& /*shape*/) {
                     "MseQuantizer or PercentileQuantizer for a range per channel",
                     owner(), spec().axis));
   }
-  const std::vector<float> empty = Histogram().packed();
+  const std::vector<float> empty = MagnitudeHistogram().packed();
   histogram_ = Tensor::from({static_cast<Index>(empty.size())}, empty);
   extremes_ = Tensor::full({2}, 0.0F);
 }
@@ -112,7 +114,7 @@ void HistogramObserver::observe(const Tensor& x) {
 
 void HistogramObserver::calibrate(const Tensor& x) {
   const Range found = limits_of(x).front();
-  Histogram counted = histogram();
+  MagnitudeHistogram counted = histogram();
   counted.add(x.span());
   const std::span<const float> extremes = std::as_const(extremes_).span();
   take(counted, {std::min(extremes[0], found.min), std::max(extremes[1], found.max)});
@@ -123,10 +125,10 @@ void HistogramObserver::merge_calibrated(const Observer& before,
                                          std::span<const std::unique_ptr<Observer>> parts) {
   // Copies of this observer: their counters are as its own.
   const auto histogram_of = [&](const std::vector<NamedTensor>& counters) {
-    return Histogram::unpacked(counters.at(0).tensor.span(), owner());
+    return MagnitudeHistogram::unpacked(counters.at(0).tensor.span(), owner());
   };
-  const Histogram counted_before = histogram_of(before.counters());
-  Histogram counted = counted_before;
+  const MagnitudeHistogram counted_before = histogram_of(before.counters());
+  MagnitudeHistogram counted = counted_before;
   MinMax limits;
   for (const auto& part : parts) {
     const std::vector<NamedTensor> counters = part->counters();
@@ -137,11 +139,11 @@ void HistogramObserver::merge_calibrated(const Observer& before,
   take(counted, limits);
 }
 
-Histogram HistogramObserver::histogram() const {
-  return Histogram::unpacked(histogram_.span(), owner());
+MagnitudeHistogram HistogramObserver::histogram() const {
+  return MagnitudeHistogram::unpacked(histogram_.span(), owner());
 }
 
-void HistogramObserver::take(const Histogram& histogram, const MinMax& limits) {
+void HistogramObserver::take(const MagnitudeHistogram& histogram, const MinMax& limits) {
   const MinMax part = clipped(limits, threshold(histogram, limits));
   const Range range = widened({part.min, part.max});
   mins()[0] = range.min;
@@ -153,10 +155,6 @@ void HistogramObserver::take(const Histogram& histogram, const MinMax& limits) {
 
 float MseObserver::clip_of(std::span<const float> values, const Range& /*limits*/) const {
   return mse_clip(values, spec(), owner());
-}
-
-std::unique_ptr<Observer> MseObserver::clone() const {
-  return std::make_unique<MseObserver>(*this);
 }
 
 PercentileObserver::PercentileObserver(double percentile) : percentile_(percentile) {
@@ -174,16 +172,9 @@ void PercentileObserver::describe(Description& description) const {
   description.set("percentile", percentile_);
 }
 
-std::unique_ptr<Observer> PercentileObserver::clone() const {
-  return std::make_unique<PercentileObserver>(*this);
-}
-
-float HistogramMseObserver::threshold(const Histogram& histogram, const MinMax& limits) const {
+float HistogramMseObserver::threshold(const MagnitudeHistogram& histogram,
+                                      const MinMax& limits) const {
   return mse_clip(histogram, limits, spec(), owner()) * magnitude(limits);
-}
-
-std::unique_ptr<Observer> HistogramMseObserver::clone() const {
-  return std::make_unique<HistogramMseObserver>(*this);
 }
 
 HistogramPercentileObserver::HistogramPercentileObserver(double percentile)
@@ -191,7 +182,7 @@ HistogramPercentileObserver::HistogramPercentileObserver(double percentile)
   require_percentile(percentile, "HistogramPercentileQuantizer");
 }
 
-float HistogramPercentileObserver::threshold(const Histogram& histogram,
+float HistogramPercentileObserver::threshold(const MagnitudeHistogram& histogram,
                                              const MinMax& limits) const {
   return percentile_magnitude(histogram, limits, percentile_, owner());
 }
@@ -200,16 +191,13 @@ void HistogramPercentileObserver::describe(Description& description) const {
   description.set("percentile", percentile_);
 }
 
-std::unique_ptr<Observer> HistogramPercentileObserver::clone() const {
-  return std::make_unique<HistogramPercentileObserver>(*this);
+void HistogramEntropyObserver::require_spec(const QuantSpec& spec) const {
+  require_entropy_bits(spec, "HistogramEntropyQuantizer");
 }
 
-float HistogramEntropyObserver::threshold(const Histogram& histogram, const MinMax& limits) const {
+float HistogramEntropyObserver::threshold(const MagnitudeHistogram& histogram,
+                                          const MinMax& limits) const {
   return entropy_magnitude(histogram, limits, spec(), owner());
-}
-
-std::unique_ptr<Observer> HistogramEntropyObserver::clone() const {
-  return std::make_unique<HistogramEntropyObserver>(*this);
 }
 
 }  // namespace octet

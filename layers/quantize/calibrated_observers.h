@@ -1,18 +1,21 @@
 #pragma once
 
-#include <octet/core/kernels/min_max.h>
-#include <octet/core/quant/histogram.h>
 #include <octet/layers/quantize/observer.h>
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
-// The observers of calibrated_quantizers.h: ranges that leave outliers out, found by calibration.
+// Ranges that leave outliers out: calibrate() finds how much of them (docs/quantization.md,
+// "Calibration").
 
 namespace octet {
 
-/// Of weights. calibrate() searches a clip for each channel, or one for all, on the values
+class MagnitudeHistogram;
+struct MinMax;
+
+/// A range of weights. calibrate() searches a clip for each channel, or one for all, on the values
 /// themselves; observe(), in training, follows the limits of the weights and keeps the clip: with t
 /// = clip * max |w|, the range is [max(min, -t), min(max, t)]. The first batch counts as one of
 /// calibrate() wherever it comes from.
@@ -42,10 +45,11 @@ class ClipObserver : public Observer {
   std::vector<float> found_;
 };
 
-/// Of activations, one range for the tensor. calibrate() counts the values of each batch in a
-/// histogram and takes the range from all that it has counted so far, in whatever order and however
-/// batched; observe(), in training, changes nothing but refuses NaN and infinity. The first batch
-/// counts as one of calibrate() wherever it comes from.
+/// A range of activations, one for the tensor. calibrate() counts the values of each batch in a
+/// histogram of 2,048 bins for each sign, which is saved with the model, and takes the range from
+/// all that it has counted so far, in whatever order and however batched; observe(), in training,
+/// changes nothing but refuses NaN and infinity. The first batch counts as one of calibrate()
+/// wherever it comes from.
 class HistogramObserver : public Observer {
  public:
   void observe(const Tensor& x) override;
@@ -53,7 +57,8 @@ class HistogramObserver : public Observer {
   /// The range of all values that the parts have counted, exactly that of the whole batch.
   void merge_calibrated(const Observer& before,
                         std::span<const std::unique_ptr<Observer>> parts) override;
-  /// "histogram", Histogram::packed(), and "extremes", the smallest and the largest value or 0.
+  /// "histogram", MagnitudeHistogram::packed(), and "extremes", the smallest and the largest value
+  /// or 0.
   std::vector<NamedTensor> counters() const override {
     return {{"histogram", histogram_}, {"extremes", extremes_}};
   }
@@ -65,33 +70,40 @@ class HistogramObserver : public Observer {
   void do_build(const Shape& shape) override;
 
   /// The t of the range [max(min, -t), min(max, t)].
-  virtual float threshold(const Histogram& histogram, const MinMax& limits) const = 0;
+  virtual float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const = 0;
 
  private:
-  Histogram histogram() const;
+  MagnitudeHistogram histogram() const;
   /// Keeps both, and the range that follows from them.
-  void take(const Histogram& histogram, const MinMax& limits);
+  void take(const MagnitudeHistogram& histogram, const MinMax& limits);
 
   Tensor histogram_;
   Tensor extremes_;
 };
 
-/// Of the smallest squared error, see mse_clip().
+/// The range of weights, per tensor or per channel, with the smallest sum of squared errors: of 1
+/// %, 2 %, ..., 100 % of the largest magnitude.
 class MseObserver : public ClipObserver {
  public:
-  std::unique_ptr<Observer> clone() const override;
+  std::string_view type() const override { return "Mse"; }
+  std::unique_ptr<Observer> clone() const override { return std::make_unique<MseObserver>(*this); }
 
  protected:
   float clip_of(std::span<const float> values, const Range& limits) const override;
 };
 
-/// Of the k-th smallest magnitude, see percentile_magnitude().
+/// The range of weights, per tensor or per channel, up to the k-th smallest magnitude of n, k =
+/// floor(percentile / 100 * n + 0.5), to float32 rounding. Where the k-th magnitude is 0 nothing is
+/// left out.
 class PercentileObserver : public ClipObserver {
  public:
   /// Throws InvalidArgument unless 0 < percentile <= 100.
   explicit PercentileObserver(double percentile);
+  std::string_view type() const override { return "Percentile"; }
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<PercentileObserver>(*this);
+  }
 
  protected:
   float clip_of(std::span<const float> values, const Range& limits) const override;
@@ -100,37 +112,52 @@ class PercentileObserver : public ClipObserver {
   double percentile_;
 };
 
-/// MseObserver's rule on a histogram.
+/// The range of activations with the smallest sum of squared errors, as MseObserver, over all
+/// values that calibrate() has shown.
 class HistogramMseObserver : public HistogramObserver {
  public:
-  std::unique_ptr<Observer> clone() const override;
+  std::string_view type() const override { return "HistogramMse"; }
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<HistogramMseObserver>(*this);
+  }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 };
 
-/// PercentileObserver's rule on a histogram: exact to the width of a bin.
+/// The range of activations up to the end of the bin that holds the k-th smallest magnitude of all
+/// n values, zeros among them. A bin is at most 1/1024 of the largest magnitude wide; for the last
+/// of all values the range is exact.
 class HistogramPercentileObserver : public HistogramObserver {
  public:
   /// Throws InvalidArgument unless 0 < percentile <= 100.
-  explicit HistogramPercentileObserver(double percentile);
+  explicit HistogramPercentileObserver(double percentile = 99.99);
+  std::string_view type() const override { return "HistogramPercentile"; }
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<HistogramPercentileObserver>(*this);
+  }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 
  private:
   double percentile_;
 };
 
-/// Of the least divergence, see entropy_magnitude(); for 8 bits.
+/// The range of activations of 8 bits that keeps most of the distribution, in the sense of least
+/// Kullback-Leibler divergence (TensorRT, Migacz 2017).
 class HistogramEntropyObserver : public HistogramObserver {
  public:
-  std::unique_ptr<Observer> clone() const override;
+  std::string_view type() const override { return "HistogramEntropy"; }
+  /// Throws InvalidArgument for other bits than 8.
+  void require_spec(const QuantSpec& spec) const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<HistogramEntropyObserver>(*this);
+  }
 
  protected:
-  float threshold(const Histogram& histogram, const MinMax& limits) const override;
+  float threshold(const MagnitudeHistogram& histogram, const MinMax& limits) const override;
 };
 
 }  // namespace octet

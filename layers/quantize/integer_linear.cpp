@@ -150,7 +150,8 @@ struct IntegerLinear::Operands {
   /// the weight that made the range would get a gradient or none as its scale happened to be
   /// rounded.
   RealLimits passes(std::size_t unit) const {
-    if (!learned.passes.empty()) return learned.passes[learned.passes.size() > 1 ? unit : 0];
+    const std::vector<RealLimits>& known = learned.steps.passes;
+    if (!known.empty()) return known[known.size() > 1 ? unit : 0];
     return {(static_cast<float>(weight_params.qmin) - 0.5F) * weight_scale(unit),
             (static_cast<float>(weight_params.qmax) + 0.5F) * weight_scale(unit)};
   }
@@ -207,7 +208,7 @@ struct IntegerLinear::Operands {
                                                                   const Tensor& to) const {
     const Tensor rows = to.reshape(real.shape());
     std::vector<Tensor> learned_from =
-        output.gradients_and_passed(real, g.reshape(real.shape()), rows);
+        output.from_sums(step_sums_and_passed(real, g.reshape(real.shape()), output.steps, rows));
     Tensor of_bias;
     if (bias.defined()) of_bias = column_sums_of_lines(rows, sums->rows_per_line());
     return {SumsGradient{rows, std::move(of_bias)}, std::move(learned_from)};
@@ -240,8 +241,8 @@ struct IntegerLinear::Operands {
     }
     // Both read the same products.
     Tensor gradient = sums->kernel_gradient(x, passed.sums);
-    if (learned.gradients_and_mask) {
-      append(result, learned.gradients_and_mask(kernel, gradient));
+    if (learned.from_sums) {
+      append(result, learned.from_sums(step_sums_and_mask(kernel, gradient, learned.steps)));
     } else {
       append(result, learned.gradients(kernel, gradient));
       mask(gradient);
@@ -384,7 +385,7 @@ Tensor IntegerLinear::output(const QuantParams& output, const LearnedRange& lear
   const auto backward = [operands = operands_, real = real_, window,
                          learned](const Tensor& gradient) {
     const Tensor to = writable_gradient(gradient);
-    if (learned.wants_gradient() && learned.gradients_and_passed && is_within_activation(window)) {
+    if (learned.wants_gradient() && learned.from_sums && is_within_activation(window)) {
       auto [passed, of_scale] = operands->passed_and_learned(real, gradient, learned, to);
       std::vector<Tensor> gradients = operands->gradients(passed);
       append(gradients, std::move(of_scale));

@@ -8,12 +8,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
 
-/// The range of one tensor: what an observer keeps of it, and a quantizer makes its grid from.
-/// Copies share the tensors.
+/// The range of one tensor: what an observer keeps of it, and a quantizer makes its scale and zero
+/// point from. Copies share the tensors.
 struct ObservedRange {
   Tensor min;      ///< scalar, or [channels]
   Tensor max;      ///< as min
@@ -23,12 +24,22 @@ struct ObservedRange {
   bool known() const { return min.defined() && (usable_from_start || updates.item() > 0.0F); }
 };
 
-/// Watches one tensor of a network and keeps the range that its grid is to span, per tensor or per
-/// channel. A subclass is given the whole tensor and decides which range follows from it: the
-/// smallest and largest value, an average of them, a percentile.
+/// Watches one tensor of a network and keeps the range that its quantized values are to span, per
+/// tensor or per channel. A subclass is given the whole tensor and decides which range follows from
+/// it: the smallest and largest value, an average of them, a percentile.
+///
+/// Derive from it to measure ranges in another way, and hand it to a Quantizer. It is saved and
+/// loaded with its model once registered (register_observer).
 class Observer {
  public:
   virtual ~Observer() = default;
+
+  /// The name under which files know the class, e.g. "MovingAverage".
+  virtual std::string_view type() const = 0;
+  /// Throws InvalidArgument for a spec that the observer cannot serve.
+  virtual void require_spec(const QuantSpec& /*spec*/) const {}
+  /// Whether the range never changes: fake quantization is then TensorFlow's of constant limits.
+  virtual bool is_constant() const { return false; }
 
   /// Makes the state for tensors of `shape` whose range is kept per index of `spec.axis`, or as
   /// one for -1. `owner` names the tensor in errors.
@@ -39,7 +50,7 @@ class Observer {
   /// `counters()` back.
   virtual void observe(const Tensor& x) = 0;
 
-  /// The same for a batch that calibrate() shows: an observer that settles its range by calibration
+  /// Does so for a batch that calibrate() shows: an observer that settles its range by calibration
   /// overrides it.
   virtual void calibrate(const Tensor& x) { observe(x); }
   /// Takes over what copies of this observer have come to that were each shown a part of one batch
@@ -53,13 +64,14 @@ class Observer {
   void require_finite(const Tensor& x) const;
 
   const ObservedRange& range() const { return *range_; }
-  /// The same to share: it is this observer's for as long as the observer lives.
+  /// range() to share: it is this observer's for as long as the observer lives.
   std::shared_ptr<const ObservedRange> shared_range() const { return range_; }
 
   /// What else observe() keeps from batch to batch, e.g. a histogram: saved with the model.
   virtual std::vector<NamedTensor> counters() const { return {}; }
 
-  /// Writes the arguments of the constructor, under their names, for a quantizer's description.
+  /// Writes the arguments of the constructor, under their names, for a quantizer's description,
+  /// which has "type" and the entries of the spec ("bits", "axis", ...) for itself.
   virtual void describe(Description& /*description*/) const {}
 
   /// A copy that shares nothing with this observer.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -51,10 +54,6 @@ void LastValueObserver::observe(const Tensor& x) {
   set_updates(1.0F);
 }
 
-std::unique_ptr<Observer> LastValueObserver::clone() const {
-  return std::make_unique<LastValueObserver>(*this);
-}
-
 MovingAverageObserver::MovingAverageObserver(RangeStart start, double decay)
     : StartedObserver(start, kTfmotLimit), decay_(decay) {
   if (!(decay >= 0.0 && decay < 1.0)) {
@@ -84,10 +83,6 @@ void MovingAverageObserver::describe(Description& description) const {
   description.set("decay", decay_);
 }
 
-std::unique_ptr<Observer> MovingAverageObserver::clone() const {
-  return std::make_unique<MovingAverageObserver>(*this);
-}
-
 AllValuesObserver::AllValuesObserver(RangeStart start) : StartedObserver(start, 0.0F) {}
 
 void AllValuesObserver::observe(const Tensor& x) {
@@ -105,10 +100,6 @@ void AllValuesObserver::observe(const Tensor& x) {
   set_updates(updates() + 1.0F);
 }
 
-std::unique_ptr<Observer> AllValuesObserver::clone() const {
-  return std::make_unique<AllValuesObserver>(*this);
-}
-
 FixedObserver::FixedObserver(float min, float max)
     : Observer(min, max, true), min_(min), max_(max) {
   if (!(min < max)) {
@@ -123,8 +114,30 @@ void FixedObserver::describe(Description& description) const {
   description.set("min", double{min_}).set("max", double{max_});
 }
 
-std::unique_ptr<Observer> FixedObserver::clone() const {
-  return std::make_unique<FixedObserver>(*this);
+void MeanMagnitudeObserver::observe(const Tensor& x) {
+  const std::size_t channels = limits_of(x).size();
+  const int axis = spec().axis;
+  // How many neighbours belong to one channel.
+  std::size_t run = 1;
+  for (int i = axis + 1; axis >= 0 && i < x.shape().rank(); ++i) {
+    run *= static_cast<std::size_t>(x.dim(i));
+  }
+  std::vector<double> sums(channels);
+  const std::span<const float> values = std::as_const(x).span();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sums[axis < 0 ? 0 : i / run % channels] += std::fabs(double{values[i]});
+  }
+  const double count = static_cast<double>(values.size()) / static_cast<double>(channels);
+  const bool from_zero = !spec().symmetric;
+  const int steps_above =
+      from_zero ? spec().qmax() - spec().qmin() : (1 << (spec().num_bits - 1)) - 1;
+  const int steps_below = from_zero ? 0 : spec().narrow_range ? steps_above : steps_above + 1;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double step = 2.0 * sums[c] / count / std::sqrt(static_cast<double>(steps_above));
+    mins()[c] = static_cast<float>(-step * steps_below);
+    maxs()[c] = static_cast<float>(step * steps_above);
+  }
+  set_updates(1.0F);
 }
 
 }  // namespace octet

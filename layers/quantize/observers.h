@@ -2,6 +2,7 @@
 
 #include <octet/layers/quantize/observer.h>
 
+#include <memory>
 #include <string_view>
 
 // The rules by which a range follows the smallest and largest value of each batch; names and
@@ -34,30 +35,43 @@ class StartedObserver : public Observer {
   RangeStart start_;
 };
 
-/// The range of the last batch.
+/// The range of the last batch: what weights use.
 class LastValueObserver : public StartedObserver {
  public:
-  explicit LastValueObserver(RangeStart start);
+  explicit LastValueObserver(RangeStart start = RangeStart::first_batch);
+  std::string_view type() const override { return "LastValue"; }
   void observe(const Tensor& x) override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<LastValueObserver>(*this);
+  }
 };
 
-/// The range of everything seen so far.
+/// The range of everything seen so far: what a model's input uses.
 class AllValuesObserver : public StartedObserver {
  public:
-  explicit AllValuesObserver(RangeStart start);
+  explicit AllValuesObserver(RangeStart start = RangeStart::first_batch);
+  std::string_view type() const override { return "AllValues"; }
   void observe(const Tensor& x) override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<AllValuesObserver>(*this);
+  }
 };
 
-/// An exponential average of the batches' ranges (MovingAverageQuantizer).
+/// An exponential average of the batches' ranges: what activations use. With r the batch's bound
+/// and d the decay, bound += (r - bound) * w.
+/// RangeStart::tfmot: w = 1 - d from the first step on.
+/// RangeStart::first_batch: w = (1 - d) / (1 - d^t) at step t = 1, 2, ...: the bias-corrected
+/// average of Adam (Kingma and Ba, ICLR 2015), which starts at the first batch's own range.
 class MovingAverageObserver : public StartedObserver {
  public:
   /// Throws InvalidArgument unless 0 <= decay < 1.
-  MovingAverageObserver(RangeStart start, double decay);
+  explicit MovingAverageObserver(RangeStart start = RangeStart::first_batch, double decay = 0.99);
+  std::string_view type() const override { return "MovingAverage"; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<MovingAverageObserver>(*this);
+  }
 
  private:
   double decay_;
@@ -68,13 +82,29 @@ class FixedObserver : public Observer {
  public:
   /// Throws InvalidArgument unless min < max.
   FixedObserver(float min, float max);
+  std::string_view type() const override { return "Fixed"; }
+  bool is_constant() const override { return true; }
   void observe(const Tensor& x) override;
   void describe(Description& description) const override;
-  std::unique_ptr<Observer> clone() const override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<FixedObserver>(*this);
+  }
 
  private:
   float min_;
   float max_;
+};
+
+/// A range whose step is 2 mean |x| / sqrt(Qp), for the values of the last batch, Qp the highest
+/// quantized value from the zero point on: where LSQ starts (Esser et al., ICLR 2020), also known
+/// as StatsQ. Symmetric or from 0 on, as the spec says.
+class MeanMagnitudeObserver : public Observer {
+ public:
+  std::string_view type() const override { return "MeanMagnitude"; }
+  void observe(const Tensor& x) override;
+  std::unique_ptr<Observer> clone() const override {
+    return std::make_unique<MeanMagnitudeObserver>(*this);
+  }
 };
 
 }  // namespace octet

@@ -2,7 +2,6 @@
 #include <octet/core/error.h>
 #include <octet/core/quant/range_search.h>
 #include <octet/layers/activation.h>
-#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/result_rule.h>
 

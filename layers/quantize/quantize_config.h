@@ -2,7 +2,6 @@
 
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/folded_batch_norm.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
 #include <octet/layers/quantize/quantizers.h>
 
 #include <memory>

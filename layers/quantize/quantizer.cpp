@@ -42,6 +42,21 @@ class Snapshot {
   std::vector<float> values_;
 };
 
+/// A copy of the observer that a learned scale starts from.
+std::unique_ptr<Observer> observer_of(const Quantizer* start) {
+  if (start == nullptr) {
+    throw InvalidArgument(
+        "Quantizer: expected a quantizer whose range a learned scale starts from, found null");
+  }
+  if (start->scale_rule() != nullptr) {
+    throw InvalidArgument(
+        fmt::format("Quantizer: expected a start from an observed range, found {}, whose scale is "
+                    "learned",
+                    start->type()));
+  }
+  return clone_of(start->observer(), start->type());
+}
+
 /// The axes of a tensor of `rank` with `axis` and the last one exchanged.
 std::vector<Index> exchanged_with_last(int axis, Index rank) {
   std::vector<Index> axes;
@@ -90,15 +105,26 @@ struct Quantizer::Group {
   }
 };
 
-Quantizer::Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer)
-    : spec_(spec), observer_(std::move(observer)), frozen_(Tensor::scalar(0.0F)) {
+Quantizer::Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer,
+                     std::unique_ptr<ScaleRule> scale_rule)
+    : spec_(spec),
+      observer_(std::move(observer)),
+      scale_rule_(std::move(scale_rule)),
+      frozen_(Tensor::scalar(0.0F)) {
   if (observer_ == nullptr) throw InvalidArgument("Quantizer: expected an observer, found null");
+  observer_->require_spec(spec_);
+  if (scale_rule_) scale_rule_->require_spec(spec_);
   member_ = std::make_shared<Member>(Member{observer_->shared_range(), Tensor()});
 }
+
+Quantizer::Quantizer(std::unique_ptr<Quantizer> start, std::unique_ptr<ScaleRule> scale_rule)
+    : Quantizer(start ? start->spec_ : QuantSpec{}, observer_of(start.get()),
+                std::move(scale_rule)) {}
 
 Quantizer::Quantizer(const Quantizer& other)
     : spec_(other.spec_),
       observer_(clone_of(*other.observer_, other.owner_)),
+      scale_rule_(other.scale_rule_ ? clone_of(*other.scale_rule_, other.owner_) : nullptr),
       owner_(other.owner_),
       prefix_(other.prefix_),
       frozen_(clone_leaf(other.frozen_)),
@@ -107,18 +133,6 @@ Quantizer::Quantizer(const Quantizer& other)
           Member{observer_->shared_range(), clone_leaf(other.member_->zero_point)})) {
   // The zero point was that of the common range.
   if (other.tied()) keep_zero_point(params_of(observer_->range(), spec_, owner_));
-}
-
-void Quantizer::describe(Description& description) const {
-  description.set("bits", spec_.num_bits)
-      .set("signed", spec_.is_signed)
-      .set("narrow", spec_.narrow_range)
-      .set("symmetric", spec_.symmetric)
-      .set("axis", spec_.axis)
-      .set("full_steps", spec_.narrow_steps == NarrowSteps::full);
-  // Left out, so that files of models without are as they were.
-  if (spec_.top_of_int8) description.set("top_of_int8", true);
-  observer_->describe(description);
 }
 
 void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
@@ -137,11 +151,12 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
   // Anew: what was frozen is gone. Before that, freeze() is a wish for what is built.
   if (anew) frozen_ = Tensor::scalar(0.0F);
   member_->zero_point = zero_point == ZeroPoint::kept ? Tensor::scalar(0.0F) : Tensor();
-  do_build(shape);
-  if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(grid_range(), spec_, owner_));
+  if (scale_rule_) {
+    scale_rule_->build(spec_, owner_, prefix_, shape);
+    if (has_range()) scale_rule_->start(common_range());
+  }
+  if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(common_range(), spec_, owner_));
 }
-
-void Quantizer::observe(const Tensor& x) { show(x, &Observer::observe); }
 
 void Quantizer::merge_calibrated(const Observer& before,
                                  std::span<const std::unique_ptr<Observer>> parts) {
@@ -150,7 +165,7 @@ void Quantizer::merge_calibrated(const Observer& before,
 
 void Quantizer::settle_range() {
   if (!built() || frozen() || !has_range()) return;
-  if (follows_range()) range_changed();
+  if (scale_rule_ && scale_rule_->follows_range()) scale_rule_->start(common_range());
   keep_zero_point(params());
 }
 
@@ -170,11 +185,17 @@ void Quantizer::watch(const Tensor& x, const ForwardContext& context) {
 
 void Quantizer::show(const Tensor& x, void (Observer::*how)(const Tensor&)) {
   if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
+  if (scale_rule_ && !scale_rule_->follows_range()) {
+    if (x.size() > 0) observer_->require_finite(x);
+    scale_rule_->repair();
+    keep_zero_point(params());
+    return;
+  }
   if (frozen() || x.size() == 0) return;
   Snapshot before(*observer_);
   try {
     (observer_.get()->*how)(x);
-    range_changed();
+    if (scale_rule_) scale_rule_->start(common_range());
     if (has_range()) keep_zero_point(params());
   } catch (...) {
     before.restore();
@@ -182,7 +203,7 @@ void Quantizer::show(const Tensor& x, void (Observer::*how)(const Tensor&)) {
   }
 }
 
-/// Throws InvalidArgument, naming the tensors, unless `quantizer` can share a grid with `first`.
+/// Throws InvalidArgument, naming the tensors, unless `quantizer` can share a scale with `first`.
 void Quantizer::require_tieable(const Quantizer* quantizer, const Quantizer& first) {
   if (quantizer == nullptr || !quantizer->built()) {
     throw InvalidArgument(fmt::format("tie: expected built quantizers, found {}",
@@ -199,7 +220,7 @@ void Quantizer::require_tieable(const Quantizer* quantizer, const Quantizer& fir
                     "that, found others",
                     quantizer->owner_, first.owner_));
   }
-  if (!quantizer->parameters().empty()) {
+  if (quantizer->scale_rule_ != nullptr) {
     throw InvalidArgument(fmt::format(
         "{}: expected a quantizer that observes its range to tie it to {}, found {}, whose scale "
         "is learned",
@@ -250,7 +271,7 @@ void Quantizer::require_learnable() const {
   }
   throw InvalidArgument(fmt::format(
       "{}: expected gradients for the {} parameters of a {} quantizer, found them for {}; override "
-      "Quantizer::learned_range(), or train with Simulation::fake_quant",
+      "ScaleRule::learned_range(), or train with Simulation::fake_quant",
       owner_, expected, type(), learned.gradients == nullptr ? 0 : learned.parameters.size()));
 }
 
@@ -267,7 +288,7 @@ bool Quantizer::has_range() const {
                                         [](const auto& member) { return member->range->known(); });
 }
 
-ObservedRange Quantizer::grid_range() const {
+ObservedRange Quantizer::common_range() const {
   if (const Group* tied = group()) {
     ObservedRange range = tied->range();
     if (range.min.defined()) return range;
@@ -303,7 +324,8 @@ void Quantizer::require_range() const {
 
 QuantParams Quantizer::params() const {
   require_range();
-  QuantParams params = params_of(grid_range(), spec_, owner_);
+  if (scale_rule_) return scale_rule_->params();
+  QuantParams params = params_of(common_range(), spec_, owner_);
   params.quantized_dimension = std::max(spec_.axis, 0);
   return params;
 }
@@ -311,7 +333,14 @@ QuantParams Quantizer::params() const {
 Tensor Quantizer::fake_quant(const Tensor& x) const {
   if (!enabled_) return x;
   require_range();
-  const auto [min, max, updates, usable_from_start] = grid_range();
+  if (scale_rule_) {
+    return with_channels_last(x, [this](const Tensor& t) { return scale_rule_->fake_quant(t); });
+  }
+  const auto [min, max, updates, usable_from_start] = common_range();
+  if (spec_.axis < 0 && observer_->is_constant()) {
+    return fake_quant_with_min_max_args(x, min.item(), max.item(), spec_.num_bits,
+                                        spec_.narrow_range, owner_);
+  }
   if (spec_.axis < 0) {
     return fake_quant_with_min_max_vars(x, min, max, spec_.num_bits, spec_.narrow_range, owner_);
   }
@@ -345,6 +374,22 @@ Tensor Quantizer::quantize_dequantize(const Tensor& x, RoundMode mode) const {
   return put_on_grid(x, grid, mode, learned_range());
 }
 
+/// Puts tensors of a part of the quantizer behind `list`, under its prefix.
+void Quantizer::append_named(std::vector<NamedTensor>& list,
+                             const std::vector<NamedTensor>& part) const {
+  for (const auto& [name, tensor] : part) list.push_back({prefix_ + name, tensor});
+}
+
+LearnedRange Quantizer::learned_range() const {
+  return scale_rule_ && built() ? scale_rule_->learned_range() : LearnedRange{};
+}
+
+std::vector<NamedTensor> Quantizer::parameters() const {
+  std::vector<NamedTensor> result;
+  if (scale_rule_) append_named(result, scale_rule_->parameters());
+  return result;
+}
+
 std::vector<NamedTensor> Quantizer::state() const {
   if (!built()) return {};
   std::vector<NamedTensor> result = {{prefix_ + "min", min()}, {prefix_ + "max", max()}};
@@ -358,7 +403,8 @@ std::vector<NamedTensor> Quantizer::counters() const {
   if (!built()) return {};
   std::vector<NamedTensor> result = {{prefix_ + "updates", observer_->range().updates},
                                      {prefix_ + "frozen", frozen_}};
-  for (auto& [name, tensor] : observer_->counters()) result.push_back({prefix_ + name, tensor});
+  append_named(result, observer_->counters());
+  if (scale_rule_) append_named(result, scale_rule_->counters());
   return result;
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <octet/core/arithmetic/round_mode.h>
-#include <octet/core/description.h>
 #include <octet/core/function_ref.h>
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor.h>
 #include <octet/layers/layer.h>
-#include <octet/layers/quantize/learned_range.h>
 #include <octet/layers/quantize/observer.h>
+#include <octet/layers/quantize/scale_rule.h>
 
 #include <memory>
 #include <span>
@@ -28,26 +27,34 @@ enum class Simulation {
 /// "integer" or "fake_quant".
 std::string_view to_string(Simulation simulation);
 
-/// Puts one tensor of a network on a grid of integers. Two parts make it: the grid (QuantSpec: how
-/// many codes, signed, symmetric, per tensor or per channel) and an observer, which watches the
-/// tensor and keeps the range that the grid is to span, as state that no optimizer touches.
+/// Quantizes one tensor of a network. Three parts make it: a spec (how many bits, signed,
+/// symmetric, per tensor or per channel), an observer, which watches the tensor and keeps its range
+/// as state that no optimizer touches, and a scale rule, which makes scale and zero point of
+/// parameters that an optimizer changes. Without a rule they follow from the range.
 ///
-/// To write your own quantizer, derive from this class and pass it an Observer; it needs a type()
-/// and a clone(), and is saved and loaded with its model once registered (register_quantizer). One
-/// whose scale is learned gives it as parameters() and overrides params(), and learned_range() for
-/// Simulation::integer or fake_quant() for Simulation::fake_quant.
+/// To quantize in a way of your own, derive from Observer or from ScaleRule. A class derived from
+/// this one can name a constructor (quantizers.h), and no more: copies are Quantizers.
 class Quantizer {
  public:
   /// Whether the zero point is kept as state beside the range.
   enum class ZeroPoint { hidden, kept };
 
+  /// Throws InvalidArgument for a null observer, and for a spec that the observer or the rule
+  /// refuses.
+  Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer,
+            std::unique_ptr<ScaleRule> scale_rule = nullptr);
+  /// Takes spec and observer of `start`, whose range is where the rule starts. Throws
+  /// InvalidArgument for a null `start`, one with a rule, and a spec that the rule refuses.
+  Quantizer(std::unique_ptr<Quantizer> start, std::unique_ptr<ScaleRule> scale_rule);
+  /// A copy that shares nothing with `other`, and is tied to none.
+  Quantizer(const Quantizer& other);
+  Quantizer& operator=(const Quantizer&) = delete;
   virtual ~Quantizer() = default;
+  std::unique_ptr<Quantizer> clone() const { return std::make_unique<Quantizer>(*this); }
 
-  /// The name under which files know the class, e.g. "MovingAverage".
-  virtual std::string_view type() const = 0;
-  /// Writes what the quantizer was made with: its spec ("bits", "signed", "narrow", "symmetric",
-  /// "axis", "full_steps") and the arguments of its observer. The entry "type" is the file's.
-  virtual void describe(Description& description) const;
+  /// The name of the scale rule, e.g. "Lsq", or without one that of the observer, e.g.
+  /// "MovingAverage".
+  std::string_view type() const { return scale_rule_ ? scale_rule_->type() : observer_->type(); }
 
   /// Makes the state for tensors of `shape` (without the batch axis): "<prefix>min", "<prefix>max",
   /// "<prefix>zero_point". `owner` names the tensor in errors. Throws InvalidArgument for an axis
@@ -57,13 +64,16 @@ class Quantizer {
 
   const QuantSpec& spec() const { return spec_; }
   const Observer& observer() const { return *observer_; }
+  /// Null where scale and zero point follow from the observed range.
+  const ScaleRule* scale_rule() const { return scale_rule_.get(); }
 
-  /// Shows the observer `x`, unless frozen. An empty tensor changes nothing. Throws NumericError
-  /// that names the tensor where x holds NaN or infinity or its range is too wide for float32; the
-  /// state is then unchanged. Throws InvalidArgument before build().
-  virtual void observe(const Tensor& x);
-  /// The same for a batch that calibrate() shows: what a CalibratedQuantizer settles its range by.
-  virtual void calibrate(const Tensor& x) { observe(x); }
+  /// Shows the observer `x`, unless frozen. An empty tensor changes nothing. Where a scale rule no
+  /// longer follows the range, only its parameters are put right. Throws NumericError that names
+  /// the tensor where x holds NaN or infinity or its range is too wide for float32; the state is
+  /// then unchanged. Throws InvalidArgument before build().
+  void observe(const Tensor& x) { show(x, &Observer::observe); }
+  /// observe() for a batch that octet::calibrate() shows: some observers settle their range by it.
+  void calibrate(const Tensor& x) { show(x, &Observer::calibrate); }
   /// What a layer does with its tensor in a forward pass: observe() while training, calibrate()
   /// while calibrating, nothing at inference.
   void watch(const Tensor& x, const ForwardContext& context);
@@ -84,12 +94,13 @@ class Quantizer {
   void enable(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
 
-  /// Ties quantizers of tensors that one operator takes on one grid (CONCATENATION): each goes on
-  /// observing its own tensor into its own range, and the grid of all of them spans the smallest
-  /// minimum and the largest maximum of those that have a range. Quantizers that were tied to
-  /// others bring these along. Throws InvalidArgument, naming the tensors, for a quantizer that is
-  /// null or not built, per channel, of another spec than the first, or whose scale is learned;
-  /// NumericError where the common range is too wide for float32. Nothing is tied then.
+  /// Ties quantizers of tensors that one operator takes with one scale and zero point
+  /// (CONCATENATION): each goes on observing its own tensor into its own range, and the common
+  /// scale spans the smallest minimum and the largest maximum of those that have a range.
+  /// Quantizers that were tied to others bring these along. Throws InvalidArgument, naming the
+  /// tensors, for a quantizer that is null or not built, per channel, of another spec than the
+  /// first, or with a scale rule; NumericError where the common range is too wide for float32.
+  /// Nothing is tied then.
   static void tie(std::span<Quantizer* const> quantizers);
   bool tied() const { return group_ != nullptr; }
 
@@ -98,16 +109,16 @@ class Quantizer {
 
   /// Scale, zero point and limits of the integers that export uses.
   /// Throws InvalidArgument where no range has been observed, NumericError for an unsound one.
-  virtual QuantParams params() const;
+  QuantParams params() const;
 
-  /// TensorFlow's fake quantization of x with the grid's range; its gradient passes inside the
-  /// nudged range. Throws as params().
-  virtual Tensor fake_quant(const Tensor& x) const;
+  /// TensorFlow's fake quantization of x with the range, whose gradient passes inside the nudged
+  /// range; or that of the scale rule. Throws as params().
+  Tensor fake_quant(const Tensor& x) const;
 
-  /// dequantize(quantize(x)) with params(), the result carrying its grid; the gradient passes where
-  /// x lies between the reals of qmin and qmax, and reaches learned_range(). Throws as params(),
-  /// and InvalidArgument for a range per channel.
-  virtual Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
+  /// dequantize(quantize(x)) with params(), which the result carries; the gradient passes where x
+  /// lies between the real values of qmin and qmax, and reaches learned_range(). Throws as
+  /// params(), and InvalidArgument for a range per channel.
+  Tensor quantize_dequantize(const Tensor& x, RoundMode mode = RoundMode::half_away) const;
 
   /// quantize_dequantize(x) or fake_quant(x).
   Tensor simulate(const Tensor& x, Simulation simulation,
@@ -120,49 +131,16 @@ class Quantizer {
   /// The range that this quantizer's own tensor was observed to have.
   const Tensor& min() const { return observer_->range().min; }
   const Tensor& max() const { return observer_->range().max; }
-  /// What an optimizer may change: none, unless the scale is learned.
-  virtual std::vector<NamedTensor> parameters() const { return {}; }
-  /// The same parameters with their gradients, as Simulation::integer takes them. A quantizer that
-  /// has parameters and does not override this is refused there.
-  virtual LearnedRange learned_range() const { return {}; }
+  /// What an optimizer may change, "<prefix><name>": the parameters of the scale rule.
+  std::vector<NamedTensor> parameters() const;
+  /// ScaleRule::learned_range() of the rule; without one, nothing.
+  LearnedRange learned_range() const;
   /// Throws InvalidArgument, naming the tensor, where Simulation::integer would leave parameters
   /// without gradients: learned_range() has none, or another number of them.
   void require_learnable() const;
   std::vector<NamedTensor> state() const;
-  /// "<prefix>updates", "<prefix>frozen" and what the observer keeps besides.
-  virtual std::vector<NamedTensor> counters() const;
-  /// A copy that shares nothing with this quantizer, and is tied to none.
-  virtual std::unique_ptr<Quantizer> clone() const = 0;
-
- protected:
-  /// Throws InvalidArgument for a null observer.
-  Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer);
-  /// A copy as clone() makes it. A subclass with parameters clones them in its copy constructor.
-  Quantizer(const Quantizer& other);
-  Quantizer& operator=(const Quantizer&) = delete;
-
-  /// Makes the parameters for tensors of `shape`.
-  virtual void do_build(const Shape& /*shape*/) {}
-  /// Takes over what was just observed. Where it throws, it must not have changed anything: the
-  /// observer is then put back.
-  virtual void range_changed() {}
-  /// Whether range_changed() is to be called for a range that is new.
-  virtual bool follows_range() const { return true; }
-  /// Makes the zero point kept beside the range, and those of the tied, that of `params`.
-  void keep_zero_point(const QuantParams& params) const;
-
-  /// What `run` makes of x with its channels, if it has a range for each, on the last axis. Throws
-  /// InvalidArgument for an axis that x does not have.
-  Tensor with_channels_last(const Tensor& x, FunctionRef<Tensor(const Tensor&)> run) const;
-
-  /// Shows the observer `x` by its observe() or calibrate(), as observe() says.
-  void show(const Tensor& x, void (Observer::*how)(const Tensor&));
-
-  /// The range that the grid spans: this quantizer's, or that of all tied to it.
-  ObservedRange grid_range() const;
-  const std::string& owner() const { return owner_; }
-  /// Throws InvalidArgument where no range has been observed.
-  void require_range() const;
+  /// "<prefix>updates", "<prefix>frozen" and what observer and scale rule keep besides.
+  std::vector<NamedTensor> counters() const;
 
  private:
   struct Member;
@@ -172,8 +150,21 @@ class Quantizer {
   static std::shared_ptr<Group> union_of(std::span<Quantizer* const> quantizers);
   Group* group() const;
 
+  void show(const Tensor& x, void (Observer::*how)(const Tensor&));
+  /// Makes the zero point kept beside the range, and those of the tied, that of `params`.
+  void keep_zero_point(const QuantParams& params) const;
+  /// What `run` makes of x with its channels, if it has a range for each, on the last axis. Throws
+  /// InvalidArgument for an axis that x does not have.
+  Tensor with_channels_last(const Tensor& x, FunctionRef<Tensor(const Tensor&)> run) const;
+  void append_named(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& part) const;
+  /// This quantizer's range, or that of all tied to it.
+  ObservedRange common_range() const;
+  /// Throws InvalidArgument where no range has been observed.
+  void require_range() const;
+
   QuantSpec spec_;
   std::unique_ptr<Observer> observer_;
+  std::unique_ptr<ScaleRule> scale_rule_;
   std::string owner_;
   std::string prefix_;
   Tensor frozen_;
@@ -185,7 +176,7 @@ class Quantizer {
 
 /// A copy, or null of null.
 inline std::unique_ptr<Quantizer> clone_of(const std::unique_ptr<Quantizer>& quantizer) {
-  return quantizer ? clone_of(*quantizer, quantizer->type()) : nullptr;
+  return quantizer ? quantizer->clone() : nullptr;
 }
 
 }  // namespace octet

@@ -1,10 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
-#include <octet/layers/quantize/learned_quantizers.h>
-#include <octet/layers/quantize/mean_magnitude.h>
+#include <octet/layers/quantize/calibrated_observers.h>
+#include <octet/layers/quantize/learned_scale.h>
+#include <octet/layers/quantize/observers.h>
 #include <octet/layers/quantize/quantizer_registry.h>
-#include <octet/layers/quantize/quantizers.h>
 
 #include <utility>
 
@@ -25,61 +24,64 @@ RangeStart start_from(const Description& description) {
   return parse_range_start(description.text("start"));
 }
 
-struct Quantizers : Registry<Quantizer> {
-  Quantizers() : Registry("quantizer", "register_quantizer") {
-    add<LastValueQuantizer>("LastValue", [](const Description& d) {
-      return std::make_unique<LastValueQuantizer>(quant_spec_from(d), start_from(d));
+struct Observers : Registry<Observer> {
+  Observers() : Registry("range observer", "register_observer") {
+    add<LastValueObserver>("LastValue", [](const Description& d) {
+      return std::make_unique<LastValueObserver>(start_from(d));
     });
-    add<MovingAverageQuantizer>("MovingAverage", [](const Description& d) {
-      return std::make_unique<MovingAverageQuantizer>(quant_spec_from(d), start_from(d),
-                                                      d.number("decay"));
+    add<MovingAverageObserver>("MovingAverage", [](const Description& d) {
+      return std::make_unique<MovingAverageObserver>(start_from(d), d.number("decay"));
     });
-    add<AllValuesQuantizer>("AllValues", [](const Description& d) {
-      return std::make_unique<AllValuesQuantizer>(quant_spec_from(d), start_from(d));
+    add<AllValuesObserver>("AllValues", [](const Description& d) {
+      return std::make_unique<AllValuesObserver>(start_from(d));
     });
-    add<FixedQuantizer>("Fixed", [](const Description& d) {
-      return std::make_unique<FixedQuantizer>(d.float_number("min"), d.float_number("max"),
-                                              quant_spec_from(d));
+    add<FixedObserver>("Fixed", [](const Description& d) {
+      return std::make_unique<FixedObserver>(d.float_number("min"), d.float_number("max"));
     });
-    add<MseQuantizer>("Mse", [](const Description& d) {
-      return std::make_unique<MseQuantizer>(quant_spec_from(d));
+    add<PercentileObserver>("Percentile", [](const Description& d) {
+      return std::make_unique<PercentileObserver>(d.number("percentile"));
     });
-    add<PercentileQuantizer>("Percentile", [](const Description& d) {
-      return std::make_unique<PercentileQuantizer>(quant_spec_from(d), d.number("percentile"));
+    add<HistogramPercentileObserver>("HistogramPercentile", [](const Description& d) {
+      return std::make_unique<HistogramPercentileObserver>(d.number("percentile"));
     });
-    add<HistogramMseQuantizer>("HistogramMse", [](const Description& d) {
-      return std::make_unique<HistogramMseQuantizer>(quant_spec_from(d));
-    });
-    add<HistogramPercentileQuantizer>("HistogramPercentile", [](const Description& d) {
-      return std::make_unique<HistogramPercentileQuantizer>(quant_spec_from(d),
-                                                            d.number("percentile"));
-    });
-    add<HistogramEntropyQuantizer>("HistogramEntropy", [](const Description& d) {
-      return std::make_unique<HistogramEntropyQuantizer>(quant_spec_from(d));
-    });
-    add<MeanMagnitudeQuantizer>("MeanMagnitude", [](const Description& d) {
-      return std::make_unique<MeanMagnitudeQuantizer>(quant_spec_from(d));
-    });
-    add<LsqQuantizer>("Lsq", [](const Description& d) {
-      return std::make_unique<LsqQuantizer>(make_quantizer(d.part("start")));
-    });
-    add<LsqPlusQuantizer>("LsqPlus", [](const Description& d) {
-      return std::make_unique<LsqPlusQuantizer>(make_quantizer(d.part("start")));
-    });
-    add<PactQuantizer>("Pact", [](const Description& d) {
-      return std::make_unique<PactQuantizer>(make_quantizer(d.part("start")));
-    });
+    add_plain<MeanMagnitudeObserver>();
+    add_plain<MseObserver>();
+    add_plain<HistogramMseObserver>();
+    add_plain<HistogramEntropyObserver>();
+  }
+  /// One without arguments.
+  template <class T>
+  void add_plain() {
+    add<T>(std::string(T().type()), [](const Description&) { return std::make_unique<T>(); });
   }
 };
 
-}  // namespace
+struct ScaleRules : Registry<ScaleRule> {
+  ScaleRules() : Registry("scale rule", "register_scale_rule") {
+    for (const LearnedScale::Policy* policy :
+         {&LearnedScale::kLsq, &LearnedScale::kLsqPlus, &LearnedScale::kPact}) {
+      add<LearnedScale>(std::string(policy->type), [policy](const Description&) {
+        return std::make_unique<LearnedScale>(*policy);
+      });
+    }
+  }
+};
 
-Registry<Quantizer>& quantizer_registry() {
-  static Quantizers quantizers;
-  return quantizers;
+Description describe_spec(const QuantSpec& spec) {
+  Description description;
+  description.set("bits", spec.num_bits)
+      .set("signed", spec.is_signed)
+      .set("narrow", spec.narrow_range)
+      .set("symmetric", spec.symmetric)
+      .set("axis", spec.axis)
+      .set("full_steps", spec.narrow_steps == NarrowSteps::full);
+  // Left out, so that files of models without are as they were.
+  if (spec.top_of_int8) description.set("top_of_int8", true);
+  return description;
 }
 
-QuantSpec quant_spec_from(const Description& description) {
+/// The spec in a quantizer's description. Throws FormatError for one that no quantizer can have.
+QuantSpec spec_from(const Description& description) {
   const QuantSpec spec{
       .num_bits = small_integer(description, "bits"),
       .is_signed = description.flag("signed"),
@@ -96,24 +98,62 @@ QuantSpec quant_spec_from(const Description& description) {
   return spec;
 }
 
-Description describe(const Quantizer* quantizer) {
-  Description description;
-  if (quantizer == nullptr) return description;
-  quantizer_registry().check(*quantizer);
-  quantizer->describe(description);
+/// Adds what `part`, an observer or a scale rule, says of itself.
+template <class Part>
+void add_part(Description& description, const Registry<Part>& registry, const Part& part) {
+  registry.check(part);
+  part.describe(description);
   if (description.has(kType)) {
     throw InvalidArgument(
         fmt::format("quantizer: describe() of {} writes an entry \"{}\", which the file has for "
-                    "itself; give it "
-                    "another name",
-                    quantizer->type(), kType));
+                    "itself; give it another name",
+                    part.type(), kType));
   }
-  return description.set(kType, quantizer->type());
+  description.set(kType, part.type());
+}
+
+/// A quantizer of these parts. Throws FormatError where they do not go together.
+template <class First, class Second>
+std::unique_ptr<Quantizer> quantizer_of(const std::string& type, First first, Second second) {
+  try {
+    return std::make_unique<Quantizer>(std::move(first), std::move(second));
+  } catch (const InvalidArgument& error) {
+    detail::throw_refused("quantizer", type, error);
+  }
+}
+
+}  // namespace
+
+Registry<Observer>& observer_registry() {
+  static Observers observers;
+  return observers;
+}
+
+Registry<ScaleRule>& scale_rule_registry() {
+  static ScaleRules rules;
+  return rules;
+}
+
+Description describe(const Quantizer* quantizer) {
+  if (quantizer == nullptr) return {};
+  Description measured = describe_spec(quantizer->spec());
+  add_part(measured, observer_registry(), quantizer->observer());
+  const ScaleRule* rule = quantizer->scale_rule();
+  if (rule == nullptr) return measured;
+  Description learned;
+  learned.set("start", measured);
+  add_part(learned, scale_rule_registry(), *rule);
+  return learned;
 }
 
 std::unique_ptr<Quantizer> make_quantizer(const Description& description) {
   if (!description.has(kType)) return nullptr;
-  return quantizer_registry().make(description.text(kType), description);
+  const std::string type = description.text(kType);
+  if (!scale_rule_registry().has(type)) {
+    return quantizer_of(type, spec_from(description), observer_registry().make(type, description));
+  }
+  return quantizer_of(type, make_quantizer(description.part("start")),
+                      scale_rule_registry().make(type, description));
 }
 
 }  // namespace octet

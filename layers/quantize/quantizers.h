@@ -1,49 +1,61 @@
 #pragma once
 
+#include <octet/layers/quantize/calibrated_observers.h>
+#include <octet/layers/quantize/learned_scale.h>
 #include <octet/layers/quantize/observers.h>
 #include <octet/layers/quantize/quantizer.h>
 
+#include <memory>
+#include <utility>
+
+// The usual quantizers by name. Each is nothing but a constructor: what it makes is a Quantizer.
+
 namespace octet {
 
-/// The range of the last batch: what weights use.
-class LastValueQuantizer : public Quantizer {
+/// A Quantizer of class O's observer, made with the arguments behind the spec:
+///
+///     MovingAverageQuantizer(QuantSpec{}, RangeStart::first_batch, /*decay=*/0.9)
+template <class O>
+class MeasuredQuantizer : public Quantizer {
  public:
-  explicit LastValueQuantizer(QuantSpec spec, RangeStart start = RangeStart::first_batch);
-  std::string_view type() const override { return "LastValue"; }
-  std::unique_ptr<Quantizer> clone() const override;
+  /// Throws as O's constructor and O::require_spec().
+  template <class... Arguments>
+  explicit MeasuredQuantizer(QuantSpec spec = {}, Arguments... arguments)
+      : Quantizer(spec, std::make_unique<O>(arguments...)) {}
 };
 
-/// An exponential average of the batches' ranges: what activations use. With r the batch's bound
-/// and d the decay, bound += (r - bound) * w.
-/// RangeStart::tfmot: w = 1 - d from the first step on.
-/// RangeStart::first_batch: w = (1 - d) / (1 - d^t) at step t = 1, 2, ...: the bias-corrected
-/// average of Adam (Kingma and Ba, ICLR 2015), which starts at the first batch's own range.
-class MovingAverageQuantizer : public Quantizer {
- public:
-  /// Throws InvalidArgument unless 0 <= decay < 1.
-  explicit MovingAverageQuantizer(QuantSpec spec, RangeStart start = RangeStart::first_batch,
-                                  double decay = 0.99);
-  std::string_view type() const override { return "MovingAverage"; }
-  std::unique_ptr<Quantizer> clone() const override;
-};
+using LastValueQuantizer = MeasuredQuantizer<LastValueObserver>;
+using MovingAverageQuantizer = MeasuredQuantizer<MovingAverageObserver>;
+using AllValuesQuantizer = MeasuredQuantizer<AllValuesObserver>;
+using MeanMagnitudeQuantizer = MeasuredQuantizer<MeanMagnitudeObserver>;
+using MseQuantizer = MeasuredQuantizer<MseObserver>;
+using PercentileQuantizer = MeasuredQuantizer<PercentileObserver>;
+using HistogramMseQuantizer = MeasuredQuantizer<HistogramMseObserver>;
+using HistogramPercentileQuantizer = MeasuredQuantizer<HistogramPercentileObserver>;
+using HistogramEntropyQuantizer = MeasuredQuantizer<HistogramEntropyObserver>;
 
-/// The range of everything seen so far: what a model's input uses.
-class AllValuesQuantizer : public Quantizer {
- public:
-  explicit AllValuesQuantizer(QuantSpec spec, RangeStart start = RangeStart::first_batch);
-  std::string_view type() const override { return "AllValues"; }
-  std::unique_ptr<Quantizer> clone() const override;
-};
-
-/// A range that never changes. As in TFMOT, its fake quantization is that of constant limits
-/// (fake_quant_with_min_max_args).
+/// A Quantizer of a range that never changes. As in TFMOT, its fake quantization is that of
+/// constant limits (fake_quant_with_min_max_args).
 class FixedQuantizer : public Quantizer {
  public:
   /// Throws InvalidArgument unless min < max.
-  FixedQuantizer(float min, float max, QuantSpec spec = {});
-  std::string_view type() const override { return "Fixed"; }
-  Tensor fake_quant(const Tensor& x) const override;
-  std::unique_ptr<Quantizer> clone() const override;
+  FixedQuantizer(float min, float max, QuantSpec spec = {})
+      : Quantizer(spec, std::make_unique<FixedObserver>(min, max)) {}
 };
+
+/// A Quantizer whose scale is learned by a policy of LearnedScale.
+template <const LearnedScale::Policy& policy>
+class LearnedQuantizer : public Quantizer {
+ public:
+  /// Starts at the range of `start`, e.g. a MeanMagnitudeQuantizer for the start of LSQ's paper.
+  /// Throws InvalidArgument for a null or a learned `start`, and for one that is symmetric or per
+  /// channel where the policy is for results of layers alone.
+  explicit LearnedQuantizer(std::unique_ptr<Quantizer> start)
+      : Quantizer(std::move(start), std::make_unique<LearnedScale>(policy)) {}
+};
+
+using LsqQuantizer = LearnedQuantizer<LearnedScale::kLsq>;
+using LsqPlusQuantizer = LearnedQuantizer<LearnedScale::kLsqPlus>;
+using PactQuantizer = LearnedQuantizer<LearnedScale::kPact>;
 
 }  // namespace octet

@@ -4,7 +4,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/round.h>
 #include <octet/core/tensor.h>
-#include <octet/layers/quantize/learned_range.h>
+#include <octet/layers/quantize/scale_rule.h>
 
 #include <cstdint>
 #include <memory>

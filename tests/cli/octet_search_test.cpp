@@ -1,9 +1,9 @@
 // `octet search` as its users run it.
 
+#include <octet/compress/bit_search.h>
 #include <octet/core/error.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet/tests/train/training.h>
-#include <octet/train/bit_search.h>
 #include <octet/train/data/idx.h>
 #include <octet_test_paths.h>
 

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
+#include <octet/compress/post_training.h>
 #include <octet/core/error.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/import/tflite/import_tflite.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/layers/sequential.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/layers/quantize/random_nets.h>

@@ -103,17 +103,16 @@ class OwnDense : public Dense {
   using Dense::Dense;
 };
 
-class OwnQuantizer : public LastValueQuantizer {
+class OwnObserver : public LastValueObserver {
  public:
-  using LastValueQuantizer::LastValueQuantizer;
-  std::unique_ptr<Quantizer> clone() const override {
-    return std::make_unique<OwnQuantizer>(*this);
-  }
+  std::unique_ptr<Observer> clone() const override { return std::make_unique<OwnObserver>(*this); }
 };
 
 TEST(Architecture, WhatIsTheProgramsOwnIsNamed) {
   auto config = std::make_shared<CustomConfig>();
-  config->activation = [] { return std::make_unique<OwnQuantizer>(QuantSpec{}); };
+  config->activation = [] {
+    return std::make_unique<Quantizer>(QuantSpec{}, std::make_unique<OwnObserver>());
+  };
   Sequential marked("m", Input({4}));
   marked.add(quantize_annotate_layer(Dense(3, Activation::none, "q"), config));
   marked.build();
@@ -216,14 +215,10 @@ class Reserving : public ActivationLayer {
   std::string key_;
 };
 
-class ReservingQuantizer : public LastValueQuantizer {
+class ReservingObserver : public LastValueObserver {
  public:
-  using LastValueQuantizer::LastValueQuantizer;
-  std::string_view type() const override { return "ReservingQuantizer"; }
-  void describe(Description& description) const override {
-    LastValueQuantizer::describe(description);
-    description.set("type", "mine");
-  }
+  std::string_view type() const override { return "ReservingObserver"; }
+  void describe(Description& description) const override { description.set("type", "mine"); }
 };
 
 TEST(Architecture, EntriesThatFilesKeepForThemselvesAreRefused) {
@@ -237,12 +232,12 @@ TEST(Architecture, EntriesThatFilesKeepForThemselvesAreRefused) {
   }
   EXPECT_NO_THROW(
       static_cast<void>(architecture_json(build_model(Input({4}), Reserving("inputs_")))));
-  register_quantizer<ReservingQuantizer>("ReservingQuantizer", [](const Description& d) {
-    return std::make_unique<ReservingQuantizer>(quant_spec_from(d));
+  register_observer<ReservingObserver>("ReservingObserver", [](const Description&) {
+    return std::make_unique<ReservingObserver>();
   });
-  const ReservingQuantizer quantizer{QuantSpec{}};
+  const Quantizer quantizer{QuantSpec{}, std::make_unique<ReservingObserver>()};
   expect_throws_naming<InvalidArgument>([&] { static_cast<void>(describe(&quantizer)); },
-                                        {"ReservingQuantizer", "\"type\""});
+                                        {"ReservingObserver", "\"type\""});
 }
 
 TEST(Architecture, FilesWithoutOneSaySo) {

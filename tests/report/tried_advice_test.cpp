@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <octet/compress/post_training.h>
 #include <octet/core/text.h>
-#include <octet/layers/quantize/post_training.h>
 #include <octet/report/advice.h>
 #include <octet/report/measure.h>
 #include <octet/tests/report/ill_networks.h>

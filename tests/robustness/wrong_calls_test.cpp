@@ -3,7 +3,6 @@
 
 #include <octet/core/ops/ops.h>
 #include <octet/layers/layers.h>
-#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/robustness/wrong_calls.h>
@@ -18,7 +17,7 @@
 namespace octet::test::wrong_calls_test {
 namespace {
 
-/// A layer, a quantizer and an observer whose clone() forgets to return the copy.
+/// A layer, a scale rule and an observer whose clone() forgets to return the copy.
 class Unclonable : public Dense {
  public:
   Unclonable() : Dense(3, Activation::none, DenseOptions{.name = "own"}) {}
@@ -27,14 +26,17 @@ class Unclonable : public Dense {
 
 class UnclonableObserver : public Observer {
  public:
+  std::string_view type() const override { return "Unclonable"; }
   std::unique_ptr<Observer> clone() const override { return nullptr; }
   void observe(const Tensor& x) override { set_updates(static_cast<float>(x.dim(0))); }
 };
 
-class UnclonableQuantizer : public LastValueQuantizer {
+class UnclonableRule : public ScaleRule {
  public:
-  UnclonableQuantizer() : LastValueQuantizer(QuantSpec{}) {}
-  std::unique_ptr<Quantizer> clone() const override { return nullptr; }
+  std::string_view type() const override { return "Unclonable"; }
+  QuantParams params() const override { return QuantParams::per_tensor(1.0F, 0); }
+  std::vector<NamedTensor> parameters() const override { return {}; }
+  std::unique_ptr<ScaleRule> clone() const override { return nullptr; }
 };
 
 class UnclonableOptimizer : public Sgd {
@@ -48,21 +50,15 @@ Sequential with_unclonable() {
   return model;
 }
 
-/// A quantizer of an observer of its own.
-class Observed : public Quantizer {
- public:
-  explicit Observed(std::unique_ptr<Observer> observer)
-      : Quantizer(QuantSpec{}, std::move(observer)) {}
-  std::string_view type() const override { return "Observed"; }
-  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Observed>(*this); }
-};
-
 class OwnConfig : public Default8BitQuantizeConfig {
  public:
   explicit OwnConfig(bool of_observer) : of_observer_(of_observer) {}
   std::unique_ptr<Quantizer> activation_quantizer(const Layer& /*layer*/) const override {
-    if (of_observer_) return std::make_unique<Observed>(std::make_unique<UnclonableObserver>());
-    return std::make_unique<UnclonableQuantizer>();
+    if (of_observer_) {
+      return std::make_unique<Quantizer>(QuantSpec{}, std::make_unique<UnclonableObserver>());
+    }
+    return std::make_unique<Quantizer>(std::make_unique<LastValueQuantizer>(QuantSpec{}),
+                                       std::make_unique<UnclonableRule>());
   }
 
  private:
@@ -97,7 +93,7 @@ TEST(WrongCalls, ClonesThatAreNull) {
          const QuantizeWrapper copy(wrapper);
        },
        "\"quant_own\""},
-      {"Quantizer", [] { copy_quantized(false); }, "\"LastValue\""},
+      {"ScaleRule", [] { copy_quantized(false); }, "quant_own"},
       {"Observer", [] { copy_quantized(true); }, "quant_own"},
       {"Optimizer",
        [] {
@@ -117,7 +113,7 @@ TEST(WrongCalls, NothingWhereSomethingIsExpected) {
       {"wrapped layer", [] { QuantizeWrapper(nullptr, default_8bit()); }, "found null"},
       {"config of a wrapper", [] { QuantizeWrapper(std::make_unique<Dense>(2), nullptr); },
        "found null"},
-      {"observer", [] { Observed quantizer(nullptr); }, "found null"},
+      {"observer", [] { Quantizer quantizer(QuantSpec{}, nullptr); }, "found null"},
       {"start of a learned range", [] { LsqQuantizer quantizer(nullptr); }, "null"},
       {"reader of a data set", [] { static_cast<void>(Dataset::from_reader("d", nullptr)); },
        "found null"},

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train import report command_line examples tools; do
+for room in core runtime layers deploy train compress import report command_line examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -20,11 +20,12 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["layers"] = "layers runtime " below["core/ops"]
     below["deploy"] = "deploy " below["layers"]
     below["train"] = "train " below["deploy"]
+    below["compress"] = "compress " below["train"]
     below["import"] = "import " below["train"]
-    below["report"] = "report " below["train"]
+    below["report"] = "report " below["compress"]
     below["command_line"] = "command_line " below["train"]
-    below["examples"] = "examples command_line octet.h extend.h import report " below["train"]
-    below["tools"] = "tools command_line octet.h extend.h import report " below["train"]
+    below["examples"] = "examples command_line octet.h extend.h import report " below["compress"]
+    below["tools"] = "tools command_line octet.h extend.h import report " below["compress"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }

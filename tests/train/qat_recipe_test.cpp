@@ -1,8 +1,8 @@
+#include <octet/compress/layer_flash.h>
 #include <octet/core/error.h>
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/train/training.h>
-#include <octet/train/layer_flash.h>
 #include <octet/train/qat_recipe.h>
 
 namespace octet::test::qat_recipe_test {

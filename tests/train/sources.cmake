@@ -1,11 +1,6 @@
 # Tests of the train room and of the mnist_qat program; paths are relative to tests/.
 set(OCTET_TRAIN_TESTS
-  train/adaround_test.cpp
   train/batch_norm_training_test.cpp
-  train/bit_curve_test.cpp
-  train/bit_knapsack_test.cpp
-  train/bit_search_layers_test.cpp
-  train/bit_search_test.cpp
   train/callbacks_test.cpp
   train/checkpoint_test.cpp
   train/clip_gradients_test.cpp

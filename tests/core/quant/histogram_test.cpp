@@ -15,21 +15,21 @@
 namespace octet::test::histogram_test {
 namespace {
 
-Histogram histogram_of(std::span<const float> values) {
-  Histogram histogram;
+MagnitudeHistogram histogram_of(std::span<const float> values) {
+  MagnitudeHistogram histogram;
   histogram.add(values);
   return histogram;
 }
 
 TEST(Histogram, CountsMagnitudesBySign) {
   const std::vector<float> values = {0.0F, -0.0F, 0.5F, 1.5F, 1.999F, -1.5F, -0.0009F};
-  const Histogram histogram = histogram_of(values);
+  const MagnitudeHistogram histogram = histogram_of(values);
   EXPECT_EQ(histogram.exponent(), 1);
   EXPECT_EQ(histogram.width(), 2.0 / 2048.0);
   EXPECT_EQ(histogram.count(), values.size());
   std::map<std::size_t, std::uint64_t> positive;
   std::map<std::size_t, std::uint64_t> negative;
-  for (std::size_t i = 0; i < Histogram::kBins; ++i) {
+  for (std::size_t i = 0; i < MagnitudeHistogram::kBins; ++i) {
     if (histogram.positive()[i] > 0) positive[i] = histogram.positive()[i];
     if (histogram.negative()[i] > 0) negative[i] = histogram.negative()[i];
   }
@@ -68,7 +68,7 @@ TEST(Histogram, DoesNotDependOnOrderBatchesOrThreads) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     EXPECT_EQ(histogram_of(values).packed(), expected) << threads;
-    Histogram in_batches;
+    MagnitudeHistogram in_batches;
     for (std::size_t begin = 0; begin < values.size(); begin += 12345) {
       const std::size_t size = std::min<std::size_t>(12345, values.size() - begin);
       in_batches.add(std::span(values).subspan(begin, size));
@@ -78,14 +78,14 @@ TEST(Histogram, DoesNotDependOnOrderBatchesOrThreads) {
 }
 
 TEST(Histogram, GrowsAsIfItHadBeenThatWideAlways) {
-  Histogram histogram = histogram_of(std::vector{0.0F, 0.0F});
+  MagnitudeHistogram histogram = histogram_of(std::vector{0.0F, 0.0F});
   std::vector<float> all = {0.0F, 0.0F};
   for (const float scale : {1e-30F, 1e-3F, 1e-3F, 1.0F, 7.0F, 30.0F, 1e20F}) {
     std::vector<float> more = values_of_all_sizes(static_cast<std::uint32_t>(all.size()), 200);
     for (float& x : more) x *= scale / 50.0F;
     histogram.add(more);
     all.insert(all.end(), more.begin(), more.end());
-    std::vector<std::uint64_t> counts(Histogram::kBins);
+    std::vector<std::uint64_t> counts(MagnitudeHistogram::kBins);
     for (const float x : all) {
       ++counts[static_cast<std::size_t>(std::floor(std::fabs(double{x}) / histogram.width()))];
     }
@@ -100,15 +100,15 @@ TEST(Histogram, AddsWhatAnotherHasCountedSince) {
     std::vector<float> first = values_of_all_sizes(2, 200);
     for (float& x : first) x *= scale;
     const std::vector<float> second = values_of_all_sizes(3, 100);
-    const Histogram start = histogram_of(before);
-    Histogram one = start;
+    const MagnitudeHistogram start = histogram_of(before);
+    MagnitudeHistogram one = start;
     one.add(first);
-    Histogram other = start;
+    MagnitudeHistogram other = start;
     other.add(second);
-    Histogram sum = start;
+    MagnitudeHistogram sum = start;
     sum.add_new(one, start);
     sum.add_new(other, start);
-    Histogram expected = one;
+    MagnitudeHistogram expected = one;
     expected.add(second);
     EXPECT_EQ(sum.packed(), expected.packed()) << scale;
     EXPECT_EQ(sum.count(), 600U);
@@ -120,8 +120,8 @@ TEST(Histogram, IsPackedWithoutLoss) {
   std::vector<float> packed = histogram_of(values_of_all_sizes(3, 500)).packed();
   // Counts beyond the whole numbers of float32.
   packed[1] = 16777215.0F;
-  packed[1 + 2 * Histogram::kBins] = 7.0F;
-  Histogram histogram = Histogram::unpacked(packed, "x");
+  packed[1 + 2 * MagnitudeHistogram::kBins] = 7.0F;
+  MagnitudeHistogram histogram = MagnitudeHistogram::unpacked(packed, "x");
   EXPECT_EQ(histogram.packed(), packed);
   EXPECT_EQ(histogram.positive()[0], 8U * 16777216U - 1U);
   histogram.add(std::vector{0.0F});
@@ -133,8 +133,9 @@ TEST(Histogram, RefusesWhatIsNoHistogram) {
   const auto refused = [&](std::size_t at, float number) {
     std::vector<float> broken = whole;
     broken[at] = number;
-    expect_throws<NumericError>([&] { static_cast<void>(Histogram::unpacked(broken, "dense/x")); },
-                                {"dense/x", "histogram"});
+    expect_throws<NumericError>(
+        [&] { static_cast<void>(MagnitudeHistogram::unpacked(broken, "dense/x")); },
+        {"dense/x", "histogram"});
   };
   for (const float exponent : {kNan, kInf, -150.0F, 129.0F, 0.5F}) refused(0, exponent);
   for (const float count : {kNan, -1.0F, 0.5F, 16777216.0F}) {
@@ -142,17 +143,17 @@ TEST(Histogram, RefusesWhatIsNoHistogram) {
     refused(whole.size() - 1, count);
   }
   const auto few = std::span(whole).first(10);
-  EXPECT_THROW(static_cast<void>(Histogram::unpacked(few, "x")), NumericError);
+  EXPECT_THROW(static_cast<void>(MagnitudeHistogram::unpacked(few, "x")), NumericError);
   for (const float x : {kNan, kInf, -kInf}) {
     EXPECT_THROW(histogram_of(std::vector{0.0F, x}), NumericError);
   }
 }
 
 TEST(Histogram, RefusesMoreValuesThanItCanSave) {
-  std::vector<float> packed = Histogram().packed();
+  std::vector<float> packed = MagnitudeHistogram().packed();
   packed[1] = 16777215.0F;
-  packed[1 + 2 * Histogram::kBins] = 16777215.0F;
-  Histogram histogram = Histogram::unpacked(packed, "x");
+  packed[1 + 2 * MagnitudeHistogram::kBins] = 16777215.0F;
+  MagnitudeHistogram histogram = MagnitudeHistogram::unpacked(packed, "x");
   expect_throws<InvalidArgument>([&] { histogram.add(std::vector{1.0F}); }, {"2^48"});
 }
 

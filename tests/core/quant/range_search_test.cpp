@@ -15,8 +15,8 @@
 namespace octet::test::range_search_test {
 namespace {
 
-Histogram histogram_of(std::span<const float> values) {
-  Histogram histogram;
+MagnitudeHistogram histogram_of(std::span<const float> values) {
+  MagnitudeHistogram histogram;
   histogram.add(values);
   return histogram;
 }
@@ -99,7 +99,7 @@ TEST(MseClip, TakesCodesThatInt8DoesNotHold) {
 
 TEST(MseClip, OfEqualErrorsIsTheSmallest) {
   // Of nothing all errors are 0.
-  EXPECT_EQ(mse_clip(Histogram(), {-1.0F, 10.0F}, {.num_bits = 4}, "x"), 0.01F);
+  EXPECT_EQ(mse_clip(MagnitudeHistogram(), {-1.0F, 10.0F}, {.num_bits = 4}, "x"), 0.01F);
 }
 
 TEST(MseClip, LeavesWhatIsTooNarrowForAGridAlone) {
@@ -148,7 +148,7 @@ TEST(Percentile, OfTheWorkedExample) {
                                      0.6F, 0.7F,  -0.8F, 0.9F, 10.0F};
   EXPECT_EQ(percentile_magnitude(values, 90.0, "x"), 0.9F);
   EXPECT_EQ(percentile_magnitude(values, 100.0, "x"), 10.0F);
-  const Histogram histogram = histogram_of(values);
+  const MagnitudeHistogram histogram = histogram_of(values);
   const MinMax limits = min_max(values);
   const double found = percentile_magnitude(histogram, limits, 90.0, "x");
   EXPECT_GE(found, 0.9F);
@@ -170,7 +170,7 @@ TEST(Percentile, IsTheKthOfTheSortedMagnitudes) {
     const double k = std::max(1.0, std::floor(percentile / 100.0 * static_cast<double>(n) + 0.5));
     const float expected = sorted[static_cast<std::size_t>(k) - 1];
     EXPECT_EQ(percentile_magnitude(values, percentile, "x"), expected);
-    const Histogram histogram = histogram_of(values);
+    const MagnitudeHistogram histogram = histogram_of(values);
     const float in_bins = percentile_magnitude(histogram, min_max(values), percentile, "x");
     EXPECT_GE(in_bins, expected);
     EXPECT_LE(in_bins, double{expected} + histogram.width());
@@ -189,7 +189,7 @@ TEST(Percentile, RefusesOthersByName) {
 }
 
 /// The rule of entropy_magnitude(), bin by bin: the number of bins that are kept.
-std::size_t bins_by_hand(const Histogram& histogram, std::size_t levels) {
+std::size_t bins_by_hand(const MagnitudeHistogram& histogram, std::size_t levels) {
   const std::vector<std::uint64_t> counts = histogram.magnitudes();
   std::vector<double> bins(counts.begin(), counts.end());
   bins[0] = bins[1];
@@ -237,7 +237,7 @@ TEST(Entropy, IsTheLeastDivergenceByHand) {
         std::vector<float> values = bell(++seed, 1000);
         for (float& x : values) x = one_sign ? std::fabs(x) : x;
         const MinMax limits = min_max(values);
-        const Histogram histogram = histogram_of(values);
+        const MagnitudeHistogram histogram = histogram_of(values);
         const auto by_hand = [&](std::size_t levels) {
           const auto bins = static_cast<double>(bins_by_hand(histogram, levels));
           return static_cast<float>(std::min(bins * histogram.width(), double{magnitude(limits)}));
@@ -269,7 +269,7 @@ TEST(Entropy, OfAFewBinsKeepsAll) {
 TEST(Entropy, DoesNotDependOnThreads) {
   const KeepThreads keep;
   const std::vector<float> values = bell(31, 30000);
-  const Histogram histogram = histogram_of(values);
+  const MagnitudeHistogram histogram = histogram_of(values);
   set_num_threads(1);
   const float t = entropy_magnitude(histogram, min_max(values), {}, "x");
   set_num_threads(4);
@@ -279,7 +279,9 @@ TEST(Entropy, DoesNotDependOnThreads) {
 TEST(Entropy, RefusesOtherBitsThanEight) {
   for (const int bits : {2, 4, 7, 16}) {
     expect_throws<InvalidArgument>(
-        [&] { (void)entropy_magnitude(Histogram(), {}, {.num_bits = bits}, "dense/output"); },
+        [&] {
+          (void)entropy_magnitude(MagnitudeHistogram(), {}, {.num_bits = bits}, "dense/output");
+        },
         {"dense/output", "8 bits", std::to_string(bits)});
   }
 }

@@ -3,7 +3,6 @@
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/quant/histogram.h>
 #include <octet/core/quant/range_search.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
@@ -183,7 +182,7 @@ TEST(ClippedWeights, DoNotDependOnThreads) {
 
 TEST(HistogramRanges, AreThoseTheSearchesFind) {
   const Tensor x = with_outliers({40, 50}, 11);
-  Histogram histogram;
+  MagnitudeHistogram histogram;
   histogram.add(std::as_const(x).span());
   const MinMax limits = min_max(std::as_const(x).span());
   const std::vector<float> thresholds = {mse_clip(histogram, limits, {}, "x") * magnitude(limits),

@@ -187,7 +187,7 @@ TEST(FewBitActivations, AreKeptInFiles) {
   }
   const QuantSpec top{.num_bits = 3, .top_of_int8 = true};
   const MovingAverageQuantizer quantizer(top);
-  EXPECT_EQ(quant_spec_from(describe(&quantizer)), top);
+  EXPECT_EQ(make_quantizer(describe(&quantizer))->spec(), top);
   const MovingAverageQuantizer usual(QuantSpec{});
   EXPECT_EQ(describe(&usual).to_json().find("top"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/observers.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/scale_rule.h>
 
 #include <string>
 
@@ -13,18 +14,23 @@
 
 namespace octet::test {
 
-/// A quantizer of known scale and zero point.
-class GivenParams : public Quantizer {
+/// Known scale and zero point.
+class GivenScale : public ScaleRule {
  public:
-  explicit GivenParams(QuantParams params)
-      : Quantizer({}, std::make_unique<FixedObserver>(-1.0F, 1.0F)), params_(std::move(params)) {}
-  std::string_view type() const override { return "GivenParams"; }
+  explicit GivenScale(QuantParams params) : params_(std::move(params)) {}
+  std::string_view type() const override { return "GivenScale"; }
   QuantParams params() const override { return params_; }
-  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<GivenParams>(*this); }
+  std::vector<NamedTensor> parameters() const override { return {}; }
+  std::unique_ptr<ScaleRule> clone() const override { return std::make_unique<GivenScale>(*this); }
 
  private:
   QuantParams params_;
 };
+
+inline Quantizer quantizer_of(QuantParams params) {
+  return {{}, std::make_unique<FixedObserver>(-1.0F, 1.0F),
+          std::make_unique<GivenScale>(std::move(params))};
+}
 
 inline Tensor integer_activation(const Tensor& x, Activation activation,
                                  const std::optional<QuantParams>& output, Rounding rounding,
@@ -34,7 +40,7 @@ inline Tensor integer_activation(const Tensor& x, Activation activation,
   const Program program = program_of(layer);
   Step step = program.steps.front();
   const QuantizeOptions options{.rounding = rounding};
-  GivenParams quantizer(output.value_or(QuantParams{}));
+  Quantizer quantizer = quantizer_of(output.value_or(QuantParams{}));
   step.scheme = std::make_shared<StepScheme>(
       StepScheme{.owner = owner, .options = &options, .result = output ? &quantizer : nullptr});
   const float widened = 1.0F;
@@ -48,7 +54,7 @@ inline Tensor integer_step(const Layer& layer, std::span<const Tensor> inputs,
                            const QuantParams& output, const std::string& owner) {
   Step step = program_of(layer).steps.front();
   const QuantizeOptions options;
-  GivenParams quantizer(output);
+  Quantizer quantizer = quantizer_of(output);
   step.scheme = std::make_shared<StepScheme>(
       StepScheme{.owner = owner, .options = &options, .result = &quantizer});
   const std::vector<float> widened(inputs.size(), 1.0F);

@@ -1,5 +1,4 @@
 #include <octet/core/parallel.h>
-#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_nets.h>

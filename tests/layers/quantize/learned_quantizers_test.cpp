@@ -1,6 +1,4 @@
 #include <octet/core/autograd.h>
-#include <octet/layers/quantize/learned_quantizers.h>
-#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <algorithm>

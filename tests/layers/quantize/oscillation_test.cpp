@@ -1,5 +1,4 @@
 #include <octet/layers/batch_norm.h>
-#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 

@@ -6,10 +6,12 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 // Gradients of parameters that layers and quantizers of a user's own have, on integers.
@@ -17,29 +19,31 @@
 namespace octet::test::own_parameters_test {
 namespace {
 
-/// Learned step size quantization (Esser et al., ICLR 2020) on a grid of `zero_point`: the scale is
-/// a parameter, its gradient that of LSQ without a factor.
-class Lsq : public Quantizer {
+/// Learned step size quantization (Esser et al., ICLR 2020) around `zero_point`: the scale is a
+/// parameter, its gradient that of LSQ without a factor.
+class Lsq : public ScaleRule {
  public:
-  Lsq(QuantSpec spec, float scale, std::int32_t zero_point)
-      : Quantizer(spec, std::make_unique<FixedObserver>(-1.0F, 1.0F)),
-        scale_(Tensor::scalar(scale).set_requires_grad(true)),
-        zero_point_(zero_point) {}
+  Lsq(float scale, Index zero_point)
+      : scale_(Tensor::scalar(scale).set_requires_grad(true)),
+        zero_point_(static_cast<std::int32_t>(zero_point)) {}
   Lsq(const Lsq& other)
-      : Quantizer(other), scale_(clone_leaf(other.scale_)), zero_point_(other.zero_point_) {}
-  std::string_view type() const override { return "Lsq"; }
+      : ScaleRule(other), scale_(clone_leaf(other.scale_)), zero_point_(other.zero_point_) {}
+  std::string_view type() const override { return "OwnTest.Lsq"; }
+  void describe(Description& description) const override {
+    description.set("scale", double{scale_.item()}).set("zero_point", zero_point_);
+  }
   QuantParams params() const override {
     const std::int32_t lowest = spec().narrow_range ? -127 : -128;
     return QuantParams::per_tensor(scale_.item(), zero_point_, lowest, 127);
   }
-  std::vector<NamedTensor> parameters() const override { return {{prefix() + "scale", scale_}}; }
+  std::vector<NamedTensor> parameters() const override { return {{"scale", scale_}}; }
   LearnedRange learned_range() const override {
     const QuantParams grid = params();
     return {{scale_}, [grid](const Tensor& x, const Tensor& upstream) {
               return std::vector<Tensor>{Tensor::scalar(gradient(grid, x, upstream))};
             }};
   }
-  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Lsq>(*this); }
+  std::unique_ptr<ScaleRule> clone() const override { return std::make_unique<Lsq>(*this); }
 
   static float gradient(const QuantParams& grid, const Tensor& x, const Tensor& upstream) {
     double sum = 0.0;
@@ -64,17 +68,23 @@ class Unlearnable : public Lsq {
   using Lsq::Lsq;
   std::string_view type() const override { return "Unlearnable"; }
   LearnedRange learned_range() const override { return {}; }
-  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Unlearnable>(*this); }
+  std::unique_ptr<ScaleRule> clone() const override { return std::make_unique<Unlearnable>(*this); }
 };
 
 constexpr QuantSpec kKernelSpec{.narrow_range = true, .symmetric = true};
 
-template <class Q>
+template <class Rule>
+std::unique_ptr<Quantizer> learned_by(const QuantSpec& spec, float scale, std::int32_t zero_point) {
+  return std::make_unique<Quantizer>(spec, std::make_unique<FixedObserver>(-1.0F, 1.0F),
+                                     std::make_unique<Rule>(scale, zero_point));
+}
+
+template <class Rule>
 std::shared_ptr<CustomConfig> learned(QuantizeOptions options = {}) {
   auto config = std::make_shared<CustomConfig>(options);
-  config->kernel = [] { return std::make_unique<Q>(kKernelSpec, 0.01F, 0); };
-  config->activation = [] { return std::make_unique<Q>(QuantSpec{}, 0.0237F, -100); };
-  config->output = [] { return std::make_unique<Q>(QuantSpec{}, 0.015F, -128); };
+  config->kernel = [] { return learned_by<Rule>(kKernelSpec, 0.01F, 0); };
+  config->activation = [] { return learned_by<Rule>(QuantSpec{}, 0.0237F, -100); };
+  config->output = [] { return learned_by<Rule>(QuantSpec{}, 0.015F, -128); };
   return config;
 }
 
@@ -157,13 +167,38 @@ TEST(OwnParameters, ScalesThatAreLearnedMoveAndAreShipped) {
 
 TEST(OwnParameters, OfAnInputsQuantizerGetTheirGradient) {
   Sequential model("m", Input({3}));
-  model.add(std::make_unique<QuantizeLayer>(std::make_unique<Lsq>(QuantSpec{}, 0.01F, 0),
-                                            QuantizeOptions{}));
+  model.add(
+      std::make_unique<QuantizeLayer>(learned_by<Lsq>(QuantSpec{}, 0.01F, 0), QuantizeOptions{}));
   model.build();
   const Tensor x = Tensor::from({1, 3}, {0.503F, -9.0F, 9.0F});
   model.forward(x).backward(Tensor::from({1, 3}, {100.0F, 1.0F, 10.0F}));
   // 50 - 50.3 of the first, the lowest and the highest code of the others.
   EXPECT_NEAR(model.parameters().front().tensor.grad().item(), -30.0F - 128.0F + 1270.0F, 0.01F);
+}
+
+TEST(OwnParameters, GetTheirGradientInFakeQuantizationToo) {
+  const auto quantizer = learned_by<Lsq>(QuantSpec{}, 0.01F, 0);
+  quantizer->build("layer/tensor", "t_", {3}, Quantizer::ZeroPoint::kept);
+  Tensor x = Tensor::from({3}, {0.503F, -9.0F, 9.0F}).set_requires_grad(true);
+  Tensor y = quantizer->fake_quant(x);
+  EXPECT_TRUE(std::ranges::equal(y.span(), std::array{0.01F * 50, 0.01F * -128, 0.01F * 127}));
+  y.backward(Tensor::from({3}, {100.0F, 1.0F, 10.0F}));
+  EXPECT_TRUE(std::ranges::equal(x.grad().span(), std::array{100.0F, 0.0F, 0.0F}));
+  EXPECT_NEAR(tensor_named(quantizer->parameters(), "t_scale").grad().item(),
+              -30.0F - 128.0F + 1270.0F, 0.01F);
+}
+
+TEST(OwnParameters, OfARegisteredRuleAreMadeAnew) {
+  const auto quantizer = learned_by<Lsq>(kKernelSpec, 0.25F, 3);
+  expect_throws_naming<InvalidArgument>([&] { describe(quantizer.get()); },
+                                        {"register_scale_rule<", "OwnTest.Lsq"});
+  register_scale_rule<Lsq>("OwnTest.Lsq", [](const Description& d) {
+    return std::make_unique<Lsq>(d.float_number("scale"), d.integer("zero_point"));
+  });
+  const auto made = make_quantizer(describe(quantizer.get()));
+  EXPECT_EQ(made->type(), "OwnTest.Lsq");
+  EXPECT_EQ(made->observer().type(), "Fixed");
+  EXPECT_EQ(describe(made.get()).to_json(), describe(quantizer.get()).to_json());
 }
 
 TEST(OwnParameters, WithoutGradientsAreRefusedOnIntegers) {
@@ -172,7 +207,7 @@ TEST(OwnParameters, WithoutGradientsAreRefusedOnIntegers) {
                                       integer ? Simulation::integer : Simulation::fake_quant};
     QuantizeWrapper wrapper(std::make_unique<Dense>(3, Activation::none, "d"),
                             learned<Unlearnable>(options));
-    QuantizeLayer input(std::make_unique<Unlearnable>(QuantSpec{}, 0.01F, 0), options, "in");
+    QuantizeLayer input(learned_by<Unlearnable>(QuantSpec{}, 0.01F, 0), options, "in");
     if (!integer) {
       EXPECT_NO_THROW(wrapper.build({4}, Random()));
       EXPECT_NO_THROW(input.build({4}, Random()));

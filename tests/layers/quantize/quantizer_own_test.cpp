@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-// A quantizer as a user would write it, from what is installed: it trains, is saved and is loaded.
+// A quantizer of an observer as a user would write it, from what is installed: it trains, is saved
+// and is loaded.
 
 namespace octet::test::quantizer_own_test {
 namespace {
@@ -22,6 +23,7 @@ class PercentileObserver : public Observer {
       throw InvalidArgument("PercentileObserver: expected a share in [0, 0.5)");
     }
   }
+  std::string_view type() const override { return "OwnTest.Percentile"; }
   PercentileObserver(const PercentileObserver& other)
       : Observer(other), cut_(other.cut_), clipped_(clone_leaf(other.clipped_)) {}
 
@@ -51,24 +53,20 @@ class PercentileObserver : public Observer {
   Tensor clipped_;
 };
 
-class Percentile : public Quantizer {
- public:
-  Percentile(QuantSpec spec, double cut)
-      : Quantizer(spec, std::make_unique<PercentileObserver>(cut)) {}
-  std::string_view type() const override { return "OwnTest.Percentile"; }
-  std::unique_ptr<Quantizer> clone() const override { return std::make_unique<Percentile>(*this); }
-};
+std::unique_ptr<Quantizer> percentile(double cut) {
+  return std::make_unique<Quantizer>(QuantSpec{}, std::make_unique<PercentileObserver>(cut));
+}
 
 void register_percentile() {
-  register_quantizer<Percentile>("OwnTest.Percentile", [](const Description& d) {
-    return std::make_unique<Percentile>(quant_spec_from(d), d.number("cut"));
+  register_observer<PercentileObserver>("OwnTest.Percentile", [](const Description& d) {
+    return std::make_unique<PercentileObserver>(d.number("cut"));
   });
 }
 
 /// A network whose hidden layer's result has the range of a percentile.
 Sequential percentile_net() {
   auto config = std::make_shared<CustomConfig>();
-  config->activation = [] { return std::make_unique<Percentile>(QuantSpec{}, 0.01); };
+  config->activation = [] { return percentile(0.01); };
   Sequential net("net", Input({6}));
   net.add(quantize_annotate_layer(Dense(16, Activation::relu, "hidden"), config));
   net.add(quantize_annotate_layer(Dense(3, Activation::none, "logits")));
@@ -101,7 +99,7 @@ const Quantizer& percentile_of(const Sequential& model) {
 }
 
 TEST(OwnQuantizer, SeesTheWholeTensor) {
-  const auto quantizer = ready(Percentile(QuantSpec{}, 0.25));
+  const auto quantizer = ready(*percentile(0.25));
   quantizer->observe(vector_of({-100.0F, -2.0F, 1.0F, 90.0F}));
   expect_range(*quantizer, -2.0F, 1.0F);
   EXPECT_EQ(names_of(quantizer->counters()),
@@ -149,7 +147,7 @@ TEST(OwnQuantizer, FrozenRangesStayFrozenInALoadedModel) {
 
 TEST(OwnQuantizer, WhatItRefusesInAFileIsTheFilesFault) {
   register_percentile();
-  Description description = describe(ready(Percentile(QuantSpec{}, 0.25)).get());
+  Description description = describe(ready(*percentile(0.25)).get());
   description.set("cut", 0.75);
   expect_throws_naming<FormatError>([&] { make_quantizer(description); },
                                     {"\"OwnTest.Percentile\"", "[0, 0.5)"});

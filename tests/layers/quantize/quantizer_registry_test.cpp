@@ -1,7 +1,4 @@
 #include <octet/core/description_json.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
-#include <octet/layers/quantize/learned_quantizers.h>
-#include <octet/layers/quantize/mean_magnitude.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/tests/layers/quantize/quantizer_testing.h>
 
@@ -129,32 +126,25 @@ TEST(QuantizerRegistry, RefusesABrokenDescription) {
 }
 
 /// A subclass that computes something else under the name of its base.
-class Hidden : public LastValueQuantizer {
- public:
-  using LastValueQuantizer::LastValueQuantizer;
-};
+class Hidden : public LastValueObserver {};
 
 /// One with a name of its own.
-class Named : public LastValueQuantizer {
+class Named : public LastValueObserver {
  public:
-  using LastValueQuantizer::LastValueQuantizer;
   std::string_view type() const override { return "RegistryTest.Named"; }
 };
 
 TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
-  const Hidden hidden{QuantSpec{}};
-  const Named named{QuantSpec{}};
+  const Quantizer hidden{QuantSpec{}, std::make_unique<Hidden>()};
+  const Quantizer named{QuantSpec{}, std::make_unique<Named>()};
   expect_throws_naming<InvalidArgument>([&] { describe(&hidden); }, {"Hidden", "LastValue"});
   expect_throws_naming<InvalidArgument>([&] { describe(&named); },
-                                        {"register_quantizer<", "Named>(\"RegistryTest.Named\""});
-  register_quantizer<Named>("RegistryTest.Named", [](const Description& d) {
-    return std::make_unique<Named>(quant_spec_from(d));
-  });
+                                        {"register_observer<", "Named>(\"RegistryTest.Named\""});
+  register_observer<Named>("RegistryTest.Named",
+                           [](const Description&) { return std::make_unique<Named>(); });
   EXPECT_EQ(make_quantizer(describe(&named))->type(), "RegistryTest.Named");
-  EXPECT_THROW(register_quantizer<Hidden>("LastValue",
-                                          [](const Description& d) {
-                                            return std::make_unique<Hidden>(quant_spec_from(d));
-                                          }),
+  EXPECT_THROW(register_observer<Hidden>(
+                   "LastValue", [](const Description&) { return std::make_unique<Hidden>(); }),
                InvalidArgument);
 }
 

@@ -156,17 +156,6 @@ TEST_F(QuantizerTie, ACommonRangeBeyondFloat32IsRefusedAndLeavesNoTrace) {
   EXPECT_FALSE(c_->tied());
 }
 
-/// One whose scale an optimizer may change.
-class Learned : public LastValueQuantizer {
- public:
-  using LastValueQuantizer::LastValueQuantizer;
-  std::string_view type() const override { return "Learned"; }
-  std::vector<NamedTensor> parameters() const override { return {{"scale", scale_}}; }
-
- private:
-  Tensor scale_ = Tensor::scalar(1.0F);
-};
-
 TEST_F(QuantizerTie, RefusesWhatCannotShareAGrid) {
   const auto refused = [&](Quantizer* other, const std::vector<std::string>& parts) {
     expect_throws_naming<InvalidArgument>([&] { tie({a_.get(), b_.get(), other}); }, parts);
@@ -180,8 +169,8 @@ TEST_F(QuantizerTie, RefusesWhatCannotShareAGrid) {
   refused(other.get(), {"layer/other", "layer/a", "bits"});
   const auto per_channel = ready(LastValueQuantizer({.axis = 0}));
   refused(per_channel.get(), {"layer/tensor", "layer/a", "per channel"});
-  const auto learned = ready(Learned(QuantSpec{}));
-  refused(learned.get(), {"layer/tensor", "Learned", "learned"});
+  const auto learned = ready(LsqQuantizer(std::make_unique<LastValueQuantizer>(QuantSpec{})));
+  refused(learned.get(), {"layer/tensor", "Lsq", "learned"});
   tie({a_.get()});
   tie({});
   EXPECT_FALSE(a_->tied());

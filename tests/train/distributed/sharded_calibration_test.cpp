@@ -1,7 +1,6 @@
 // Calibration on shards: the ranges of the whole batch, whatever ranks share the shards out.
 
 #include <gtest/gtest.h>
-#include <octet/layers/quantize/calibrated_quantizers.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
