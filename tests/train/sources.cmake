@@ -62,6 +62,7 @@ set(OCTET_CLI_TESTS
   cli/report_test.cpp
   cli/octet_memory_test.cpp
   cli/octet_quantize_test.cpp
+  cli/octet_train_test.cpp
   cli/octet_search_test.cpp
   cli/octet_files_test.cpp
   cli/octet_verify_test.cpp

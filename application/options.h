@@ -1,8 +1,10 @@
 #pragma once
 
 #include <octet/core/quant/rounding.h>
+#include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/train/distributed/gradient_format.h>
+#include <octet/train/qat_recipe.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -12,9 +14,13 @@
 #include <string_view>
 #include <vector>
 
-namespace octet::mnist {
+namespace CLI {
+class App;
+}
 
-/// Activations of so many bits are int16 codes.
+namespace octet::application {
+
+/// Activations of so many bits are int16 values.
 inline constexpr int kInt16Bits = 16;
 
 /// The network that --hidden describes.
@@ -22,7 +28,8 @@ inline constexpr std::string_view kMlp = "mlp";
 
 /// What the command line asks for.
 struct Options {
-  /// Empty: the environment variable OCTET_MNIST_DIR, else the embedded digits.
+  /// The float model that training begins with; empty: `network`, its weights drawn.
+  std::string file;
   std::string data;
   std::filesystem::path out = "octet-out";
   int epochs = 5;
@@ -30,6 +37,8 @@ struct Options {
   std::size_t batch = 128;
   float lr = 1e-3F;
   float qat_lr = 1e-4F;
+  /// Whether the command line has chosen `qat_lr`: no recipe changes it then.
+  bool qat_lr_chosen = false;
   /// Whether the rate falls to `qat_lr` over the epochs in float, along half a cosine, or stays.
   bool rate_falls = false;
   /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
@@ -43,9 +52,13 @@ struct Options {
   bool batch_statistics = false;
   float dropout = 0.0F;
   float input_dropout = 0.0F;
+  /// The model was trained on (x - mean) / deviation of pixels in [0, 1]; one number, or one for
+  /// each channel. Empty: 0 and 1.
+  std::vector<float> mean;
+  std::vector<float> deviation;
   /// Training images are moved by up to so many pixels, see ImageAugmentation.
   int shift = 0;
-  /// The frequency above which weights that swing are frozen on their mean code; 0: none is.
+  /// The frequency above which weights that oscillate are frozen on their mean value; 0: none is.
   float freeze_oscillations = 0.0F;
   std::uint64_t seed = 0;
   /// Of a batch, see TrainerOptions::shards. 0: default_shards().
@@ -58,12 +71,22 @@ struct Options {
   /// Of the results behind a ReLU.
   int activation_bits = 8;
   bool per_channel = false;
-  /// Whether weights of fewer than 8 bits use their lowest code too.
+  /// Whether weights of fewer than 8 bits use their lowest quantized value too.
   bool full_grid = false;
-  /// Whether the scales of kernels and results are learned, by LSQ.
-  bool learned_scales = false;
+  /// How the scales of kernels and of results come about.
+  Scales weight_scales = Scales::measured;
+  Scales activation_scales = Scales::measured;
+  /// Whether the command line has chosen them: no recipe changes them then.
+  bool scales_chosen = false;
+  /// Training examples that ranges are measured on; none: as TrainerOptions::calibration_batches.
+  std::optional<std::size_t> calibrate;
+  /// How ranges are found, by the names of parse_calibration(); "" for the default.
+  std::string calibration;
+  std::string input_calibration;
+  std::string weight_calibration;
+  double percentile = QuantizeOptions{}.percentile;
   bool tfmot_ranges = false;
-  /// Whether it is counted how often the codes of weights swing.
+  /// Whether it is counted how often quantized weights oscillate.
   bool count_oscillations = false;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;
@@ -89,6 +112,8 @@ struct Options {
   bool no_progress = false;
   bool profile = false;
   bool json = false;
+  /// Whether this is `octet quantize`, which trains nothing in float.
+  bool only_quantizes = false;
 };
 
 /// Whether the bits of every layer are searched for.
@@ -96,16 +121,38 @@ inline bool searches_bits(const Options& options) {
   return options.flash.has_value() || options.max_drop.has_value();
 }
 
+/// The name of the network or of the model's file, for titles.
+std::string model_name(const Options& options);
+
+/// Completes and checks options that a command line was parsed into: what the network, --target and
+/// the bits choose where they are not given. Throws CLI::ValidationError for options that
+/// contradict each other.
+void complete(const CLI::App& app, Options& options);
+
+/// Takes scales and learning rate that suit the bits of quantized training, where the command line
+/// has not chosen them.
+void take_recipe(const QatRecipe& recipe, Options& options);
+
+/// How the model is quantized.
+QuantizeOptions quantize_options(const Options& options);
+
+/// What decides how ranges come about, by option, where it is not the default.
+std::map<std::string, std::string> range_options(const Options& options);
+
+/// The options that a resumed run must share with the run it continues, by name. Throws IoError
+/// where the model's file cannot be read.
+std::map<std::string, std::string> defining_options(const Options& options);
+
 /// The options of a command line, or the exit code to end with and what to say before: 0 and help
 /// or version, 2 and an error in one line.
 struct ParsedOptions {
   std::optional<Options> options;
   int exit_code = 0;
-  std::string text;
+  std::string text{};
 };
-ParsedOptions parse_options(int argc, char** argv);
 
-/// The options that a resumed run must share with the run it continues, by name.
-std::map<std::string, std::string> defining_options(const Options& options);
+/// Parses the command line of a program that does nothing but train.
+ParsedOptions parse_options(const std::string& program, const std::string& description, int argc,
+                            char** argv);
 
-}  // namespace octet::mnist
+}  // namespace octet::application

@@ -1,72 +1,27 @@
-#include "train.h"
+#include "training.h"
 
 #include <fmt/core.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
-#include <octet/examples/networks/networks.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
 #include <octet/train/distributed/exchange_table.h>
 #include <octet/train/distributed/messages.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "data.h"
 #include "flash.h"
 #include "page.h"
-#include "report.h"
+#include "results.h"
 
-namespace octet::mnist {
+namespace octet::application {
 namespace {
 
 /// The second phase sees the examples in another order than the first.
 constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
 /// Test images that the C source's self-test runs.
 constexpr std::size_t kSelfTestImages = 4;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-/// What a .tflite file may hold.
-constexpr double kMostFileBytes = 2.0 * kGiB;
-
-DataSplit unnamed_data(const Options& options) {
-  if (!options.data.empty()) return load_idx(options.data);
-  const char* directory = std::getenv("OCTET_MNIST_DIR");
-  if (directory != nullptr && *directory != '\0') return load_idx(directory);
-  return make_digits(options.seed);
-}
-
-DataSplit load_data(const Options& options) {
-  DataSplit data = unnamed_data(options);
-  if (!options.class_names.empty()) data.test = data.test.with_class_names(options.class_names);
-  return data;
-}
-
-/// A machine that does not say gets the benefit of the doubt.
-double memory_bytes() {
-  const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  const auto page = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return pages > 0.0 && page > 0.0 ? pages * page : 1e30;
-}
-
-/// Weights, gradients and Adam's moments, and a batch of activations, have to fit into this
-/// machine's memory, and the weights into a .tflite file. Throws InvalidArgument. `values` are what
-/// the layers make of an example.
-void check_memory(double parameters, double values, std::size_t batch) {
-  // Floats: a weight with its gradient and two moments; a value with its gradient.
-  const double needed =
-      sizeof(float) * (4.0 * parameters + 2.0 * values * static_cast<double>(batch));
-  if (needed > memory_bytes()) {
-    throw InvalidArgument(fmt::format(
-        "training takes {:.1f} GiB, this machine has {:.1f}; try a smaller --hidden or --batch",
-        needed / kGiB, memory_bytes() / kGiB));
-  }
-  if (sizeof(float) * parameters >= kMostFileBytes) {
-    throw InvalidArgument(
-        fmt::format("{:.0f} parameters do not fit into a .tflite file, which holds 2 GiB; try a "
-                    "smaller --hidden",
-                    parameters));
-  }
-}
 
 /// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
 std::string storage_text(const Model& quantized) {
@@ -77,63 +32,6 @@ std::string storage_text(const Model& quantized) {
                         storage.obstacle.empty() ? "" : "; ", storage.obstacle);
   }
   return text;
-}
-
-/// The network that the options name, its weights drawn.
-Model make_model(const Options& options, const Dataset& data) {
-  const Shape& image = data.example_shape();
-  const std::size_t batch = std::min(options.batch, data.size());
-  double parameters = 0.0;
-  double values = 0.0;
-  if (options.network == kMlp) {
-    // Before the weights are made, which may be too many by far.
-    auto inputs = static_cast<double>(image.size());
-    for (const int units : options.hidden) {
-      parameters += (inputs + 1.0) * units;
-      values += units;
-      inputs = units;
-    }
-    check_memory(parameters + (inputs + 1.0) * data.classes(), values + data.classes(), batch);
-    Model model = networks::mlp(image, options.hidden, data.classes(),
-                                {.batch_norm = options.batch_norm,
-                                 .dropout = options.dropout,
-                                 .input_dropout = options.input_dropout,
-                                 .name = "mnist"});
-    model.build(options.seed);
-    return model;
-  }
-  Model model = networks::classifier(options.network).make(image, data.classes());
-  model.build(options.seed);
-  for (const NamedTensor& tensor : model.parameters()) {
-    parameters += static_cast<double>(tensor.tensor.size());
-  }
-  for (const auto& layer : model.layers()) {
-    values += static_cast<double>(layer->output_shape().size());
-  }
-  check_memory(parameters, values, batch);
-  return model;
-}
-
-QuantizeOptions quantize_options(const Options& options) {
-  QuantizeOptions result =
-      options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
-  result.per_channel = options.per_channel;
-  result.weight_bits = options.weight_bits;
-  result.full_weight_grid = options.full_grid;
-  result.activation_bits = options.activation_bits;
-  if (options.learned_scales) {
-    result.weight_scales = Scales::lsq;
-    if (options.activation_bits != kInt16Bits) result.activation_scales = Scales::lsq;
-  }
-  result.count_oscillations = options.count_oscillations;
-  result.freeze_oscillations_above = options.freeze_oscillations;
-  result.rounding = options.rounding;
-  result.simulation = options.simulation;
-  // Statistics of a network that was never trained say nothing.
-  if (options.epochs == 0 || options.batch_statistics) {
-    result.batch_norm = BatchNormMode::statistics;
-  }
-  return result;
 }
 
 /// Nothing where images stay where they are, so that batches are not copied.
@@ -157,6 +55,24 @@ Schedule qat_schedule(const Options& options, const Dataset& data) {
   return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
 }
 
+std::size_t calibration_batches(const Options& options) {
+  if (!options.calibrate) return TrainerOptions{}.calibration_batches;
+  return (*options.calibrate + options.batch - 1) / options.batch;
+}
+
+std::vector<std::string> outputs_of(const Program& program) {
+  const std::string int8 = program.stem + "_int8";
+  std::vector<std::string> files = {program.float_file(), program.int8_file(), int8 + ".h",
+                                    int8 + ".c",          "bits.csv",          "bits.svg"};
+  if (program.writes_onnx) files.push_back(int8 + ".onnx");
+  return files;
+}
+
+std::vector<std::filesystem::path> inputs_of(const Options& options) {
+  if (options.file.empty()) return {};
+  return {options.file};
+}
+
 std::vector<std::string> phases_of(const Options& options) {
   if (options.control) return {"float", "control", "qat"};
   return {"float", "qat"};
@@ -165,8 +81,10 @@ std::vector<std::string> phases_of(const Options& options) {
 /// The phases of a run, one after the other.
 class Run {
  public:
-  Run(const Options& options, std::FILE* screen, const StopSignals& signals, ProcessGroup& group)
-      : options_(options),
+  Run(const Program& program, const Options& options, std::FILE* screen, const StopSignals& signals,
+      ProcessGroup& group)
+      : program_(program),
+        options_(options),
         group_(group),
         screen_(group.is_root() ? screen : nullptr),
         signals_(signals),
@@ -174,20 +92,22 @@ class Run {
               .checkpoint_folder = options.checkpoint_dir,
               .phases = phases_of(options),
               .options = defining_options(options),
-              .outputs = {"mnist_float.tflite", "mnist_int8.tflite", "mnist_int8.h", "mnist_int8.c",
-                          "bits.csv", "bits.svg"},
+              .outputs = outputs_of(program),
+              .inputs = inputs_of(options),
               .resume = options.resume,
               .group = &group,
               .names = {"--out", "--checkpoint-dir", "--resume"}}),
-        data_(load_data(options)) {}
+        data_(prepared(program.load_data(options), options)) {}
 
   /// False where a signal stopped it.
   bool train() {
-    Model model = make_model(options_, data_.train);
+    Model model = program_.make_model(options_, data_.train);
     check_flash(options_, model, quantize_options(options_));
     // What cannot be quantized so is refused before it is trained.
     const Model planned = quantize_model(model, quantize_options(options_));
     if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
+    // Data that the model does not take is refused before begin() moves what an earlier run left.
+    if (!options_.file.empty()) octet::evaluate(model, data_.test.head(1));
     begin();
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
@@ -196,8 +116,10 @@ class Run {
     show(screen_, quantized.summary());
     show(screen_, storage_text(quantized));
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
-    show(screen_, fmt::format("quantized training: {}\n",
-                              to_string(QatRecipe{quantize_options(options_), options_.qat_lr})));
+    if (options_.qat_epochs > 0 || !options_.only_quantizes) {
+      show(screen_, fmt::format("quantized training: {}\n",
+                                to_string(QatRecipe{quantize_options(options_), options_.qat_lr})));
+    }
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
     const auto ranges = std::make_shared<RangeLog>();
     trainer.add_callback(ranges);
@@ -226,12 +148,14 @@ class Run {
 
   Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
     Trainer trainer(network, Adam(std::move(schedule)),
-                    {.batch_size = options_.batch,
+                    {.loss = classification_loss(network),
+                     .batch_size = options_.batch,
                      .seed = seed,
                      .shards = options_.shards,
                      .gradients = options_.gradients,
                      .group = &group_,
                      .augment = moved_images(options_),
+                     .calibration_batches = calibration_batches(options_),
                      .profile = options_.profile ? &profile : nullptr,
                      .should_stop = [this] { return signals_.requested(); }});
     if (!group_.is_root()) return trainer;
@@ -248,8 +172,9 @@ class Run {
 
   /// Of the steps after those in float, quantized or as the control.
   Trainer qat_trainer(Model& network, Profile& profile) {
-    return make_trainer(network, qat_schedule(options_, data_.train),
-                        options_.seed + kQatSeedOffset, profile);
+    const std::uint64_t offset = options_.only_quantizes ? 0 : kQatSeedOffset;
+    return make_trainer(network, qat_schedule(options_, data_.train), options_.seed + offset,
+                        profile);
   }
 
   bool needs_control() const { return options_.control && run_.needs("control"); }
@@ -264,7 +189,7 @@ class Run {
       results_.float_exchange = exchange_of(trainer, results_.float_profile);
       run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
-      if (group_.is_root()) write_file_atomic(options_.out / "mnist_float.tflite", file);
+      if (group_.is_root()) write_file_atomic(options_.out / program_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
       if (options_.control || !options_.report.empty()) trainer.save_checkpoint(checkpoint);
       if (searches_bits(options_)) search(model);
@@ -314,12 +239,13 @@ class Run {
   /// Writes the trained integers as files, and holds the very file against the trained model.
   void export_and_compare(const Trainer& trainer, const Model& quantized,
                           const Evaluation& simulated) {
-    const std::filesystem::path stem = options_.out / "mnist_int8";
-    const std::filesystem::path path = stem.string() + ".tflite";
+    const std::filesystem::path stem = options_.out / (program_.stem + "_int8");
+    const std::filesystem::path path = options_.out / program_.int8_file();
     const bool wide = options_.activation_bits == kInt16Bits;
     trainer.export_int8(path, {.pack_weights = !wide});
     results_.int8_bytes = std::filesystem::file_size(path);
     if (!wide) export_c(trainer, stem);
+    if (writes_onnx(program_, options_)) trainer.export_onnx(stem.string() + ".onnx");
     const IntegerModel file = read_tflite(path);
     results_.warnings = runtime_warnings(file);
     const Evaluation shipped = evaluate(file, data_.test);
@@ -347,7 +273,7 @@ class Run {
     }
     Model model = load_model(checkpoint, group_);
     // It may be that of a run before this one.
-    if (to_tflite(lower_float(model)) != file_of_run(options_, "mnist_float.tflite", group_)) {
+    if (to_tflite(lower_float(model)) != file_of_run(options_, program_.float_file(), group_)) {
       return std::nullopt;
     }
     set_searched_bits(model);
@@ -357,7 +283,8 @@ class Run {
   void write_report_page(const Model& quantized, const std::string& metrics) const {
     if (options_.report.empty()) return;
     const std::optional<Model> in_float = trained_float();
-    write_page(options_, in_float ? &*in_float : nullptr, quantized, data_, metrics, group_);
+    write_page(program_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics,
+               group_);
     show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
   }
 
@@ -366,14 +293,15 @@ class Run {
     std::string metrics;
     if (group_.is_root()) {
       const RunReport report =
-          run_.finish(options_.out / "mnist_int8.tflite", metrics_json(options_, results_));
-      show(screen_, final_report(options_, results_, run_.history(), report));
+          run_.finish(options_.out / program_.int8_file(), metrics_json(options_, results_));
+      show(screen_, final_report(program_, options_, results_, run_.history(), report));
       metrics = report.metrics;
     }
     write_report_page(quantized, metrics);
     if (options_.json && group_.is_root()) show(stdout, metrics);
   }
 
+  const Program& program_;
   const Options& options_;
   ProcessGroup& group_;
   /// Null on ranks other than 0.
@@ -393,9 +321,9 @@ void show(std::FILE* screen, const std::string& text) {
   static_cast<void>(std::fflush(screen));
 }
 
-bool train(const Options& options, std::FILE* screen, const StopSignals& signals,
-           ProcessGroup& group) {
-  return Run(options, screen, signals, group).train();
+bool train(const Program& program, const Options& options, std::FILE* screen,
+           const StopSignals& signals, ProcessGroup& group) {
+  return Run(program, options, screen, signals, group).train();
 }
 
-}  // namespace octet::mnist
+}  // namespace octet::application

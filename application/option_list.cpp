@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace octet::mnist {
+namespace octet::application {
 namespace {
 
 using command_line::Count;
@@ -41,6 +41,10 @@ struct Adder {
   void number(const char* name, auto& value, const auto& range, const char* help) const {
     command_line::add_number(app, name, value, range, help)->default_str(fmt::format("{}", value));
   }
+  void word(const char* name, std::string& value, const char* help,
+            const std::vector<std::string>& names) const {
+    app.add_option(name, value, help)->check(CLI::IsMember(names));
+  }
   void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
               const char* help, const std::function<void(const std::string&)>& take) const {
     app.add_option_function<std::string>(name, take, help)
@@ -54,9 +58,7 @@ struct Adder {
 
 void add_files(const Adder& add, Options& o) {
   add.group("Files");
-  add.folder("--data", o.data,
-             "Folder with IDX files (MNIST, Fashion-MNIST, ...); else $OCTET_MNIST_DIR, else "
-             "digits that the program draws itself");
+  add.folder("--data", o.data, "Folder with IDX files (MNIST, Fashion-MNIST, ...)");
   add.folder("--out,--output", o.out, "Folder for models, history and metrics", true);
   add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
   add.flag("--resume", o.resume, "Go on from the last checkpoint");
@@ -90,11 +92,31 @@ void add_network(const Adder& add, Options& o) {
   add.number("--input-dropout", o.input_dropout, kDropped, "The same of pixels");
 }
 
+void add_data(const Adder& add, Options& o) {
+  // Pixels that are scaled stay finite, and none becomes all that counts.
+  constexpr Real kMeans{-1e6, 1e6};
+  constexpr Real kDeviations{1e-6, 1e6};
+  add.group("Training");
+  command_line::add_numbers(add.app, "--mean", o.mean, kMeans,
+                            "Subtracted from pixels in [0, 1]: a number, or one per channel");
+  command_line::add_numbers(add.app, "--std", o.deviation, kDeviations,
+                            "What the rest is divided by: a number, or one per channel");
+  add.number("--batch", o.batch, kBatch, "Images per step");
+  add.number(
+      "--shift", o.shift, Count{0, 1024},
+      "Training images are moved by up to so many pixels, right or left and up or down, drawn "
+      "anew in every epoch");
+  add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
+             "cosine: the rate falls to 0 over the QAT epochs, so that the values settle that are "
+             "exported; constant: it stays",
+             [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
+  add.number("--seed", o.seed, command_line::kSeeds, "Of weights, order and drawn digits");
+}
+
 void add_training(const Adder& add, Options& o) {
   add.group("Training");
   add.number("--epochs", o.epochs, kEpochs, "Epochs in float");
   add.number("--qat-epochs", o.qat_epochs, kEpochs, "Epochs with quantization in the loop");
-  add.number("--batch", o.batch, kBatch, "Images per step");
   add.number("--lr", o.lr, command_line::kRates,
              "Learning rate in float; a convolutional network has its own unless told");
   add.number(
@@ -106,18 +128,43 @@ void add_training(const Adder& add, Options& o) {
       "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "
       "told; constant: it stays",
       [&o](const std::string& text) { o.rate_falls = text == "cosine"; });
-  add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
-             "cosine: the rate falls to 0 over the QAT epochs, so that the codes settle that are "
-             "exported; constant: it stays",
-             [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
-  add.number(
-      "--shift", o.shift, Count{0, 1024},
-      "Training images are moved by up to so many pixels, right or left and up or down, drawn "
-      "anew in every epoch");
-  add.number("--seed", o.seed, command_line::kSeeds, "Of weights, order and drawn digits");
   add.flag("--control", o.control,
            "Train a copy in float for the QAT epochs too, with their learning rate: what the same "
            "steps bring without quantization");
+}
+
+/// Options of a command that trains nothing in float.
+void add_quantized_training(const Adder& add, Options& o) {
+  o.only_quantizes = true;
+  o.epochs = 0;
+  o.qat_epochs = 0;
+  o.calibrate = 1000;
+  add.group("Training");
+  add.number("--epochs,--qat-epochs", o.qat_epochs, kEpochs,
+             "Epochs with quantization in the loop; 0: calibration alone");
+  add.number("--lr,--qat-lr", o.qat_lr, command_line::kRates,
+             "Adam's learning rate at first; with 4 bits and fewer 1e-3 unless told");
+}
+
+void add_ranges(const Adder& add, Options& o) {
+  add.group("Quantization");
+  command_line::add_number(
+      add.app, "--calibrate", o.calibrate, Count{1, 1000000000},
+      "Training images that ranges are measured on, in whole batches; default: 10 batches, or "
+      "1000 images where nothing is trained in float");
+  const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
+                                        "entropy"};
+  add.word("--calibration", o.calibration,
+           "How the ranges of results are found; default: moving_average", any);
+  add.word("--input-calibration", o.input_calibration,
+           "How the input's range is found; default: --calibration if it leaves outliers out, else "
+           "min_max",
+           any);
+  add.word("--weight-calibration", o.weight_calibration,
+           "How the ranges of weights are found; default: mse for 4 bits and fewer, else min_max",
+           {"min_max", "percentile", "mse"});
+  add.number("--percentile", o.percentile, Real{1e-9, 100.0},
+             "The share of values, in percent, that percentile keeps");
 }
 
 void add_quantization(const Adder& add, Options& o) {
@@ -125,10 +172,11 @@ void add_quantization(const Adder& add, Options& o) {
   add.number("--weight-bits", o.weight_bits, Count{2, 8},
              "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
              "changes no result");
-  add.choice("--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
-             "Bits of what comes out of a ReLU; with 16 the input and all results are int16 codes, "
-             "by contract q15, and there is no C source",
-             [&o](const std::string& text) { o.activation_bits = std::stoi(text); });
+  add.choice(
+      "--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
+      "Bits of what comes out of a ReLU; with 16 the input and all results are int16 values, "
+      "by contract q15, and there is no C source",
+      [&o](const std::string& text) { o.activation_bits = std::stoi(text); });
   add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
   add.flag("--full-grid", o.full_grid,
            "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
@@ -136,14 +184,14 @@ void add_quantization(const Adder& add, Options& o) {
   add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
              "measured: scales come from observed ranges; lsq: they are learned, those of weights "
              "alone where activations have 16 bits",
-             [&o](const std::string& text) { o.learned_scales = text == "lsq"; });
+             [&o](const std::string& text) { o.weight_scales = parse_scales(text); });
   add.flag("--tfmot-ranges", o.tfmot_ranges,
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   add.flag("--batch-statistics", o.batch_statistics,
            "Quantized training normalizes each batch by its own statistics, but for the last third "
            "of the steps; else by those of the epochs in float, where there are any");
   add.flag("--count-oscillations", o.count_oscillations,
-           "Count how often the codes of weights swing back and forth in QAT, and show it");
+           "Count how often quantized weights oscillate between two values in QAT, and show it");
   add.number(
       "--freeze-oscillations", o.freeze_oscillations, Real{0.0, 0.99},
       "Count it, and freeze weights that swing in more than this share of the steps on their "
@@ -161,10 +209,8 @@ void add_target(const Adder& add, Options& o) {
   std::vector<std::string> targets;
   targets.reserve(std::size(kTargets));
   for (const Target target : kTargets) targets.emplace_back(to_string(target));
-  add.app
-      .add_option("--target", o.target,
-                  "The runtime that the model is for, instead of its --rounding")
-      ->check(CLI::IsMember(targets));
+  add.word("--target", o.target, "The runtime that the model is for, instead of its --rounding",
+           targets);
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
              "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
@@ -195,7 +241,7 @@ void add_machine(const Adder& add, Options& o) {
       "number. Default: 1, or with several ranks of MPI 8 or as many as there are");
   add.choice("--gradients", {"float32", "int8"}, "float32",
              "How gradients of shards are added and sent: int8 sends a quarter of the bytes, and "
-             "adds in the next step what its codes leave out",
+             "adds in the next step what rounding leaves out",
              [&o](const std::string& text) { o.gradients = parse_gradient_format(text); });
   add.choice("--log-level", {"trace", "debug", "info", "warn", "error", "off"}, "warn",
              "The least that is logged, on stderr",
@@ -207,11 +253,18 @@ void add_machine(const Adder& add, Options& o) {
 
 }  // namespace
 
-void add_options(CLI::App& app, Options& options) {
-  for (const auto add :
-       {add_files, add_network, add_training, add_quantization, add_target, add_machine}) {
+void add_training_options(CLI::App& app, Options& options) {
+  for (const auto add : {add_files, add_network, add_training, add_data, add_quantization,
+                         add_ranges, add_target, add_machine}) {
     add({app}, options);
   }
 }
 
-}  // namespace octet::mnist
+void add_quantization_options(CLI::App& app, Options& options) {
+  for (const auto add : {add_files, add_quantized_training, add_data, add_quantization, add_ranges,
+                         add_target, add_machine}) {
+    add({app}, options);
+  }
+}
+
+}  // namespace octet::application

@@ -7,7 +7,7 @@
 
 #include "options.h"
 
-namespace octet::mnist {
+namespace octet::application {
 
 /// Before anything is trained: throws InvalidArgument that names --flash and the smallest size
 /// where the network cannot be made as small as that.
@@ -26,4 +26,4 @@ std::string search_report(const Options& options, const BitSearch& search);
 std::int64_t bytes_of(const std::vector<LayerFlash>& layers);
 std::string flash_table(const Options& options, const std::vector<LayerFlash>& layers);
 
-}  // namespace octet::mnist
+}  // namespace octet::application

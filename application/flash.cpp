@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace octet::mnist {
+namespace octet::application {
 namespace {
 
 BitSearchOptions search_options(const QuantizeOptions& quantize) {
@@ -35,7 +35,7 @@ BitSearch search_bits(const Options& options, const Model& model, const Dataset&
                         ? octet::search_bits(model, train, *options.flash, how)
                         : search_bits_for_drop(model, train, options.max_drop.value(), how);
   if (!group.is_root()) return found;
-  const std::string title = fmt::format("{}: accuracy over flash", options.network);
+  const std::string title = fmt::format("{}: accuracy over flash", model_name(options));
   const std::string csv = bit_curve_csv(found);
   const std::string svg = bit_curve_svg(found, title);
   write_files_atomic({{options.out / "bits.csv", csv}, {options.out / "bits.svg", svg}});
@@ -69,4 +69,4 @@ std::string flash_table(const Options& options, const std::vector<LayerFlash>& l
   return text + (options.flash ? fmt::format(" of {}\n", *options.flash) : "\n");
 }
 
-}  // namespace octet::mnist
+}  // namespace octet::application

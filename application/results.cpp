@@ -1,15 +1,17 @@
-#include "report.h"
-
-#include "flash.h"
+#include "results.h"
 
 #include <fmt/format.h>
 #include <octet/core/text.h>
 #include <octet/report/run_facts.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <tuple>
 
-namespace octet::mnist {
+#include "flash.h"
+
+namespace octet::application {
 namespace {
 
 std::string seconds_of(const History& history, const std::string& phase) {
@@ -41,19 +43,36 @@ std::string oscillation_table(const std::vector<OscillatingWeights>& layers) {
   return text;
 }
 
+/// The number that is written as `value` is: JSON has doubles, in which 1e-4 as a float
+/// is 9.9999997e-05.
+double as_written(float value) { return std::stod(fmt::format("{}", value)); }
+
+std::vector<double> as_written(const std::vector<float>& values) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (const float value : values) result.push_back(as_written(value));
+  return result;
+}
+
+/// "--input-calibration" is "input_calibration" in metrics.json.
+std::string metric_name(std::string_view option) {
+  std::string name(option.substr(2));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 }  // namespace
 
 std::string metrics_json(const Options& options, const Results& r) {
   nlohmann::json metrics = {
       {"version", OCTET_VERSION},
       {"seed", options.seed},
-      {"network", options.network},
       {"batch", options.batch},
       {"per_channel", options.per_channel},
       {"weight_bits", options.weight_bits},
       {"full_grid", options.full_grid},
       {"activation_bits", options.activation_bits},
-      {"scales", options.learned_scales ? "lsq" : "measured"},
+      {"scales", to_string(options.weight_scales)},
       {"tfmot_ranges", options.tfmot_ranges},
       {"rounding", to_string(options.rounding)},
       {"qat_schedule", options.qat_rate_falls ? "cosine" : "constant"},
@@ -67,7 +86,17 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"warnings", r.warnings},
       {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
   if (options.shift > 0) metrics["shift"] = options.shift;
-  if (options.network == kMlp) {
+  if (options.file.empty()) {
+    metrics["network"] = options.network;
+  } else {
+    metrics["file"] = options.file;
+  }
+  if (options.only_quantizes) metrics["lr"] = as_written(options.qat_lr);
+  if (options.calibrate) metrics["calibrate"] = *options.calibrate;
+  if (!options.mean.empty()) metrics["mean"] = as_written(options.mean);
+  if (!options.deviation.empty()) metrics["std"] = as_written(options.deviation);
+  for (const auto& [option, value] : range_options(options)) metrics[metric_name(option)] = value;
+  if (options.file.empty() && options.network == kMlp) {
     metrics["hidden"] = options.hidden;
     metrics["batch_norm"] = options.batch_norm;
     metrics["dropout"] = options.dropout;
@@ -79,7 +108,7 @@ std::string metrics_json(const Options& options, const Results& r) {
   if (r.c_flash_bytes) metrics["c_flash_bytes"] = *r.c_flash_bytes;
   if (r.c_ram_bytes) metrics["c_ram_bytes"] = *r.c_ram_bytes;
   // A run that was resumed knows neither of before: metrics are otherwise the same.
-  if (!options.report.empty()) {
+  if (options.only_quantizes || !options.report.empty()) {
     metrics["ranges"] = nlohmann::json::parse(ranges_json(r.ranges));
     metrics["oscillations"] = nlohmann::json::parse(oscillations_json(r.oscillation_log));
     metrics["command"] = options.command;
@@ -103,15 +132,18 @@ std::string metrics_json(const Options& options, const Results& r) {
   return metrics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string final_report(const Options& options, const Results& r, const History& history,
-                         const RunReport& report) {
+std::string final_report(const Program& program, const Options& options, const Results& r,
+                         const History& history, const RunReport& report) {
   const LayerDifference layers = r.layer_differences.total();
-  const std::string stem = (options.out / "mnist_int8").string();
+  const std::string stem = (options.out / (program.stem + "_int8")).string();
   const Interpreter interpreter(read_tflite(stem + ".tflite"));
   std::string text = "\n";
   text += row("", "float", "simulated", "integer");
   text += row("test accuracy", percent_text(r.float_accuracy), percent_text(r.simulated_accuracy),
               percent_text(r.integer_accuracy));
+  if (options.only_quantizes && options.qat_epochs > 0 && r.calibrated_integer_accuracy) {
+    text += row("calibrated alone", "", "", percent_text(*r.calibrated_integer_accuracy));
+  }
   if (r.control_accuracy) text += row("float control", percent_text(*r.control_accuracy), "", "");
   text += row("model bytes", std::to_string(r.float_bytes), "", std::to_string(r.int8_bytes));
   text += row("training seconds", seconds_of(history, "float"), seconds_of(history, "qat"), "");
@@ -126,6 +158,7 @@ std::string final_report(const Options& options, const Results& r, const History
   for (const auto& output : interpreter.get_output_details()) {
     text += details_line("output", output);
   }
+  if (writes_onnx(program, options)) text += fmt::format("{}.onnx\n", stem);
   if (r.c_flash_bytes && r.c_ram_bytes) {
     text += fmt::format("{0}.h, {0}.c\nC source: {1} bytes of constants, {2} bytes of buffers\n",
                         stem, *r.c_flash_bytes, *r.c_ram_bytes);
@@ -139,8 +172,8 @@ std::string final_report(const Options& options, const Results& r, const History
   }
   text += oscillation_table(r.oscillations);
   for (const std::string& warning : r.warnings) text += fmt::format("warning: {}\n", warning);
-  text += fmt::format("\nSHA-256\n{}  mnist_int8.tflite\n{}  history.csv without times\n",
-                      report.hashes.model, report.hashes.history);
+  text += fmt::format("\nSHA-256\n{}  {}\n{}  history.csv without times\n", report.hashes.model,
+                      program.int8_file(), report.hashes.history);
   if (!report.hashes.checkpoint.empty()) {
     text += fmt::format("{}  last.ckpt without times\n", report.hashes.checkpoint);
   }
@@ -154,4 +187,4 @@ std::string final_report(const Options& options, const Results& r, const History
   return text;
 }
 
-}  // namespace octet::mnist
+}  // namespace octet::application

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "options.h"
+#include "training.h"
 
-namespace octet::mnist {
+namespace octet::application {
 
 /// What a whole run came to, beside what TrainingRun itself reports.
 struct Results {
@@ -51,7 +51,7 @@ struct Results {
 std::string metrics_json(const Options& options, const Results& results);
 
 /// The table at the end of a run, and the exported model's input and output.
-std::string final_report(const Options& options, const Results& results, const History& history,
-                         const RunReport& report);
+std::string final_report(const Program& program, const Options& options, const Results& results,
+                         const History& history, const RunReport& report);
 
-}  // namespace octet::mnist
+}  // namespace octet::application

@@ -1,0 +1,261 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <octet/command_line/parse.h>
+#include <octet/core/file.h>
+#include <octet/core/printable.h>
+#include <octet/core/quant/target.h>
+#include <octet/examples/networks/networks.h>
+#include <octet/train/resume_command.h>
+#include <octet/train/sha256.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "option_list.h"
+
+namespace octet::application {
+namespace {
+
+std::string joined(const auto& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+
+/// Whether the command line has the option, which not every command takes.
+bool given(const CLI::App& app, const char* name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
+
+/// What --flash and --max-drop bring along. Throws CLI::ValidationError for what contradicts them.
+void reconcile_search(const CLI::App& app, Options& o) {
+  const std::string name = o.flash ? "--flash" : "--max-drop";
+  if (given(app, "--weight-bits")) {
+    throw CLI::ValidationError(name, "chooses the bits of every layer, found --weight-bits too");
+  }
+  if (o.epochs == 0 && o.file.empty()) {
+    throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
+  }
+  o.per_channel = true;
+  if (!o.scales_chosen) o.weight_scales = o.activation_scales = Scales::lsq;
+  // Weights of few bits have a long way to go.
+  if (!o.qat_lr_chosen && !o.rate_falls) o.qat_lr = o.lr;
+  o.scales_chosen = o.qat_lr_chosen = true;
+}
+
+/// Takes the contract of int16 codes. Throws CLI::ValidationError for what they do not go with.
+void reconcile_int16(const CLI::App& app, Options& o) {
+  const auto refuse = [](const char* name, const std::string& why) {
+    throw CLI::ValidationError(
+        name, fmt::format("{}, found --activation-bits 16; use 2 to 8 bits or leave it out", why));
+  };
+  if (given(app, "--rounding")) refuse("--rounding", "is that of int8 codes");
+  if (o.packed) refuse("--packed", "needs activations of 8 bits and fewer");
+  if (searches_bits(o)) {
+    refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 codes");
+  }
+  if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
+    refuse("--target", "takes int16 codes by contract q15 as tflm and cmsis-nn");
+  }
+  o.rounding = Rounding::q15;
+}
+
+/// Takes the rates that suit the network. Throws CLI::ValidationError for options of another one.
+void reconcile_network(const CLI::App& app, Options& o) {
+  for (const char* name : {"--hidden", "--batch-norm", "--dropout", "--input-dropout"}) {
+    if ((o.file.empty() && o.network == kMlp) || !given(app, name)) continue;
+    throw CLI::ValidationError(name,
+                               fmt::format("describes --network mlp, found {}",
+                                           o.file.empty() ? "--network " + o.network : o.file));
+  }
+  if (!o.file.empty()) return;
+  if (o.network != kMlp) {
+    const networks::Classifier& network = networks::classifier(o.network);
+    if (!given(app, "--lr")) o.lr = network.learning_rate;
+    if (!given(app, "--qat-lr")) o.qat_lr = network.qat_learning_rate;
+    if (!given(app, "--schedule")) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
+  }
+  take_recipe(qat_recipe({.weight_bits = o.weight_bits, .activation_bits = o.activation_bits}), o);
+}
+
+/// Takes the contract of --target. Throws CLI::ValidationError where it is another one.
+void reconcile_target(const CLI::App& app, Options& o) {
+  if (o.target.empty()) {
+    if (o.packed) throw CLI::ValidationError("--packed", "asks for a --target");
+    return;
+  }
+  const Target target = parse_target(o.target);
+  try {
+    if (given(app, "--rounding")) require_contract(target, o.rounding);
+  } catch (const InvalidArgument& error) {
+    throw CLI::ValidationError("--target and --rounding", error.what());
+  }
+  o.rounding = contract_of(target);
+}
+
+}  // namespace
+
+std::string model_name(const Options& options) {
+  if (options.file.empty()) return options.network;
+  return std::filesystem::path(options.file).filename().string();
+}
+
+void take_recipe(const QatRecipe& recipe, Options& o) {
+  if (!o.scales_chosen) {
+    o.weight_scales = recipe.quantize.weight_scales;
+    o.activation_scales = recipe.quantize.activation_scales;
+  }
+  const float rate = recipe.learning_rate;
+  if (o.qat_lr_chosen || rate <= o.qat_lr) return;
+  // A rate that falls in float ends where this one begins.
+  o.qat_lr = o.rate_falls ? std::clamp(o.lr, o.qat_lr, rate) : rate;
+}
+
+void complete(const CLI::App& app, Options& o) {
+  o.qat_lr_chosen = given(app, "--qat-lr");
+  o.scales_chosen = given(app, "--scales");
+  if (o.scales_chosen && o.weight_scales != Scales::measured && o.activation_bits != kInt16Bits) {
+    o.activation_scales = o.weight_scales;
+  }
+  if (o.checkpoint_dir.empty()) o.checkpoint_dir = o.out / "checkpoints";
+  reconcile_network(app, o);
+  if (o.shards > o.batch) {
+    throw CLI::ValidationError(
+        "--shards", fmt::format("are parts of a batch of --batch {}, found {}", o.batch, o.shards));
+  }
+  if (o.rate_falls && o.lr < o.qat_lr) {
+    throw CLI::ValidationError(
+        "--schedule", fmt::format("cosine falls from --lr to --qat-lr, found {} and {}; give a "
+                                  "larger --lr or a smaller --qat-lr",
+                                  o.lr, o.qat_lr));
+  }
+  // From scratch, quantized training takes the steps that float training would take.
+  if (o.epochs == 0 && o.file.empty() && !o.qat_lr_chosen) o.qat_lr = o.lr;
+  if (o.activation_bits == kInt16Bits) return reconcile_int16(app, o);
+  if (searches_bits(o)) reconcile_search(app, o);
+  reconcile_target(app, o);
+}
+
+ParsedOptions parse_options(const std::string& program, const std::string& description, int argc,
+                            char** argv) {
+  Options options;
+  CLI::App app(description, program);
+  app.set_version_flag("--version", "octet " OCTET_VERSION);
+  add_training_options(app, options);
+  try {
+    command_line::parse(app, argc, argv);
+    complete(app, options);
+  } catch (const CLI::Success& request) {
+    std::ostringstream text;
+    app.exit(request, text);
+    return {std::nullopt, 0, text.str()};
+  } catch (const CLI::ParseError& error) {
+    constexpr std::size_t kMostOfMessage = 2000;
+    // CLI11 appends hints as further lines.
+    const std::string text = error.what();
+    return {std::nullopt, command_line::kUsageExit,
+            fmt::format("{} (--help lists the options)",
+                        printable(text.substr(0, text.find('\n')), kMostOfMessage))};
+  }
+  options.command = shell_command(argc, argv);
+  return {options, 0, ""};
+}
+
+QuantizeOptions quantize_options(const Options& options) {
+  QuantizeOptions result =
+      options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
+  result.per_channel = options.per_channel;
+  result.weight_bits = options.weight_bits;
+  result.full_weight_grid = options.full_grid;
+  result.activation_bits = options.activation_bits;
+  result.weight_scales = options.weight_scales;
+  result.activation_scales = options.activation_scales;
+  result.count_oscillations = options.count_oscillations;
+  result.freeze_oscillations_above = options.freeze_oscillations;
+  result.rounding = options.rounding;
+  result.simulation = options.simulation;
+  result.percentile = options.percentile;
+  const auto calibrate = [](const std::string& name, auto& calibration) {
+    if (!name.empty()) calibration = parse_calibration(name);
+  };
+  calibrate(options.calibration, result.activation_calibration);
+  calibrate(options.input_calibration, result.input_calibration);
+  calibrate(options.weight_calibration, result.weight_calibration);
+  // Statistics of a network that was never trained say nothing.
+  if ((options.epochs == 0 && options.file.empty()) || options.batch_statistics) {
+    result.batch_norm = BatchNormMode::statistics;
+  }
+  return result;
+}
+
+std::map<std::string, std::string> range_options(const Options& options) {
+  std::map<std::string, std::string> result;
+  for (const auto& [name, value] :
+       {std::pair("--calibration", options.calibration),
+        std::pair("--input-calibration", options.input_calibration),
+        std::pair("--weight-calibration", options.weight_calibration)}) {
+    if (!value.empty()) result[name] = value;
+  }
+  if (options.percentile != Options{}.percentile) {
+    result["--percentile"] = fmt::format("{}", options.percentile);
+  }
+  return result;
+}
+
+std::map<std::string, std::string> defining_options(const Options& options) {
+  const auto yes_or_no = [](bool value) { return value ? "yes" : "no"; };
+  std::map<std::string, std::string> result = range_options(options);
+  result.insert({{"--epochs", fmt::format("{}", options.epochs)},
+                 {"--batch", fmt::format("{}", options.batch)},
+                 {"--lr", fmt::format("{}", options.lr)},
+                 {"--qat-lr", fmt::format("{}", options.qat_lr)},
+                 // A rate that falls depends on how many epochs there are.
+                 {"--qat-schedule", options.qat_rate_falls
+                                        ? fmt::format("cosine over {} epochs", options.qat_epochs)
+                                        : "constant"},
+                 {"--seed", fmt::format("{}", options.seed)},
+                 {"--per-channel", yes_or_no(options.per_channel)},
+                 {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
+                 {"--rounding", std::string(to_string(options.rounding))},
+                 {"--simulation", std::string(to_string(options.simulation))}});
+  if (!options.file.empty()) {
+    result["FILE"] = sha256(read_file(options.file));
+  } else if (options.network == kMlp) {
+    result["--hidden"] = joined(options.hidden);
+  } else {
+    result["--network"] = options.network;
+  }
+  if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
+  if (!options.mean.empty()) result["--mean"] = joined(options.mean);
+  if (!options.deviation.empty()) result["--std"] = joined(options.deviation);
+  if (options.batch_norm) result["--batch-norm"] = "yes";
+  if (options.batch_statistics) result["--batch-statistics"] = "yes";
+  if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);
+  if (options.input_dropout > 0.0F) {
+    result["--input-dropout"] = fmt::format("{}", options.input_dropout);
+  }
+  if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
+  if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
+  if (options.full_grid) result["--full-grid"] = "yes";
+  if (options.activation_bits != 8) {
+    result["--activation-bits"] = fmt::format("{}", options.activation_bits);
+  }
+  if (options.weight_scales != Scales::measured) {
+    result["--scales"] = std::string(to_string(options.weight_scales));
+  }
+  if (options.count_oscillations) result["--count-oscillations"] = "yes";
+  if (options.freeze_oscillations > 0.0F) {
+    result["--freeze-oscillations"] = fmt::format("{}", options.freeze_oscillations);
+  }
+  if (options.shards > 1) result["--shards"] = fmt::format("{}", options.shards);
+  if (options.gradients != GradientFormat::float32) {
+    result["--gradients"] = std::string(to_string(options.gradients));
+  }
+  if (options.control) result["--control"] = "yes";
+  if (options.rate_falls) result["--schedule"] = "cosine";
+  if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);
+  if (options.max_drop) result["--max-drop"] = fmt::format("{}", *options.max_drop);
+  return result;
+}
+
+}  // namespace octet::application
