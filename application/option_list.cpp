@@ -41,10 +41,6 @@ struct Adder {
   void number(const char* name, auto& value, const auto& range, const char* help) const {
     command_line::add_number(app, name, value, range, help)->default_str(fmt::format("{}", value));
   }
-  void word(const char* name, std::string& value, const char* help,
-            const std::vector<std::string>& names) const {
-    app.add_option(name, value, help)->check(CLI::IsMember(names));
-  }
   void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
               const char* help, const std::function<void(const std::string&)>& take) const {
     app.add_option_function<std::string>(name, take, help)
@@ -154,53 +150,57 @@ void add_ranges(const Adder& add, Options& o) {
       "1000 images where nothing is trained in float");
   const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
                                         "entropy"};
-  add.word("--calibration", o.calibration,
-           "How the ranges of results are found; default: moving_average", any);
-  add.word("--input-calibration", o.input_calibration,
-           "How the input's range is found; default: --calibration if it leaves outliers out, else "
-           "min_max",
-           any);
-  add.word("--weight-calibration", o.weight_calibration,
-           "How the ranges of weights are found; default: mse for 4 bits and fewer, else min_max",
-           {"min_max", "percentile", "mse"});
-  add.number("--percentile", o.percentile, Real{1e-9, 100.0},
+  add.choice("--calibration", any, "moving_average", "How the ranges of results are found",
+             [&o](const std::string& text) {
+               o.quantize.activation_calibration = parse_calibration(text);
+             });
+  add.choice("--input-calibration", any, "min_max, or --calibration if that leaves outliers out",
+             "How the input's range is found", [&o](const std::string& text) {
+               o.quantize.input_calibration = parse_calibration(text);
+             });
+  add.choice(
+      "--weight-calibration", {"min_max", "percentile", "mse"},
+      "min_max, with 4 bits and fewer mse", "How the ranges of weights are found",
+      [&o](const std::string& text) { o.quantize.weight_calibration = parse_calibration(text); });
+  add.number("--percentile", o.quantize.percentile, Real{1e-9, 100.0},
              "The share of values, in percent, that percentile keeps");
 }
 
 void add_quantization(const Adder& add, Options& o) {
   add.group("Quantization");
-  add.number("--weight-bits", o.weight_bits, Count{2, 8},
+  add.number("--weight-bits", o.quantize.weight_bits, Count{2, 8},
              "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
              "changes no result");
   add.choice(
       "--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
       "Bits of what comes out of a ReLU; with 16 the input and all results are int16 values, "
       "by contract q15, and there is no C source",
-      [&o](const std::string& text) { o.activation_bits = std::stoi(text); });
-  add.flag("--per-channel", o.per_channel, "A weight scale per unit, not per layer");
-  add.flag("--full-grid", o.full_grid,
+      [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
+  add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
+  add.flag("--full-grid", o.quantize.full_weight_grid,
            "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
            "of -1, 0, 1");
   add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
              "measured: scales come from observed ranges; lsq: they are learned, those of weights "
              "alone where activations have 16 bits",
-             [&o](const std::string& text) { o.weight_scales = parse_scales(text); });
+             [&o](const std::string& text) { o.quantize.weight_scales = parse_scales(text); });
   add.flag("--tfmot-ranges", o.tfmot_ranges,
            "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
   add.flag("--batch-statistics", o.batch_statistics,
            "Quantized training normalizes each batch by its own statistics, but for the last third "
            "of the steps; else by those of the epochs in float, where there are any");
-  add.flag("--count-oscillations", o.count_oscillations,
+  add.flag("--count-oscillations", o.quantize.count_oscillations,
            "Count how often quantized weights oscillate between two values in QAT, and show it");
   add.number(
-      "--freeze-oscillations", o.freeze_oscillations, Real{0.0, 0.99},
+      "--freeze-oscillations", o.quantize.freeze_oscillations_above, Real{0.0, 0.99},
       "Count it, and freeze weights that swing in more than this share of the steps on their "
       "mean code, with --scales lsq");
   add.choice("--simulation", {"integer", "fake_quant"}, "integer",
              "How training computes: integer, as the exported file does, or fake_quant, as "
              "TensorFlow's float composition does",
              [&o](const std::string& text) {
-               o.simulation = text == "integer" ? Simulation::integer : Simulation::fake_quant;
+               o.quantize.simulation =
+                   text == "integer" ? Simulation::integer : Simulation::fake_quant;
              });
 }
 
@@ -209,13 +209,15 @@ void add_target(const Adder& add, Options& o) {
   std::vector<std::string> targets;
   targets.reserve(std::size(kTargets));
   for (const Target target : kTargets) targets.emplace_back(to_string(target));
-  add.word("--target", o.target, "The runtime that the model is for, instead of its --rounding",
-           targets);
+  add.app
+      .add_option("--target", o.target,
+                  "The runtime that the model is for, instead of its --rounding")
+      ->check(CLI::IsMember(targets));
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
              "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
              "CMSIS-NN)",
-             [&o](const std::string& text) { o.rounding = parse_rounding(text); });
+             [&o](const std::string& text) { o.quantize.rounding = parse_rounding(text); });
   add.flag("--packed", o.packed,
            "Stop before training if --target cannot store weights of 4 bits or fewer packed");
   auto* flash =

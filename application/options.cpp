@@ -36,8 +36,8 @@ void reconcile_search(const CLI::App& app, Options& o) {
   if (o.epochs == 0 && o.file.empty()) {
     throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
   }
-  o.per_channel = true;
-  if (!o.scales_chosen) o.weight_scales = o.activation_scales = Scales::lsq;
+  o.quantize.per_channel = true;
+  if (!o.scales_chosen) o.quantize.weight_scales = o.quantize.activation_scales = Scales::lsq;
   // Weights of few bits have a long way to go.
   if (!o.qat_lr_chosen && !o.rate_falls) o.qat_lr = o.lr;
   o.scales_chosen = o.qat_lr_chosen = true;
@@ -57,7 +57,7 @@ void reconcile_int16(const CLI::App& app, Options& o) {
   if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
     refuse("--target", "takes int16 codes by contract q15 as tflm and cmsis-nn");
   }
-  o.rounding = Rounding::q15;
+  o.quantize.rounding = Rounding::q15;
 }
 
 /// Takes the rates that suit the network. Throws CLI::ValidationError for options of another one.
@@ -75,7 +75,9 @@ void reconcile_network(const CLI::App& app, Options& o) {
     if (!given(app, "--qat-lr")) o.qat_lr = network.qat_learning_rate;
     if (!given(app, "--schedule")) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
   }
-  take_recipe(qat_recipe({.weight_bits = o.weight_bits, .activation_bits = o.activation_bits}), o);
+  take_recipe(qat_recipe({.weight_bits = o.quantize.weight_bits,
+                          .activation_bits = o.quantize.activation_bits}),
+              o);
 }
 
 /// Takes the contract of --target. Throws CLI::ValidationError where it is another one.
@@ -86,11 +88,11 @@ void reconcile_target(const CLI::App& app, Options& o) {
   }
   const Target target = parse_target(o.target);
   try {
-    if (given(app, "--rounding")) require_contract(target, o.rounding);
+    if (given(app, "--rounding")) require_contract(target, o.quantize.rounding);
   } catch (const InvalidArgument& error) {
     throw CLI::ValidationError("--target and --rounding", error.what());
   }
-  o.rounding = contract_of(target);
+  o.quantize.rounding = contract_of(target);
 }
 
 }  // namespace
@@ -102,8 +104,8 @@ std::string model_name(const Options& options) {
 
 void take_recipe(const QatRecipe& recipe, Options& o) {
   if (!o.scales_chosen) {
-    o.weight_scales = recipe.quantize.weight_scales;
-    o.activation_scales = recipe.quantize.activation_scales;
+    o.quantize.weight_scales = recipe.quantize.weight_scales;
+    o.quantize.activation_scales = recipe.quantize.activation_scales;
   }
   const float rate = recipe.learning_rate;
   if (o.qat_lr_chosen || rate <= o.qat_lr) return;
@@ -114,10 +116,19 @@ void take_recipe(const QatRecipe& recipe, Options& o) {
 void complete(const CLI::App& app, Options& o) {
   o.qat_lr_chosen = given(app, "--qat-lr");
   o.scales_chosen = given(app, "--scales");
-  if (o.scales_chosen && o.weight_scales != Scales::measured && o.activation_bits != kInt16Bits) {
-    o.activation_scales = o.weight_scales;
+  if (o.scales_chosen && o.quantize.weight_scales != Scales::measured &&
+      o.quantize.activation_bits != kInt16Bits) {
+    o.quantize.activation_scales = o.quantize.weight_scales;
   }
   if (o.checkpoint_dir.empty()) o.checkpoint_dir = o.out / "checkpoints";
+  if (o.tfmot_ranges) {
+    o.quantize.range_start = QuantizeOptions::tfmot_ranges().range_start;
+    o.quantize.ema_decay = QuantizeOptions::tfmot_ranges().ema_decay;
+  }
+  // Statistics of a network that was never trained say nothing.
+  if ((o.epochs == 0 && o.file.empty()) || o.batch_statistics) {
+    o.quantize.batch_norm = BatchNormMode::statistics;
+  }
   reconcile_network(app, o);
   if (o.shards > o.batch) {
     throw CLI::ValidationError(
@@ -131,7 +142,7 @@ void complete(const CLI::App& app, Options& o) {
   }
   // From scratch, quantized training takes the steps that float training would take.
   if (o.epochs == 0 && o.file.empty() && !o.qat_lr_chosen) o.qat_lr = o.lr;
-  if (o.activation_bits == kInt16Bits) return reconcile_int16(app, o);
+  if (o.quantize.activation_bits == kInt16Bits) return reconcile_int16(app, o);
   if (searches_bits(o)) reconcile_search(app, o);
   reconcile_target(app, o);
 }
@@ -161,43 +172,16 @@ ParsedOptions parse_options(const std::string& program, const std::string& descr
   return {options, 0, ""};
 }
 
-QuantizeOptions quantize_options(const Options& options) {
-  QuantizeOptions result =
-      options.tfmot_ranges ? QuantizeOptions::tfmot_ranges() : QuantizeOptions{};
-  result.per_channel = options.per_channel;
-  result.weight_bits = options.weight_bits;
-  result.full_weight_grid = options.full_grid;
-  result.activation_bits = options.activation_bits;
-  result.weight_scales = options.weight_scales;
-  result.activation_scales = options.activation_scales;
-  result.count_oscillations = options.count_oscillations;
-  result.freeze_oscillations_above = options.freeze_oscillations;
-  result.rounding = options.rounding;
-  result.simulation = options.simulation;
-  result.percentile = options.percentile;
-  const auto calibrate = [](const std::string& name, auto& calibration) {
-    if (!name.empty()) calibration = parse_calibration(name);
-  };
-  calibrate(options.calibration, result.activation_calibration);
-  calibrate(options.input_calibration, result.input_calibration);
-  calibrate(options.weight_calibration, result.weight_calibration);
-  // Statistics of a network that was never trained say nothing.
-  if ((options.epochs == 0 && options.file.empty()) || options.batch_statistics) {
-    result.batch_norm = BatchNormMode::statistics;
-  }
-  return result;
-}
-
 std::map<std::string, std::string> range_options(const Options& options) {
+  const QuantizeOptions& q = options.quantize;
   std::map<std::string, std::string> result;
-  for (const auto& [name, value] :
-       {std::pair("--calibration", options.calibration),
-        std::pair("--input-calibration", options.input_calibration),
-        std::pair("--weight-calibration", options.weight_calibration)}) {
-    if (!value.empty()) result[name] = value;
+  if (q.activation_calibration != QuantizeOptions{}.activation_calibration) {
+    result["--calibration"] = to_string(q.activation_calibration);
   }
-  if (options.percentile != Options{}.percentile) {
-    result["--percentile"] = fmt::format("{}", options.percentile);
+  if (q.input_calibration) result["--input-calibration"] = to_string(*q.input_calibration);
+  if (q.weight_calibration) result["--weight-calibration"] = to_string(*q.weight_calibration);
+  if (q.percentile != QuantizeOptions{}.percentile) {
+    result["--percentile"] = fmt::format("{}", q.percentile);
   }
   return result;
 }
@@ -214,10 +198,10 @@ std::map<std::string, std::string> defining_options(const Options& options) {
                                         ? fmt::format("cosine over {} epochs", options.qat_epochs)
                                         : "constant"},
                  {"--seed", fmt::format("{}", options.seed)},
-                 {"--per-channel", yes_or_no(options.per_channel)},
+                 {"--per-channel", yes_or_no(options.quantize.per_channel)},
                  {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
-                 {"--rounding", std::string(to_string(options.rounding))},
-                 {"--simulation", std::string(to_string(options.simulation))}});
+                 {"--rounding", std::string(to_string(options.quantize.rounding))},
+                 {"--simulation", std::string(to_string(options.quantize.simulation))}});
   if (!options.file.empty()) {
     result["FILE"] = sha256(read_file(options.file));
   } else if (options.network == kMlp) {
@@ -235,17 +219,18 @@ std::map<std::string, std::string> defining_options(const Options& options) {
     result["--input-dropout"] = fmt::format("{}", options.input_dropout);
   }
   if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
-  if (options.weight_bits != 8) result["--weight-bits"] = fmt::format("{}", options.weight_bits);
-  if (options.full_grid) result["--full-grid"] = "yes";
-  if (options.activation_bits != 8) {
-    result["--activation-bits"] = fmt::format("{}", options.activation_bits);
+  if (options.quantize.weight_bits != 8)
+    result["--weight-bits"] = fmt::format("{}", options.quantize.weight_bits);
+  if (options.quantize.full_weight_grid) result["--full-grid"] = "yes";
+  if (options.quantize.activation_bits != 8) {
+    result["--activation-bits"] = fmt::format("{}", options.quantize.activation_bits);
   }
-  if (options.weight_scales != Scales::measured) {
-    result["--scales"] = std::string(to_string(options.weight_scales));
+  if (options.quantize.weight_scales != Scales::measured) {
+    result["--scales"] = std::string(to_string(options.quantize.weight_scales));
   }
-  if (options.count_oscillations) result["--count-oscillations"] = "yes";
-  if (options.freeze_oscillations > 0.0F) {
-    result["--freeze-oscillations"] = fmt::format("{}", options.freeze_oscillations);
+  if (options.quantize.count_oscillations) result["--count-oscillations"] = "yes";
+  if (options.quantize.freeze_oscillations_above > 0.0F) {
+    result["--freeze-oscillations"] = fmt::format("{}", options.quantize.freeze_oscillations_above);
   }
   if (options.shards > 1) result["--shards"] = fmt::format("{}", options.shards);
   if (options.gradients != GradientFormat::float32) {

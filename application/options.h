@@ -1,8 +1,6 @@
 #pragma once
 
-#include <octet/core/quant/rounding.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/layers/quantize/quantizer.h>
 #include <octet/train/distributed/gradient_format.h>
 #include <octet/train/qat_recipe.h>
 
@@ -58,8 +56,6 @@ struct Options {
   std::vector<float> deviation;
   /// Training images are moved by up to so many pixels, see ImageAugmentation.
   int shift = 0;
-  /// The frequency above which weights that oscillate are frozen on their mean value; 0: none is.
-  float freeze_oscillations = 0.0F;
   std::uint64_t seed = 0;
   /// Of a batch, see TrainerOptions::shards. 0: default_shards().
   std::size_t shards = 0;
@@ -67,35 +63,19 @@ struct Options {
   GradientFormat gradients = GradientFormat::float32;
   /// 0: as many as the machine has.
   int threads = 0;
-  int weight_bits = 8;
-  /// Of the results behind a ReLU.
-  int activation_bits = 8;
-  bool per_channel = false;
-  /// Whether weights of fewer than 8 bits use their lowest quantized value too.
-  bool full_grid = false;
-  /// How the scales of kernels and of results come about.
-  Scales weight_scales = Scales::measured;
-  Scales activation_scales = Scales::measured;
-  /// Whether the command line has chosen them: no recipe changes them then.
+  /// How the model is quantized.
+  QuantizeOptions quantize;
+  /// Whether the command line has chosen scales: no recipe changes them then.
   bool scales_chosen = false;
   /// Training examples that ranges are measured on; none: as TrainerOptions::calibration_batches.
   std::optional<std::size_t> calibrate;
-  /// How ranges are found, by the names of parse_calibration(); "" for the default.
-  std::string calibration;
-  std::string input_calibration;
-  std::string weight_calibration;
-  double percentile = QuantizeOptions{}.percentile;
   bool tfmot_ranges = false;
-  /// Whether it is counted how often quantized weights oscillate.
-  bool count_oscillations = false;
   /// Whether a copy of the float network is trained for the same further epochs in float.
   bool control = false;
   /// Whether weights that the target takes no packed form of are refused.
   bool packed = false;
-  Rounding rounding = Rounding::fp32;
-  /// A runtime's name where one is asked for; `rounding` is then its contract.
+  /// A runtime's name where one is asked for; `quantize.rounding` is then its contract.
   std::string target;
-  Simulation simulation = Simulation::integer;
   /// With one of them the bits of every layer are searched for after the epochs in float: for so
   /// many bytes, or for a drop in accuracy of at most so many percentage points.
   std::optional<std::int64_t> flash;
@@ -132,9 +112,6 @@ void complete(const CLI::App& app, Options& options);
 /// Takes scales and learning rate that suit the bits of quantized training, where the command line
 /// has not chosen them.
 void take_recipe(const QatRecipe& recipe, Options& options);
-
-/// How the model is quantized.
-QuantizeOptions quantize_options(const Options& options);
 
 /// What decides how ranges come about, by option, where it is not the default.
 std::map<std::string, std::string> range_options(const Options& options);

@@ -68,15 +68,15 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"version", OCTET_VERSION},
       {"seed", options.seed},
       {"batch", options.batch},
-      {"per_channel", options.per_channel},
-      {"weight_bits", options.weight_bits},
-      {"full_grid", options.full_grid},
-      {"activation_bits", options.activation_bits},
-      {"scales", to_string(options.weight_scales)},
+      {"per_channel", options.quantize.per_channel},
+      {"weight_bits", options.quantize.weight_bits},
+      {"full_grid", options.quantize.full_weight_grid},
+      {"activation_bits", options.quantize.activation_bits},
+      {"scales", to_string(options.quantize.weight_scales)},
       {"tfmot_ranges", options.tfmot_ranges},
-      {"rounding", to_string(options.rounding)},
+      {"rounding", to_string(options.quantize.rounding)},
       {"qat_schedule", options.qat_rate_falls ? "cosine" : "constant"},
-      {"simulation", to_string(options.simulation)},
+      {"simulation", to_string(options.quantize.simulation)},
       {"float_accuracy", r.float_accuracy},
       {"simulated_accuracy", r.simulated_accuracy},
       {"integer_accuracy", r.integer_accuracy},
@@ -153,7 +153,7 @@ std::string final_report(const Program& program, const Options& options, const R
       "test images that the simulation and the exported integers class differently: {} of {}\n"
       "{:.1f} s in all, {} thread{}, rounding {}\n\n{}.tflite\n",
       r.differing_predictions, r.layer_differences.samples, report.seconds, num_threads(),
-      num_threads() == 1 ? "" : "s", to_string(options.rounding), stem);
+      num_threads() == 1 ? "" : "s", to_string(options.quantize.rounding), stem);
   for (const auto& input : interpreter.get_input_details()) text += details_line("input ", input);
   for (const auto& output : interpreter.get_output_details()) {
     text += details_line("output", output);

@@ -102,9 +102,9 @@ class Run {
   /// False where a signal stopped it.
   bool train() {
     Model model = program_.make_model(options_, data_.train);
-    check_flash(options_, model, quantize_options(options_));
+    check_flash(options_, model, options_.quantize);
     // What cannot be quantized so is refused before it is trained.
-    const Model planned = quantize_model(model, quantize_options(options_));
+    const Model planned = quantize_model(model, options_.quantize);
     if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
     // Data that the model does not take is refused before begin() moves what an earlier run left.
     if (!options_.file.empty()) octet::evaluate(model, data_.test.head(1));
@@ -112,13 +112,13 @@ class Run {
     show(screen_, model.summary());
     if (!train_in_float(model) || !train_control(model)) return false;
     set_searched_bits(model);
-    Model quantized = quantize_model(model, quantize_options(options_));
+    Model quantized = quantize_model(model, options_.quantize);
     show(screen_, quantized.summary());
     show(screen_, storage_text(quantized));
     if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
     if (options_.qat_epochs > 0 || !options_.only_quantizes) {
       show(screen_, fmt::format("quantized training: {}\n",
-                                to_string(QatRecipe{quantize_options(options_), options_.qat_lr})));
+                                to_string(QatRecipe{options_.quantize, options_.qat_lr})));
     }
     Trainer trainer = qat_trainer(quantized, results_.qat_profile);
     const auto ranges = std::make_shared<RangeLog>();
@@ -203,8 +203,7 @@ class Run {
 
   /// A run that is resumed later has the bits again.
   void search(const Model& model) {
-    const BitSearch found =
-        search_bits(options_, model, data_.train, quantize_options(options_), group_);
+    const BitSearch found = search_bits(options_, model, data_.train, options_.quantize, group_);
     for (const auto& [layer, bits] : found.chosen_bits()) {
       run_.keep(kept_bits(layer), static_cast<double>(bits));
     }
@@ -241,7 +240,7 @@ class Run {
                           const Evaluation& simulated) {
     const std::filesystem::path stem = options_.out / (program_.stem + "_int8");
     const std::filesystem::path path = options_.out / program_.int8_file();
-    const bool wide = options_.activation_bits == kInt16Bits;
+    const bool wide = options_.quantize.activation_bits == kInt16Bits;
     trainer.export_int8(path, {.pack_weights = !wide});
     results_.int8_bytes = std::filesystem::file_size(path);
     if (!wide) export_c(trainer, stem);
@@ -257,7 +256,7 @@ class Run {
 
   void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
     const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
-    const bool few_bits = options_.weight_bits < 8 || searches_bits(options_);
+    const bool few_bits = options_.quantize.weight_bits < 8 || searches_bits(options_);
     const CSource source = trainer.export_c_source(
         stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
                .self_test_inputs = {images.span().begin(), images.span().end()}});

@@ -28,7 +28,7 @@ struct Program {
 
 /// Whether the run writes STEM_int8.onnx, which no file of int16 values can be.
 inline bool writes_onnx(const Program& program, const Options& options) {
-  return program.writes_onnx && options.activation_bits != kInt16Bits;
+  return program.writes_onnx && options.quantize.activation_bits != kInt16Bits;
 }
 
 /// Writes text that nobody may be there to read: what fails is kept by ferror(). Nothing on a null

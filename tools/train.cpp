@@ -26,7 +26,7 @@ int train(application::Options options, int argc, char** argv) {
     if (!options.file.empty()) given = read_float_model(options.file);
     // Scales that no step moves stay measured.
     if (given && options.qat_epochs > 0) {
-      take_recipe(qat_recipe(*given, quantize_options(options)), options);
+      take_recipe(qat_recipe(*given, options.quantize), options);
     }
     return application::ParsedOptions{options};
   });

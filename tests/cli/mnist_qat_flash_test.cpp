@@ -154,15 +154,15 @@ application::Options options_of(const Arguments& arguments) {
 TEST(MnistQatFlashOptions, BringScalesAndARateAlong) {
   const application::Options flash = options_of({"--flash", "65536", "--lr", "0.5"});
   EXPECT_EQ(flash.flash, 65536);
-  EXPECT_TRUE(flash.per_channel);
-  EXPECT_TRUE(flash.weight_scales == Scales::lsq);
+  EXPECT_TRUE(flash.quantize.per_channel);
+  EXPECT_TRUE(flash.quantize.weight_scales == Scales::lsq);
   EXPECT_EQ(flash.qat_lr, 0.5F);
   const application::Options own =
       options_of({"--max-drop", "0.5", "--scales", "measured", "--qat-lr", "0.25"});
   EXPECT_EQ(own.max_drop, 0.5);
-  EXPECT_FALSE(own.weight_scales == Scales::lsq);
+  EXPECT_FALSE(own.quantize.weight_scales == Scales::lsq);
   EXPECT_EQ(own.qat_lr, 0.25F);
-  EXPECT_FALSE(options_of({}).per_channel);
+  EXPECT_FALSE(options_of({}).quantize.per_channel);
   // A rate that falls from one to the other stays as it was told.
   EXPECT_EQ(options_of({"--flash", "65536", "--schedule", "cosine"}).qat_lr, 1e-4F);
 }

@@ -202,14 +202,14 @@ TEST(MnistQatUsage, FewBitsChooseLearnedScalesAndTheirRate) {
            {{"--weight-bits", "4", "--network", "resnet8"}, true, 2e-3F}}) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(row.arguments, " ")));
     const application::Options options = options_of(row.arguments);
-    EXPECT_EQ(options.weight_scales == Scales::lsq, row.learned);
+    EXPECT_EQ(options.quantize.weight_scales == Scales::lsq, row.learned);
     EXPECT_EQ(options.qat_lr, row.rate);
   }
 }
 
 TEST(MnistQatUsage, ATargetChoosesTheContract) {
   const auto rounding_for = [](const Arguments& arguments) {
-    return options_of(arguments).rounding;
+    return options_of(arguments).quantize.rounding;
   };
   EXPECT_EQ(rounding_for({}), Rounding::fp32);
   EXPECT_EQ(rounding_for({"--target", "litert"}), Rounding::fp32);
@@ -221,9 +221,9 @@ TEST(MnistQatUsage, ATargetChoosesTheContract) {
 
 TEST(MnistQatUsage, CodesOfInt16HaveAContractOfTheirOwn) {
   const Arguments wide = {"--activation-bits", "16"};
-  EXPECT_EQ(options_of(wide).rounding, Rounding::q15);
+  EXPECT_EQ(options_of(wide).quantize.rounding, Rounding::q15);
   for (const char* target : {"tflm", "cmsis-nn"}) {
-    EXPECT_EQ(options_of(wide + Arguments{"--target", target}).rounding, Rounding::q15);
+    EXPECT_EQ(options_of(wide + Arguments{"--target", target}).quantize.rounding, Rounding::q15);
   }
   for (const Arguments& options :
        {Arguments{"--rounding", "fp32"}, Arguments{"--packed", "--target", "tflm"},

@@ -32,7 +32,7 @@ void options(Data input) {
   require(options.epochs >= 0 && options.qat_epochs >= 0 && options.batch >= 1 &&
               options.threads >= 0 && options.lr > 0.0F && options.qat_lr > 0.0F &&
               options.dropout >= 0.0F && options.input_dropout >= 0.0F &&
-              options.freeze_oscillations >= 0.0F && !options.hidden.empty(),
+              options.quantize.freeze_oscillations_above >= 0.0F && !options.hidden.empty(),
           "options that are taken are in range");
   for (const int units : options.hidden) require(units >= 1 && units <= 65536, "units in range");
 }
