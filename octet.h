@@ -39,9 +39,9 @@
 #include <octet/train/data/npy.h>
 #include <octet/train/distributed/distributed.h>
 #include <octet/train/load_model.h>
-#include <octet/train/progress_bar.h>
 #include <octet/train/qat_recipe.h>
-#include <octet/train/resume_command.h>
-#include <octet/train/stop_signals.h>
+#include <octet/train/run/progress_bar.h>
+#include <octet/train/run/resume_command.h>
+#include <octet/train/run/stop_signals.h>
+#include <octet/train/run/training_run.h>
 #include <octet/train/trainer.h>
-#include <octet/train/training_run.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/layers/model.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <string>
 

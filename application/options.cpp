@@ -6,8 +6,8 @@
 #include <octet/core/printable.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
-#include <octet/train/resume_command.h>
-#include <octet/train/sha256.h>
+#include <octet/train/run/resume_command.h>
+#include <octet/train/run/sha256.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
-#include <octet/train/resume_command.h>
+#include <octet/train/run/resume_command.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <octet/train/resume_command.h>
+#include <octet/train/run/resume_command.h>
 
 namespace octet {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/train/data_loader.h>
-#include <octet/train/read_ahead.h>
+#include <octet/train/data/data_loader.h>
+#include <octet/train/data/read_ahead.h>
 
 #include <algorithm>
 #include <utility>

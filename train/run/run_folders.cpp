@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
-#include <octet/train/run_folders.h>
+#include <octet/train/run/run_folders.h>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include <fcntl.h>
 #include <octet/tests/train/training.h>
-#include <octet/train/progress_bar.h>
+#include <octet/train/run/progress_bar.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

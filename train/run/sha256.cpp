@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/train/sha256.h>
+#include <octet/train/run/sha256.h>
 #include <openssl/evp.h>
 
 #include <array>

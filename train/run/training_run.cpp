@@ -7,8 +7,8 @@
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/fingerprint.h>
 #include <octet/train/distributed/messages.h>
-#include <octet/train/run_outputs.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/run_outputs.h>
+#include <octet/train/run/training_run.h>
 
 #include <algorithm>
 #include <charconv>

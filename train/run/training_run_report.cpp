@@ -6,8 +6,8 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/train/checkpoint.h>
-#include <octet/train/sha256.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/sha256.h>
+#include <octet/train/run/training_run.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

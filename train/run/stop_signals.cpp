@@ -1,5 +1,5 @@
 #include <octet/core/error.h>
-#include <octet/train/stop_signals.h>
+#include <octet/train/run/stop_signals.h>
 #include <signal.h>
 
 #include <array>

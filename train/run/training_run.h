@@ -1,9 +1,9 @@
 #pragma once
 
 #include <octet/core/archive.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/history.h>
-#include <octet/train/run_folders.h>
+#include <octet/train/run/run_folders.h>
 #include <octet/train/trainer.h>
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 #include <octet/train/callbacks.h>
 #include <octet/train/checkpoint.h>
 #include <octet/train/data/digits.h>
-#include <octet/train/sha256.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/sha256.h>
+#include <octet/train/run/training_run.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/train/targets.h>
+#include <octet/train/data/targets.h>
 
 namespace octet {
 

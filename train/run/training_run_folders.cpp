@@ -4,8 +4,8 @@
 #include <octet/core/file_system.h>
 #include <octet/core/json_text.h>
 #include <octet/train/checkpoint.h>
-#include <octet/train/run_outputs.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/run_outputs.h>
+#include <octet/train/run/training_run.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,8 +3,8 @@
 #include <octet/layers/reshape.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/digits.h>
-#include <octet/train/run_folders.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/run_folders.h>
+#include <octet/train/run/training_run.h>
 #include <sys/resource.h>
 
 namespace octet::test::run_folders_test {

@@ -2,7 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/file.h>
 #include <octet/core/json_text.h>
-#include <octet/train/run_outputs.h>
+#include <octet/train/run/run_outputs.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/tests/train/data/idx_files.h>
-#include <octet/train/resume_command.h>
-#include <octet/train/stop_signals.h>
+#include <octet/train/run/resume_command.h>
+#include <octet/train/run/stop_signals.h>
 #include <signal.h>
 #include <unistd.h>
 

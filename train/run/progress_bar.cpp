@@ -2,7 +2,7 @@
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/train/epoch_text.h>
-#include <octet/train/progress_bar.h>
+#include <octet/train/run/progress_bar.h>
 #include <octet/train/trainer.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -2,9 +2,9 @@
 #include <octet/core/file.h>
 #include <octet/tests/core/faulty_file_system.h>
 #include <octet/tests/train/training.h>
-#include <octet/train/run_folders.h>
-#include <octet/train/run_outputs.h>
-#include <octet/train/training_run.h>
+#include <octet/train/run/run_folders.h>
+#include <octet/train/run/run_outputs.h>
+#include <octet/train/run/training_run.h>
 
 namespace octet::test::run_outputs_test {
 namespace {

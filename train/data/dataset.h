@@ -3,7 +3,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/core/shape.h>
 #include <octet/core/tensor.h>
-#include <octet/train/targets.h>
+#include <octet/train/data/targets.h>
 
 #include <cstddef>
 #include <cstdint>

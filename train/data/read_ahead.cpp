@@ -1,4 +1,4 @@
-#include <octet/train/read_ahead.h>
+#include <octet/train/data/read_ahead.h>
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <octet/core/kernels/isa.h>
 #include <octet/core/parallel.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <algorithm>
 #include <limits>

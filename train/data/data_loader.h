@@ -2,7 +2,7 @@
 
 #include <octet/core/random.h>
 #include <octet/core/tensor.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/parts.h>
 
 #include <cstddef>
