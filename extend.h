@@ -11,4 +11,5 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/lowering.h>
+#include <octet/layers/quantize/learned_quantizers.h>
 #include <octet/layers/quantize/quantizer_registry.h>

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <octet/octet.h>
+#include <octet/train/bit_search.h>
+#include <octet/train/layer_flash.h>
 
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <octet/command_line/parse.h>
 #include <octet/core/kernels/isa.h>
 #include <octet/core/printable.h>
+#include <octet/train/distributed/distributed.h>
 #include <octet/train/distributed/messages.h>
 
 #include <exception>

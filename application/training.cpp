@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/file.h>
 #include <octet/core/printable.h>
+#include <octet/deploy/runtime_warnings.h>
 #include <octet/layers/quantize/weight_storage.h>
 #include <octet/report/range_log.h>
 #include <octet/train/distributed/exchange_table.h>
