@@ -177,9 +177,10 @@ void add_quantization(const Adder& add, Options& o) {
       "by contract q15, and there is no C source",
       [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
   add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
-  add.flag("--full-grid", o.quantize.full_weight_grid,
-           "Weights of fewer than 8 bits use their lowest code too: of 2 bits -2, -1, 0, 1 instead "
-           "of -1, 0, 1");
+  add.flag(
+      "--full-grid", o.quantize.full_weight_grid,
+      "Weights of fewer than 8 bits use their lowest value too: of 2 bits -2, -1, 0, 1 instead "
+      "of -1, 0, 1");
   add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
              "measured: scales come from observed ranges; lsq: they are learned, those of weights "
              "alone where activations have 16 bits",
@@ -193,8 +194,8 @@ void add_quantization(const Adder& add, Options& o) {
            "Count how often quantized weights oscillate between two values in QAT, and show it");
   add.number(
       "--freeze-oscillations", o.quantize.freeze_oscillations_above, Real{0.0, 0.99},
-      "Count it, and freeze weights that swing in more than this share of the steps on their "
-      "mean code, with --scales lsq");
+      "Count it, and freeze weights that oscillate in more than this share of the steps at their "
+      "mean value, with --scales lsq");
   add.choice("--simulation", {"integer", "fake_quant"}, "integer",
              "How training computes: integer, as the exported file does, or fake_quant, as "
              "TensorFlow's float composition does",

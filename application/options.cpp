@@ -43,19 +43,19 @@ void reconcile_search(const CLI::App& app, Options& o) {
   o.scales_chosen = o.qat_lr_chosen = true;
 }
 
-/// Takes the contract of int16 codes. Throws CLI::ValidationError for what they do not go with.
+/// Takes the contract of int16 values. Throws CLI::ValidationError for what they do not go with.
 void reconcile_int16(const CLI::App& app, Options& o) {
   const auto refuse = [](const char* name, const std::string& why) {
     throw CLI::ValidationError(
         name, fmt::format("{}, found --activation-bits 16; use 2 to 8 bits or leave it out", why));
   };
-  if (given(app, "--rounding")) refuse("--rounding", "is that of int8 codes");
+  if (given(app, "--rounding")) refuse("--rounding", "is the contract of int8 values");
   if (o.packed) refuse("--packed", "needs activations of 8 bits and fewer");
   if (searches_bits(o)) {
-    refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 codes");
+    refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 values");
   }
   if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
-    refuse("--target", "takes int16 codes by contract q15 as tflm and cmsis-nn");
+    refuse("--target", "takes int16 values by contract q15 as tflm and cmsis-nn");
   }
   o.quantize.rounding = Rounding::q15;
 }

@@ -4,6 +4,7 @@
 #include <octet/octet.h>
 #include <octet/report/report.h>
 #include <octet/train/layer_differences.h>
+#include <octet/train/layer_flash.h>
 
 #include <optional>
 #include <string>
