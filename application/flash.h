@@ -16,8 +16,7 @@ namespace octet::application {
 void check_flash(const Options& options, const Model& model, const QuantizeOptions& quantize);
 
 /// Searches on the training images, with all ranks, and writes the curve as bits.csv and bits.svg
-/// in
-/// --out, on rank 0.
+/// in --out, on rank 0.
 BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,
                       const QuantizeOptions& quantize, ProcessGroup& group);
 
