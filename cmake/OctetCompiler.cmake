@@ -150,11 +150,11 @@ endfunction()
 # once for a model or a file takes longer to optimize than that saves; layers and the trainer call what takes
 # the time, and have some loops of their own. Under sanitizers all that runs once is not optimized at all.
 if(OCTET_SANITIZE)
-  foreach(group bench command_line deploy examples import json report tools)
+  foreach(group application bench command_line deploy examples import json report tools)
     set(OCTET_OPTIMIZE_${group} -O0)
   endforeach()
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-  foreach(group command_line deploy examples import json report tools)
+  foreach(group application command_line deploy examples import json report tools)
     set(OCTET_OPTIMIZE_${group} -O1)
   endforeach()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

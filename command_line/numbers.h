@@ -74,14 +74,16 @@ std::optional<T> number_in(const Real& range, std::string_view text) {
 [[noreturn]] void refuse_number(const std::string& option, const std::string& expected,
                                 const std::string& text);
 
-/// Adds an option that takes a number of `range` into `value`: a number or an optional one.
+/// Adds an option that takes a number of `range` into `value`: a number or an optional one. Of
+/// several names with commas between, errors say the first.
 template <class Value, class Range>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Value& value, const Range& range,
                         const std::string& help) {
-  const auto take = [&value, name, range](const std::string& text) {
+  const auto take = [&value, first = name.substr(0, name.find(',')),
+                     range](const std::string& text) {
     using Number = typename decltype(std::optional(value))::value_type;
     const auto number = number_in<Number>(range, text);
-    if (!number) refuse_number(name, in_words(range), text);
+    if (!number) refuse_number(first, in_words(range), text);
     value = *number;
   };
   return app.add_option_function<std::string>(name, take, help)->type_name(in_short(range));

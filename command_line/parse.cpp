@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <octet/command_line/parse.h>
-#include <octet/train/resume_command.h>
+#include <octet/train/run/resume_command.h>
 
 #include <algorithm>
 #include <numeric>

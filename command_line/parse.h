@@ -1,8 +1,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <stdexcept>
 
 namespace octet::command_line {
+
+/// The exit code of a wrong command line.
+inline constexpr int kUsageExit = 2;
+
+/// A wrong command line that only the files named in it show. `what` begins with the option.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Parses a command line as app.parse() does. Words that nothing takes are an error that shows them
 /// in the order in which they were typed, and the option or command that the first is close to;

@@ -3,7 +3,7 @@
 #include <octet/compress/layer_flash.h>
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/loss.h>
 

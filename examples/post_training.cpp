@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/octet.h>
+#include <octet/compress/adaround.h>
 
 #include <exception>
 #include <string>

@@ -7,8 +7,8 @@
 #include <octet/report/html_text.h>
 #include <octet/report/png.h>
 #include <octet/report/report.h>
-#include <octet/train/run_outputs.h>
-#include <octet/train/sha256.h>
+#include <octet/train/run/run_outputs.h>
+#include <octet/train/run/sha256.h>
 #include <octet/train/svg_plot.h>
 
 #include <algorithm>

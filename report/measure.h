@@ -3,7 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/report/report.h>
 #include <octet/runtime/integer_model.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/report/report.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <functional>
 #include <string>

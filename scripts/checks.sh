@@ -217,8 +217,8 @@ job_alone() {
   # What changed comes first.
   mapfile -t files < <({
     git diff --name-only "$(tidy_base)" -- '*.cpp'
-    git ls-files 'core/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' 'import/*.cpp' \
-      'report/*.cpp' 'command_line/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
+    git ls-files 'core/*.cpp' 'runtime/*.cpp' 'layers/*.cpp' 'deploy/*.cpp' 'train/*.cpp' 'compress/*.cpp' \
+      'import/*.cpp' 'report/*.cpp' 'command_line/*.cpp' 'application/*.cpp' 'tools/*.cpp' 'examples/*.cpp'
   } | awk '!seen[$0]++')
   printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 bash -c 'alone "$1"' alone || return
   summary="${#files[@]} sources"

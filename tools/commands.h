@@ -1,5 +1,7 @@
 #pragma once
 
+#include <octet/application/options.h>
+#include <octet/command_line/parse.h>
 #include <octet/core/printable.h>
 #include <octet/runtime/interpreter.h>
 
@@ -7,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,7 @@
 
 namespace octet::tools {
 
-/// A wrong command line that only the files named in it show. `what` begins with the option.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using command_line::UsageError;
 
 /// Bytes of a warning that are printed; names in it may be long.
 inline constexpr std::size_t kMostOfWarning = 600;
@@ -129,45 +126,8 @@ struct ReportCommand {
 /// Writes a page about a run that has ended, from what it left in its folder.
 void report(const ReportCommand& options);
 
-struct QuantizeCommand {
-  std::string file;
-  std::string data;
-  std::string out;
-  ContractOptions contract;
-  /// Training examples that ranges are measured on.
-  std::size_t calibrate = 1000;
-  /// With quantization in the loop; 0: calibration alone.
-  int epochs = 0;
-  /// None: that of qat_recipe().
-  std::optional<float> lr;
-  std::size_t batch = 128;
-  std::uint64_t seed = 0;
-  int weight_bits = 8;
-  bool per_channel = false;
-  /// How ranges are found, and whether scales are learned, "measured" or "lsq"; "" for the default.
-  std::string calibration;
-  std::string input_calibration;
-  std::string weight_calibration;
-  double percentile = 99.99;
-  std::string scales;
-  /// Whether it is counted how often the codes of weights swing back and forth in training.
-  bool count_oscillations = false;
-  /// What the float model was trained on is (x - mean) / deviation of pixels in [0, 1]; one number,
-  /// or one for each channel. Empty: 0 and 1.
-  std::vector<float> mean;
-  std::vector<float> deviation;
-  int threads = 0;
-  std::string report;
-  std::vector<std::string> class_names;
-  bool resume = false;
-  bool json = false;
-  /// As it was typed, and what resumes it.
-  std::string command;
-  std::string resume_command;
-};
-
-/// Quantizes a float model and writes it in every format; the exit code.
-int quantize(const QuantizeCommand& options);
+/// Trains a network or a float model, quantizes it and writes it in every format; the exit code.
+int train(application::Options options, int argc, char** argv);
 
 /// Samples that `verify` compares on where it is given none.
 inline constexpr std::size_t kDefaultSamples = 1000;

@@ -2,11 +2,12 @@
 // differ), 2 wrong usage.
 
 #include <fmt/core.h>
+#include <octet/application/option_list.h>
 #include <octet/command_line/numbers.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/target.h>
-#include <octet/train/resume_command.h>
+#include <octet/train/run/resume_command.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -203,88 +204,40 @@ void add_report(CLI::App& app) {
   command->callback([options] { report(*options); });
 }
 
-void add_ranges(CLI::App& command, QuantizeCommand& options) {
-  const CLI::IsMember any({"min_max", "moving_average", "percentile", "mse", "entropy"});
+/// Adds a command that trains or quantizes, which sets `exit_code`.
+void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
+                  void (*add_options)(CLI::App&, octet::application::Options&)) {
+  const auto options = std::make_shared<octet::application::Options>();
+  options->command = octet::shell_command(argc, argv);
   command
-      .add_option("--calibration", options.calibration,
-                  "How the ranges of results are found; default: moving_average")
-      ->check(any);
-  command
-      .add_option(
-          "--input-calibration", options.input_calibration,
-          "That of the input; default: --calibration if it leaves outliers out, else min_max")
-      ->check(any);
-  command
-      .add_option("--weight-calibration", options.weight_calibration,
-                  "Those of weights; default: mse for 4 bits and fewer, else min_max")
-      ->check(CLI::IsMember({"min_max", "percentile", "mse"}));
-  add_number(command, "--percentile", options.percentile, Real{1e-9, 100.0},
-             "The share of values, in percent, that percentile keeps; default: 99.99");
-  command
-      .add_option(
-          "--scales", options.scales,
-          "measured: scales come from observed ranges; lsq: training learns them, from those "
-          "on. Default: lsq where weights of 4 bits and fewer are trained, else measured")
-      ->check(CLI::IsMember({"measured", "lsq"}));
+      .add_option("FILE", options->file,
+                  "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
+      ->check(named());
+  add_options(command, *options);
+  command.get_option("--data")->required();
+  command.get_option("--out")->required()->default_str("");
+  command.callback([&command, &exit_code, options, argc, argv] {
+    complete(command, *options);
+    exit_code = train(*options, argc, argv);
+  });
 }
 
-void add_training(CLI::App& command, QuantizeCommand& options) {
-  // Pixels that are scaled stay finite, and none becomes all that counts.
-  constexpr Real kMeans{-1e6, 1e6};
-  constexpr Real kDeviations{1e-6, 1e6};
-  add_number(command, "--calibrate", options.calibrate, kImages,
-             "Training images that ranges are measured on; default: 1000");
-  add_number(command, "--epochs", options.epochs, Count{0, 1000000},
-             "Epochs of training with quantization in the loop; default: 0, calibration alone");
-  add_number(
-      command, "--lr", options.lr, Real{1e-9, 1.0},
-      "Adam's learning rate at first, which falls to 0 as a cosine does; default: 1e-4, with "
-      "4 bits and fewer 1e-3");
-  add_number(command, "--batch", options.batch, kImages, "Images per step; default: 128");
-  add_number(command, "--seed", options.seed, kSeeds, "Of the order of images; default: 0");
-  add_number(command, "--weight-bits", options.weight_bits, Count{2, 8},
-             "Bits of weights; default: 8");
-  command.add_flag(
-      "--per-channel", options.per_channel,
-      "A scale per unit of Dense layers too; convolutions have one per channel anyway");
-  add_ranges(command, options);
-  command.add_flag("--count-oscillations", options.count_oscillations,
-                   "Count how often the codes of weights swing in training, for the report");
-  add_numbers(command, "--mean", options.mean, kMeans,
-              "What training took off pixels in [0, 1]: a number, or one per channel");
-  add_numbers(command, "--std", options.deviation, kDeviations,
-              "What training divided the rest by: a number, or one per channel");
+void add_train(CLI::App& app, int argc, char** argv, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "train",
+      "Trains a network in float, or a model further, continues with quantization in the loop, and "
+      "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
+  add_training(*command, argc, argv, exit_code, octet::application::add_training_options);
+  command->get_option("FILE")->excludes(command->get_option("--network"));
 }
 
-/// Sets `exit_code` to that of a run that a signal stopped.
 void add_quantize(CLI::App& app, int argc, char** argv, int& exit_code) {
-  const auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command = app.add_subcommand(
       "quantize",
       "Quantizes a float model, by calibration or by training with quantization in the loop, and "
       "writes model_int8.tflite, .onnx, .h and .c, accuracy and history to --out.");
-  command
-      ->add_option("FILE", options->file,
-                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
-      ->required()
-      ->check(named());
-  command->add_option("--data", options->data, "A folder with IDX files: training and test images")
-      ->required()
-      ->check(named());
-  add_out(*command, options->out, "Folder for what is written");
-  add_training(*command, *options);
-  add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
-  add_threads(*command, options->threads);
-  command
-      ->add_option("--report", options->report,
-                   "An HTML page of what came out, which layers lose most, and what to do")
-      ->check(named());
-  add_class_names(*command, options->class_names);
-  command->add_flag("--resume", options->resume, "Goes on with a run that was stopped");
-  command->add_flag("--json", options->json, "Prints JSON");
-  options->command = octet::shell_command(argc, argv);
-  options->resume_command = octet::resume_command(argc, argv, "--resume");
-  command->callback([options, &exit_code] { exit_code = quantize(*options); });
+  add_training(*command, argc, argv, exit_code, octet::application::add_quantization_options);
+  command->get_option("FILE")->required();
 }
 
 /// Sets `exit_code` to 1 where the models differ.
@@ -327,7 +280,7 @@ int refuse(const CLI::App& app, const std::exception& error) {
   const auto chosen = app.got_subcommand("help") ? std::vector<CLI::App*>() : app.get_subcommands();
   show_error("octet: {} (see octet {}--help)\n", one_line(error.what()),
              chosen.empty() ? "" : chosen.front()->get_name() + " ");
-  return 2;
+  return kUsageExit;
 }
 
 void add_help(CLI::App& app) {
@@ -344,7 +297,7 @@ void add_help(CLI::App& app) {
 
 /// Parses and runs; the exit code.
 int run_tool(int argc, char** argv) {
-  CLI::App app("Looks into, runs, scores and compares models in integer arithmetic.", "octet");
+  CLI::App app("Trains and quantizes models, looks into, runs, scores and compares them.", "octet");
   app.set_version_flag("--version", "octet " OCTET_VERSION);
   app.require_subcommand(0, 1);
   add_inspect(app);
@@ -358,6 +311,7 @@ int run_tool(int argc, char** argv) {
   // A file past the limit (ulimit -f) is an error of write(), which names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   add_verify(app, exit_code);
+  add_train(app, argc, argv, exit_code);
   add_quantize(app, argc, argv, exit_code);
   add_help(app);
   try {

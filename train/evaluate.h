@@ -3,7 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/runtime/interpreter.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/metric.h>
 

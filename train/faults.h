@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/layers/model.h>
-#include <octet/train/data_loader.h>
+#include <octet/train/data/data_loader.h>
 
 #include <string>
 #include <vector>

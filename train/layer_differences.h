@@ -2,7 +2,7 @@
 
 #include <octet/core/function_ref.h>
 #include <octet/deploy/layer_codes.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/core/tensor.h>
-#include <octet/train/targets.h>
+#include <octet/train/data/targets.h>
 
 #include <functional>
 #include <optional>

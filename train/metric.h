@@ -1,8 +1,8 @@
 #pragma once
 
 #include <octet/core/tensor.h>
+#include <octet/train/data/targets.h>
 #include <octet/train/loss.h>
-#include <octet/train/targets.h>
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 
 #include <octet/layers/model.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/trainer.h>
 
 #include <cstddef>

@@ -3,6 +3,8 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/parallel.h>
+#include <octet/deploy/c/writer.h>
+#include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/writer.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -331,11 +333,17 @@ void Trainer::export_int8(const std::filesystem::path& path, const LowerOptions&
   if (is_root()) write_tflite(lower(options), path);
 }
 
+CSource Trainer::export_c_source(const std::filesystem::path& stem) const {
+  return export_c_source(stem, {});
+}
+
 CSource Trainer::export_c_source(const std::filesystem::path& stem,
                                  const CSourceOptions& options) const {
   if (!is_root()) return {};
   return write_c_source(lower(), stem, options);
 }
+
+void Trainer::export_onnx(const std::filesystem::path& path) const { export_onnx(path, {}); }
 
 void Trainer::export_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
   if (is_root()) write_onnx(lower(), path, options);

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <octet/core/function_ref.h>
-#include <octet/deploy/c/writer.h>
-#include <octet/deploy/onnx/writer.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/model.h>
 #include <octet/train/callback.h>
-#include <octet/train/data_loader.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/data_loader.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/gradient_format.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/evaluate.h>
@@ -29,6 +27,9 @@
 namespace octet {
 
 class Profile;
+struct CSource;
+struct CSourceOptions;
+struct OnnxOptions;
 
 namespace detail {
 struct ExampleSums;
@@ -124,11 +125,13 @@ class Trainer {
   /// Lowers the model, its kernel ranges taken anew, and writes a .tflite file: on rank 0, as the
   /// functions below; other ranks do nothing.
   void export_int8(const std::filesystem::path& path, const LowerOptions& options = {}) const;
-  /// The same as C source, `stem`.h and `stem`.c: see write_c_source().
-  CSource export_c_source(const std::filesystem::path& stem,
-                          const CSourceOptions& options = {}) const;
-  /// The same as an ONNX file.
-  void export_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) const;
+  /// Writes the integers as C source, `stem`.h and `stem`.c: see write_c_source() in
+  /// deploy/c/writer.h.
+  CSource export_c_source(const std::filesystem::path& stem) const;
+  CSource export_c_source(const std::filesystem::path& stem, const CSourceOptions& options) const;
+  /// Writes the integers as an ONNX file: see write_onnx() in deploy/onnx/writer.h.
+  void export_onnx(const std::filesystem::path& path) const;
+  void export_onnx(const std::filesystem::path& path, const OnnxOptions& options) const;
   IntegerModel lower(const LowerOptions& options = {}) const;
 
   const Model& model() const { return *model_; }

@@ -55,9 +55,9 @@ TEST(CommandLine, NumbersThatAreNoneOrOutOfRangeAreRefusedWithTheRange) {
       {kSearch, "--threads", threads},
       {kReport, "--threads", threads},
       {kQuantize, "--calibrate", images},
-      {kQuantize, "--epochs", "a whole number from 0 to 1000000"},
-      {kQuantize, "--lr", "a number from 1e-09 to 1"},
-      {kQuantize, "--batch", images},
+      {kQuantize, "--epochs", epochs},
+      {kQuantize, "--lr", rate},
+      {kQuantize, "--batch", batch},
       {kQuantize, "--percentile", "a number from 1e-09 to 100"},
       {kQuantize, "--seed", seeds},
       {kQuantize, "--weight-bits", "a whole number from 2 to 8"},
@@ -147,7 +147,7 @@ TEST(CommandLine, HelpIsGivenForEveryCommand) {
   };
   EXPECT_EQ(octet({"help"}).out, octet({"--help"}).out);
   for (const char* command : {"inspect", "run", "eval", "export", "import", "search", "report",
-                              "verify", "quantize", "help"}) {
+                              "verify", "train", "quantize", "help"}) {
     const ProcessResult help = octet({"help", command});
     EXPECT_EQ(help.exit_code, 0) << help.err;
     EXPECT_EQ(help.out, octet({command, "--help"}).out) << command;
@@ -156,7 +156,7 @@ TEST(CommandLine, HelpIsGivenForEveryCommand) {
 }
 
 TEST(CommandLine, OutIsCalledSoEverywhere) {
-  for (const char* command : {"run", "import", "report", "quantize"}) {
+  for (const char* command : {"run", "import", "report", "train", "quantize"}) {
     const ProcessResult help = run_process({OCTET_TOOL, command, "--help"}, plain_environment());
     expect_mentions(help.out, "--out,--output");
   }
@@ -164,15 +164,17 @@ TEST(CommandLine, OutIsCalledSoEverywhere) {
                   "--out,--output");
 }
 
-TEST(CommandLine, OptionsOfMnistQatAreGrouped) {
-  const std::string help = run_process({OCTET_MNIST_QAT, "--help"}, plain_environment()).out;
-  std::size_t at = 0;
-  for (const char* part :
-       {"Files:", "--out", "Network:", "--hidden", "Training:", "--lr", "Quantization:", "--scales",
-        "Runtime and size:", "--target", "Machine and screen:", "--threads"}) {
-    const std::size_t next = help.find(part, at);
-    ASSERT_NE(next, std::string::npos) << part << "\n" << help;
-    at = next;
+TEST(CommandLine, OptionsOfTrainingAreGrouped) {
+  for (const Arguments& program : {Arguments{OCTET_MNIST_QAT}, {OCTET_TOOL, "train"}}) {
+    const std::string help = run_process(program + Arguments{"--help"}, plain_environment()).out;
+    std::size_t at = 0;
+    for (const char* part : {"Files:", "--out", "Network:", "--hidden", "Training:", "--lr",
+                             "Quantization:", "--scales", "Runtime and size:", "--target",
+                             "Machine and screen:", "--threads"}) {
+      const std::size_t next = help.find(part, at);
+      ASSERT_NE(next, std::string::npos) << part << "\n" << help;
+      at = next;
+    }
   }
 }
 

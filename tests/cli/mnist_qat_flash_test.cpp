@@ -1,7 +1,7 @@
 // mnist_qat that searches the bits of every layer.
 
+#include <octet/application/options.h>
 #include <octet/deploy/tflite/reader.h>
-#include <octet/examples/mnist_qat/options.h>
 #include <octet/runtime/integer_model.h>
 #include <octet/tests/cli/mnist_qat.h>
 #include <octet_test_paths.h>
@@ -142,25 +142,27 @@ TEST_F(MnistQatFlash, OptionsThatContradictItAreNamed) {
   refused({"--max-drop", "1", "--epochs", "0"}, "--max-drop: needs a network that is trained");
 }
 
-mnist::Options options_of(const Arguments& arguments) {
+application::Options options_of(const Arguments& arguments) {
   Arguments words = Arguments{"mnist_qat"} + arguments;
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
-  return *mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options;
+  return *application::parse_options("mnist_qat", "Trains.", static_cast<int>(words.size()),
+                                     pointers.data())
+              .options;
 }
 
 TEST(MnistQatFlashOptions, BringScalesAndARateAlong) {
-  const mnist::Options flash = options_of({"--flash", "65536", "--lr", "0.5"});
+  const application::Options flash = options_of({"--flash", "65536", "--lr", "0.5"});
   EXPECT_EQ(flash.flash, 65536);
-  EXPECT_TRUE(flash.per_channel);
-  EXPECT_TRUE(flash.learned_scales);
+  EXPECT_TRUE(flash.quantize.per_channel);
+  EXPECT_TRUE(flash.quantize.weight_scales == Scales::lsq);
   EXPECT_EQ(flash.qat_lr, 0.5F);
-  const mnist::Options own =
+  const application::Options own =
       options_of({"--max-drop", "0.5", "--scales", "measured", "--qat-lr", "0.25"});
   EXPECT_EQ(own.max_drop, 0.5);
-  EXPECT_FALSE(own.learned_scales);
+  EXPECT_FALSE(own.quantize.weight_scales == Scales::lsq);
   EXPECT_EQ(own.qat_lr, 0.25F);
-  EXPECT_FALSE(options_of({}).per_channel);
+  EXPECT_FALSE(options_of({}).quantize.per_channel);
   // A rate that falls from one to the other stays as it was told.
   EXPECT_EQ(options_of({"--flash", "65536", "--schedule", "cosine"}).qat_lr, 1e-4F);
 }

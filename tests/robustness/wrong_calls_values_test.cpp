@@ -14,7 +14,7 @@
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/robustness/wrong_calls.h>
 #include <octet/train/data/csv.h>
-#include <octet/train/progress_bar.h>
+#include <octet/train/run/progress_bar.h>
 
 #include <cstdio>
 #include <memory>

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 
 rooms=()
-for room in core runtime layers deploy train compress import report command_line examples tools; do
+for room in core runtime layers deploy train compress import report command_line application examples tools; do
   [ ! -d "$room" ] || rooms+=("$room")
 done
 grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" | awk '
@@ -24,14 +24,17 @@ grep -rnE '^ *# *include *[<"]' --include='*.h' --include='*.cpp' "${rooms[@]}" 
     below["import"] = "import " below["train"]
     below["report"] = "report " below["compress"]
     below["command_line"] = "command_line " below["train"]
-    below["examples"] = "examples command_line octet.h extend.h import report " below["compress"]
-    below["tools"] = "tools command_line octet.h extend.h import report " below["compress"]
+    below["examples/networks"] = "examples/networks octet.h extend.h import report " below["compress"]
+    below["application"] = "application command_line " below["examples/networks"]
+    below["examples"] = "examples " below["application"]
+    below["tools"] = "tools " below["application"]
     no_tensors["core/arithmetic"] = no_tensors["core/kernels"] = no_tensors["core/quant"] = 1
     no_tensors["runtime"] = 1
   }
   function room_of(path, parts) {
     split(path, parts, "/")
     if (parts[1] == "core" && parts[3] != "") return "core/" parts[2]
+    if (parts[1] == "examples" && parts[2] == "networks") return "examples/networks"
     return parts[1]
   }
   {

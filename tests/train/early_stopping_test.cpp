@@ -4,7 +4,7 @@
 #include <octet/tests/train/logged.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/callbacks.h>
-#include <octet/train/progress_bar.h>
+#include <octet/train/run/progress_bar.h>
 
 #include <cstdio>
 #include <map>

@@ -2,6 +2,8 @@
 
 #include <octet/core/error.h>
 #include <octet/core/log.h>
+#include <octet/deploy/c/writer.h>
+#include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/runtime/interpreter.h>

@@ -1,6 +1,7 @@
 // Quantization in the loop: where it starts, and that what was trained is what is shipped.
 
 #include <octet/core/file.h>
+#include <octet/deploy/onnx/writer.h>
 #include <octet/deploy/tflite/reader.h>
 #include <octet/layers/dropout.h>
 #include <octet/tests/train/naive_post_training.h>

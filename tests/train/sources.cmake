@@ -28,21 +28,20 @@ set(OCTET_TRAIN_TESTS
   train/optimizer_test.cpp
   train/parameter_groups_test.cpp
   train/profile_test.cpp
-  train/progress_bar_test.cpp
+  train/run/progress_bar_test.cpp
   train/qat_recipe_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
   train/residual_mlp_test.cpp
   train/save_fault_test.cpp
-  train/run_folders_test.cpp
-  train/run_outputs_test.cpp
+  train/run/run_folders_test.cpp
+  train/run/run_outputs_test.cpp
   train/schedule_test.cpp
   train/silent_loss_test.cpp
-  train/stop_signals_test.cpp
-  train/targets_test.cpp
+  train/run/stop_signals_test.cpp
   train/trainer_fault_test.cpp
   train/trainer_test.cpp
-  train/training_run_test.cpp)
+  train/run/training_run_test.cpp)
 set(OCTET_CLI_TESTS
   cli/command_line_test.cpp
   cli/mnist_qat_failures_test.cpp
@@ -57,6 +56,7 @@ set(OCTET_CLI_TESTS
   cli/report_test.cpp
   cli/octet_memory_test.cpp
   cli/octet_quantize_test.cpp
+  cli/octet_train_test.cpp
   cli/octet_search_test.cpp
   cli/octet_files_test.cpp
   cli/octet_verify_test.cpp

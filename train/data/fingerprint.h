@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <cstdint>
 #include <span>

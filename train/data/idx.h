@@ -1,7 +1,7 @@
 #pragma once
 
 #include <octet/core/shape.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <octet/core/shape.h>
-#include <octet/train/data_loader.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/data_loader.h>
+#include <octet/train/data/dataset.h>
 
 namespace octet {
 

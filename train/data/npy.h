@@ -2,7 +2,7 @@
 
 #include <octet/core/shape.h>
 #include <octet/core/tensor.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <cstdint>
 #include <filesystem>

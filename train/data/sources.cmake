@@ -1,12 +1,12 @@
 # The data part of octet::training; paths are relative to train/.
 target_sources(octet_training PRIVATE
-  data_loader.cpp
-  dataset.cpp
   data/array_file.cpp
   data/byte_source.cpp
   data/cifar10.cpp
   data/csv.cpp
   data/csv_records.cpp
+  data/data_loader.cpp
+  data/dataset.cpp
   data/digit_glyphs.cpp
   data/digit_pen.cpp
   data/digits.cpp
@@ -15,4 +15,6 @@ target_sources(octet_training PRIVATE
   data/image_augmentation.cpp
   data/npy.cpp
   data/npy_header.cpp
-  data/set_name.cpp)
+  data/read_ahead.cpp
+  data/set_name.cpp
+  data/targets.cpp)

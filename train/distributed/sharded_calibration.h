@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/train/data_loader.h>
+#include <octet/train/data/data_loader.h>
 #include <octet/train/distributed/process_group.h>
 #include <octet/train/distributed/training_state.h>
 

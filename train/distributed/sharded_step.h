@@ -2,7 +2,7 @@
 
 #include <octet/core/function_ref.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 #include <octet/train/distributed/shard_exchange.h>
 #include <octet/train/distributed/training_state.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/train/data_loader.h>
+#include <octet/train/data/data_loader.h>
 
 #include <algorithm>
 #include <set>

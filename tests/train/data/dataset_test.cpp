@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/tests/core/keep_threads.h>
-#include <octet/train/dataset.h>
+#include <octet/train/data/dataset.h>
 
 #include <algorithm>
 #include <limits>

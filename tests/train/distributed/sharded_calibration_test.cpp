@@ -4,7 +4,7 @@
 #include <octet/layers/quantize/quantizers.h>
 #include <octet/tests/train/distributed/thread_group.h>
 #include <octet/tests/train/training.h>
-#include <octet/train/data_loader.h>
+#include <octet/train/data/data_loader.h>
 #include <octet/train/distributed/shard_tree.h>
 #include <octet/train/distributed/sharded_calibration.h>
 #include <octet/train/evaluate.h>

@@ -1,0 +1,273 @@
+#include "option_list.h"
+
+#include <fmt/format.h>
+#include <octet/command_line/numbers.h>
+#include <octet/core/quant/target.h>
+#include <octet/examples/networks/networks.h>
+
+#include <functional>
+
+namespace octet::application {
+namespace {
+
+using command_line::Count;
+using command_line::Real;
+
+constexpr Count kEpochs{0, 100000};
+constexpr Count kBatch{1, 1U << 20U};
+constexpr Count kUnits{1, 65536};
+constexpr Count kBytes{1, std::numeric_limits<std::int64_t>::max()};
+
+const CLI::Validator kFolder(
+    [](const std::string& text) {
+      return text.empty() ? "expected a folder, found an empty name" : "";
+    },
+    "");
+const CLI::Validator kFile(
+    [](const std::string& text) {
+      return text.empty() ? "expected a file, found an empty name" : "";
+    },
+    "");
+
+/// Adds options of one kind each, to the group that was begun last.
+struct Adder {
+  CLI::App& app;
+
+  void group(const char* name) const { app.option_defaults()->group(name); }
+  void folder(const char* name, auto& value, const char* help, bool shows_default = false) const {
+    auto* option = app.add_option(name, value, help)->check(kFolder)->type_name("DIR");
+    if (shows_default) option->capture_default_str();
+  }
+  void number(const char* name, auto& value, const auto& range, const char* help) const {
+    command_line::add_number(app, name, value, range, help)->default_str(fmt::format("{}", value));
+  }
+  void choice(const char* name, const std::vector<std::string>& choices, const char* chosen,
+              const char* help, const std::function<void(const std::string&)>& take) const {
+    app.add_option_function<std::string>(name, take, help)
+        ->check(CLI::IsMember(choices))
+        ->default_str(chosen);
+  }
+  void flag(const char* name, bool& value, const char* help) const {
+    app.add_flag(name, value, help)->disable_flag_override();
+  }
+};
+
+void add_files(const Adder& add, Options& o) {
+  add.group("Files");
+  add.folder("--data", o.data, "Folder with IDX files (MNIST, Fashion-MNIST, ...)");
+  add.folder("--out,--output", o.out, "Folder for models, history and metrics", true);
+  add.folder("--checkpoint-dir", o.checkpoint_dir, "Default: checkpoints in --out");
+  add.flag("--resume", o.resume, "Go on from the last checkpoint");
+  add.app
+      .add_option("--report", o.report,
+                  "Writes a page about the run, one HTML file: accuracies, layers, what to do")
+      ->check(kFile)
+      ->type_name("FILE");
+  add.app
+      .add_option("--class-names", o.class_names,
+                  "What --report calls the classes, in the order of labels; else their numbers")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
+}
+
+void add_network(const Adder& add, Options& o) {
+  add.group("Network");
+  std::vector<std::string> names{std::string(kMlp)};
+  for (const auto& one : networks::classifiers()) names.emplace_back(one.name);
+  add.choice("--network", names, "mlp",
+             "What is trained: a multilayer perceptron, or a convolutional network",
+             [&o](const std::string& text) { o.network = text; });
+  command_line::add_numbers(add.app, "--hidden", o.hidden, kUnits,
+                            "Units of the hidden layers of --network mlp")
+      ->default_str(fmt::format("{}", fmt::join(o.hidden, ",")));
+  add.flag("--batch-norm", o.batch_norm,
+           "A BatchNorm in each hidden layer of --network mlp, folded when it is quantized");
+  constexpr Real kDropped{0.0, 0.9};
+  add.number("--dropout", o.dropout, kDropped,
+             "The share of hidden values of --network mlp that each training step drops");
+  add.number("--input-dropout", o.input_dropout, kDropped, "The same of pixels");
+}
+
+void add_data(const Adder& add, Options& o) {
+  // Pixels that are scaled stay finite, and none becomes all that counts.
+  constexpr Real kMeans{-1e6, 1e6};
+  constexpr Real kDeviations{1e-6, 1e6};
+  add.group("Training");
+  command_line::add_numbers(add.app, "--mean", o.mean, kMeans,
+                            "Subtracted from pixels in [0, 1]: a number, or one per channel");
+  command_line::add_numbers(add.app, "--std", o.deviation, kDeviations,
+                            "What the rest is divided by: a number, or one per channel");
+  add.number("--batch", o.batch, kBatch, "Images per step");
+  add.number(
+      "--shift", o.shift, Count{0, 1024},
+      "Training images are moved by up to so many pixels, right or left and up or down, drawn "
+      "anew in every epoch");
+  add.choice("--qat-schedule", {"cosine", "constant"}, "cosine",
+             "cosine: the rate falls to 0 over the QAT epochs, so that the values settle that are "
+             "exported; constant: it stays",
+             [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
+  add.number("--seed", o.seed, command_line::kSeeds, "Of weights, order and drawn digits");
+}
+
+void add_training(const Adder& add, Options& o) {
+  add.group("Training");
+  add.number("--epochs", o.epochs, kEpochs, "Epochs in float");
+  add.number("--qat-epochs", o.qat_epochs, kEpochs, "Epochs with quantization in the loop");
+  add.number("--lr", o.lr, command_line::kRates,
+             "Learning rate in float; a convolutional network has its own unless told");
+  add.number(
+      "--qat-lr", o.qat_lr, command_line::kRates,
+      "Learning rate with quantization in the loop, likewise; with 4 bits and fewer 1e-3 unless "
+      "told, or --lr where that is less and falls");
+  add.choice(
+      "--schedule", {"cosine", "constant"}, "constant",
+      "cosine: the rate falls to --qat-lr over the epochs in float, which resnet8 does unless "
+      "told; constant: it stays",
+      [&o](const std::string& text) { o.rate_falls = text == "cosine"; });
+  add.flag("--control", o.control,
+           "Train a copy in float for the QAT epochs too, with their learning rate: what the same "
+           "steps bring without quantization");
+}
+
+/// Options of a command that trains nothing in float.
+void add_quantized_training(const Adder& add, Options& o) {
+  o.only_quantizes = true;
+  o.epochs = 0;
+  o.qat_epochs = 0;
+  o.calibrate = 1000;
+  add.group("Training");
+  add.number("--epochs,--qat-epochs", o.qat_epochs, kEpochs,
+             "Epochs with quantization in the loop; 0: calibration alone");
+  add.number("--lr,--qat-lr", o.qat_lr, command_line::kRates,
+             "Adam's learning rate at first; with 4 bits and fewer 1e-3 unless told");
+}
+
+void add_ranges(const Adder& add, Options& o) {
+  add.group("Quantization");
+  command_line::add_number(
+      add.app, "--calibrate", o.calibrate, Count{1, 1000000000},
+      "Training images that ranges are measured on, in whole batches; default: 10 batches, or "
+      "1000 images where nothing is trained in float");
+  const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
+                                        "entropy"};
+  add.choice("--calibration", any, "moving_average", "How the ranges of results are found",
+             [&o](const std::string& text) {
+               o.quantize.activation_calibration = parse_calibration(text);
+             });
+  add.choice("--input-calibration", any, "min_max, or --calibration if that leaves outliers out",
+             "How the input's range is found", [&o](const std::string& text) {
+               o.quantize.input_calibration = parse_calibration(text);
+             });
+  add.choice(
+      "--weight-calibration", {"min_max", "percentile", "mse"},
+      "min_max, with 4 bits and fewer mse", "How the ranges of weights are found",
+      [&o](const std::string& text) { o.quantize.weight_calibration = parse_calibration(text); });
+  add.number("--percentile", o.quantize.percentile, Real{1e-9, 100.0},
+             "The share of values, in percent, that percentile keeps");
+}
+
+void add_quantization(const Adder& add, Options& o) {
+  add.group("Quantization");
+  add.number("--weight-bits", o.quantize.weight_bits, Count{2, 8},
+             "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
+             "changes no result");
+  add.choice(
+      "--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
+      "Bits of what comes out of a ReLU; with 16 the input and all results are int16 values, "
+      "by contract q15, and there is no C source",
+      [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
+  add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
+  add.flag(
+      "--full-grid", o.quantize.full_weight_grid,
+      "Weights of fewer than 8 bits use their lowest value too: of 2 bits -2, -1, 0, 1 instead "
+      "of -1, 0, 1");
+  add.choice("--scales", {"measured", "lsq"}, "measured, with 4 bits and fewer lsq",
+             "measured: scales come from observed ranges; lsq: they are learned, those of weights "
+             "alone where activations have 16 bits",
+             [&o](const std::string& text) { o.quantize.weight_scales = parse_scales(text); });
+  add.flag("--tfmot-ranges", o.tfmot_ranges,
+           "Ranges start at -6..6 and decay by 0.999, as in TensorFlow Model Optimization");
+  add.flag("--batch-statistics", o.batch_statistics,
+           "Quantized training normalizes each batch by its own statistics, but for the last third "
+           "of the steps; else by those of the epochs in float, where there are any");
+  add.flag("--count-oscillations", o.quantize.count_oscillations,
+           "Count how often quantized weights oscillate between two values in QAT, and show it");
+  add.number(
+      "--freeze-oscillations", o.quantize.freeze_oscillations_above, Real{0.0, 0.99},
+      "Count it, and freeze weights that oscillate in more than this share of the steps at their "
+      "mean value, with --scales lsq");
+  add.choice("--simulation", {"integer", "fake_quant"}, "integer",
+             "How training computes: integer, as the exported file does, or fake_quant, as "
+             "TensorFlow's float composition does",
+             [&o](const std::string& text) {
+               o.quantize.simulation =
+                   text == "integer" ? Simulation::integer : Simulation::fake_quant;
+             });
+}
+
+void add_target(const Adder& add, Options& o) {
+  add.group("Runtime and size");
+  std::vector<std::string> targets;
+  targets.reserve(std::size(kTargets));
+  for (const Target target : kTargets) targets.emplace_back(to_string(target));
+  add.app
+      .add_option("--target", o.target,
+                  "The runtime that the model is for, instead of its --rounding")
+      ->check(CLI::IsMember(targets));
+  add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
+             "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
+             "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
+             "CMSIS-NN)",
+             [&o](const std::string& text) { o.quantize.rounding = parse_rounding(text); });
+  add.flag("--packed", o.packed,
+           "Stop before training if --target cannot store weights of 4 bits or fewer packed");
+  auto* flash =
+      command_line::add_number(
+          add.app, "--flash", o.flash, kBytes,
+          "Searches the bits of every layer's weights, 2 to 8, for so many bytes of flash. Scales "
+          "are then per unit and learned, and the QAT epochs take the rate of --lr unless told")
+          ->type_name("BYTES");
+  command_line::add_number(
+      add.app, "--max-drop", o.max_drop, Real{0.0, 100.0},
+      "The same for the fewest bytes that lose at most so many percentage points of accuracy "
+      "before the QAT epochs, on training images")
+      ->excludes(flash);
+}
+
+void add_machine(const Adder& add, Options& o) {
+  add.group("Machine and screen");
+  command_line::add_number(add.app, "--threads", o.threads, command_line::kThreads,
+                           "Default: as many as the machine has");
+  command_line::add_number(
+      add.app, "--shards", o.shards, kBatch,
+      "Parts of a batch whose gradients are added along a fixed tree; the result depends on their "
+      "number. Default: 1, or with several ranks of MPI 8 or as many as there are");
+  add.choice("--gradients", {"float32", "int8"}, "float32",
+             "How gradients of shards are added and sent: int8 sends a quarter of the bytes, and "
+             "adds in the next step what rounding leaves out",
+             [&o](const std::string& text) { o.gradients = parse_gradient_format(text); });
+  add.choice("--log-level", {"trace", "debug", "info", "warn", "error", "off"}, "warn",
+             "The least that is logged, on stderr",
+             [&o](const std::string& text) { o.log_level = text; });
+  add.flag("--no-progress", o.no_progress, "Plain lines instead of a progress bar");
+  add.flag("--profile", o.profile, "Show where the time of a training step goes");
+  add.flag("--json", o.json, "Metrics as one line of JSON on stdout, the rest on stderr");
+}
+
+}  // namespace
+
+void add_training_options(CLI::App& app, Options& options) {
+  for (const auto add : {add_files, add_network, add_training, add_data, add_quantization,
+                         add_ranges, add_target, add_machine}) {
+    add({app}, options);
+  }
+}
+
+void add_quantization_options(CLI::App& app, Options& options) {
+  for (const auto add : {add_files, add_quantized_training, add_data, add_quantization, add_ranges,
+                         add_target, add_machine}) {
+    add({app}, options);
+  }
+}
+
+}  // namespace octet::application

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "options.h"
+
+namespace octet::application {
+
+/// Adds the options of training in float and quantized, in groups, which fill `options` when they
+/// are parsed.
+void add_training_options(CLI::App& app, Options& options);
+
+/// Adds the options of `octet quantize`: those of add_training_options() but for the network and
+/// training in float. Sets the defaults that differ.
+void add_quantization_options(CLI::App& app, Options& options);
+
+}  // namespace octet::application

@@ -1,0 +1,246 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <octet/command_line/parse.h>
+#include <octet/core/file.h>
+#include <octet/core/printable.h>
+#include <octet/core/quant/target.h>
+#include <octet/examples/networks/networks.h>
+#include <octet/train/run/resume_command.h>
+#include <octet/train/run/sha256.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "option_list.h"
+
+namespace octet::application {
+namespace {
+
+std::string joined(const auto& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+
+/// Whether the command line has the option, which not every command takes.
+bool given(const CLI::App& app, const char* name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
+
+/// What --flash and --max-drop bring along. Throws CLI::ValidationError for what contradicts them.
+void reconcile_search(const CLI::App& app, Options& o) {
+  const std::string name = o.flash ? "--flash" : "--max-drop";
+  if (given(app, "--weight-bits")) {
+    throw CLI::ValidationError(name, "chooses the bits of every layer, found --weight-bits too");
+  }
+  if (o.epochs == 0 && o.file.empty()) {
+    throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
+  }
+  o.quantize.per_channel = true;
+  if (!o.scales_chosen) o.quantize.weight_scales = o.quantize.activation_scales = Scales::lsq;
+  // Weights of few bits have a long way to go.
+  if (!o.qat_lr_chosen && !o.rate_falls) o.qat_lr = o.lr;
+  o.scales_chosen = o.qat_lr_chosen = true;
+}
+
+/// Takes the contract of int16 values. Throws CLI::ValidationError for what they do not go with.
+void reconcile_int16(const CLI::App& app, Options& o) {
+  const auto refuse = [](const char* name, const std::string& why) {
+    throw CLI::ValidationError(
+        name, fmt::format("{}, found --activation-bits 16; use 2 to 8 bits or leave it out", why));
+  };
+  if (given(app, "--rounding")) refuse("--rounding", "is the contract of int8 values");
+  if (o.packed) refuse("--packed", "needs activations of 8 bits and fewer");
+  if (searches_bits(o)) {
+    refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 values");
+  }
+  if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
+    refuse("--target", "takes int16 values by contract q15 as tflm and cmsis-nn");
+  }
+  o.quantize.rounding = Rounding::q15;
+}
+
+/// Takes the rates that suit the network. Throws CLI::ValidationError for options of another one.
+void reconcile_network(const CLI::App& app, Options& o) {
+  for (const char* name : {"--hidden", "--batch-norm", "--dropout", "--input-dropout"}) {
+    if ((o.file.empty() && o.network == kMlp) || !given(app, name)) continue;
+    throw CLI::ValidationError(name,
+                               fmt::format("describes --network mlp, found {}",
+                                           o.file.empty() ? "--network " + o.network : o.file));
+  }
+  if (!o.file.empty()) return;
+  if (o.network != kMlp) {
+    const networks::Classifier& network = networks::classifier(o.network);
+    if (!given(app, "--lr")) o.lr = network.learning_rate;
+    if (!given(app, "--qat-lr")) o.qat_lr = network.qat_learning_rate;
+    if (!given(app, "--schedule")) o.rate_falls = network.rate_falls && o.lr >= o.qat_lr;
+  }
+  take_recipe(qat_recipe({.weight_bits = o.quantize.weight_bits,
+                          .activation_bits = o.quantize.activation_bits}),
+              o);
+}
+
+/// Takes the contract of --target. Throws CLI::ValidationError where it is another one.
+void reconcile_target(const CLI::App& app, Options& o) {
+  if (o.target.empty()) {
+    if (o.packed) throw CLI::ValidationError("--packed", "asks for a --target");
+    return;
+  }
+  const Target target = parse_target(o.target);
+  try {
+    if (given(app, "--rounding")) require_contract(target, o.quantize.rounding);
+  } catch (const InvalidArgument& error) {
+    throw CLI::ValidationError("--target and --rounding", error.what());
+  }
+  o.quantize.rounding = contract_of(target);
+}
+
+}  // namespace
+
+std::string model_name(const Options& options) {
+  if (options.file.empty()) return options.network;
+  return std::filesystem::path(options.file).filename().string();
+}
+
+void take_recipe(const QatRecipe& recipe, Options& o) {
+  if (!o.scales_chosen) {
+    o.quantize.weight_scales = recipe.quantize.weight_scales;
+    o.quantize.activation_scales = recipe.quantize.activation_scales;
+  }
+  const float rate = recipe.learning_rate;
+  if (o.qat_lr_chosen || rate <= o.qat_lr) return;
+  // A rate that falls in float ends where this one begins.
+  o.qat_lr = o.rate_falls ? std::clamp(o.lr, o.qat_lr, rate) : rate;
+}
+
+void complete(const CLI::App& app, Options& o) {
+  o.qat_lr_chosen = given(app, "--qat-lr");
+  o.scales_chosen = given(app, "--scales");
+  if (o.scales_chosen && o.quantize.weight_scales != Scales::measured &&
+      o.quantize.activation_bits != kInt16Bits) {
+    o.quantize.activation_scales = o.quantize.weight_scales;
+  }
+  if (o.checkpoint_dir.empty()) o.checkpoint_dir = o.out / "checkpoints";
+  if (o.tfmot_ranges) {
+    o.quantize.range_start = QuantizeOptions::tfmot_ranges().range_start;
+    o.quantize.ema_decay = QuantizeOptions::tfmot_ranges().ema_decay;
+  }
+  // Statistics of a network that was never trained say nothing.
+  if ((o.epochs == 0 && o.file.empty()) || o.batch_statistics) {
+    o.quantize.batch_norm = BatchNormMode::statistics;
+  }
+  reconcile_network(app, o);
+  if (o.shards > o.batch) {
+    throw CLI::ValidationError(
+        "--shards", fmt::format("are parts of a batch of --batch {}, found {}", o.batch, o.shards));
+  }
+  if (o.rate_falls && o.lr < o.qat_lr) {
+    throw CLI::ValidationError(
+        "--schedule", fmt::format("cosine falls from --lr to --qat-lr, found {} and {}; give a "
+                                  "larger --lr or a smaller --qat-lr",
+                                  o.lr, o.qat_lr));
+  }
+  // From scratch, quantized training takes the steps that float training would take.
+  if (o.epochs == 0 && o.file.empty() && !o.qat_lr_chosen) o.qat_lr = o.lr;
+  if (o.quantize.activation_bits == kInt16Bits) return reconcile_int16(app, o);
+  if (searches_bits(o)) reconcile_search(app, o);
+  reconcile_target(app, o);
+}
+
+ParsedOptions parse_options(const std::string& program, const std::string& description, int argc,
+                            char** argv) {
+  Options options;
+  CLI::App app(description, program);
+  app.set_version_flag("--version", "octet " OCTET_VERSION);
+  add_training_options(app, options);
+  try {
+    command_line::parse(app, argc, argv);
+    complete(app, options);
+  } catch (const CLI::Success& request) {
+    std::ostringstream text;
+    app.exit(request, text);
+    return {std::nullopt, 0, text.str()};
+  } catch (const CLI::ParseError& error) {
+    constexpr std::size_t kMostOfMessage = 2000;
+    // CLI11 appends hints as further lines.
+    const std::string text = error.what();
+    return {std::nullopt, command_line::kUsageExit,
+            fmt::format("{} (--help lists the options)",
+                        printable(text.substr(0, text.find('\n')), kMostOfMessage))};
+  }
+  options.command = shell_command(argc, argv);
+  return {options, 0, ""};
+}
+
+std::map<std::string, std::string> range_options(const Options& options) {
+  const QuantizeOptions& q = options.quantize;
+  std::map<std::string, std::string> result;
+  if (q.activation_calibration != QuantizeOptions{}.activation_calibration) {
+    result["--calibration"] = to_string(q.activation_calibration);
+  }
+  if (q.input_calibration) result["--input-calibration"] = to_string(*q.input_calibration);
+  if (q.weight_calibration) result["--weight-calibration"] = to_string(*q.weight_calibration);
+  if (q.percentile != QuantizeOptions{}.percentile) {
+    result["--percentile"] = fmt::format("{}", q.percentile);
+  }
+  return result;
+}
+
+std::map<std::string, std::string> defining_options(const Options& options) {
+  const auto yes_or_no = [](bool value) { return value ? "yes" : "no"; };
+  std::map<std::string, std::string> result = range_options(options);
+  result.insert({{"--epochs", fmt::format("{}", options.epochs)},
+                 {"--batch", fmt::format("{}", options.batch)},
+                 {"--lr", fmt::format("{}", options.lr)},
+                 {"--qat-lr", fmt::format("{}", options.qat_lr)},
+                 // A rate that falls depends on how many epochs there are.
+                 {"--qat-schedule", options.qat_rate_falls
+                                        ? fmt::format("cosine over {} epochs", options.qat_epochs)
+                                        : "constant"},
+                 {"--seed", fmt::format("{}", options.seed)},
+                 {"--per-channel", yes_or_no(options.quantize.per_channel)},
+                 {"--tfmot-ranges", yes_or_no(options.tfmot_ranges)},
+                 {"--rounding", std::string(to_string(options.quantize.rounding))},
+                 {"--simulation", std::string(to_string(options.quantize.simulation))}});
+  if (!options.file.empty()) {
+    result["FILE"] = sha256(read_file(options.file));
+  } else if (options.network == kMlp) {
+    result["--hidden"] = joined(options.hidden);
+  } else {
+    result["--network"] = options.network;
+  }
+  if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
+  if (!options.mean.empty()) result["--mean"] = joined(options.mean);
+  if (!options.deviation.empty()) result["--std"] = joined(options.deviation);
+  if (options.batch_norm) result["--batch-norm"] = "yes";
+  if (options.batch_statistics) result["--batch-statistics"] = "yes";
+  if (options.dropout > 0.0F) result["--dropout"] = fmt::format("{}", options.dropout);
+  if (options.input_dropout > 0.0F) {
+    result["--input-dropout"] = fmt::format("{}", options.input_dropout);
+  }
+  if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
+  if (options.quantize.weight_bits != 8)
+    result["--weight-bits"] = fmt::format("{}", options.quantize.weight_bits);
+  if (options.quantize.full_weight_grid) result["--full-grid"] = "yes";
+  if (options.quantize.activation_bits != 8) {
+    result["--activation-bits"] = fmt::format("{}", options.quantize.activation_bits);
+  }
+  if (options.quantize.weight_scales != Scales::measured) {
+    result["--scales"] = std::string(to_string(options.quantize.weight_scales));
+  }
+  if (options.quantize.count_oscillations) result["--count-oscillations"] = "yes";
+  if (options.quantize.freeze_oscillations_above > 0.0F) {
+    result["--freeze-oscillations"] = fmt::format("{}", options.quantize.freeze_oscillations_above);
+  }
+  if (options.shards > 1) result["--shards"] = fmt::format("{}", options.shards);
+  if (options.gradients != GradientFormat::float32) {
+    result["--gradients"] = std::string(to_string(options.gradients));
+  }
+  if (options.control) result["--control"] = "yes";
+  if (options.rate_falls) result["--schedule"] = "cosine";
+  if (options.flash) result["--flash"] = fmt::format("{}", *options.flash);
+  if (options.max_drop) result["--max-drop"] = fmt::format("{}", *options.max_drop);
+  return result;
+}
+
+}  // namespace octet::application

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <octet/layers/quantize/quantize_config.h>
+#include <octet/train/distributed/gradient_format.h>
+#include <octet/train/qat_recipe.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace octet::application {
+
+/// Activations of so many bits are int16 values.
+inline constexpr int kInt16Bits = 16;
+
+/// The network that --hidden describes.
+inline constexpr std::string_view kMlp = "mlp";
+
+/// What the command line asks for.
+struct Options {
+  /// The float model that training begins with; empty: `network`, its weights drawn.
+  std::string file;
+  std::string data;
+  std::filesystem::path out = "octet-out";
+  int epochs = 5;
+  int qat_epochs = 2;
+  std::size_t batch = 128;
+  float lr = 1e-3F;
+  float qat_lr = 1e-4F;
+  /// Whether the command line has chosen `qat_lr`: no recipe changes it then.
+  bool qat_lr_chosen = false;
+  /// Whether the rate falls to `qat_lr` over the epochs in float, along half a cosine, or stays.
+  bool rate_falls = false;
+  /// Whether the rate falls to 0 over the QAT epochs, along half a cosine, or stays.
+  bool qat_rate_falls = true;
+  /// "mlp", or the name of one of networks::classifiers().
+  std::string network = std::string(kMlp);
+  /// Of the MLP.
+  std::vector<int> hidden = {256, 128};
+  bool batch_norm = false;
+  /// Whether quantized training moves the statistics of batch normalization after epochs in float.
+  bool batch_statistics = false;
+  float dropout = 0.0F;
+  float input_dropout = 0.0F;
+  /// The model was trained on (x - mean) / deviation of pixels in [0, 1]; one number, or one for
+  /// each channel. Empty: 0 and 1.
+  std::vector<float> mean;
+  std::vector<float> deviation;
+  /// Training images are moved by up to so many pixels, see ImageAugmentation.
+  int shift = 0;
+  std::uint64_t seed = 0;
+  /// Of a batch, see TrainerOptions::shards. 0: default_shards().
+  std::size_t shards = 0;
+  /// How gradients of shards are added and sent.
+  GradientFormat gradients = GradientFormat::float32;
+  /// 0: as many as the machine has.
+  int threads = 0;
+  /// How the model is quantized.
+  QuantizeOptions quantize;
+  /// Whether the command line has chosen scales: no recipe changes them then.
+  bool scales_chosen = false;
+  /// Training examples that ranges are measured on; none: as TrainerOptions::calibration_batches.
+  std::optional<std::size_t> calibrate;
+  bool tfmot_ranges = false;
+  /// Whether a copy of the float network is trained for the same further epochs in float.
+  bool control = false;
+  /// Whether weights that the target takes no packed form of are refused.
+  bool packed = false;
+  /// A runtime's name where one is asked for; `quantize.rounding` is then its contract.
+  std::string target;
+  /// With one of them the bits of every layer are searched for after the epochs in float: for so
+  /// many bytes, or for a drop in accuracy of at most so many percentage points.
+  std::optional<std::int64_t> flash;
+  std::optional<double> max_drop;
+  std::filesystem::path checkpoint_dir;
+  /// Where the HTML report goes; empty: none is written.
+  std::filesystem::path report;
+  /// What it calls the classes; empty: by their numbers.
+  std::vector<std::string> class_names;
+  /// As a shell takes it, for the report.
+  std::string command;
+  std::string log_level = "warn";
+  bool resume = false;
+  bool no_progress = false;
+  bool profile = false;
+  bool json = false;
+  /// Whether this is `octet quantize`, which trains nothing in float.
+  bool only_quantizes = false;
+};
+
+/// Whether the bits of every layer are searched for.
+inline bool searches_bits(const Options& options) {
+  return options.flash.has_value() || options.max_drop.has_value();
+}
+
+/// The name of the network or of the model's file, for titles.
+std::string model_name(const Options& options);
+
+/// Completes and checks options that a command line was parsed into: what the network, --target and
+/// the bits choose where they are not given. Throws CLI::ValidationError for options that
+/// contradict each other.
+void complete(const CLI::App& app, Options& options);
+
+/// Takes scales and learning rate that suit the bits of quantized training, where the command line
+/// has not chosen them.
+void take_recipe(const QatRecipe& recipe, Options& options);
+
+/// What decides how ranges come about, by option, where it is not the default.
+std::map<std::string, std::string> range_options(const Options& options);
+
+/// The options that a resumed run must share with the run it continues, by name. Throws IoError
+/// where the model's file cannot be read.
+std::map<std::string, std::string> defining_options(const Options& options);
+
+/// The options of a command line, or the exit code to end with and what to say before: 0 and help
+/// or version, 2 and an error in one line.
+struct ParsedOptions {
+  std::optional<Options> options;
+  int exit_code = 0;
+  std::string text{};
+};
+
+/// Parses the command line of a program that does nothing but train.
+ParsedOptions parse_options(const std::string& program, const std::string& description, int argc,
+                            char** argv);
+
+}  // namespace octet::application

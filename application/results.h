@@ -1,0 +1,58 @@
+#pragma once
+
+#include <octet/core/profile.h>
+#include <octet/octet.h>
+#include <octet/report/report.h>
+#include <octet/train/layer_differences.h>
+#include <octet/compress/layer_flash.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training.h"
+
+namespace octet::application {
+
+/// What a whole run came to, beside what TrainingRun itself reports.
+struct Results {
+  double float_accuracy = 0.0;
+  /// With --control: after the steps of quantized training, made in float.
+  std::optional<double> control_accuracy;
+  /// Of the calibrated model, before any step with quantization in the loop.
+  std::optional<double> calibrated_integer_accuracy;
+  double simulated_accuracy = 0.0;
+  double integer_accuracy = 0.0;
+  std::size_t differing_predictions = 0;
+  /// Of the simulation and the exported file, over the test images.
+  NetworkDifference layer_differences;
+  /// With --flash or --max-drop: the layers with the bits that were found.
+  std::vector<LayerFlash> flash;
+  /// With --profile: where the time of the steps of each phase went.
+  Profile float_profile;
+  Profile qat_profile;
+  /// The same of all ranks, where there are several: see exchange_table().
+  std::string float_exchange;
+  std::string qat_exchange;
+  std::uintmax_t float_bytes = 0;
+  std::uintmax_t int8_bytes = 0;
+  /// Of the C source, where there is one: constants, and static buffers.
+  std::optional<std::int64_t> c_flash_bytes;
+  std::optional<std::int64_t> c_ram_bytes;
+  /// After calibration and every QAT epoch of this process.
+  std::vector<RangeRecord> ranges;
+  std::vector<OscillationRecord> oscillation_log;
+  /// After the last step, where it was counted.
+  std::vector<OscillatingWeights> oscillations;
+  /// Of the exported file: see runtime_warnings().
+  std::vector<std::string> warnings;
+};
+
+/// What the program adds to metrics.json.
+std::string metrics_json(const Options& options, const Results& results);
+
+/// The table at the end of a run, and the exported model's input and output.
+std::string final_report(const Program& program, const Options& options, const Results& results,
+                         const History& history, const RunReport& report);
+
+}  // namespace octet::application

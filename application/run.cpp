@@ -1,0 +1,95 @@
+#include "run.h"
+
+#include <fmt/core.h>
+#include <octet/command_line/parse.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/printable.h>
+#include <octet/train/distributed/distributed.h>
+#include <octet/train/distributed/messages.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+namespace octet::application {
+namespace {
+
+constexpr int kFailureExit = 1;
+constexpr int kSignalExit = 128;
+/// Messages quote names from files.
+constexpr std::size_t kMostOfMessage = 2000;
+
+int run_program(const Program& program, const Options& options, const std::string& resume_command,
+                ProcessGroup& group) {
+  const StopSignals signals;
+  set_log_level(group.is_root() ? parse_log_level(options.log_level) : LogLevel::off);
+  kernels();  // Throws where OCTET_ISA names none.
+  if (options.threads > 0) set_num_threads(options.threads);
+  if (!train(program, options, options.json ? stderr : stdout, signals, group)) {
+    show(group.is_root() ? stderr : nullptr,
+         fmt::format("\nstopped; everything up to this step is in {}\nto go on: {}\n",
+                     (options.checkpoint_dir / "last.ckpt").string(), resume_command));
+    return kSignalExit + signals.signal();
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw IoError(
+        "cannot write to standard output: is the disk full, or has its reader ended? All files "
+        "are in " +
+        options.out.string());
+  }
+  return 0;
+}
+
+/// What all ranks do together or not at all: were only some asked to, the others would wait for
+/// ever.
+void require_same_run(ProcessGroup& group, const ParsedOptions& parsed) {
+  const auto given = [](bool asked) { return asked ? "given" : "not given"; };
+  const Options* options = parsed.options ? &*parsed.options : nullptr;
+  require_same(group, {{"command line", parsed.exit_code == 0 ? "right" : parsed.text},
+                       {"--help or --version", given(options == nullptr && parsed.exit_code == 0)},
+                       {"--report", given(options != nullptr && !options->report.empty())},
+                       {"--profile", given(options != nullptr && options->profile)}});
+}
+
+[[noreturn]] void fail(const Program& program, Distributed& group, const std::string& message,
+                       int exit_code = kFailureExit) {
+  group.fail(fmt::format("{}: {}", program.name, message), exit_code);
+}
+
+int run_rank(const Program& program, const std::function<ParsedOptions()>& parse,
+             const std::string& resume_command, Distributed& group) {
+  try {
+    ParsedOptions parsed = parse();
+    require_same_run(group, parsed);
+    if (parsed.exit_code != 0) fail(program, group, parsed.text, parsed.exit_code);
+    if (!parsed.options) {
+      show(group.is_root() ? stdout : nullptr, parsed.text);
+      return 0;
+    }
+    if (parsed.options->shards == 0) parsed.options->shards = default_shards(group.size());
+    return run_program(program, *parsed.options, resume_command, group);
+  } catch (const command_line::UsageError& error) {
+    fail(program, group, printable(error.what(), kMostOfMessage), command_line::kUsageExit);
+  } catch (const OutOfMemory& error) {
+    fail(program, group, fmt::format("{}; try a smaller network or --batch", error.what()));
+  } catch (const std::bad_alloc&) {
+    fail(program, group, "out of memory; try a smaller network or --batch");
+  } catch (const std::exception& error) {
+    fail(program, group, printable(error.what(), kMostOfMessage));
+  }
+}
+
+}  // namespace
+
+int run(const Program& program, int argc, char** argv,
+        const std::function<ParsedOptions()>& parse) {
+  try {
+    Distributed group(argc, argv);
+    return run_rank(program, parse, resume_command(argc, argv, "--resume"), group);
+  } catch (const std::exception& error) {
+    show(stderr, fmt::format("{}: {}\n", program.name, printable(error.what(), kMostOfMessage)));
+    return kFailureExit;
+  }
+}
+
+}  // namespace octet::application

@@ -1,0 +1,329 @@
+#include "training.h"
+
+#include <fmt/core.h>
+#include <octet/core/file.h>
+#include <octet/core/printable.h>
+#include <octet/deploy/runtime_warnings.h>
+#include <octet/layers/quantize/weight_storage.h>
+#include <octet/report/range_log.h>
+#include <octet/train/distributed/exchange_table.h>
+#include <octet/train/distributed/messages.h>
+
+#include <algorithm>
+
+#include "data.h"
+#include "flash.h"
+#include "page.h"
+#include "results.h"
+
+namespace octet::application {
+namespace {
+
+/// The second phase sees the examples in another order than the first.
+constexpr std::uint64_t kQatSeedOffset = std::uint64_t{1} << 32;
+/// Test images that the C source's self-test runs.
+constexpr std::size_t kSelfTestImages = 4;
+
+/// A line per layer with weights of fewer than 8 bits: what the .tflite file holds of them.
+std::string storage_text(const Model& quantized) {
+  std::string text;
+  for (const WeightStorage& storage : weight_storage(quantized)) {
+    if (storage.trained_bits == 8) continue;
+    text += fmt::format("{}: {}{}{}\n", storage.layer, storage.text(),
+                        storage.obstacle.empty() ? "" : "; ", storage.obstacle);
+  }
+  return text;
+}
+
+/// Nothing where images stay where they are, so that batches are not copied.
+Augment moved_images(const Options& options) {
+  if (options.shift == 0) return {};
+  return augment_images({.shift_rows = options.shift, .shift_columns = options.shift});
+}
+
+/// Over the steps of so many epochs, from `rate` to `last`; or `rate` where it does not fall.
+Schedule schedule(const Options& options, const Dataset& data, bool falls, int epochs, float rate,
+                  float last) {
+  if (!falls || epochs == 0) return constant_rate(rate);
+  return cosine_decay(rate, training_steps(data, epochs, options.batch), last);
+}
+
+Schedule float_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.rate_falls, options.epochs, options.lr, options.qat_lr);
+}
+
+Schedule qat_schedule(const Options& options, const Dataset& data) {
+  return schedule(options, data, options.qat_rate_falls, options.qat_epochs, options.qat_lr, 0.0F);
+}
+
+std::size_t calibration_batches(const Options& options) {
+  if (!options.calibrate) return TrainerOptions{}.calibration_batches;
+  return (*options.calibrate + options.batch - 1) / options.batch;
+}
+
+std::vector<std::string> outputs_of(const Program& program) {
+  const std::string int8 = program.stem + "_int8";
+  std::vector<std::string> files = {program.float_file(), program.int8_file(), int8 + ".h",
+                                    int8 + ".c",          "bits.csv",          "bits.svg"};
+  if (program.writes_onnx) files.push_back(int8 + ".onnx");
+  return files;
+}
+
+std::vector<std::filesystem::path> inputs_of(const Options& options) {
+  if (options.file.empty()) return {};
+  return {options.file};
+}
+
+std::vector<std::string> phases_of(const Options& options) {
+  if (options.control) return {"float", "control", "qat"};
+  return {"float", "qat"};
+}
+
+/// The phases of a run, one after the other.
+class Run {
+ public:
+  Run(const Program& program, const Options& options, std::FILE* screen, const StopSignals& signals,
+      ProcessGroup& group)
+      : program_(program),
+        options_(options),
+        group_(group),
+        screen_(group.is_root() ? screen : nullptr),
+        signals_(signals),
+        run_({.folder = options.out,
+              .checkpoint_folder = options.checkpoint_dir,
+              .phases = phases_of(options),
+              .options = defining_options(options),
+              .outputs = outputs_of(program),
+              .inputs = inputs_of(options),
+              .resume = options.resume,
+              .group = &group,
+              .names = {"--out", "--checkpoint-dir", "--resume"}}),
+        data_(prepared(program.load_data(options), options)) {}
+
+  /// False where a signal stopped it.
+  bool train() {
+    Model model = program_.make_model(options_, data_.train);
+    check_flash(options_, model, options_.quantize);
+    // What cannot be quantized so is refused before it is trained.
+    const Model planned = quantize_model(model, options_.quantize);
+    if (options_.packed) require_packed_weights(planned, parse_target(options_.target));
+    // Data that the model does not take is refused before begin() moves what an earlier run left.
+    if (!options_.file.empty()) octet::evaluate(model, data_.test.head(1));
+    begin();
+    show(screen_, model.summary());
+    if (!train_in_float(model) || !train_control(model)) return false;
+    set_searched_bits(model);
+    Model quantized = quantize_model(model, options_.quantize);
+    show(screen_, quantized.summary());
+    show(screen_, storage_text(quantized));
+    if (searches_bits(options_)) results_.flash = flash_by_layer(quantized);
+    if (options_.qat_epochs > 0 || !options_.only_quantizes) {
+      show(screen_, fmt::format("quantized training: {}\n",
+                                to_string(QatRecipe{options_.quantize, options_.qat_lr})));
+    }
+    Trainer trainer = qat_trainer(quantized, results_.qat_profile);
+    const auto ranges = std::make_shared<RangeLog>();
+    trainer.add_callback(ranges);
+    if (!run_.fit("qat", trainer, options_.qat_epochs)) return false;
+    results_.qat_exchange = exchange_of(trainer, results_.qat_profile);
+    results_.ranges = ranges->ranges();
+    results_.oscillation_log = ranges->oscillations();
+    results_.oscillations = oscillating_weights(quantized);
+    if (trainer.calibrated()) {
+      results_.calibrated_integer_accuracy = trainer.calibrated()->integer_accuracy;
+    }
+    const Evaluation simulated = trainer.evaluate(data_.test);
+    if (group_.is_root()) export_and_compare(trainer, quantized, simulated);
+    finish(quantized);
+    return true;
+  }
+
+ private:
+  void begin() {
+    show(screen_, fmt::format("data: {}, {} training and {} test images of {}, {} classes\n",
+                              data_.train.name(), data_.train.size(), data_.test.size(),
+                              data_.train.example_shape().to_string(), data_.train.classes()));
+    run_.begin(data_);
+    show(screen_, run_.begin_text());
+  }
+
+  Trainer make_trainer(Model& network, Schedule schedule, std::uint64_t seed, Profile& profile) {
+    Trainer trainer(network, Adam(std::move(schedule)),
+                    {.loss = classification_loss(network),
+                     .batch_size = options_.batch,
+                     .seed = seed,
+                     .shards = options_.shards,
+                     .gradients = options_.gradients,
+                     .group = &group_,
+                     .augment = moved_images(options_),
+                     .calibration_batches = calibration_batches(options_),
+                     .profile = options_.profile ? &profile : nullptr,
+                     .should_stop = [this] { return signals_.requested(); }});
+    if (!group_.is_root()) return trainer;
+    const auto style =
+        options_.no_progress ? ProgressBar::Style::lines : ProgressBar::Style::automatic;
+    trainer.add_callback(std::make_shared<ProgressBar>(screen_, style));
+    return trainer;
+  }
+
+  std::string exchange_of(const Trainer& trainer, const Profile& profile) {
+    if (!options_.profile || group_.size() == 1) return "";
+    return exchange_table(group_, profile, trainer.step_traffic());
+  }
+
+  /// Of the steps after those in float, quantized or as the control.
+  Trainer qat_trainer(Model& network, Profile& profile) {
+    const std::uint64_t offset = options_.only_quantizes ? 0 : kQatSeedOffset;
+    return make_trainer(network, qat_schedule(options_, data_.train), options_.seed + offset,
+                        profile);
+  }
+
+  bool needs_control() const { return options_.control && run_.needs("control"); }
+
+  bool train_in_float(Model& model) {
+    // The checkpoints of the control hold its own weights alone.
+    const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
+    Trainer trainer = make_trainer(model, float_schedule(options_, data_.train), options_.seed,
+                                   results_.float_profile);
+    if (run_.needs("float")) {
+      if (!run_.fit("float", trainer, options_.epochs)) return false;
+      results_.float_exchange = exchange_of(trainer, results_.float_profile);
+      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+      const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
+      if (group_.is_root()) write_file_atomic(options_.out / program_.float_file(), file);
+      run_.keep("bytes", static_cast<double>(file.size()));
+      if (options_.control || !options_.report.empty()) trainer.save_checkpoint(checkpoint);
+      if (searches_bits(options_)) search(model);
+    } else if (needs_control()) {
+      trainer.load_checkpoint(checkpoint);
+    }
+    results_.float_accuracy = run_.kept("float", "accuracy");
+    results_.float_bytes = static_cast<std::uintmax_t>(run_.kept("float", "bytes"));
+    return true;
+  }
+
+  /// A run that is resumed later has the bits again.
+  void search(const Model& model) {
+    const BitSearch found = search_bits(options_, model, data_.train, options_.quantize, group_);
+    for (const auto& [layer, bits] : found.chosen_bits()) {
+      run_.keep(kept_bits(layer), static_cast<double>(bits));
+    }
+    show(screen_, search_report(options_, found));
+  }
+
+  void set_searched_bits(Model& model) const {
+    if (!searches_bits(options_)) return;
+    for (const auto& layer : model.layers()) {
+      if (!layer->weights()) continue;
+      const auto bits = static_cast<int>(run_.kept("float", kept_bits(layer->name())));
+      set_weight_bits(model, {{layer->name(), bits}});
+    }
+  }
+  static std::string kept_bits(const std::string& layer) { return "bits of " + layer; }
+
+  /// Takes a copy of the float model through the steps of quantized training, where asked to.
+  bool train_control(const Model& model) {
+    if (!options_.control) return true;
+    if (needs_control()) {
+      show(screen_, "control: a copy goes on in float\n");
+      Model copy = model;
+      Profile not_shown;
+      Trainer trainer = qat_trainer(copy, not_shown);
+      if (!run_.fit("control", trainer, options_.qat_epochs)) return false;
+      run_.keep("accuracy", trainer.evaluate(data_.test).accuracy);
+    }
+    results_.control_accuracy = run_.kept("control", "accuracy");
+    return true;
+  }
+
+  /// Writes the trained integers as files, and holds the very file against the trained model.
+  void export_and_compare(const Trainer& trainer, const Model& quantized,
+                          const Evaluation& simulated) {
+    const std::filesystem::path stem = options_.out / (program_.stem + "_int8");
+    const std::filesystem::path path = options_.out / program_.int8_file();
+    const bool wide = options_.quantize.activation_bits == kInt16Bits;
+    trainer.export_int8(path, {.pack_weights = !wide});
+    results_.int8_bytes = std::filesystem::file_size(path);
+    if (!wide) export_c(trainer, stem);
+    if (writes_onnx(program_, options_)) trainer.export_onnx(stem.string() + ".onnx");
+    const IntegerModel file = read_tflite(path);
+    results_.warnings = runtime_warnings(file);
+    const Evaluation shipped = evaluate(file, data_.test);
+    results_.simulated_accuracy = simulated.accuracy;
+    results_.integer_accuracy = shipped.accuracy;
+    results_.differing_predictions = count_differing(simulated, shipped);
+    results_.layer_differences = compare_networks(quantized, file, data_.test);
+  }
+
+  void export_c(const Trainer& trainer, const std::filesystem::path& stem) {
+    const Tensor images = data_.test.features(0, std::min(kSelfTestImages, data_.test.size()));
+    const bool few_bits = options_.quantize.weight_bits < 8 || searches_bits(options_);
+    const CSource source = trainer.export_c_source(
+        stem, {.weights = few_bits ? CWeights::packed : CWeights::int8,
+               .self_test_inputs = {images.span().begin(), images.span().end()}});
+    results_.c_flash_bytes = source.flash_bytes;
+    results_.c_ram_bytes = source.ram_bytes;
+  }
+
+  /// The trained float model: in a run that was resumed after it, that of its checkpoint.
+  std::optional<Model> trained_float() const {
+    const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
+    if (!broadcast_flag(group_, group_.is_root() && std::filesystem::exists(checkpoint))) {
+      return std::nullopt;
+    }
+    Model model = load_model(checkpoint, group_);
+    // It may be that of a run before this one.
+    if (to_tflite(lower_float(model)) != file_of_run(options_, program_.float_file(), group_)) {
+      return std::nullopt;
+    }
+    set_searched_bits(model);
+    return model;
+  }
+
+  void write_report_page(const Model& quantized, const std::string& metrics) const {
+    if (options_.report.empty()) return;
+    const std::optional<Model> in_float = trained_float();
+    write_page(program_, options_, in_float ? &*in_float : nullptr, quantized, data_, metrics,
+               group_);
+    show(screen_, fmt::format("\nreport: {}\n", options_.report.string()));
+  }
+
+  /// All ranks measure what the page says.
+  void finish(const Model& quantized) {
+    std::string metrics;
+    if (group_.is_root()) {
+      const RunReport report =
+          run_.finish(options_.out / program_.int8_file(), metrics_json(options_, results_));
+      show(screen_, final_report(program_, options_, results_, run_.history(), report));
+      metrics = report.metrics;
+    }
+    write_report_page(quantized, metrics);
+    if (options_.json && group_.is_root()) show(stdout, metrics);
+  }
+
+  const Program& program_;
+  const Options& options_;
+  ProcessGroup& group_;
+  /// Null on ranks other than 0.
+  std::FILE* screen_;
+  const StopSignals& signals_;
+  TrainingRun run_;
+  DataSplit data_;
+  Results results_;
+};
+
+}  // namespace
+
+void show(std::FILE* screen, const std::string& text) {
+  if (screen == nullptr) return;
+  print_text(screen, text);
+  // Who watches a log sees it before the first epoch ends.
+  static_cast<void>(std::fflush(screen));
+}
+
+bool train(const Program& program, const Options& options, std::FILE* screen,
+           const StopSignals& signals, ProcessGroup& group) {
+  return Run(program, options, screen, signals, group).train();
+}
+
+}  // namespace octet::application

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <octet/octet.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "options.h"
+
+namespace octet::application {
+
+/// What a program brings along to a run.
+struct Program {
+  /// Begins its messages.
+  std::string name;
+  /// Begins the names of the files of models: STEM_float.tflite, STEM_int8.tflite, .h and .c.
+  std::string stem;
+  /// Whether STEM_int8.onnx is written too.
+  bool writes_onnx = false;
+  std::function<DataSplit(const Options& options)> load_data;
+  /// The float model, built.
+  std::function<Model(const Options& options, const Dataset& train)> make_model;
+
+  std::string float_file() const { return stem + "_float.tflite"; }
+  std::string int8_file() const { return stem + "_int8.tflite"; }
+};
+
+/// Whether the run writes STEM_int8.onnx, which no file of int16 values can be.
+inline bool writes_onnx(const Program& program, const Options& options) {
+  return program.writes_onnx && options.quantize.activation_bits != kInt16Bits;
+}
+
+/// Writes text that nobody may be there to read: what fails is kept by ferror(). Nothing on a null
+/// screen.
+void show(std::FILE* screen, const std::string& text);
+
+/// Trains, quantizes, trains on and exports, with output on `screen`; the metrics as one line of
+/// JSON on stdout with --json. False where a signal stopped it: it can then be resumed. All ranks
+/// of the group call it; rank 0 alone prints and writes files.
+/// Throws octet::Error, and command_line::UsageError for options that do not fit the data.
+bool train(const Program& program, const Options& options, std::FILE* screen,
+           const StopSignals& signals, ProcessGroup& group);
+
+}  // namespace octet::application

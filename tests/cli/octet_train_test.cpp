@@ -1,0 +1,78 @@
+// `octet train` as its users run it.
+
+#include <octet/tests/cli/mnist_qat.h>
+#include <octet/train/load_model.h>
+#include <octet_test_paths.h>
+
+namespace octet::test::octet_train_test {
+namespace {
+
+class OctetTrain : public MnistQat {
+ protected:
+  ProcessResult train(const std::string& out, const Arguments& more) const {
+    return run_process(Arguments{OCTET_TOOL, "train"} + small_run(out) + more, plain_environment());
+  }
+  /// What small_run() is but for the network.
+  ProcessResult train_file(const std::string& file, const std::string& out,
+                           const Arguments& more) const {
+    return run_process(Arguments{OCTET_TOOL, "train", file, "--data", path("set"), "--out",
+                                 path(out), "--lr", "0.01", "--batch", "32"} +
+                           more,
+                       plain_environment());
+  }
+};
+
+TEST_F(OctetTrain, MakesTheModelOfMnistQatAndWritesEveryFormat) {
+  const ProcessResult result = train("out", {"--report", path("page.html")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_EQ(mnist_qat(small_run("example")).exit_code, 0);
+  // The files differ in the model's name alone.
+  EXPECT_EQ(read_file(path("out/model_int8.tflite")).size(), model("example").size());
+  EXPECT_EQ(metrics("out").at("sha256").at("history"),
+            metrics("example").at("sha256").at("history"));
+  for (const char* file : {"model_float.tflite", "model_int8.onnx", "model_int8.c", "model_int8.h",
+                           "history.csv", "checkpoints/last.ckpt"}) {
+    EXPECT_TRUE(std::filesystem::exists(path("out") + "/" + file)) << file;
+  }
+  expect_mentions(text_of(path("page.html")), "mlp on set");
+}
+
+TEST_F(OctetTrain, AModelOfAFileIsTrainedOn) {
+  ASSERT_EQ(train("out", {}).exit_code, 0);
+  const ProcessResult result = train_file(path("out/model_float.tflite"), "on",
+                                          {"--epochs", "1", "--qat-epochs", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found.at("file"), path("out/model_float.tflite"));
+  EXPECT_FALSE(found.contains("network"));
+  EXPECT_EQ(found.at("epochs").size(), 2U);
+  EXPECT_GE(found.at("float_accuracy"), metrics("out").at("float_accuracy"));
+}
+
+TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
+  ASSERT_EQ(train("out", {}).exit_code, 0);
+  ASSERT_EQ(train_file(path("out/model_float.tflite"), "again",
+                       {"--epochs", "0", "--qat-epochs", "0", "--calibrate", "96"})
+                .exit_code,
+            0);
+  EXPECT_EQ(metrics("again").at("float_accuracy"), metrics("out").at("float_accuracy"));
+}
+
+TEST_F(OctetTrain, SaysWhatIsWrong) {
+  const auto refused = [&](const Arguments& more, std::string_view part) {
+    const ProcessResult result = train_file("net.onnx", "out", more);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_EQ(lines_in(result.err), 1) << result.err;
+    expect_mentions(result.err, part);
+    EXPECT_FALSE(std::filesystem::exists(path("out")));
+  };
+  refused({"--network", "lenet5"}, "--network");
+  refused({"--hidden", "12"}, "--hidden: describes --network mlp, found net.onnx");
+  refused({"--schedule", "cosine", "--qat-lr", "0.5"}, "--schedule: cosine falls");
+  const ProcessResult no_data = run_process({OCTET_TOOL, "train", "--out", path("out")});
+  EXPECT_EQ(no_data.exit_code, 2);
+  expect_mentions(no_data.err, "--data is required");
+}
+
+}  // namespace
+}  // namespace octet::test::octet_train_test

@@ -1,0 +1,341 @@
+#include <fmt/core.h>
+#include <octet/core/buffer.h>
+#include <octet/core/error.h>
+#include <octet/core/kernels/isa.h>
+#include <octet/core/parallel.h>
+#include <octet/core/tensor_internal.h>
+#include <octet/train/data/dataset.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+namespace octet {
+namespace {
+
+/// Values that one chunk of a parallel gather copies.
+constexpr std::size_t kGrainValues = 1U << 15;
+
+constexpr std::size_t kRowsAhead = 2;
+
+std::size_t grain_rows(std::size_t example_size) {
+  return std::max<std::size_t>(1, kGrainValues / example_size);
+}
+
+}  // namespace
+
+Dataset::Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values)
+    : name_(std::move(name)), example_shape_(std::move(example_shape)), size_(size) {
+  if (example_shape_.size() == 0) {
+    throw InvalidArgument(fmt::format("Dataset {}: examples of shape {} hold no values", name_,
+                                      example_shape_.to_string()));
+  }
+  example_size_ = static_cast<std::size_t>(example_shape_.size());
+  // Divided, not multiplied: the count times a huge shape could overflow.
+  if (values % example_size_ != 0 || values / example_size_ != size_) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected {} examples (one a label) of shape {}, {} values each, found {} "
+        "values in all",
+        name_, size_, example_shape_.to_string(), example_size_, values));
+  }
+}
+
+void Dataset::set_labels(std::vector<std::int32_t> labels, int classes) {
+  labels_ = std::move(labels);
+  classes_ = classes;
+  if (classes_ < 1) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected at least 1 class, found {}", name_, classes_));
+  }
+  check_labels(labels_);
+}
+
+void Dataset::check_labels(std::span<const std::int32_t> labels) const {
+  const auto wrong = std::ranges::find_if(
+      labels, [&](std::int32_t label) { return label < 0 || label >= classes_; });
+  if (wrong != labels.end()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: label {} of example {} is outside [0, {}); are labels counted "
+                    "from 1, or is the class count too small?",
+                    name_, *wrong, wrong - labels.begin(), classes_));
+  }
+}
+
+void Dataset::set_targets(const Tensor& targets) {
+  if (!targets.defined() || targets.rank() < 1 || targets.dim(0) != static_cast<Index>(size_) ||
+      targets.shape().without_batch().size() == 0) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected targets of shape [{}, ...], one row per example, found {}", name_,
+        size_, targets.defined() ? targets.shape().to_string() : "no tensor"));
+  }
+  labels_.clear();
+  classes_ = 0;
+  class_names_.clear();
+  target_shape_ = targets.shape().without_batch();
+  targets_.assign(targets.span().begin(), targets.span().end());
+}
+
+Dataset Dataset::from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
+                            std::vector<std::int32_t> labels, int classes) {
+  Dataset set(std::move(name), std::move(example_shape), labels.size(), pixels.size());
+  set.set_labels(std::move(labels), classes);
+  set.bytes_ = std::move(pixels);
+  return set;
+}
+
+Dataset Dataset::from_floats(std::string name, Shape example_shape, std::vector<float> values,
+                             std::vector<std::int32_t> labels, int classes) {
+  Dataset set(std::move(name), std::move(example_shape), labels.size(), values.size());
+  set.set_labels(std::move(labels), classes);
+  set.floats_ = std::move(values);
+  return set;
+}
+
+Dataset Dataset::from_tensors(std::string name, const Tensor& features, const Tensor& targets) {
+  if (!features.defined() || features.rank() < 1) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected features of shape [n, ...], one row per example, found "
+                    "{}",
+                    name, features.defined() ? "a scalar" : "no tensor"));
+  }
+  Dataset set(std::move(name), features.shape().without_batch(),
+              static_cast<std::size_t>(features.dim(0)), features.span().size());
+  set.set_targets(targets);
+  set.floats_.assign(features.span().begin(), features.span().end());
+  return set;
+}
+
+Dataset Dataset::with_targets(const Tensor& targets) const {
+  if (is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected a set in memory, found one that is read: its reader gives targets",
+        name_));
+  }
+  Dataset result = *this;
+  result.set_targets(targets);
+  return result;
+}
+
+Dataset Dataset::with_class_names(std::vector<std::string> names) const {
+  if (names.size() != static_cast<std::size_t>(classes_)) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected a name for each of the {} classes, found {}", name_,
+                    classes_, names.size()));
+  }
+  Dataset result = *this;
+  result.class_names_ = std::move(names);
+  return result;
+}
+
+struct Dataset::SharedReader {
+  explicit SharedReader(std::shared_ptr<DatasetReader> of) : reader(std::move(of)) {}
+
+  std::shared_ptr<DatasetReader> reader;
+  std::mutex mutex;
+};
+
+Dataset Dataset::from_reader(std::string name, std::shared_ptr<DatasetReader> reader) {
+  if (!reader)
+    throw InvalidArgument(fmt::format("Dataset {}: expected a reader, found null", name));
+  const Shape example = reader->example_shape();
+  const auto size = static_cast<std::size_t>(example.size());
+  if (size == 0 || reader->size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected at most 2^32 - 1 examples of at least one value, found "
+                    "{} of shape {}",
+                    name, reader->size(), example.to_string()));
+  }
+  Dataset set;
+  set.name_ = std::move(name);
+  set.example_shape_ = example;
+  set.example_size_ = size;
+  set.size_ = reader->size();
+  set.classes_ = reader->classes();
+  if (set.classes_ < 0) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected at least 1 class, or 0 for tensors, found {}", set.name_,
+                    set.classes_));
+  }
+  if (set.classes_ == 0) set.target_shape_ = reader->target_shape();
+  set.reader_ = std::make_shared<SharedReader>(std::move(reader));
+  return set;
+}
+
+std::string Dataset::identity() const {
+  if (!is_read()) return "";
+  const std::lock_guard lock(reader_->mutex);
+  return reader_->reader->identity();
+}
+
+Batch Dataset::read(std::span<const std::uint32_t> rows) const {
+  Batch batch;
+  {
+    const std::lock_guard lock(reader_->mutex);
+    batch = reader_->reader->read(rows);
+  }
+  const auto count = static_cast<Index>(rows.size());
+  const Shape expected = example_shape_.with_batch(count);
+  const bool features_fit = batch.features.defined() && batch.features.shape() == expected;
+  const bool targets_fit =
+      batch.targets.are_labels() == has_labels() && batch.targets.size() == rows.size() &&
+      (has_labels() || batch.targets.values().shape() == target_shape_->with_batch(count));
+  if (!features_fit || !targets_fit) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: expected the reader to return features {} and {} targets of its own kind and "
+        "shape, found features {} and {} {}",
+        name_, expected.to_string(), count,
+        batch.features.defined() ? batch.features.shape().to_string() : "undefined",
+        batch.targets.size(), batch.targets.are_labels() ? "labels" : "targets that are tensors"));
+  }
+  if (has_labels()) check_labels(batch.targets.labels());
+  return batch;
+}
+
+Batch Dataset::batch(std::span<const std::uint32_t> rows) const {
+  check_rows(rows);
+  if (is_read()) return read(rows);
+  return {features(rows), targets(rows)};
+}
+
+Batch Dataset::batch(std::size_t begin, std::size_t end) const {
+  check_range(begin, end);
+  if (!is_read()) return {features(begin, end), targets(begin, end)};
+  std::vector<std::uint32_t> rows(end - begin);
+  std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
+  return read(rows);
+}
+
+std::span<const std::int32_t> Dataset::labels() const {
+  if (is_read()) {
+    throw InvalidArgument(fmt::format(
+        "Dataset {}: its labels are read with their examples; ask for targets(begin, end)", name_));
+  }
+  if (has_labels()) return labels_;
+  throw InvalidArgument(
+      fmt::format("Dataset {}: expected class labels, found tensors of shape {} as targets; class "
+                  "predictions and accuracy are for labels, measure() is for any targets",
+                  name_, target_shape_->to_string()));
+}
+
+const Shape& Dataset::target_shape() const {
+  if (!has_labels()) return *target_shape_;
+  throw InvalidArgument(
+      fmt::format("Dataset {}: expected tensors as targets, found class labels", name_));
+}
+
+void Dataset::check_rows(std::span<const std::uint32_t> rows) const {
+  const auto wrong = std::ranges::find_if(rows, [&](std::uint32_t row) { return row >= size(); });
+  if (wrong != rows.end()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: row {} is outside a set of {} examples", name_, *wrong, size()));
+  }
+}
+
+void Dataset::prefetch_row(std::size_t row) const {
+  // Shuffled rows are in no cache, and the processor cannot guess the next.
+  constexpr std::size_t kLine = 64;
+  for (std::size_t i = 0; !bytes_.empty() && i < example_size_; i += kLine) {
+    __builtin_prefetch(bytes_.data() + row * example_size_ + i);
+  }
+}
+
+Tensor Dataset::gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const {
+  const Shape shape = example_shape_.with_batch(static_cast<Index>(count));
+  const auto copy_to = [&](auto* out, const auto& values) {
+    parallel_for(count, thread_share(count, grain_rows(example_size_)),
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t i = begin; i < end; ++i) {
+                     if (i + kRowsAhead < end) prefetch_row(row(i + kRowsAhead));
+                     std::copy_n(values.data() + row(i) * example_size_, example_size_,
+                                 out + i * example_size_);
+                   }
+                 });
+  };
+  if (bytes_.empty()) {
+    Tensor result(shape);
+    copy_to(result.data(), floats_);
+    return result;
+  }
+  const auto bytes = allocate_array<std::uint8_t>(count * example_size_);
+  copy_to(bytes.get(), bytes_);
+  return detail::TensorAccess::from_bytes(shape, bytes);
+}
+
+Tensor Dataset::features(std::span<const std::uint32_t> rows) const {
+  if (is_read()) return batch(rows).features;
+  check_rows(rows);
+  return gather(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+}
+
+void Dataset::check_range(std::size_t begin, std::size_t end) const {
+  if (begin <= end && end <= size()) return;
+  throw InvalidArgument(fmt::format("Dataset {}: examples [{}, {}) are outside a set of {}", name_,
+                                    begin, end, size()));
+}
+
+Tensor Dataset::features(std::size_t begin, std::size_t end) const {
+  if (is_read()) return batch(begin, end).features;
+  check_range(begin, end);
+  return gather(end - begin, [&](std::size_t i) { return begin + i; });
+}
+
+Targets Dataset::gather_targets(std::size_t count,
+                                FunctionRef<std::size_t(std::size_t)> row) const {
+  if (has_labels()) {
+    Labels labels(count);
+    for (std::size_t i = 0; i < count; ++i) labels[i] = labels_[row(i)];
+    return labels;
+  }
+  Tensor values(target_shape_->with_batch(static_cast<Index>(count)));
+  const auto size = static_cast<std::size_t>(target_shape_->size());
+  float* out = values.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::copy_n(targets_.data() + row(i) * size, size, out + i * size);
+  }
+  return values;
+}
+
+Targets Dataset::targets(std::span<const std::uint32_t> rows) const {
+  if (is_read()) return batch(rows).targets;
+  check_rows(rows);
+  return gather_targets(rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+}
+
+Targets Dataset::targets(std::size_t begin, std::size_t end) const {
+  if (is_read()) return batch(begin, end).targets;
+  check_range(begin, end);
+  return gather_targets(end - begin, [&](std::size_t i) { return begin + i; });
+}
+
+Dataset Dataset::head(std::size_t count) const {
+  const std::size_t kept = std::min(count, size());
+  const auto first = [](const auto& values, std::size_t n) {
+    return std::remove_cvref_t<decltype(values)>(
+        values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min(n, values.size())));
+  };
+  if (is_read()) {
+    Dataset result = *this;
+    result.size_ = kept;
+    return result;
+  }
+  Dataset result;
+  result.name_ = name_;
+  result.example_shape_ = example_shape_;
+  result.example_size_ = example_size_;
+  result.size_ = kept;
+  result.bytes_ = first(bytes_, kept * example_size_);
+  result.floats_ = first(floats_, kept * example_size_);
+  result.classes_ = classes_;
+  result.class_names_ = class_names_;
+  result.labels_ = first(labels_, kept);
+  result.target_shape_ = target_shape_;
+  if (target_shape_) {
+    result.targets_ = first(targets_, kept * static_cast<std::size_t>(target_shape_->size()));
+  }
+  return result;
+}
+
+}  // namespace octet

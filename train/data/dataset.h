@@ -1,0 +1,160 @@
+#pragma once
+
+#include <octet/core/function_ref.h>
+#include <octet/core/shape.h>
+#include <octet/core/tensor.h>
+#include <octet/train/data/targets.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// Features [n, example_shape...] and their n targets.
+struct Batch {
+  Tensor features;
+  Targets targets;
+};
+
+/// Reads examples from where they are, a file that does not fit memory for example. A training run
+/// asks for the batches of an epoch in its shuffled order, on a thread that reads ahead; scoring
+/// asks for rows in a row. Calls come one at a time, from whatever thread. What a row holds must
+/// not depend on when it is read: results are then the same on any number of threads.
+class DatasetReader {
+ public:
+  virtual ~DatasetReader() = default;
+
+  /// The number of examples, and the shape of one.
+  virtual std::size_t size() const = 0;
+  virtual Shape example_shape() const = 0;
+  /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
+  virtual int classes() const = 0;
+  virtual Shape target_shape() const { return {1}; }
+  /// A text that is another one where the examples are others, e.g. a file's name, size and time:
+  /// what tells a TrainingRun that is resumed whether its data have changed.
+  virtual std::string identity() const { return ""; }
+  /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
+  /// size(). What it throws reaches the caller of Trainer::fit() or of evaluate().
+  virtual Batch read(std::span<const std::uint32_t> rows) = 0;
+};
+
+/// Examples, each with a class label or with a tensor as its target. Features are kept as bytes, as
+/// they come in image files, and turned into floats a batch at a time, where somebody asks for
+/// floats: x = byte / 255; or as floats where they are not bytes.
+class Dataset {
+ public:
+  Dataset() = default;
+
+  /// `pixels` holds labels.size() examples of `example_shape`, row-major; x = pixel / 255.
+  /// Throws InvalidArgument where sizes disagree or a label is outside [0, classes).
+  static Dataset from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
+                            std::vector<std::int32_t> labels, int classes);
+
+  /// The same from floats, used as they are.
+  static Dataset from_floats(std::string name, Shape example_shape, std::vector<float> values,
+                             std::vector<std::int32_t> labels, int classes);
+
+  /// Features [n, ...] with targets [n, ...], e.g. [n, 1] for one number per example: regression,
+  /// several labels at once as 0 and 1, or distributions over classes. Both are copied. Throws
+  /// InvalidArgument unless both have n rows of at least one value.
+  static Dataset from_tensors(std::string name, const Tensor& features, const Tensor& targets);
+
+  /// Examples that `reader` reads whenever they are asked for; nothing is kept. Throws
+  /// InvalidArgument for a null reader and for sizes and shapes that make no sense.
+  static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
+
+  /// The same examples with these targets instead, [size(), ...]: images with several labels at
+  /// once, say. Throws InvalidArgument for another number of rows,
+  /// and for a set that is read.
+  Dataset with_targets(const Tensor& targets) const;
+
+  const std::string& name() const { return name_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Shape& example_shape() const { return example_shape_; }
+
+  /// Whether the targets are class labels; else they are tensors of target_shape().
+  bool has_labels() const { return !target_shape_; }
+  /// Labels are in [0, classes()); 0 where the targets are tensors.
+  int classes() const { return classes_; }
+  /// The same examples with names for the classes, in the order of labels, for reports. Throws
+  /// InvalidArgument unless there is one name for each class.
+  Dataset with_class_names(std::vector<std::string> names) const;
+  /// Empty where no names were given.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  /// All labels. Throws InvalidArgument where the targets are tensors, and for a set that is read.
+  std::span<const std::int32_t> labels() const;
+  /// The shape of one example's target. Throws InvalidArgument where targets are labels.
+  const Shape& target_shape() const;
+
+  /// The raw bytes; empty for a set made from floats and for one that is read.
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+  /// The examples at `rows`, as floats [rows.size(), example_shape...]. Throws InvalidArgument for
+  /// a row outside the set.
+  Tensor features(std::span<const std::uint32_t> rows) const;
+  /// Examples [begin, end) as floats. Throws InvalidArgument unless begin <= end <= size().
+  Tensor features(std::size_t begin, std::size_t end) const;
+
+  /// The targets at `rows`, and of examples [begin, end). Throw InvalidArgument as features().
+  Targets targets(std::span<const std::uint32_t> rows) const;
+  Targets targets(std::size_t begin, std::size_t end) const;
+
+  /// Features and targets together: of a set that is read, half the work of asking for each.
+  Batch batch(std::span<const std::uint32_t> rows) const;
+  Batch batch(std::size_t begin, std::size_t end) const;
+
+  /// Whether the examples come from a DatasetReader.
+  bool is_read() const { return reader_ != nullptr; }
+  /// DatasetReader::identity(); "" of a set in memory.
+  std::string identity() const;
+
+  /// The first `count` examples (all where there are fewer).
+  Dataset head(std::size_t count) const;
+
+ private:
+  /// A reader and the lock that lets one thread at a time call it.
+  struct SharedReader;
+
+  Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values);
+
+  void set_labels(std::vector<std::int32_t> labels, int classes);
+  void set_targets(const Tensor& targets);
+  /// Examples row(0) to row(count - 1).
+  Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
+  void prefetch_row(std::size_t row) const;
+  /// Row i of the result is the target of example row(i).
+  Targets gather_targets(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
+  void check_labels(std::span<const std::int32_t> labels) const;
+  void check_rows(std::span<const std::uint32_t> rows) const;
+  Batch read(std::span<const std::uint32_t> rows) const;
+  void check_range(std::size_t begin, std::size_t end) const;
+
+  std::string name_;
+  Shape example_shape_;
+  std::size_t example_size_ = 1;
+  std::size_t size_ = 0;
+  std::vector<std::uint8_t> bytes_;
+  std::vector<float> floats_;
+  int classes_ = 0;
+  std::vector<std::string> class_names_;
+  std::vector<std::int32_t> labels_;
+  /// None where the targets are labels.
+  std::optional<Shape> target_shape_;
+  std::vector<float> targets_;
+  /// In the place of bytes_, floats_, labels_ and targets_.
+  std::shared_ptr<SharedReader> reader_;
+};
+
+/// A training set and the test set that goes with it.
+struct DataSplit {
+  Dataset train;
+  Dataset test;
+};
+
+}  // namespace octet
