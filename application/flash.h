@@ -1,8 +1,8 @@
 #pragma once
 
-#include <octet/octet.h>
 #include <octet/compress/bit_search.h>
 #include <octet/compress/layer_flash.h>
+#include <octet/octet.h>
 
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <octet/compress/layer_flash.h>
 #include <octet/core/profile.h>
 #include <octet/octet.h>
 #include <octet/report/report.h>
 #include <octet/train/layer_differences.h>
-#include <octet/compress/layer_flash.h>
 
 #include <optional>
 #include <string>

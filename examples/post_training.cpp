@@ -2,9 +2,9 @@
 // what each keeps of the accuracy. Usage: post_training [FOLDER [NETWORK [SEED]]], a folder with
 // IDX files (MNIST; drawn digits where it is empty), and mlp, lenet5, dscnn, resnet8 or mobilenet.
 #include <fmt/core.h>
+#include <octet/compress/adaround.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/octet.h>
-#include <octet/compress/adaround.h>
 
 #include <exception>
 #include <string>

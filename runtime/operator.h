@@ -3,10 +3,11 @@
 #include <octet/core/quant/activation_range.h>
 #include <octet/core/window.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -27,24 +28,24 @@ inline constexpr auto kOpCodes = std::to_array<OpCode>({
 /// "FULLY_CONNECTED", ...; "unknown operator" for a code that is none of kOpCodes.
 std::string_view to_string(OpCode code);
 
-// The attributes of each operator, which list themselves: for_each() calls visit(name, value) for
-// each of them.
+/// Lists the fields of a struct of attributes, in the order in which they are shown: what
+/// describes, reads and writes attributes follows from this list.
+#define OCTET_FIELDS(...)                                   \
+  static constexpr std::string_view kFields = #__VA_ARGS__; \
+  auto fields() { return std::tie(__VA_ARGS__); }           \
+  auto fields() const { return std::tie(__VA_ARGS__); }
 
 /// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
 /// none.
 struct NoAttributes {
-  template <class Visit>
-  void for_each(Visit&& /*visit*/) const {}
+  OCTET_FIELDS()
   bool operator==(const NoAttributes&) const = default;
 };
 
 /// ADD, MUL and SUB.
 struct BinaryAttributes {
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(activation)
   bool operator==(const BinaryAttributes&) const = default;
 };
 
@@ -52,11 +53,7 @@ struct ConcatenationAttributes {
   /// Counted from the back where negative.
   std::int32_t axis = 0;
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("axis", axis);
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(axis, activation)
   bool operator==(const ConcatenationAttributes&) const = default;
 };
 
@@ -67,15 +64,7 @@ struct Conv2DAttributes {
   std::int32_t dilation_h = 1;
   std::int32_t dilation_w = 1;
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("padding", padding);
-    visit("stride_h", stride_h);
-    visit("stride_w", stride_w);
-    visit("dilation_h", dilation_h);
-    visit("dilation_w", dilation_w);
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(padding, stride_h, stride_w, dilation_h, dilation_w, activation)
   bool operator==(const Conv2DAttributes&) const = default;
 };
 
@@ -88,37 +77,21 @@ struct DepthwiseConv2DAttributes {
   /// Outputs of each channel.
   std::int32_t depth_multiplier = 1;
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("padding", padding);
-    visit("stride_h", stride_h);
-    visit("stride_w", stride_w);
-    visit("dilation_h", dilation_h);
-    visit("dilation_w", dilation_w);
-    visit("depth_multiplier", depth_multiplier);
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(padding, stride_h, stride_w, dilation_h, dilation_w, depth_multiplier, activation)
   bool operator==(const DepthwiseConv2DAttributes&) const = default;
 };
 
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
   bool keep_num_dims = false;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("activation", activation);
-    visit("keep_num_dims", keep_num_dims);
-  }
+  OCTET_FIELDS(activation, keep_num_dims)
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 
 struct LeakyReluAttributes {
   /// The slope below 0.
   float alpha = 0.0F;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("alpha", alpha);
-  }
+  OCTET_FIELDS(alpha)
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
@@ -126,10 +99,7 @@ struct LeakyReluAttributes {
 struct MeanAttributes {
   /// Whether an axis that is gone stays with an extent of 1.
   bool keep_dims = false;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("keep_dims", keep_dims);
-  }
+  OCTET_FIELDS(keep_dims)
   bool operator==(const MeanAttributes&) const = default;
 };
 
@@ -141,25 +111,14 @@ struct PoolAttributes {
   std::int32_t filter_h = 1;
   std::int32_t filter_w = 1;
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("padding", padding);
-    visit("stride_h", stride_h);
-    visit("stride_w", stride_w);
-    visit("filter_h", filter_h);
-    visit("filter_w", filter_w);
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(padding, stride_h, stride_w, filter_h, filter_w, activation)
   bool operator==(const PoolAttributes&) const = default;
 };
 
 struct ReshapeAttributes {
   /// The shape, where it is no second input; empty: the output's shape.
   std::vector<std::int32_t> new_shape{};
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("new_shape", new_shape);
-  }
+  OCTET_FIELDS(new_shape)
   bool operator==(const ReshapeAttributes&) const = default;
 };
 
@@ -168,20 +127,13 @@ struct ResizeNearestNeighborAttributes {
   bool align_corners = false;
   /// Whether a pixel is taken from where its centre lies, rather than its corner.
   bool half_pixel_centers = false;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("align_corners", align_corners);
-    visit("half_pixel_centers", half_pixel_centers);
-  }
+  OCTET_FIELDS(align_corners, half_pixel_centers)
   bool operator==(const ResizeNearestNeighborAttributes&) const = default;
 };
 
 struct SoftmaxAttributes {
   float beta = 1.0F;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("beta", beta);
-  }
+  OCTET_FIELDS(beta)
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
@@ -189,10 +141,7 @@ struct SqueezeAttributes {
   /// The axes that go, whose extent is 1, counted from the back where negative; empty: all of that
   /// extent.
   std::vector<std::int32_t> squeeze_dims{};
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("squeeze_dims", squeeze_dims);
-  }
+  OCTET_FIELDS(squeeze_dims)
   bool operator==(const SqueezeAttributes&) const = default;
 };
 
@@ -202,15 +151,34 @@ struct TransposeConvAttributes {
   std::int32_t stride_h = 1;
   std::int32_t stride_w = 1;
   FusedActivation activation = FusedActivation::none;
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    visit("padding", padding);
-    visit("stride_h", stride_h);
-    visit("stride_w", stride_w);
-    visit("activation", activation);
-  }
+  OCTET_FIELDS(padding, stride_h, stride_w, activation)
   bool operator==(const TransposeConvAttributes&) const = default;
 };
+
+#undef OCTET_FIELDS
+
+/// The names of the fields of attributes, in the order of Attributes::fields().
+template <class Attributes>
+inline constexpr auto kFieldNames = [] {
+  std::array<std::string_view, std::tuple_size_v<decltype(Attributes{}.fields())>> names;
+  std::string_view rest = Attributes::kFields;
+  for (std::string_view& name : names) {
+    name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), name.size() + std::string_view(", ").size()));
+  }
+  return names;
+}();
+
+/// Calls visit(name, value) for each field of attributes.
+template <class Attributes, class Visit>
+void for_each_field(const Attributes& attributes, Visit&& visit) {
+  std::apply(
+      [&](const auto&... field) {
+        auto name = kFieldNames<Attributes>.begin();
+        (visit(*name++, field), ...);
+      },
+      attributes.fields());
+}
 
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =

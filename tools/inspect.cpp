@@ -89,7 +89,7 @@ std::string options_text(const Operator& op) {
   const auto add = [&](std::string_view name, const auto& value) {
     text += attribute_text(name, value);
   };
-  std::visit([&](const auto& attributes) { attributes.for_each(add); }, op.attributes);
+  std::visit([&](const auto& attributes) { for_each_field(attributes, add); }, op.attributes);
   return text;
 }
 
@@ -125,7 +125,7 @@ ordered_json to_json(const IntegerModel& model, std::size_t index) {
       json[std::string(name)] = value;
     }
   };
-  std::visit([&](const auto& attributes) { attributes.for_each(add); }, op.attributes);
+  std::visit([&](const auto& attributes) { for_each_field(attributes, add); }, op.attributes);
   return json;
 }
 

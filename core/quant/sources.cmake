@@ -3,10 +3,6 @@ target_sources(octet_runtime PRIVATE
   quant/axis.cpp
   quant/bias.cpp
   quant/byte_codes.cpp
-  quant/code_adder.cpp
-  quant/code_mean.cpp
-  quant/code_multiplier.cpp
-  quant/code_requantize.cpp
   quant/code_table.cpp
   quant/fake_quant.cpp
   quant/fake_quant_grad.cpp

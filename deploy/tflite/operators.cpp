@@ -7,11 +7,12 @@
 
 namespace octet::detail {
 
-tflite::ActivationFunctionType activation_of(const Operator& op) {
-  return static_cast<tflite::ActivationFunctionType>(op.activation());
+tflite::ActivationFunctionType written_field(flatbuffers::FlatBufferBuilder& /*builder*/,
+                                             FusedActivation activation) {
+  return static_cast<tflite::ActivationFunctionType>(activation);
 }
 
-tflite::Padding padding_of(Padding padding) {
+tflite::Padding written_field(flatbuffers::FlatBufferBuilder& /*builder*/, Padding padding) {
   switch (padding) {
     case Padding::valid:
       return tflite::Padding::VALID;
@@ -19,6 +20,11 @@ tflite::Padding padding_of(Padding padding) {
       return tflite::Padding::SAME;
   }
   fail_tflite("a padding outside the enumeration: {}", static_cast<int>(padding));
+}
+
+flatbuffers::Offset<flatbuffers::Vector<std::int32_t>> written_field(
+    flatbuffers::FlatBufferBuilder& builder, const std::vector<std::int32_t>& values) {
+  return builder.CreateVector(values);
 }
 
 OperatorAttributes read_none(const TfliteOptions& /*options*/) { return NoAttributes{}; }
@@ -83,7 +89,7 @@ std::string type_name(tflite::TensorType type) {
   return lower_case(name_or_newer(tflite::EnumNameTensorType(type)));
 }
 
-FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) const {
+FusedActivation TfliteOptions::value(tflite::ActivationFunctionType type) const {
   const auto number = static_cast<int>(type);
   if (number < 0 || number > static_cast<int>(FusedActivation::relu6)) {
     fail_tflite("{}: fused activation {} is not supported", who,
@@ -92,7 +98,7 @@ FusedActivation TfliteOptions::activation(tflite::ActivationFunctionType type) c
   return static_cast<FusedActivation>(number);
 }
 
-Padding TfliteOptions::padding(tflite::Padding type) const {
+Padding TfliteOptions::value(tflite::Padding type) const {
   switch (type) {
     case tflite::Padding::VALID:
       return Padding::valid;
@@ -100,6 +106,15 @@ Padding TfliteOptions::padding(tflite::Padding type) const {
       return Padding::same;
   }
   fail_tflite("{}: expected padding same or valid, found neither", who);
+}
+
+std::vector<std::int32_t> TfliteOptions::value(
+    const flatbuffers::Vector<std::int32_t>* values) const {
+  return read_values(values, kMaxRank, who, budget);
+}
+
+void TfliteOptions::require_zero(std::string_view field, int number) const {
+  if (number != 0) fail_tflite("{}: {} {} is not supported", who, field, number);
 }
 
 const TfliteOperator& tflite_operator(OpCode code) {

@@ -3,10 +3,14 @@
 #include <octet/deploy/tflite/budget.h>
 #include <octet/runtime/operators/definitions.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tflite_schema_generated.h"
@@ -53,11 +57,126 @@ struct TfliteOptions {
     return source.builtin_options_as<Options>();
   }
 
-  FusedActivation activation(tflite::ActivationFunctionType type) const;
-  octet::Padding padding(tflite::Padding type) const;
+  /// A field of the options as attributes have it. Throws FormatError for what Octet has no word
+  /// for.
+  FusedActivation value(tflite::ActivationFunctionType type) const;
+  octet::Padding value(tflite::Padding type) const;
+  std::vector<std::int32_t> value(const flatbuffers::Vector<std::int32_t>* values) const;
+  std::int32_t value(std::int32_t number) const { return number; }
+  float value(float number) const { return number; }
+  bool value(bool flag) const { return flag; }
+
+  /// Throws FormatError for a field that Octet takes for 0 and that is another number.
+  void require_zero(std::string_view field, int number) const;
 };
 
+/// A field of attributes as options have it; values in a vector are written to `builder`.
+tflite::ActivationFunctionType written_field(flatbuffers::FlatBufferBuilder& builder,
+                                             FusedActivation activation);
+tflite::Padding written_field(flatbuffers::FlatBufferBuilder& builder, octet::Padding padding);
+flatbuffers::Offset<flatbuffers::Vector<std::int32_t>> written_field(
+    flatbuffers::FlatBufferBuilder& builder, const std::vector<std::int32_t>& values);
+template <class Number>
+requires std::is_arithmetic_v<Number> Number
+written_field(flatbuffers::FlatBufferBuilder& /*builder*/, Number number) {
+  return number;
+}
+
 using WrittenOptions = std::pair<tflite::BuiltinOptions, flatbuffers::Offset<void>>;
+
+/// The field of attributes that has the name of field I of a table of options; nullptr where the
+/// attributes lack it.
+template <class Options, std::size_t I, class Attributes>
+auto field_of(Attributes& attributes) {
+  constexpr const auto& names = kFieldNames<std::remove_const_t<Attributes>>;
+  constexpr std::string_view name = Options::Traits::field_names[I];
+  constexpr auto at = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  if constexpr (at < names.size()) {
+    return &std::get<at>(attributes.fields());
+  } else {
+    return nullptr;
+  }
+}
+
+/// The attributes that the options of a file are, field by field of the same name.
+template <class Options, class Attributes>
+OperatorAttributes attributes_of(const TfliteOptions& from, const Options& options) {
+  Attributes attributes;
+  const auto read = [&]<std::size_t I>() {
+    const auto field = field_of<Options, I>(attributes);
+    if constexpr (std::is_null_pointer_v<std::remove_const_t<decltype(field)>>) {
+      from.require_zero(Options::Traits::field_names[I], options.template get_field<I>());
+    } else {
+      *field = from.value(options.template get_field<I>());
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (read.template operator()<I>(), ...); }
+  (std::make_index_sequence<Options::Traits::fields_number>());
+  return attributes;
+}
+
+/// Attributes as the options of a file, field by field of the same name.
+template <class Options, class Attributes>
+WrittenOptions options_of(flatbuffers::FlatBufferBuilder& builder, const Attributes& attributes) {
+  const auto written = [&]<std::size_t I>() {
+    const auto field = field_of<Options, I>(attributes);
+    if constexpr (std::is_null_pointer_v<std::remove_const_t<decltype(field)>>) {
+      return std::int8_t{0};
+    } else {
+      return written_field(builder, *field);
+    }
+  };
+  const auto options = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return Options::Traits::Create(builder, written.template operator()<I>()...);
+  }
+  (std::make_index_sequence<Options::Traits::fields_number>());
+  // A copy, since the traits' constant has no definition that a reference could be bound to.
+  constexpr auto type = tflite::BuiltinOptionsTraits<Options>::enum_value;
+  return {type, options.Union()};
+}
+
+/// The attributes and the options of an operator that has none.
+OperatorAttributes read_none(const TfliteOptions& options);
+WrittenOptions write_none(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+
+/// How a file holds the attributes of an operator.
+struct OptionsForm {
+  /// The attributes that a file's options are.
+  OperatorAttributes (*read)(const TfliteOptions& options);
+  WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+};
+
+template <class Options, class Attributes>
+WrittenOptions write_options(flatbuffers::FlatBufferBuilder& builder, const Operands& o) {
+  return options_of<Options>(builder, o.op.as<Attributes>());
+}
+
+/// Attributes in a table of options, which has their defaults where a file lacks it.
+template <class Options, class Attributes>
+inline constexpr OptionsForm kOptional = {
+    .read = [](const TfliteOptions& from) -> OperatorAttributes {
+      const auto* options = from.as<Options>();
+      return options == nullptr ? Attributes{} : attributes_of<Options, Attributes>(from, *options);
+    },
+    .write = write_options<Options, Attributes>};
+
+/// Attributes in a table of options that a file may not lack.
+template <class Options, class Attributes>
+inline constexpr OptionsForm kRequired = {
+    .read = [](const TfliteOptions& from) -> OperatorAttributes {
+      const auto* options = from.as<Options>();
+      if (options == nullptr) fail_tflite("{}: its options are missing", from.who);
+      return attributes_of<Options, Attributes>(from, *options);
+    },
+    .write = write_options<Options, Attributes>};
+
+/// No attributes, and a table of options that says nothing: a file may hold another.
+template <class Options>
+inline constexpr OptionsForm kEmpty = {.read = read_none,
+                                       .write = write_options<Options, NoAttributes>};
+
+/// No attributes and no options.
+inline constexpr OptionsForm kNoOptions = {.read = read_none, .write = write_none};
 
 /// One operator in .tflite files.
 struct TfliteOperator {
@@ -69,9 +188,7 @@ struct TfliteOperator {
   /// The first release of TensorFlow Lite with this version, as a sortable number: 1.14.0 is 11400,
   /// 2.3.0 is 20300.
   int (*first_release)(int version);
-  /// The attributes that a file's options are.
-  OperatorAttributes (*read)(const TfliteOptions& options);
-  WrittenOptions (*write)(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
+  OptionsForm options;
   /// Where a file has the operands in an order of its own: operand i of the file is input order[i]
   /// of Operator, and the last ones may be left out. Empty where the order is the same.
   std::span<const std::size_t> order{};
@@ -91,14 +208,8 @@ namespace tflite_forms {
 #include <octet/runtime/operators.def>
 }  // namespace tflite_forms
 
-tflite::ActivationFunctionType activation_of(const Operator& op);
-tflite::Padding padding_of(octet::Padding padding);
-
 // What several operators share.
 
-/// Operators without options.
-OperatorAttributes read_none(const TfliteOptions& options);
-WrittenOptions write_none(flatbuffers::FlatBufferBuilder& builder, const Operands& operands);
 /// 1 for floats, 2 for int8: most operators.
 int version_of_types(const Operands& operands);
 int always_first(const Operands& operands);

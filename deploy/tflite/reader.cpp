@@ -271,7 +271,7 @@ class Reader {
     op.inputs =
         detail::inputs_from_file(format, read_values(source.inputs(), kMaxOperands, who), who);
     op.outputs = read_values(source.outputs(), kMaxOperands, who);
-    op.attributes = format.read({source, who, budget_});
+    op.attributes = format.options.read({source, who, budget_});
     return op;
   }
 

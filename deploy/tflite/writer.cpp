@@ -127,7 +127,7 @@ class Writer {
   Offset<tflite::Operator> write_operator(const Operator& op) {
     const detail::TfliteOperator& format = detail::tflite_operator(op.code);
     const std::uint32_t code = code_index(op.code, format.required_version({model_, op}));
-    const auto [type, options] = format.write(builder_, {model_, op});
+    const auto [type, options] = format.options.write(builder_, {model_, op});
     const std::vector<std::int32_t> inputs = detail::inputs_for_file(format, op.inputs);
     return tflite::CreateOperatorDirect(builder_, code, &inputs, &op.outputs, type, options);
   }

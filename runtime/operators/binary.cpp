@@ -1,5 +1,11 @@
 #include <fmt/format.h>
+#include <octet/core/parallel.h>
 #include <octet/runtime/operators/binary.h>
+#include <octet/runtime/operators/float_clamp.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace octet::detail {
 namespace {
@@ -42,6 +48,177 @@ void check_shapes(const OperatorView& view) {
       kMostBroadcastAxes));
 }
 
+void check_binary(const OperatorView& view) {
+  check_shapes(view);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (view.input(i).dtype != view.output().dtype) view.fail_types();
+  }
+  view.require_known(view.op.activation());
+  if (view.output().dtype == DType::float32) return;
+  if (view.output().dtype != DType::int8) view.fail_types();
+  view.require_per_tensor(view.input(0), "first input");
+  view.require_per_tensor(view.input(1), "second input");
+  view.require_per_tensor(view.output(), "output");
+}
+
+/// Walks both operands and the output.
+class BinaryLoop {
+ public:
+  explicit BinaryLoop(const Operands& operands) : axes_(binary_axes(operands)) {
+    for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ *= axes_[i].extent;
+  }
+
+  /// Runs `apply(a, b, y, count)` on pieces in which elements of all three lie side by side.
+  template <class T, class Apply>
+  void run(const KernelArguments& a, Apply&& apply) const {
+    const auto samples = static_cast<std::size_t>(a.samples);
+    const BinaryAxis& row = axes_.back();
+    const std::array<std::size_t, 2> strides = {a.inputs[0].stride / sizeof(T),
+                                                a.inputs[1].stride / sizeof(T)};
+    const bool in_one_piece = axes_.size() == 1 && strides[0] == row.extent * row.steps[0] &&
+                              strides[1] == row.extent * row.steps[1];
+    if (in_one_piece) {
+      parallel_for(
+          samples * row.extent, kElementsPerChunk, [&](std::size_t begin, std::size_t end) {
+            run_row(a.input<T>(0) + begin * row.steps[0], a.input<T>(1) + begin * row.steps[1],
+                    a.to<T>() + begin, end - begin, apply);
+          });
+      return;
+    }
+    parallel_for(samples * rows_, std::max<std::size_t>(kElementsPerChunk / row.extent, 1),
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t i = begin; i < end; ++i) {
+                     const auto from = row_of(i, strides);
+                     run_row(a.input<T>(0) + from[0], a.input<T>(1) + from[1],
+                             a.to<T>() + i * row.extent, row.extent, apply);
+                   }
+                 });
+  }
+
+ private:
+  /// Where row i of all samples begins in both operands.
+  std::array<std::size_t, 2> row_of(std::size_t i,
+                                    const std::array<std::size_t, 2>& strides) const {
+    std::array<std::size_t, 2> from{};
+    std::size_t rest = i % rows_;
+    for (std::size_t k = axes_.size() - 1; k-- > 0;) {
+      const std::size_t place = rest % axes_[k].extent;
+      rest /= axes_[k].extent;
+      for (std::size_t side = 0; side < 2; ++side) from[side] += place * axes_[k].steps[side];
+    }
+    for (std::size_t side = 0; side < 2; ++side) from[side] += i / rows_ * strides[side];
+    return from;
+  }
+
+  template <class T, class Apply>
+  void run_row(const T* first, const T* second, T* y, std::size_t count, Apply& apply) const {
+    const auto& steps = axes_.back().steps;
+    if (steps[0] == 1 && steps[1] == 1) {
+      apply(first, second, y, count);
+      return;
+    }
+    // Of an axis of more than one element at most one operand repeats.
+    std::array<T, 256> repeated;
+    repeated.fill(steps[0] == 0 ? *first : *second);
+    for (std::size_t begin = 0; begin < count; begin += repeated.size()) {
+      const std::size_t part = std::min(repeated.size(), count - begin);
+      if (steps[0] == 0) {
+        apply(repeated.data(), second + begin, y + begin, part);
+      } else {
+        apply(first + begin, repeated.data(), y + begin, part);
+      }
+    }
+  }
+
+  std::vector<BinaryAxis> axes_;
+  /// Of a sample: the product of all extents but the last.
+  std::size_t rows_ = 1;
+};
+
+/// Of quantized values, by an `Arithmetic` with run(a, b, y).
+template <class Arithmetic>
+class Int8Binary final : public Kernel {
+ public:
+  Int8Binary(const KernelSource& source, const Arithmetic& arithmetic)
+      : loop_(source), arithmetic_(arithmetic) {}
+
+  void run(const KernelArguments& a) const override {
+    loop_.run<std::int8_t>(a, [&](const std::int8_t* first, const std::int8_t* second,
+                                  std::int8_t* y, std::size_t count) {
+      arithmetic_.run({first, count}, {second, count}, {y, count});
+    });
+  }
+
+ private:
+  BinaryLoop loop_;
+  Arithmetic arithmetic_;
+};
+
+/// Of real values: y = f(function(a, b)).
+template <class Function>
+class FloatBinary final : public Kernel {
+ public:
+  FloatBinary(const KernelSource& source, Function function)
+      : loop_(source), clamp_(source.op.activation()), function_(std::move(function)) {}
+
+  void run(const KernelArguments& a) const override {
+    loop_.run<float>(a, [&](const float* first, const float* second, float* y, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) y[i] = clamp_(function_(first[i], second[i]));
+    });
+  }
+
+ private:
+  BinaryLoop loop_;
+  FloatClamp clamp_;
+  Function function_;
+};
+
+/// The kernel for the type of the operands, which have been checked: `function` of real values, or
+/// what arithmetic(source) does to quantized ones.
+template <class Arithmetic, class Function>
+std::unique_ptr<Kernel> make_binary(const KernelSource& source,
+                                    Arithmetic (*arithmetic)(const KernelSource& source),
+                                    Function function) {
+  if (source.output().dtype == DType::float32) {
+    return std::make_unique<FloatBinary<Function>>(source, std::move(function));
+  }
+  return std::make_unique<Int8Binary<Arithmetic>>(source, arithmetic(source));
+}
+
+std::unique_ptr<Kernel> make_add(const KernelSource& source) {
+  return make_binary(source, quantized_add, [](float a, float b) { return a + b; });
+}
+
+std::unique_ptr<Kernel> make_sub(const KernelSource& source) {
+  return make_binary(source, quantized_add, [](float a, float b) { return a - b; });
+}
+
+QuantParams fitting_sum(std::span<const QuantParams> inputs, QuantParams measured) {
+  return QuantizedAdd::fitting_params(inputs[0], inputs[1], std::move(measured));
+}
+
+std::unique_ptr<Kernel> make_mul(const KernelSource& source) {
+  return make_binary(source, quantized_mul, [](float a, float b) { return a * b; });
+}
+
+QuantParams fitting_product(std::span<const QuantParams> inputs, QuantParams measured) {
+  return QuantizedMul::fitting_params(inputs[0], inputs[1], std::move(measured));
+}
+
+constexpr OperatorDefinition binary_definition(
+    std::string_view name,
+    QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured),
+    std::unique_ptr<Kernel> (*make_kernel)(const KernelSource& source)) {
+  return {.name = name,
+          .default_attributes = default_of<BinaryAttributes>,
+          .least_inputs = 2,
+          .most_inputs = 2,
+          .output_grid = OutputGrid::measured,
+          .fitting_grid = fitting_grid,
+          .check = check_binary,
+          .make_kernel = make_kernel};
+}
+
 }  // namespace
 
 std::vector<BinaryAxis> binary_axes(const Operands& operands) {
@@ -72,17 +249,27 @@ std::vector<BinaryAxis> binary_axes(const Operands& operands) {
   return axes;
 }
 
-void check_binary(const OperatorView& view, FusedActivation activation) {
-  check_shapes(view);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (view.input(i).dtype != view.output().dtype) view.fail_types();
-  }
-  view.require_known(activation);
-  if (view.output().dtype == DType::float32) return;
-  if (view.output().dtype != DType::int8) view.fail_types();
-  view.require_per_tensor(view.input(0), "first input");
-  view.require_per_tensor(view.input(1), "second input");
-  view.require_per_tensor(view.output(), "output");
+QuantizedAdd quantized_add(const KernelSource& source) {
+  return QuantizedAdd::make(source.input(0).quantization, source.input(1).quantization,
+                            source.output().quantization, source.op.activation(), source.rounding,
+                            source.op.code == OpCode::sub ? SecondSign::minus : SecondSign::plus);
+}
+
+OperatorDefinition definitions::add() {
+  return checked(binary_definition("ADD", fitting_sum, make_add));
+}
+
+OperatorDefinition definitions::sub() {
+  return checked(binary_definition("SUB", fitting_sum, make_sub));
+}
+
+QuantizedMul quantized_mul(const KernelSource& source) {
+  return QuantizedMul::make(source.input(0).quantization, source.input(1).quantization,
+                            source.output().quantization, source.op.activation(), source.rounding);
+}
+
+OperatorDefinition definitions::mul() {
+  return checked(binary_definition("MUL", fitting_product, make_mul));
 }
 
 }  // namespace octet::detail

@@ -1,20 +1,20 @@
 #pragma once
 
-#include <octet/core/parallel.h>
+#include <octet/core/quant/activation_range.h>
+#include <octet/core/quant/fixed_point.h>
+#include <octet/core/quant/quant_params.h>
+#include <octet/core/quant/rounding.h>
 #include <octet/runtime/operators/definitions.h>
-#include <octet/runtime/operators/float_clamp.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
+#include <span>
 #include <vector>
 
-// Operators of two operands, element by element: y = f(g(a, b)), f a fused activation. An operand
-// may be a constant. Shapes broadcast as in numpy: aligned at the last axis, an extent of 1 is
-// repeated.
+// ADD, SUB and MUL, element by element: y = f(a + b), f(a - b) and f(a b), f a fused activation. An
+// operand may be a constant. Shapes broadcast as in numpy: aligned at the last axis, an extent of 1
+// is repeated.
 
 namespace octet::detail {
 
@@ -29,133 +29,118 @@ struct BinaryAxis {
 /// are one. At least one axis.
 std::vector<BinaryAxis> binary_axes(const Operands& operands);
 
-/// Throws FormatError, naming the operator, unless both operands are of the output's type, codes
-/// with one scale or floats, and broadcast to its shape. Shapes that differ have at most four axes,
-/// for which all runtimes broadcast.
-void check_binary(const OperatorView& view, FusedActivation activation);
+/// Whether the second operand is added, as in ADD, or taken off, as in SUB.
+enum class SecondSign { plus, minus };
 
-/// Walks both operands and the output.
-class BinaryLoop {
+/// The arithmetic of an int8 ADD or SUB whose operands have scales and zero points of their own,
+/// with d_i = q_i - zero_point_i and a fused activation as a clamp of the quantized result.
+///
+/// Contract fp32, where 1/1024 <= scale_i / scale_out < 256 for both (XNNPACK, LiteRT.js):
+///   r_i = scale_i / scale_out in float32, shift = 20 - floor(log2(max r)), m_i = rint(r_i
+///   2^shift), out = clamp(((d_1 m_1 +- d_2 m_2 + 2^(shift - 1)) >> shift) + zero_point).
+/// All else, contract single too (LiteRT's own kernels, TFLite Micro, CMSIS-NN):
+///   out = clamp(M(M(d_1 << 20, scale_1 / t) +- M(d_2 << 20, scale_2 / t), t / (2^20 scale_out)) +
+///   zero_point), t = 2 max(scale_1, scale_2), M the multiplication with two roundings. The
+///   quotients are doubles, but floats in SUB under contract double, as in TFLite Micro.
+class QuantizedAdd {
  public:
-  explicit BinaryLoop(const Operands& operands) : axes_(binary_axes(operands)) {
-    for (std::size_t i = 0; i + 1 < axes_.size(); ++i) rows_ *= axes_[i].extent;
-  }
+  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points. Where
+  /// t / (2^20 scale_out) is 1 or more, as in a network whose sum is dead, results saturate; LiteRT
+  /// refuses such an operator, of which runtime_warnings() tells.
+  [[nodiscard]] static QuantizedAdd make(const QuantParams& first, const QuantParams& second,
+                                         const QuantParams& out, FusedActivation activation,
+                                         Rounding rounding, SecondSign sign = SecondSign::plus);
 
-  /// Runs `apply(a, b, y, count)` on pieces in which elements of all three lie side by side.
-  template <class T, class Apply>
-  void run(const KernelArguments& a, Apply&& apply) const {
-    const auto samples = static_cast<std::size_t>(a.samples);
-    const BinaryAxis& row = axes_.back();
-    const std::array<std::size_t, 2> strides = {a.inputs[0].stride / sizeof(T),
-                                                a.inputs[1].stride / sizeof(T)};
-    const bool in_one_piece = axes_.size() == 1 && strides[0] == row.extent * row.steps[0] &&
-                              strides[1] == row.extent * row.steps[1];
-    if (in_one_piece) {
-      parallel_for(
-          samples * row.extent, kElementsPerChunk, [&](std::size_t begin, std::size_t end) {
-            run_row(a.input<T>(0) + begin * row.steps[0], a.input<T>(1) + begin * row.steps[1],
-                    a.to<T>() + begin, end - begin, apply);
-          });
-      return;
-    }
-    parallel_for(samples * rows_, std::max<std::size_t>(kElementsPerChunk / row.extent, 1),
-                 [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t i = begin; i < end; ++i) {
-                     const auto from = row_of(i, strides);
-                     run_row(a.input<T>(0) + from[0], a.input<T>(1) + from[1],
-                             a.to<T>() + i * row.extent, row.extent, apply);
-                   }
-                 });
+  /// `out`, or where an input's scale is 256 times out's or more, one with 1/128 of that input's:
+  /// a sum whose measured range is next to nothing (all results 0 after a relu). XNNPACK uses
+  /// another kernel for such ratios, which refuses them from 2^19 on.
+  [[nodiscard]] static QuantParams fitting_params(const QuantParams& first,
+                                                  const QuantParams& second, QuantParams out);
+
+  [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept;
+  /// Computes apply() for each pair. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+           std::span<std::int8_t> out) const;
+
+  /// Whether the sum is rounded once, by a shift (the first form above).
+  [[nodiscard]] bool rounds_once() const noexcept { return rounds_once_; }
+  /// What each value of operand i (0 or 1) adds to the sum, from -128 up: d_i m_i, or
+  /// M(d_i << 20, scale_i / t), and the negative of that for an operand that is taken off.
+  [[nodiscard]] std::span<const std::int32_t, 256> terms(std::size_t i) const noexcept {
+    return terms_[i];
   }
+  /// scale_i / t of operand i where the sum is rounded twice.
+  [[nodiscard]] QuantizedMultiplier input_factor(std::size_t i) const noexcept {
+    return input_factors_[i];
+  }
+  /// The sum's shift where it is rounded once.
+  [[nodiscard]] int shift() const noexcept { return shift_; }
+  /// The sum's factor otherwise.
+  [[nodiscard]] QuantizedMultiplier factor() const noexcept { return factor_; }
+  [[nodiscard]] std::int32_t zero_point() const noexcept { return zero_point_; }
+  [[nodiscard]] ActivationRange limits() const noexcept { return limits_; }
 
  private:
-  /// Where row i of all samples begins in both operands.
-  std::array<std::size_t, 2> row_of(std::size_t i,
-                                    const std::array<std::size_t, 2>& strides) const {
-    std::array<std::size_t, 2> from{};
-    std::size_t rest = i % rows_;
-    for (std::size_t k = axes_.size() - 1; k-- > 0;) {
-      const std::size_t place = rest % axes_[k].extent;
-      rest /= axes_[k].extent;
-      for (std::size_t side = 0; side < 2; ++side) from[side] += place * axes_[k].steps[side];
-    }
-    for (std::size_t side = 0; side < 2; ++side) from[side] += i / rows_ * strides[side];
-    return from;
-  }
+  [[nodiscard]] std::int32_t rescale(std::int32_t sum) const noexcept;
 
-  template <class T, class Apply>
-  void run_row(const T* first, const T* second, T* y, std::size_t count, Apply& apply) const {
-    const auto& steps = axes_.back().steps;
-    if (steps[0] == 1 && steps[1] == 1) {
-      apply(first, second, y, count);
-      return;
-    }
-    // Of an axis of more than one element at most one operand repeats.
-    std::array<T, 256> repeated;
-    repeated.fill(steps[0] == 0 ? *first : *second);
-    for (std::size_t begin = 0; begin < count; begin += repeated.size()) {
-      const std::size_t part = std::min(repeated.size(), count - begin);
-      if (steps[0] == 0) {
-        apply(repeated.data(), second + begin, y + begin, part);
-      } else {
-        apply(first + begin, repeated.data(), y + begin, part);
-      }
-    }
-  }
-
-  std::vector<BinaryAxis> axes_;
-  /// Of a sample: the product of all extents but the last.
-  std::size_t rows_ = 1;
+  bool rounds_once_ = true;
+  std::array<std::array<std::int32_t, 256>, 2> terms_{};
+  int shift_ = 0;
+  std::array<QuantizedMultiplier, 2> input_factors_{};
+  QuantizedMultiplier factor_;
+  std::int32_t zero_point_ = 0;
+  ActivationRange limits_;
 };
 
-/// Codes, by an `Arithmetic` with run(a, b, y).
-template <class Arithmetic>
-class Int8Binary final : public Kernel {
+/// The arithmetic of an int8 MUL whose operands have scales and zero points of their own, with
+/// d_i = q_i - zero_point_i, p = d_1 d_2 and a fused activation as a clamp of the quantized result.
+///
+/// r = float32(float32(scale_1 scale_2) / scale_out). Contract fp32, where 2^-16 <= r < 256
+/// (XNNPACK, LiteRT.js; its kernel for Arm NEON may round a near-tie to the other side):
+///   out = clamp(rint(float32(float32(p) r)) + zero_point).
+/// All else: out = clamp(M(p, factor) + zero_point), M the multiplication with two roundings; the
+/// factor is r in LiteRT's own kernel (contracts fp32 and single), and computed in double in TFLite
+/// Micro and CMSIS-NN (contract double).
+class QuantizedMul {
  public:
-  Int8Binary(const KernelSource& source, const Arithmetic& arithmetic)
-      : loop_(source), arithmetic_(arithmetic) {}
+  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points, and
+  /// NumericError for a factor beyond float32.
+  [[nodiscard]] static QuantizedMul make(const QuantParams& first, const QuantParams& second,
+                                         const QuantParams& out, FusedActivation activation,
+                                         Rounding rounding);
 
-  void run(const KernelArguments& a) const override {
-    loop_.run<std::int8_t>(a, [&](const std::int8_t* first, const std::int8_t* second,
-                                  std::int8_t* y, std::size_t count) {
-      arithmetic_.run({first, count}, {second, count}, {y, count});
-    });
-  }
+  /// `out`, or where r is 256 or more, one with 1/128 of scale_1 scale_2: a product whose measured
+  /// range is next to nothing.
+  [[nodiscard]] static QuantParams fitting_params(const QuantParams& first,
+                                                  const QuantParams& second, QuantParams out);
+
+  [[nodiscard]] std::int32_t apply(std::int32_t first, std::int32_t second) const noexcept;
+  /// Computes apply() for each pair. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> first, std::span<const std::int8_t> second,
+           std::span<std::int8_t> out) const;
+
+  /// Whether the product is rescaled in float32 (the first form above).
+  [[nodiscard]] bool rescales_in_float() const noexcept { return in_float_; }
+  /// r, for that form.
+  [[nodiscard]] float float_factor() const noexcept { return float_factor_; }
+  /// The factor of the other form.
+  [[nodiscard]] QuantizedMultiplier factor() const noexcept { return factor_; }
+  [[nodiscard]] std::int32_t zero_point() const noexcept { return zero_point_; }
+  [[nodiscard]] ActivationRange limits() const noexcept { return limits_; }
 
  private:
-  BinaryLoop loop_;
-  Arithmetic arithmetic_;
+  bool in_float_ = true;
+  float float_factor_ = 0.0F;
+  QuantizedMultiplier factor_;
+  std::int32_t first_zero_point_ = 0;
+  std::int32_t second_zero_point_ = 0;
+  std::int32_t zero_point_ = 0;
+  ActivationRange limits_;
 };
 
-/// y = f(function(a, b)) of floats.
-template <class Function>
-class FloatBinary final : public Kernel {
- public:
-  FloatBinary(const KernelSource& source, Function function)
-      : loop_(source), clamp_(source.op.activation()), function_(std::move(function)) {}
-
-  void run(const KernelArguments& a) const override {
-    loop_.run<float>(a, [&](const float* first, const float* second, float* y, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) y[i] = clamp_(function_(first[i], second[i]));
-    });
-  }
-
- private:
-  BinaryLoop loop_;
-  FloatClamp clamp_;
-  Function function_;
-};
-
-/// The kernel for the type of the operands, which have been checked: `function` of floats, or what
-/// arithmetic(source) does to codes.
-template <class Arithmetic, class Function>
-std::unique_ptr<Kernel> make_binary(const KernelSource& source,
-                                    Arithmetic (*arithmetic)(const KernelSource& source),
-                                    Function function) {
-  if (source.output().dtype == DType::float32) {
-    return std::make_unique<FloatBinary<Function>>(source, std::move(function));
-  }
-  return std::make_unique<Int8Binary<Arithmetic>>(source, arithmetic(source));
-}
+/// The arithmetic of an int8 ADD or SUB, and of an int8 MUL. Both throw InvalidArgument unless
+/// inputs and output have one normal, positive scale each.
+QuantizedAdd quantized_add(const KernelSource& source);
+QuantizedMul quantized_mul(const KernelSource& source);
 
 }  // namespace octet::detail

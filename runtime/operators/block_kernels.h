@@ -21,11 +21,11 @@ constexpr Work work_of_sums() {
   return std::is_floating_point_v<Sum> ? Work::float_multiply_adds : Work::integer_multiply_adds;
 }
 
-/// Of codes: sums, and the epilogue on those that are in the cache.
-template <class Sums>
-class Int8BlockKernel final : public Kernel {
+/// Of quantized values, whose epilogue takes the sums that are in the cache.
+template <class Code, class Sum, class Sums>
+class QuantizedBlockKernel final : public Kernel {
  public:
-  Int8BlockKernel(Sums sums, DenseEpilogue epilogue)
+  QuantizedBlockKernel(Sums sums, DenseEpilogue epilogue)
       : sums_(std::move(sums)), epilogue_(std::move(epilogue)) {}
 
   std::size_t bytes() const override {
@@ -34,18 +34,19 @@ class Int8BlockKernel final : public Kernel {
   }
   std::size_t thread_bytes(Index /*samples*/) const override {
     return sums_.thread_bytes() +
-           static_cast<std::size_t>(sums_.block_rows() * sums_.units()) * sizeof(std::int32_t);
+           static_cast<std::size_t>(sums_.block_rows() * sums_.units()) * sizeof(Sum);
   }
 
   void run(const KernelArguments& a) const override {
     const Index units = sums_.units();
-    auto* y = a.to<std::int8_t>();
-    sums_.for_blocks(a.samples, a.input<std::int8_t>(),
-                     [&](Index begin, Index end, FunctionRef<void(std::int32_t*)> write_sums) {
+    auto* y = a.to<Code>();
+    sums_.for_blocks(a.samples, a.input<Code>(),
+                     [&](Index begin, Index end, FunctionRef<void(Sum*)> write_sums) {
                        const auto count = static_cast<std::size_t>((end - begin) * units);
-                       const ScratchBuffer<std::int32_t, Int8BlockKernel> sums(count);
+                       const ScratchBuffer<Sum, QuantizedBlockKernel> sums(count);
                        write_sums(sums.data());
-                       epilogue_.requantize({sums.data(), count}, {y + begin * units, count});
+                       epilogue_.requantize(std::span<const Sum>(sums.data(), count),
+                                            std::span(y + begin * units, count));
                      });
   }
 

@@ -197,9 +197,7 @@ std::unique_ptr<Kernel> make_conv_2d(const KernelSource& source) {
     return std::make_unique<FloatConv>(geometry, source);
   }
   if (source.input().dtype == DType::int16) {
-    const Int16Numbers numbers = int16_numbers(source, requantizer_of_conv_2d(source));
-    if (geometry.is_matrix_product()) return make_int16_dense(source, numbers);
-    return make_int16_conv(geometry, numbers);
+    return make_int16_conv(geometry, int16_numbers(source, requantizer_of_conv_2d(source)));
   }
   const FullyConnectedNumbers numbers = conv_2d_numbers(source);
   if (geometry.is_matrix_product()) return make_int8_dense(numbers);

@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSource& source) {
   using Sums = DepthwiseSums<std::int8_t, std::int32_t>;
   std::vector<std::int8_t> weights;
   const FullyConnectedNumbers n = depthwise_numbers(source, weights);
-  return std::make_unique<Int8BlockKernel<Sums>>(
+  return std::make_unique<QuantizedBlockKernel<std::int8_t, std::int32_t, Sums>>(
       Sums(geometry, values_of<std::int8_t>(source.input(1)), n.bias, n.input_zero_point),
       n.epilogue);
 }

@@ -60,6 +60,9 @@ struct DenseEpilogue {
   void requantize(std::span<const std::int32_t> sums, std::span<std::int8_t> codes) const {
     requantizer.requantize(sums, codes, zero_point, range.lo, range.hi);
   }
+  void requantize(std::span<const std::int64_t> sums, std::span<std::int16_t> codes) const {
+    requantizer.requantize(sums, codes, range.lo, range.hi);
+  }
 
   Requantizer requantizer;
   std::int32_t zero_point;

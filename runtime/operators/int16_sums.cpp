@@ -2,7 +2,7 @@
 #include <octet/core/buffer.h>
 #include <octet/core/kernels/patches.h>
 #include <octet/core/parallel.h>
-#include <octet/runtime/operators/fully_connected.h>
+#include <octet/runtime/operators/block_kernels.h>
 #include <octet/runtime/operators/int16_sums.h>
 #include <octet/runtime/operators/int16_weights.h>
 
@@ -35,161 +35,94 @@ void for_blocks(Index rows, Index block, Index products, Body&& body) {
   });
 }
 
-/// What the kernels have in common: the epilogue.
-class Int16Kernel : public Kernel {
+/// The sums of FULLY_CONNECTED and CONV_2D: products with gathered patches, group by group; rows
+/// that are a patch each are read in place.
+class Int16Sums {
  public:
-  explicit Int16Kernel(const Int16Numbers& n)
-      : units_(n.units), bias_(n.bias), requantizer_(n.requantizer), range_(n.range) {}
-
-  std::size_t bytes() const override {
-    return bias_.size() * sizeof(std::int64_t) + requantizer_.multipliers().size_bytes();
-  }
-
- protected:
-  Index units() const { return units_; }
-  const std::int64_t* bias() const { return bias_.data(); }
-  const Requantizer& requantizer() const { return requantizer_; }
-  void requantize(const Requantizer& by, const std::int64_t* sums, Index count,
-                  std::int16_t* y) const {
-    const auto size = static_cast<std::size_t>(count);
-    by.requantize(std::span(sums, size), std::span(y, size), range_.lo, range_.hi);
-  }
-
- private:
-  Index units_;
-  std::vector<std::int64_t> bias_;
-  Requantizer requantizer_;
-  ActivationRange range_;
-};
-
-class Int16Dense final : public Int16Kernel {
- public:
-  Int16Dense(Index rows, const Int16Numbers& n)
-      : Int16Kernel(n),
-        rows_(rows),
-        depth_(std::ssize(n.weights) / n.units),
-        block_(rows_per_block(depth_)),
-        weights_(n.weights.data(), n.units, depth_) {}
-
-  std::size_t bytes() const override { return Int16Kernel::bytes() + weights_.bytes(); }
-  std::size_t thread_bytes(Index /*samples*/) const override {
-    return static_cast<std::size_t>(block_ * units()) * sizeof(std::int64_t) +
-           weights_.thread_bytes(block_);
-  }
-
-  void run(const KernelArguments& a) const override {
-    const auto* x = a.input<std::int16_t>();
-    auto* y = a.to<std::int16_t>();
-    for_blocks(a.samples * rows_, block_, depth_ * units(), [&](Index begin, Index end) {
-      const Index count = (end - begin) * units();
-      const ScratchBuffer<std::int64_t, Int16Kernel> sums(static_cast<std::size_t>(count));
-      weights_.multiply(end - begin, x + begin * depth_, bias(), sums.data());
-      requantize(requantizer(), sums.data(), count, y + begin * units());
-    });
-  }
-
- private:
-  /// Of one sample.
-  Index rows_;
-  Index depth_;
-  Index block_;
-  Int16Weights weights_;
-};
-
-/// Gathers patches and multiplies them, group by group.
-class Int16Conv final : public Int16Kernel {
- public:
-  Int16Conv(const Conv2DGeometry& geometry, const Int16Numbers& n)
-      : Int16Kernel(n), geometry_(geometry), block_(rows_per_block(geometry.patch())) {
+  Int16Sums(const Conv2DGeometry& geometry, const Int16Numbers& n)
+      : geometry_(geometry), block_(rows_per_block(geometry.patch())), bias_(n.bias) {
     const Index filters = geometry.filters_per_group();
     for (Index g = 0; g < geometry.groups; ++g) {
-      const auto first = static_cast<std::size_t>(g * filters);
-      weights_.emplace_back(n.weights.data() + g * filters * geometry.patch(), filters,
-                            geometry.patch());
-      of_groups_.push_back(requantizer().part(first, static_cast<std::size_t>(filters)));
+      groups_.emplace_back(n.weights.data() + g * filters * geometry.patch(), filters,
+                           geometry.patch());
     }
   }
 
-  std::size_t bytes() const override {
-    std::size_t total = Int16Kernel::bytes();
-    for (const Int16Weights& of_group : weights_) total += of_group.bytes();
-    for (const Requantizer& of_group : of_groups_) total += of_group.multipliers().size_bytes();
-    return total;
+  Index units() const { return geometry_.filters; }
+  Index block_rows() const { return block_; }
+  std::size_t bytes() const {
+    return groups_.size() * groups_.front().bytes() + bias_.size() * sizeof(std::int64_t);
   }
-  std::size_t thread_bytes(Index /*samples*/) const override {
-    const Index filters = geometry_.filters_per_group();
-    return static_cast<std::size_t>(block_ * filters) *
-               (sizeof(std::int64_t) + sizeof(std::int16_t)) +
-           weights_.front().thread_bytes(block_) +
-           static_cast<std::size_t>(block_ * geometry_.patch() +
-                                    padded_elements(geometry_, block_)) *
-               sizeof(std::int16_t);
+  std::size_t thread_bytes() const {
+    const std::size_t products = groups_.front().thread_bytes(block_);
+    if (geometry_.is_matrix_product()) return products;
+    const Index of_group = geometry_.groups == 1 ? 0 : block_ * geometry_.filters_per_group();
+    const Index gathered = block_ * geometry_.patch() + padded_elements(geometry_, block_);
+    return products + static_cast<std::size_t>(of_group) * sizeof(std::int64_t) +
+           static_cast<std::size_t>(gathered) * sizeof(std::int16_t);
   }
 
-  void run(const KernelArguments& a) const override {
-    const auto* x = a.input<std::int16_t>();
-    auto* y = a.to<std::int16_t>();
-    for_blocks(a.samples * geometry_.rows(), block_, geometry_.patch() * geometry_.filters,
-               [&](Index begin, Index end) {
-                 for (Index g = 0; g < geometry_.groups; ++g) run_group(g, begin, end, x, y);
-               });
+  template <class Body>
+  void for_blocks(Index samples, const std::int16_t* x, Body&& body) const {
+    detail::for_blocks(samples * geometry_.rows(), block_, geometry_.patch() * units(),
+                       [&](Index begin, Index end) {
+                         body(begin, end,
+                              [&](std::int64_t* sums) { write_sums(x, begin, end, sums); });
+                       });
   }
 
  private:
-  void run_group(Index g, Index begin, Index end, const std::int16_t* x, std::int16_t* y) const {
+  void write_sums(const std::int16_t* x, Index begin, Index end, std::int64_t* sums) const {
     const Index rows = end - begin;
     const Index depth = geometry_.patch();
-    const Index filters = geometry_.filters_per_group();
-    const ScratchBuffer<std::int16_t, Int16Conv> patches(static_cast<std::size_t>(rows * depth));
-    gather_rows(geometry_, x, g, std::int16_t{0}, begin, end, depth, patches.data());
-    const ScratchBuffer<std::int64_t, Int16Kernel> sums(static_cast<std::size_t>(rows * filters));
-    const auto group = static_cast<std::size_t>(g);
-    weights_[group].multiply(rows, patches.data(), bias() + g * filters, sums.data());
-    const Requantizer& by = of_groups_[group];
-    if (geometry_.groups == 1) {
-      return requantize(by, sums.data(), rows * filters, y + begin * filters);
+    if (geometry_.is_matrix_product()) {
+      return groups_.front().multiply(rows, x + begin * depth, bias_.data(), sums);
     }
-    const ScratchBuffer<std::int16_t, Int16Kernel> codes(static_cast<std::size_t>(rows * filters));
-    requantize(by, sums.data(), rows * filters, codes.data());
-    for (Index i = 0; i < rows; ++i) {
-      std::copy_n(codes.data() + i * filters, filters,
-                  y + (begin + i) * geometry_.filters + g * filters);
+    const ScratchBuffer<std::int16_t, Int16Sums> patches(static_cast<std::size_t>(rows * depth));
+    const Index filters = geometry_.filters_per_group();
+    for (Index g = 0; g < geometry_.groups; ++g) {
+      gather_rows(geometry_, x, g, std::int16_t{0}, begin, end, depth, patches.data());
+      const Int16Weights& weights = groups_[static_cast<std::size_t>(g)];
+      const std::int64_t* bias = bias_.data() + g * filters;
+      if (geometry_.groups == 1) return weights.multiply(rows, patches.data(), bias, sums);
+      const ScratchBuffer<std::int64_t, Int16Sums> of_group(
+          static_cast<std::size_t>(rows * filters));
+      weights.multiply(rows, patches.data(), bias, of_group.data());
+      for (Index i = 0; i < rows; ++i) {
+        std::copy_n(of_group.data() + i * filters, filters, sums + i * units() + g * filters);
+      }
     }
   }
 
   Conv2DGeometry geometry_;
   Index block_;
-  /// By group.
-  std::vector<Int16Weights> weights_;
-  std::vector<Requantizer> of_groups_;
+  std::vector<std::int64_t> bias_;
+  std::vector<Int16Weights> groups_;
 };
 
-/// Output by output, tap by tap.
-class Int16Depthwise final : public Int16Kernel {
+/// The sums of DEPTHWISE_CONV_2D, output by output and tap by tap.
+class Int16DepthwiseSums {
  public:
-  Int16Depthwise(const Conv2DGeometry& geometry, Int16Numbers n)
-      : Int16Kernel(n), geometry_(geometry), weights_(std::move(n.weights)) {}
+  Int16DepthwiseSums(const Conv2DGeometry& geometry, Int16Numbers n)
+      : geometry_(geometry), weights_(std::move(n.weights)), bias_(std::move(n.bias)) {}
 
-  std::size_t bytes() const override { return Int16Kernel::bytes() + weights_.size(); }
-  std::size_t thread_bytes(Index /*samples*/) const override {
-    return static_cast<std::size_t>(units()) * sizeof(std::int64_t);
-  }
+  Index units() const { return geometry_.filters; }
+  Index block_rows() const { return kLeastRows; }
+  std::size_t bytes() const { return weights_.size() + bias_.size() * sizeof(std::int64_t); }
+  std::size_t thread_bytes() const { return 0; }
 
-  void run(const KernelArguments& a) const override {
-    const auto* x = a.input<std::int16_t>();
-    auto* y = a.to<std::int16_t>();
+  template <class Body>
+  void for_blocks(Index samples, const std::int16_t* x, Body&& body) const {
     const Window& window = geometry_.window;
-    for_blocks(
-        a.samples * geometry_.rows(), kLeastRows, window.taps() * units(),
-        [&](Index begin, Index end) {
-          const ScratchBuffer<std::int64_t, Int16Kernel> sums(static_cast<std::size_t>(units()));
-          for (Index i = begin; i < end; ++i) {
-            const Index image = i / window.outputs();
-            write_sums(x + image * window.inputs() * geometry_.channels, i % window.outputs(),
-                       sums.data());
-            requantize(requantizer(), sums.data(), units(), y + i * units());
-          }
-        });
+    detail::for_blocks(samples * geometry_.rows(), kLeastRows, window.taps() * units(),
+                       [&](Index begin, Index end) {
+                         body(begin, end, [&](std::int64_t* sums) {
+                           for (Index i = begin; i < end; ++i, sums += units()) {
+                             const Index image = i / window.outputs() * window.inputs();
+                             write_sums(x + image * geometry_.channels, i % window.outputs(), sums);
+                           }
+                         });
+                       });
   }
 
  private:
@@ -199,7 +132,7 @@ class Int16Depthwise final : public Int16Kernel {
     const WindowAxis& x = geometry_.window.x;
     const Index oy = at / x.output;
     const Index ox = at % x.output;
-    std::copy_n(bias(), units(), sums);
+    std::copy_n(bias_.data(), units(), sums);
     for (Index ky = y.begin(oy); ky < y.end(oy); ++ky) {
       const Index line = (y.first(oy) + ky * y.dilation) * x.input;
       for (Index kx = x.begin(ox); kx < x.end(ox); ++kx) {
@@ -220,7 +153,15 @@ class Int16Depthwise final : public Int16Kernel {
 
   Conv2DGeometry geometry_;
   std::vector<std::int8_t> weights_;
+  std::vector<std::int64_t> bias_;
 };
+
+template <class Sums>
+std::unique_ptr<Kernel> make_int16_kernel(const Conv2DGeometry& geometry, Int16Numbers numbers) {
+  DenseEpilogue epilogue = std::move(numbers.epilogue);
+  return std::make_unique<QuantizedBlockKernel<std::int16_t, std::int64_t, Sums>>(
+      Sums(geometry, std::move(numbers)), std::move(epilogue));
+}
 
 bool has_zero_points(const ModelTensor& tensor) {
   return std::ranges::any_of(tensor.quantization.zero_points,
@@ -298,16 +239,11 @@ float least_int16_scale(const Operands& operands, std::size_t axis) {
 
 Int16Numbers int16_numbers(const KernelSource& source, Requantizer requantizer, std::size_t axis) {
   const ModelTensor& weights = source.input(1);
-  Int16Numbers n{.units = weights.shape[axis],
-                 .weights = values_of<std::int8_t>(weights),
-                 .bias = values_of<std::int64_t>(source.input(2)),
-                 .requantizer = std::move(requantizer),
-                 .range = activation_range(source.op.activation(), stored_params(source.output()),
-                                           Rounding::q15),
-                 .largest_sum = 0};
-  n.largest_sum = largest_sum(source, axis);
-  n.requantizer.require_fitting(n.largest_sum, weights.name);
-  return n;
+  requantizer.require_fitting(largest_sum(source, axis), weights.name);
+  return {
+      .weights = values_of<std::int8_t>(weights),
+      .bias = values_of<std::int64_t>(source.input(2)),
+      .epilogue = {std::move(requantizer), stored_params(source.output()), source.op.activation()}};
 }
 
 void check_int16_operands(const OperatorView& view) {
@@ -329,28 +265,31 @@ void check_int16_operands(const OperatorView& view) {
   }
 }
 
-std::unique_ptr<Kernel> make_int16_dense(const KernelSource& source, const Int16Numbers& numbers) {
-  return std::make_unique<Int16Dense>(source.output().size() / numbers.units, numbers);
+std::unique_ptr<Kernel> make_int16_dense(const KernelSource& source, Int16Numbers numbers) {
+  const ModelTensor& weights = source.input(1);
+  const Index units = weights.shape[0];
+  const Conv2DGeometry rows{.window = {},
+                            .images = source.output().size() / units,
+                            .channels = weights.size() / units,
+                            .filters = units};
+  return make_int16_conv(rows, std::move(numbers));
 }
 
-std::unique_ptr<Kernel> make_int16_conv(const Conv2DGeometry& geometry,
-                                        const Int16Numbers& numbers) {
-  return std::make_unique<Int16Conv>(geometry, numbers);
+std::unique_ptr<Kernel> make_int16_conv(const Conv2DGeometry& geometry, Int16Numbers numbers) {
+  return make_int16_kernel<Int16Sums>(geometry, std::move(numbers));
 }
 
 std::unique_ptr<Kernel> make_int16_depthwise(const Conv2DGeometry& geometry, Int16Numbers numbers) {
-  return std::make_unique<Int16Depthwise>(geometry, std::move(numbers));
+  return make_int16_kernel<Int16DepthwiseSums>(geometry, std::move(numbers));
 }
 
 std::size_t int16_bytes(const Operands& operands, Index groups) {
   const ModelTensor& weights = operands.input(1);
   const Index units = weights.shape[0] / groups;
-  // A group has multipliers of its own, beside those of all units.
   return static_cast<std::size_t>(groups) *
-             (Int16Weights::bytes(units, weights.size() / weights.shape[0]) +
-              sizeof(QuantizedMultiplier)) +
+             Int16Weights::bytes(units, weights.size() / weights.shape[0]) +
          static_cast<std::size_t>(weights.shape[0]) *
-             (sizeof(std::int64_t) + 2 * sizeof(QuantizedMultiplier));
+             (sizeof(std::int64_t) + sizeof(QuantizedMultiplier));
 }
 
 std::size_t int16_depthwise_bytes(const Operands& operands) {

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <octet/core/conv2d_geometry.h>
-#include <octet/core/quant/activation_range.h>
-#include <octet/core/quant/requantize.h>
-#include <octet/runtime/operators/definitions.h>
+#include <octet/runtime/operators/fully_connected.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,18 +17,14 @@ namespace octet::detail {
 
 /// The numbers of such an operator, for whoever runs it.
 struct Int16Numbers {
-  Index units;
   /// As the operator has them.
   std::vector<std::int8_t> weights;
   /// One per unit.
   std::vector<std::int64_t> bias;
-  Requantizer requantizer;
-  ActivationRange range;
-  /// The largest value of either sign that a sum can reach.
-  std::int64_t largest_sum;
+  DenseEpilogue epilogue;
 };
 
-/// Those of an operator that has been checked; units lie along `axis` of its weights. Throws
+/// The numbers of an operator that has been checked; units lie along `axis` of its weights. Throws
 /// InvalidArgument where an input could bring a sum past what runtimes compute: see
 /// Requantizer::require_fitting().
 Int16Numbers int16_numbers(const KernelSource& source, Requantizer requantizer,
@@ -48,9 +42,8 @@ std::int64_t int16_bound(std::span<const std::int64_t> magnitudes,
 /// grids above.
 void check_int16_operands(const OperatorView& view);
 
-std::unique_ptr<Kernel> make_int16_dense(const KernelSource& source, const Int16Numbers& numbers);
-std::unique_ptr<Kernel> make_int16_conv(const Conv2DGeometry& geometry,
-                                        const Int16Numbers& numbers);
+std::unique_ptr<Kernel> make_int16_dense(const KernelSource& source, Int16Numbers numbers);
+std::unique_ptr<Kernel> make_int16_conv(const Conv2DGeometry& geometry, Int16Numbers numbers);
 std::unique_ptr<Kernel> make_int16_depthwise(const Conv2DGeometry& geometry, Int16Numbers numbers);
 /// Upper bounds of what they keep: the first two, of units in so many groups, and the last.
 std::size_t int16_bytes(const Operands& operands, Index groups = 1);

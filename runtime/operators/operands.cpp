@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
+#include <octet/core/quant/round.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/operands.h>
 
@@ -92,6 +93,17 @@ void OperatorView::require_fixed_grid() const {
     fail(fmt::format("expected output scale {} and zero point {}, found {} and {}",
                      expected.scale(), expected.zero_point(), found.scale(), found.zero_point()));
   }
+}
+
+void require_int8_operand(std::string_view op, const QuantParams& params, std::string_view role) {
+  if (params.scales.size() == 1 && params.zero_points.size() == 1 &&
+      std::isfinite(params.scale()) && params.scale() > 0.0F &&
+      in_range(params.zero_point(), -128, 127)) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "{}: expected one finite scale above 0 and an int8 zero point for its {}, found {} scales",
+      op, role, params.scales.size()));
 }
 
 }  // namespace octet::detail

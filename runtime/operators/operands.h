@@ -67,4 +67,8 @@ inline bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType
 /// Whether `value` is `expected` up to a relative error.
 bool is_close(double value, double expected, double tolerance);
 
+/// Throws InvalidArgument, naming the operator `op`, unless its operand `role` has one finite scale
+/// above 0 and an int8 zero point.
+void require_int8_operand(std::string_view op, const QuantParams& params, std::string_view role);
+
 }  // namespace octet::detail

@@ -86,7 +86,7 @@ std::unique_ptr<Kernel> make_transpose_conv(const KernelSource& source) {
         source.op.activation());
   }
   const FullyConnectedNumbers n = transpose_conv_numbers(source);
-  return std::make_unique<Int8BlockKernel<TransposedCodeSums>>(
+  return std::make_unique<QuantizedBlockKernel<std::int8_t, std::int32_t, TransposedCodeSums>>(
       TransposedCodeSums(geometry, n.weights, n.bias, n.input_zero_point), n.epilogue);
 }
 

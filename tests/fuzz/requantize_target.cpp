@@ -1,7 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/quant/code_requantize.h>
 #include <octet/core/quant/requantize.h>
+#include <octet/runtime/operators/quantization.h>
 #include <octet/tests/runtime/contract_oracle.h>
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 
 namespace octet::fuzz {
 namespace {
+
+using detail::ElementRequantizer;
 
 oracle::Contract contract_of(Rounding rounding) {
   if (rounding == Rounding::fp32) return oracle::Contract::fp32;
@@ -85,10 +87,10 @@ void check_codes(DrawBytes& bytes, Rounding rounding) {
   const auto to = QuantParams::per_tensor(out.scale, out.zero_point);
   try {
     const bool quantize = clamp == oracle::Clamp::none;
-    const auto requantizer =
-        quantize
-            ? CodeRequantizer::quantize(from, to, rounding)
-            : CodeRequantizer::activation(kActivations[static_cast<std::size_t>(clamp)], from, to);
+    const auto requantizer = quantize
+                                 ? ElementRequantizer::quantize(from, to, rounding)
+                                 : ElementRequantizer::activation(
+                                       kActivations[static_cast<std::size_t>(clamp)], from, to);
     const auto limits = oracle::limits_of(clamp, out);
     const float factor = in.scale / out.scale;
     for (int code = -128; code < 128; ++code) {

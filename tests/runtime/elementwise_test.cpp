@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/code_multiplier.h>
+#include <octet/runtime/operators/binary.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/elementwise_models.h>
@@ -14,6 +14,8 @@
 
 namespace octet::test::elementwise_test {
 namespace {
+
+using detail::QuantizedMul;
 
 std::size_t elements(const std::vector<std::int32_t>& shape) {
   return static_cast<std::size_t>(
@@ -144,7 +146,7 @@ TEST(BinaryOperators, RefuseShapesByName) {
   }
 }
 
-TEST(CodeMultiplier, IsTheOracleOnAllPairsOfCodes) {
+TEST(QuantizedMul, IsTheOracleOnAllPairsOfCodes) {
   Draw draw(22);
   for (int round = 0; round < 24; ++round) {
     const QuantParams a = draw_grid(draw);
@@ -155,7 +157,7 @@ TEST(CodeMultiplier, IsTheOracleOnAllPairsOfCodes) {
     const QuantParams out = quant(a.scale() * b.scale() / factor, draw.between(-128, 127));
     const auto activation = static_cast<FusedActivation>(round % 4);
     const Rounding rounding = kContracts[round % 3];
-    const CodeMultiplier multiplier = CodeMultiplier::make(a, b, out, activation, rounding);
+    const QuantizedMul multiplier = QuantizedMul::make(a, b, out, activation, rounding);
     const oracle::Quant qa{a.scale(), a.zero_point()};
     const oracle::Quant qb{b.scale(), b.zero_point()};
     const oracle::Quant qo{out.scale(), out.zero_point()};
@@ -177,10 +179,10 @@ TEST(CodeMultiplier, IsTheOracleOnAllPairsOfCodes) {
   }
 }
 
-TEST(CodeMultiplier, RescalesInFloatWhatXnnpackTakes) {
+TEST(QuantizedMul, RescalesInFloatWhatXnnpackTakes) {
   const auto in_float = [](float out, Rounding rounding) {
-    return CodeMultiplier::make(quant(1.0F, 0), quant(1.0F, 0), quant(out, 0),
-                                FusedActivation::none, rounding)
+    return QuantizedMul::make(quant(1.0F, 0), quant(1.0F, 0), quant(out, 0), FusedActivation::none,
+                              rounding)
         .rescales_in_float();
   };
   EXPECT_TRUE(in_float(0x1p16F, Rounding::fp32));
@@ -191,9 +193,9 @@ TEST(CodeMultiplier, RescalesInFloatWhatXnnpackTakes) {
   EXPECT_FALSE(in_float(1.0F, Rounding::double_rounding));
 }
 
-TEST(CodeMultiplier, FitsAGridWhoseScaleIsNextToNothing) {
+TEST(QuantizedMul, FitsAGridWhoseScaleIsNextToNothing) {
   const auto fitted = [](float scale) {
-    return CodeMultiplier::fitting_grid(quant(0.5F, 0), quant(0.25F, 0), quant(scale, 3)).scale();
+    return QuantizedMul::fitting_params(quant(0.5F, 0), quant(0.25F, 0), quant(scale, 3)).scale();
   };
   const float least = std::nextafter(0.125F / 256, 1.0F);
   EXPECT_EQ(fitted(least), least);

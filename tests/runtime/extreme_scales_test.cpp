@@ -1,8 +1,8 @@
 #include <octet/core/error.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/quant/code_mean.h>
 #include <octet/core/quant/softmax.h>
 #include <octet/runtime/interpreter.h>
+#include <octet/runtime/operators/mean.h>
 #include <octet/tests/core/kernels/kernel_testing.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/mean_models.h>
@@ -12,6 +12,8 @@
 
 namespace octet::test::extreme_scales_test {
 namespace {
+
+using detail::QuantizedMean;
 
 // Scales of any size that float32 has: an operator refuses them, or gives the same codes on every
 // code path.
@@ -140,7 +142,7 @@ TEST(ExtremeScales, ProductsThatLeaveFloat32AreRefused) {
 
 TEST(ExtremeScales, AMeanOfProductsThatLeaveFloat32IsRefused) {
   const auto make = [](float in, float out, bool keeps_axes, Rounding rounding) {
-    return CodeMean::make(quant(in, -128), quant(out, 0), 16, keeps_axes, rounding);
+    return QuantizedMean::make(quant(in, -128), quant(out, 0), 16, keeps_axes, rounding);
   };
   EXPECT_THROW(make(3e38F, 1.0F, false, Rounding::fp32), NumericError);
   EXPECT_THROW(make(3e38F, 1e38F, true, Rounding::single_rounding), NumericError);

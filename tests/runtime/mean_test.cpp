@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
-#include <octet/core/quant/code_mean.h>
+#include <octet/runtime/operators/mean.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/window_models.h>
@@ -11,6 +11,8 @@
 
 namespace octet::test::mean_test {
 namespace {
+
+using detail::QuantizedMean;
 
 using nlohmann::json;
 
@@ -70,7 +72,7 @@ TEST(Mean, ContractsDiffer) {
   const auto differing = [&](Rounding a, bool keep_a, Rounding b, bool keep_b) {
     const auto means = [&](Rounding rounding, bool keep, std::int32_t sum) {
       m.keep_dims = keep;
-      return CodeMean::make(m.in, m.out, m.pixels(), keep, rounding).apply(sum);
+      return QuantizedMean::make(m.in, m.out, m.pixels(), keep, rounding).apply(sum);
     };
     int count = 0;
     for (std::int32_t sum = -128 * 6; sum <= 127 * 6; ++sum) {
@@ -87,13 +89,13 @@ TEST(Mean, ContractsDiffer) {
   EXPECT_GT(differing(Rounding::fp32, false, kDouble, false), 0);
 }
 
-TEST(CodeMean, GrowsWithTheSumAndTakesTheLargest) {
+TEST(QuantizedMean, GrowsWithTheSumAndTakesTheLargest) {
   Draw draw(8);
   for (int round = 0; round < 90; ++round) {
     const Mean m = draw_mean(draw);
-    const std::int32_t n = round % 9 == 0 ? CodeMean::kMostCodes : draw.between(1, 400);
+    const std::int32_t n = round % 9 == 0 ? QuantizedMean::kMostValues : draw.between(1, 400);
     const Rounding rounding = kContracts[round % 3];
-    const CodeMean mean = CodeMean::make(m.in, m.out, n, m.keep_dims, rounding);
+    const QuantizedMean mean = QuantizedMean::make(m.in, m.out, n, m.keep_dims, rounding);
     const std::int64_t steps = std::min(255 * std::int64_t{n}, std::int64_t{20000});
     std::int32_t last = -128;
     for (std::int64_t i = 0; i <= steps; ++i) {
@@ -106,14 +108,14 @@ TEST(CodeMean, GrowsWithTheSumAndTakesTheLargest) {
   }
 }
 
-TEST(CodeMean, RefusesGridsAndCountsThatMeanDoesNotHave) {
+TEST(QuantizedMean, RefusesGridsAndCountsThatMeanDoesNotHave) {
   const QuantParams sound = quant(0.1F, 3);
   const auto make = [&](const QuantParams& in, const QuantParams& out, std::int32_t count) {
-    return CodeMean::make(in, out, count, false, Rounding::fp32);
+    return QuantizedMean::make(in, out, count, false, Rounding::fp32);
   };
   EXPECT_NO_THROW(make(sound, sound, 1));
   EXPECT_THROW(make(sound, sound, 0), InvalidArgument);
-  EXPECT_THROW(make(sound, sound, CodeMean::kMostCodes + 1), InvalidArgument);
+  EXPECT_THROW(make(sound, sound, QuantizedMean::kMostValues + 1), InvalidArgument);
   EXPECT_THROW(make(quant(0.0F, 0), sound, 1), InvalidArgument);
   EXPECT_THROW(make(sound, quant(0.1F, 128), 1), InvalidArgument);
   EXPECT_THROW(make(quant(1e30F, 0), quant(1e-30F, 0), 1), NumericError);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
-#include <octet/core/quant/code_adder.h>
+#include <octet/runtime/operators/binary.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet_test_paths.h>
 
@@ -12,6 +12,9 @@
 
 namespace octet::test::operator_vectors_test {
 namespace {
+
+using detail::QuantizedAdd;
+using detail::SecondSign;
 
 using nlohmann::json;
 
@@ -84,7 +87,7 @@ TEST(OperatorVectors, AreTheBytesOfRealRuntimes) {
   EXPECT_EQ(compared, 3 * 26);
 }
 
-TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
+TEST(QuantizedAdd, IsTheOracleOnAllPairsOfCodes) {
   Draw draw(21);
   for (int round = 0; round < 48; ++round) {
     const auto grid = [&] {
@@ -98,8 +101,8 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
     const auto activation = static_cast<FusedActivation>(round % 4);
     const Rounding rounding = kContracts[round % 3];
     const bool subtracts = round % 8 >= 4;
-    const CodeAdder adder = CodeAdder::make(a, b, out, activation, rounding,
-                                            subtracts ? SecondSign::minus : SecondSign::plus);
+    const QuantizedAdd adder = QuantizedAdd::make(a, b, out, activation, rounding,
+                                                  subtracts ? SecondSign::minus : SecondSign::plus);
     const oracle::Quant qa{a.scale(), a.zero_point()};
     const oracle::Quant qb{b.scale(), b.zero_point()};
     const oracle::Quant qo{out.scale(), out.zero_point()};
@@ -119,10 +122,10 @@ TEST(CodeAdder, IsTheOracleOnAllPairsOfCodes) {
 }
 
 /// XNNPACK takes 2^-10 and leaves 2^8 to another kernel.
-TEST(CodeAdder, RoundsOnceWhereXnnpackTakesBothScales) {
+TEST(QuantizedAdd, RoundsOnceWhereXnnpackTakesBothScales) {
   const auto rounds_once = [](float first, float second) {
-    return CodeAdder::make(quant(first, 0), quant(second, 0), quant(1.0F, 0), FusedActivation::none,
-                           Rounding::fp32)
+    return QuantizedAdd::make(quant(first, 0), quant(second, 0), quant(1.0F, 0),
+                              FusedActivation::none, Rounding::fp32)
         .rounds_once();
   };
   constexpr float kLeast = 0x1p-10F;
@@ -134,13 +137,13 @@ TEST(CodeAdder, RoundsOnceWhereXnnpackTakesBothScales) {
 }
 
 /// TFLite Micro's kernel of SUB alone.
-TEST(CodeAdder, QuotientsAreFloatsInSubUnderContractDouble) {
+TEST(QuantizedAdd, QuotientsAreFloatsInSubUnderContractDouble) {
   const QuantParams small = quant(0.1F, 0);
   const QuantParams large = quant(0.3F, 0);
   const QuantParams out = quant(0.7F, 0);
   const auto factors = [&](SecondSign sign, Rounding rounding) {
-    const CodeAdder adder =
-        CodeAdder::make(small, large, out, FusedActivation::none, rounding, sign);
+    const QuantizedAdd adder =
+        QuantizedAdd::make(small, large, out, FusedActivation::none, rounding, sign);
     return std::array{adder.input_factor(0), adder.factor()};
   };
   const auto of_floats = std::array{quantize_multiplier(double{0.1F / 0.6F}),
@@ -155,9 +158,9 @@ TEST(CodeAdder, QuotientsAreFloatsInSubUnderContractDouble) {
   EXPECT_EQ(factors(SecondSign::plus, Rounding::double_rounding), of_doubles);
 }
 
-TEST(CodeAdder, FitsAGridWhoseScaleIsNextToNothing) {
+TEST(QuantizedAdd, FitsAGridWhoseScaleIsNextToNothing) {
   const auto fitted = [](float scale) {
-    return CodeAdder::fitting_grid(quant(0.5F, 0), quant(0.25F, 0), quant(scale, 3));
+    return QuantizedAdd::fitting_params(quant(0.5F, 0), quant(0.25F, 0), quant(scale, 3));
   };
   const float least = std::nextafter(0.5F / 256, 1.0F);
   EXPECT_EQ(fitted(least).scale(), least);
@@ -166,12 +169,12 @@ TEST(CodeAdder, FitsAGridWhoseScaleIsNextToNothing) {
   EXPECT_EQ(fitted(1e-30F).zero_point(), 3);
 }
 
-TEST(CodeAdder, SaturatesWhereTheOutputsScaleIsNextToNothing) {
+TEST(QuantizedAdd, SaturatesWhereTheOutputsScaleIsNextToNothing) {
   const QuantParams one = quant(1.0F, 0);
   for (const float scale : {2e-6F, 1e-7F, 1e-20F, 1e-38F}) {
     for (const Rounding rounding : kContracts) {
-      const CodeAdder adder =
-          CodeAdder::make(one, one, quant(scale, 3), FusedActivation::none, rounding);
+      const QuantizedAdd adder =
+          QuantizedAdd::make(one, one, quant(scale, 3), FusedActivation::none, rounding);
       EXPECT_EQ(adder.apply(1, 0), 127);
       EXPECT_EQ(adder.apply(-100, 100), 3);
       EXPECT_EQ(adder.apply(0, -1), -128);
@@ -184,13 +187,13 @@ TEST(CodeAdder, SaturatesWhereTheOutputsScaleIsNextToNothing) {
   }
 }
 
-TEST(CodeAdder, RefusesGridsThatAddDoesNotHave) {
+TEST(QuantizedAdd, RefusesGridsThatAddDoesNotHave) {
   const QuantParams one = quant(1.0F, 0);
   QuantParams two = one;
   two.scales.push_back(1.0F);
   two.zero_points.push_back(0);
   EXPECT_THROW(
-      static_cast<void>(CodeAdder::make(two, one, one, FusedActivation::none, Rounding::fp32)),
+      static_cast<void>(QuantizedAdd::make(two, one, one, FusedActivation::none, Rounding::fp32)),
       InvalidArgument);
 }
 

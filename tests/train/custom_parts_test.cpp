@@ -4,6 +4,7 @@
 
 #include <octet/extend.h>
 #include <octet/octet.h>
+#include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/layer_differences.h>
 

@@ -2,6 +2,7 @@
 // pixels.
 
 #include <octet/core/error.h>
+#include <octet/core/ops/activation.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/ops/reduce.h>
 #include <octet/layers/activation.h>

@@ -1,8 +1,6 @@
 #include <octet/deploy/c/operators.h>
-#include <octet/runtime/operators/add.h>
 #include <octet/runtime/operators/binary.h>
 #include <octet/runtime/operators/concatenation.h>
-#include <octet/runtime/operators/mul.h>
 
 namespace octet::detail {
 namespace {
@@ -84,7 +82,7 @@ output[@place@] = (int8_t)(code < @lo@ ? @lo@ : code > @hi@ ? @hi@ : code);
 )";
 
 CLayer make_add_layer(const CPlan& plan, const CStep& step) {
-  const CodeAdder adder = code_adder(step.source);
+  const QuantizedAdd adder = quantized_add(step.source);
   CLayer layer;
   layer.summary = summary_of(step, binary_detail(step));
   Fillings f = layer_fillings(plan, step);
@@ -134,7 +132,7 @@ output[@place@] = @name@_to_code(
 )";
 
 CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
-  const CodeMultiplier multiplier = code_multiplier(step.source);
+  const QuantizedMul multiplier = quantized_mul(step.source);
   const bool in_float = multiplier.rescales_in_float();
   const CFactor factor =
       in_float ? c_factor(multiplier.float_factor())

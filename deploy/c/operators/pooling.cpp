@@ -94,7 +94,7 @@ CLayer make_pool_layer(const CPlan& plan, const CStep& step) {
 
 /// The lowest sum of `count` codes that gives each code from -127 up; one that no sum reaches where
 /// none does.
-std::array<std::int32_t, 255> lowest_sums(const CodeMean& mean, std::int32_t count) {
+std::array<std::int32_t, 255> lowest_sums(const QuantizedMean& mean, std::int32_t count) {
   std::array<std::int32_t, 255> lowest{};
   std::int32_t sum = -128 * count;
   for (std::size_t i = 0; i < lowest.size(); ++i) {
@@ -119,7 +119,7 @@ std::array<std::int32_t, 255> lowest_sums(const CodeMean& mean, std::int32_t cou
 CLayer make_mean_layer(const CPlan& plan, const CStep& step) {
   const Window window = mean_window(step.source);
   const auto lowest =
-      lowest_sums(code_mean(step.source), static_cast<std::int32_t>(window.inputs()));
+      lowest_sums(quantized_mean(step.source), static_cast<std::int32_t>(window.inputs()));
   Fillings f = layer_fillings(plan, step);
   const std::string name = f["layer"] + "_lowest";
   CLayer layer = make_window_layer(step, window, kRescaledMean, std::move(f));

@@ -1,5 +1,5 @@
 #include <octet/deploy/onnx/operators.h>
-#include <octet/runtime/operators/relu.h>
+#include <octet/runtime/operators/unary.h>
 
 namespace octet::detail {
 namespace {

@@ -1,8 +1,7 @@
 #include <octet/core/function_ref.h>
 #include <octet/deploy/onnx/operators.h>
-#include <octet/runtime/operators/add.h>
+#include <octet/runtime/operators/binary.h>
 #include <octet/runtime/operators/concatenation.h>
-#include <octet/runtime/operators/mul.h>
 
 namespace octet::detail {
 namespace {
@@ -53,7 +52,7 @@ void write_binary_of_reals(OnnxNodes& nodes, const Operands& o, std::string_view
 
 /// The sum of what both codes add or take off, rounded by a shift: in integers, which no runtime
 /// rounds.
-void add_rounded_once(OnnxNodes& nodes, const Operands& o, const CodeAdder& adder) {
+void add_rounded_once(OnnxNodes& nodes, const Operands& o, const QuantizedAdd& adder) {
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
   Names products;
@@ -81,7 +80,7 @@ void write_add(OnnxNodes& nodes, const Operands& o) {
     const bool is_sub = o.op.code == OpCode::sub;
     return write_binary_of_reals(nodes, o, is_sub ? "Sub" : "Add", is_sub ? "/difference" : "/sum");
   }
-  const CodeAdder adder = code_adder({o.model, o.op, Rounding::fp32});
+  const QuantizedAdd adder = quantized_add({o.model, o.op, Rounding::fp32});
   if (adder.rounds_once()) return add_rounded_once(nodes, o, adder);
   // Rounded twice, for scales that are far apart.
   write_pair_table(nodes, o, [&](std::int32_t first, std::int32_t second) {
@@ -93,7 +92,7 @@ void write_mul(OnnxNodes& nodes, const Operands& o) {
   if (!nodes.exact() || !o.output().is_quantized()) {
     return write_binary_of_reals(nodes, o, "Mul", "/product");
   }
-  const CodeMultiplier multiplier = code_multiplier({o.model, o.op, Rounding::fp32});
+  const QuantizedMul multiplier = quantized_mul({o.model, o.op, Rounding::fp32});
   if (!multiplier.rescales_in_float()) {
     return write_pair_table(nodes, o, [&](std::int32_t first, std::int32_t second) {
       return multiplier.apply(first, second);

@@ -101,7 +101,7 @@ void write_mean_of_axes(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t out = o.op.outputs[0];
   const std::string name = nodes.base_name(out);
-  const CodeMean mean = code_mean({o.model, o.op, Rounding::fp32});
+  const QuantizedMean mean = quantized_mean({o.model, o.op, Rounding::fp32});
   const std::string axes =
       values.constant(name + "/axes", OnnxType::int64, Extents{2}, Extents{1, 2});
   const std::string codes = nodes.integers(o.op.inputs[0], OnnxType::int64, name + "/codes");

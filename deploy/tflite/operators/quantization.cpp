@@ -3,11 +3,6 @@
 namespace octet::detail {
 namespace {
 
-WrittenOptions write_quantize(flatbuffers::FlatBufferBuilder& builder,
-                              const Operands& /*operands*/) {
-  return {tflite::BuiltinOptions::QuantizeOptions, tflite::CreateQuantizeOptions(builder).Union()};
-}
-
 int quantize_version(const Operands& o) {
   if (o.output().quantization.scales.size() > 1) return 3;
   return o.output().dtype == DType::int16 ? 2 : 1;
@@ -16,12 +11,6 @@ int quantize_version(const Operands& o) {
 int quantize_release(int version) {
   if (version == 3) return 20700;
   return version == 2 ? 11500 : 11400;
-}
-
-WrittenOptions write_dequantize(flatbuffers::FlatBufferBuilder& builder,
-                                const Operands& /*operands*/) {
-  return {tflite::BuiltinOptions::DequantizeOptions,
-          tflite::CreateDequantizeOptions(builder).Union()};
 }
 
 int dequantize_version(const Operands& o) {
@@ -41,16 +30,14 @@ TfliteOperator tflite_forms::quantize() {
   return {.highest_version = 3,
           .required_version = quantize_version,
           .first_release = quantize_release,
-          .read = read_none,
-          .write = write_quantize};
+          .options = kEmpty<tflite::QuantizeOptions>};
 }
 
 TfliteOperator tflite_forms::dequantize() {
   return {.highest_version = 5,
           .required_version = dequantize_version,
           .first_release = dequantize_release,
-          .read = read_none,
-          .write = write_dequantize};
+          .options = kEmpty<tflite::DequantizeOptions>};
 }
 
 }  // namespace octet::detail

@@ -1,5 +1,4 @@
 set(OCTET_QUANT_TESTS
-  core/quant/code_requantize_test.cpp
   core/quant/code_table_test.cpp
   core/quant/fake_quant_grad_test.cpp
   core/quant/fake_quant_test.cpp

@@ -1,8 +1,8 @@
 #include <octet/core/quant/activation_range.h>
-#include <octet/core/quant/code_requantize.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/quant/requantize.h>
 #include <octet/core/quant/softmax.h>
+#include <octet/runtime/operators/quantization.h>
 #include <octet/tests/core/quant/tensorflow/reference.h>
 #include <octet/tests/core/quant/vector_ops.h>
 
@@ -13,6 +13,8 @@
 
 namespace octet::test {
 namespace {
+
+using detail::ElementRequantizer;
 
 FusedActivation activation_named(const std::string& name) {
   for (const FusedActivation activation :
@@ -100,7 +102,7 @@ QuantParams params_of(const Vector& v, const std::string& side, std::int32_t qmi
 void run_activation(const Vector& v) {
   const QuantParams in = params_of(v, "input", -128, 127);
   const QuantParams out = params_of(v, "output", -128, 127);
-  const CodeRequantizer op = CodeRequantizer::activation(activation_named(v.op), in, out);
+  const ElementRequantizer op = ElementRequantizer::activation(activation_named(v.op), in, out);
   const std::vector<std::int8_t> x = integers<std::int8_t>(v.input.at("x").at("data"));
   std::vector<std::int8_t> got(x.size());
   op.run<std::int8_t, std::int8_t>(x, got);
@@ -115,7 +117,7 @@ void requantize_as(const Vector& v) {
       params_of(v, "output", std::numeric_limits<Out>::min(), std::numeric_limits<Out>::max());
   const std::vector<In> x = integers<In>(v.input.at("data"));
   std::vector<Out> got(x.size());
-  CodeRequantizer::quantize(in, out).template run<In, Out>(x, got);
+  ElementRequantizer::quantize(in, out).template run<In, Out>(x, got);
   expect_close(got, v.expected.at("data"), v);
 }
 

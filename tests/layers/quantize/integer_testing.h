@@ -28,7 +28,8 @@ class GivenScale : public ScaleRule {
 };
 
 inline Quantizer quantizer_of(QuantParams params) {
-  return {{}, std::make_unique<FixedObserver>(-1.0F, 1.0F),
+  return {{},
+          std::make_unique<FixedObserver>(-1.0F, 1.0F),
           std::make_unique<GivenScale>(std::move(params))};
 }
 

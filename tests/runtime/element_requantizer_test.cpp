@@ -1,4 +1,4 @@
-#include <octet/core/quant/code_requantize.h>
+#include <octet/runtime/operators/quantization.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,10 @@
 #include <octet/core/error.h>
 #include <octet/tests/core/quant/quant_testing.h>
 
-namespace octet::test::code_requantize_test {
+namespace octet::test::element_requantizer_test {
 namespace {
+
+using detail::ElementRequantizer;
 
 constexpr auto kContracts = {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding};
 
@@ -87,7 +89,7 @@ std::int32_t naive(std::int32_t code, const QuantParams& in, const QuantParams& 
   return std::clamp(scaled + out.zero_point(), limits.lo, limits.hi);
 }
 
-TEST(CodeRequantizer, AgreesWithNaive) {
+TEST(ElementRequantizer, AgreesWithNaive) {
   PortableRandom random(141);
   for (int i = 0; i < 100; ++i) {
     const QuantParams in =
@@ -97,7 +99,7 @@ TEST(CodeRequantizer, AgreesWithNaive) {
     const double exact = double{in.scale()} / double{out.scale()};
     const auto rounded = double{in.scale() / out.scale()};
     for (const Rounding rounding : kContracts) {
-      const CodeRequantizer quantize = CodeRequantizer::quantize(in, out, rounding);
+      const ElementRequantizer quantize = ElementRequantizer::quantize(in, out, rounding);
       for (std::int32_t code = -128; code <= 127; ++code) {
         EXPECT_EQ(quantize.apply(code), naive(code, in, out, exact, {-128, 127}, rounding));
       }
@@ -105,7 +107,7 @@ TEST(CodeRequantizer, AgreesWithNaive) {
            {FusedActivation::relu, FusedActivation::relu6, FusedActivation::relu_n1_to_1}) {
         const ActivationRange range =
             activation_range(activation, out.scale(), out.zero_point(), -128, 127);
-        const CodeRequantizer op = CodeRequantizer::activation(activation, in, out);
+        const ElementRequantizer op = ElementRequantizer::activation(activation, in, out);
         EXPECT_EQ(op.range(), range);
         for (std::int32_t code = -128; code <= 127; ++code) {
           EXPECT_EQ(op.apply(code),
@@ -118,11 +120,11 @@ TEST(CodeRequantizer, AgreesWithNaive) {
 
 // Section 6.4: RELU's factor passes through float32, QUANTIZE's does not. int16 codes and a large
 // product make the difference visible.
-TEST(CodeRequantizer, FactorsOfQuantizeAndActivationDiffer) {
+TEST(ElementRequantizer, FactorsOfQuantizeAndActivationDiffer) {
   const QuantParams in = QuantParams::per_tensor(0.3F, 0, -2147483647, 2147483647);
   const QuantParams out = QuantParams::per_tensor(0.7F, 0, -2147483647, 2147483647);
-  const CodeRequantizer quantize = CodeRequantizer::quantize(in, out);
-  const CodeRequantizer relu = CodeRequantizer::activation(FusedActivation::relu, in, out);
+  const ElementRequantizer quantize = ElementRequantizer::quantize(in, out);
+  const ElementRequantizer relu = ElementRequantizer::activation(FusedActivation::relu, in, out);
   constexpr std::int32_t kCode = 2000000000;
   EXPECT_NEAR(quantize.apply(kCode), kCode * (double{0.3F} / double{0.7F}), 1.0);
   EXPECT_NEAR(relu.apply(kCode), kCode * double{0.3F / 0.7F}, 1.0);
@@ -131,17 +133,17 @@ TEST(CodeRequantizer, FactorsOfQuantizeAndActivationDiffer) {
 
 // What RELU of LiteRT.js and tfjs-tflite gives after TANH: 43 * 0.1724 = 7.41 becomes 8, because
 // the first rounding is to quarters.
-TEST(CodeRequantizer, AnActivationRoundsTwice) {
+TEST(ElementRequantizer, AnActivationRoundsTwice) {
   const QuantParams in = QuantParams::per_tensor(0.0078125F, 0);
   const QuantParams out = QuantParams::per_tensor(0.0453210175F, -1);
-  const CodeRequantizer relu = CodeRequantizer::activation(FusedActivation::relu, in, out);
+  const ElementRequantizer relu = ElementRequantizer::activation(FusedActivation::relu, in, out);
   const std::vector<std::pair<int, int>> measured = {{-6, -1}, {0, -1},  {6, 0},   {18, 2},
                                                      {43, 7},  {48, 7},  {63, 10}, {66, 11},
                                                      {72, 12}, {78, 13}, {95, 16}, {97, 16}};
   for (const auto& [code, expected] : measured) EXPECT_EQ(relu.apply(code), expected) << code;
 }
 
-TEST(CodeRequantizer, Int8ToUint8FlipsTheTopBit) {
+TEST(ElementRequantizer, Int8ToUint8FlipsTheTopBit) {
   const QuantParams in = QuantParams::per_tensor(0.37F, -11);
   const QuantParams out = QuantParams::per_tensor(0.37F, 117, 0, 255);
   std::vector<std::int8_t> codes;
@@ -151,38 +153,38 @@ TEST(CodeRequantizer, Int8ToUint8FlipsTheTopBit) {
   for (const Rounding rounding : kContracts) {
     std::vector<std::uint8_t> there(256);
     std::vector<std::int8_t> back(256);
-    CodeRequantizer::quantize(in, out, rounding).run<std::int8_t, std::uint8_t>(codes, there);
+    ElementRequantizer::quantize(in, out, rounding).run<std::int8_t, std::uint8_t>(codes, there);
     for (std::size_t i = 0; i < 256; ++i) {
       EXPECT_EQ(there[i], static_cast<std::uint8_t>(codes[i]) ^ 0x80U);
     }
-    CodeRequantizer::quantize(out, in, rounding).run<std::uint8_t, std::int8_t>(there, back);
+    ElementRequantizer::quantize(out, in, rounding).run<std::uint8_t, std::int8_t>(there, back);
     EXPECT_EQ(back, codes);
   }
 }
 
-TEST(CodeRequantizer, ExtremeCodes) {
+TEST(ElementRequantizer, ExtremeCodes) {
   const QuantParams in = QuantParams::per_tensor(1.0F, kInt32Max, kInt32Min, kInt32Max);
   const QuantParams out = QuantParams::per_tensor(1e-3F, -100);
   for (const Rounding rounding : kContracts) {
-    const CodeRequantizer r = CodeRequantizer::quantize(in, out, rounding);
+    const ElementRequantizer r = ElementRequantizer::quantize(in, out, rounding);
     EXPECT_EQ(r.apply(kInt32Min), -128);
     EXPECT_EQ(r.apply(kInt32Max), -100);
   }
 }
 
-TEST(CodeRequantizer, Errors) {
+TEST(ElementRequantizer, Errors) {
   const QuantParams one = QuantParams::per_tensor(1.0F, 0);
   const QuantParams two{{1.0F, 1.0F}, {0, 0}};
-  expect_throws<InvalidArgument>([&] { (void)CodeRequantizer::quantize(two, one); },
+  expect_throws<InvalidArgument>([&] { (void)ElementRequantizer::quantize(two, one); },
                                  {"input", "found 2"});
-  expect_throws<InvalidArgument>([&] { (void)CodeRequantizer::quantize(one, {}); }, {"output"});
+  expect_throws<InvalidArgument>([&] { (void)ElementRequantizer::quantize(one, {}); }, {"output"});
   expect_throws<NumericError>(
       [&] {
-        (void)CodeRequantizer::quantize(QuantParams::per_tensor(1e30F, 0),
-                                        QuantParams::per_tensor(1e-30F, 0), Rounding::fp32);
+        (void)ElementRequantizer::quantize(QuantParams::per_tensor(1e30F, 0),
+                                           QuantParams::per_tensor(1e-30F, 0), Rounding::fp32);
       },
       {"beyond float32"});
-  const CodeRequantizer r = CodeRequantizer::quantize(one, one);
+  const ElementRequantizer r = ElementRequantizer::quantize(one, one);
   std::vector<std::int8_t> codes(3);
   std::vector<std::uint8_t> unsigned_codes(3);
   expect_throws<InvalidArgument>(
@@ -192,4 +194,4 @@ TEST(CodeRequantizer, Errors) {
 }
 
 }  // namespace
-}  // namespace octet::test::code_requantize_test
+}  // namespace octet::test::element_requantizer_test

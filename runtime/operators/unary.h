@@ -8,7 +8,8 @@
 #include <memory>
 #include <utility>
 
-// Operators that make each element of the output from one of the input.
+// Operators that make each element of the output from one of the input: LEAKY_RELU, HARD_SWISH,
+// LOGISTIC, RELU, RELU6, RELU_N1_TO_1 and TANH here, QUANTIZE in quantization.cpp.
 
 namespace octet::detail {
 
@@ -52,5 +53,8 @@ ByteTable tabulate(const KernelSource& source, Function&& function) {
   }
   return table;
 }
+
+/// The activation that the operator is.
+FusedActivation relu_activation(OpCode code);
 
 }  // namespace octet::detail
