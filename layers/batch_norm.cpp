@@ -3,7 +3,7 @@
 #include <octet/core/error.h>
 #include <octet/core/log.h>
 #include <octet/core/ops/batch_norm_internal.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/batch_norm.h>
 
 #include <cmath>

@@ -4,9 +4,8 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/batch_norm_internal.h>
 #include <octet/core/ops/elementwise.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
-#include <octet/layers/graph.h>
 #include <octet/layers/layer_registry.h>
 
 #include <array>
@@ -166,11 +165,6 @@ std::vector<NamedTensor> FoldedBatchNorm::counters() const {
   append(all, batch_norm_->counters());
   all.push_back({"batch_norm_frozen", frozen_});
   return all;
-}
-
-std::vector<GraphValue> FoldedBatchNorm::emit(Graph& graph,
-                                              std::span<const GraphValue> inputs) const {
-  return {graph.linear(inputs[0])};
 }
 
 void FoldedBatchNorm::describe(Description& description) const {

@@ -86,7 +86,6 @@ class FoldedBatchNorm : public Layer {
   Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const override {
     return layer_->linear(x, kernel, bias);
   }
-  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
     return layer_->kernel_shape(input_shape);

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/program/float_operators.h>
 #include <octet/layers/program/program.h>
@@ -160,7 +161,12 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   const Layer* const outer = std::exchange(layer_, &layer);
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
-  for (const GraphValue result : results) static_cast<void>(shape(result));
+  if (results.size() != 1) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: expected emit() to return 1 value, found {}",
+                    layer.name(), layer.type(), results.size()));
+  }
+  static_cast<void>(shape(results.front()));
   layer_ = outer;
   running_ = outer_running;
   return results;

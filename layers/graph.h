@@ -1,7 +1,6 @@
 #pragma once
 
 #include <octet/core/ops/image_ops.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/layer.h>
 #include <octet/runtime/operator.h>
 

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/layers/graph.h>
 #include <octet/layers/kernel_layer.h>
 
 namespace octet {
@@ -15,10 +14,6 @@ std::unique_ptr<Layer> KernelLayer::with_activation(Activation activation) const
   std::unique_ptr<KernelLayer> changed = copy();
   changed->activation_ = activation;
   return changed;
-}
-
-std::vector<GraphValue> KernelLayer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  return {graph.linear(inputs[0])};
 }
 
 std::unique_ptr<Layer> KernelLayer::clone() const {

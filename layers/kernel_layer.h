@@ -18,7 +18,6 @@ class KernelLayer : public Layer {
 
   std::vector<NamedTensor> parameters() const override;
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
-  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:

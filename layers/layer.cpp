@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 #include <octet/core/error.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/layer.h>
-#include <octet/layers/program/program_run.h>
 
 #include <algorithm>
 
@@ -61,50 +60,9 @@ Shape Layer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
       fmt::format("{} \"{}\": expected several inputs, found one", type(), name_));
 }
 
-std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  return {graph.call(inputs)};
-}
-
-/// By the operators of emit(), for a layer that does not override `function`.
-Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
-                           std::string_view function) {
-  require_inputs(inputs);
-  if (calls_forward(*this)) {
-    throw InvalidArgument(
-        fmt::format("{} \"{}\": expected a layer that overrides emit() or {}, found neither",
-                    type(), name_, function));
-  }
-  return run_alone(*this, inputs, context);
-}
-
-Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {
-  if (built_ && input_shapes_.size() == 1 && inputs.size() == 1) {
-    return forward(inputs[0], context);
-  }
-  return by_operators(inputs, context, "forward_all()");
-}
-
-Tensor Layer::forward(const Tensor& x, const ForwardContext& context) {
-  return by_operators({&x, 1}, context, "forward()");
-}
-
 bool Layer::ends_in_softmax() const { return activation() == Activation::softmax; }
 
 std::unique_ptr<Layer> Layer::with_activation(Activation /*activation*/) const { return nullptr; }
-
-Tensor Layer::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
-  require_built();
-  std::optional<LayerWeights> own = weights();
-  if (!own) {
-    throw InvalidArgument(
-        fmt::format("{} \"{}\": expected a layer with a kernel, found one without", type(), name_));
-  }
-  // In the layout of weights() or of the layer's own.
-  const bool other = own->kernel.defined() && own->kernel.size() == kernel.size();
-  own->kernel = other ? kernel.reshape(own->kernel.shape()) : kernel;
-  own->bias = bias;
-  return linear_operator(*own, x, FusedActivation::none);
-}
 
 bool Layer::trainable() const {
   return std::ranges::all_of(parameters(),

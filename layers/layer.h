@@ -116,8 +116,9 @@ class Layer {
   const Shape& output_shape() const { return output_shape_; }
 
   /// Says which operators the layer is: its results, made of `inputs` by the functions of `graph`.
-  /// Called once for every model that is built, not for every batch. By default one step that
-  /// computes forward_all(), which no file has an operator for.
+  /// Called once for every model that is built, not for every batch. By default Graph::linear()
+  /// where the layer has weights(), and else one step that computes forward_all(), which no file
+  /// has an operator for.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default

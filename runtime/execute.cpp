@@ -71,28 +71,39 @@ void check_ends(std::span<const Pointer> found, std::size_t expected, std::strin
 
 }  // namespace
 
-void run_operators(const IntegerModel& model, Rounding rounding, Index samples,
-                   std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
+PreparedOperators::PreparedOperators(IntegerModel model, Rounding rounding)
+    : model_(std::move(model)) {
+  model_.validate();
+  batched_ = detail::find_batched(model_);
+  kernels_ = detail::make_kernels(model_, rounding);
+}
+
+PreparedOperators::~PreparedOperators() = default;
+
+void PreparedOperators::run(Index samples, std::span<const std::byte* const> inputs,
+                            std::span<std::byte* const> outputs) const {
   if (samples < 1) {
     throw InvalidArgument(
         fmt::format("run_operators: expected at least 1 sample, found {}", samples));
   }
-  check_ends(inputs, model.inputs.size(), "input");
-  check_ends(outputs, model.outputs.size(), "output");
-  model.validate();
-  const std::vector<bool> batched = detail::find_batched(model);
-  const auto kernels = detail::make_kernels(model, rounding);
-  Memory memory(model, batched, samples);
-  for (std::size_t i = 0; i < inputs.size(); ++i) memory.set_input(model.inputs[i], inputs[i]);
-  for (std::size_t i = 0; i < outputs.size(); ++i) memory.set_output(model.outputs[i], outputs[i]);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Operator& op = model.operators[i];
+  check_ends(inputs, model_.inputs.size(), "input");
+  check_ends(outputs, model_.outputs.size(), "output");
+  Memory memory(model_, batched_, samples);
+  for (std::size_t i = 0; i < inputs.size(); ++i) memory.set_input(model_.inputs[i], inputs[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) memory.set_output(model_.outputs[i], outputs[i]);
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    const Operator& op = model_.operators[i];
     const std::int32_t out = op.outputs[0];
-    const bool per_sample = batched[static_cast<std::size_t>(out)];
-    detail::run_kernel(*kernels[i], {model, op}, batched,
+    const bool per_sample = batched_[static_cast<std::size_t>(out)];
+    detail::run_kernel(*kernels_[i], {model_, op}, batched_,
                        {.samples = per_sample ? samples : 1, .output = memory.write(out)},
                        [&](std::int32_t tensor) { return memory.read(tensor); });
   }
+}
+
+void run_operators(const IntegerModel& model, Rounding rounding, Index samples,
+                   std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
+  PreparedOperators(model, rounding).run(samples, inputs, outputs);
 }
 
 }  // namespace octet

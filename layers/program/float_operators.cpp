@@ -4,7 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/ops.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/program/float_operators.h>
 
 #include <variant>

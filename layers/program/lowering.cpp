@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/quantize_config.h>
-#include <octet/layers/quantize/quantized_step.h>
+#include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/weight_codes.h>

@@ -14,6 +14,7 @@
 namespace octet {
 
 class Model;
+class PreparedStep;
 class WeightOscillation;
 struct QuantizeOptions;
 
@@ -42,6 +43,8 @@ struct StepScheme {
   /// The quantizer that all inputs of a CONCATENATION share.
   Quantizer* joined = nullptr;
   WeightOscillation* oscillation = nullptr;
+  /// What integer_operator() keeps of a step from one batch to the next.
+  std::shared_ptr<PreparedStep> prepared{};
   Tensor (*run)(const Step& step, const StepInputs& inputs) = nullptr;
   /// Called once when the program is complete; null where there is nothing to prepare.
   void (*prepare)(Program& program, std::size_t step) = nullptr;
@@ -102,8 +105,9 @@ struct Program {
   const Step* producer(std::size_t value) const;
 };
 
-/// The steps of all layers of a built model.
-Program program_of(const Model& model);
+/// Counts the readers of all values and calls StepScheme::prepare, once all layers have emitted.
+void finish(Program& program);
+
 /// The steps of one built layer, which reads values from outside.
 Program program_of(const Layer& layer);
 /// @overload Whose steps can be run.
@@ -115,17 +119,5 @@ Program with_fused_clamps(Program program);
 
 /// Whether a layer's emit() calls its forward_all(), as that of a layer without operators does.
 bool calls_forward(const Layer& layer);
-
-/// A step in floats, with its gradients.
-Tensor run_in_floats(const Step& step, const Shape& result, std::span<const Tensor> x,
-                     const ForwardContext& context);
-
-/// The product or the convolution x W + b of weights as operators take them, and a clamp behind it.
-/// Throws InvalidArgument for weights of another layout.
-Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActivation clamp);
-
-/// linear_operator(), or Layer::linear() where a layer has weights of another layout.
-Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const Tensor& x,
-                        FusedActivation clamp);
 
 }  // namespace octet

@@ -1,5 +1,7 @@
 #include <octet/core/profile.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
 #include <octet/runtime/operators/definitions.h>
 
@@ -27,6 +29,29 @@ Tensor carried_out(const Step& step, const StepInputs& in) {
 }
 
 }  // namespace
+
+Program program_of(const Model& model) {
+  Program program;
+  Graph graph(program);
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    Layer& layer = *model.layers()[i];
+    graph.set_node(i);
+    if (layer.example_shape() != nullptr) {
+      program.result_of_layer.push_back(graph.input(&layer, layer.output_shape()).index);
+      continue;
+    }
+    std::vector<GraphValue> inputs;
+    for (const std::size_t input : model.inputs_of(i)) {
+      inputs.push_back({program.result_of_layer[input]});
+    }
+    program.result_of_layer.push_back(graph.emit(layer, inputs).front().index);
+  }
+  for (const std::size_t output : model.output_layers()) {
+    program.outputs.push_back(program.result_of_layer[output]);
+  }
+  finish(program);
+  return program;
+}
 
 ProgramRun::ProgramRun(const Program& program, const Model& model, std::span<const Tensor> inputs,
                        const ForwardContext& context)

@@ -2,6 +2,7 @@
 #include <octet/core/autograd.h>
 #include <octet/core/buffer.h>
 #include <octet/core/error.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/kernels/passes.h>
 #include <octet/core/ops/gradients_internal.h>
 #include <octet/core/quant/activation_range.h>
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -90,9 +92,10 @@ struct CodeMemory {
   }
 };
 
-/// Runs the operators of `model` on the codes of `inputs`: the results of all of them.
-std::vector<Tensor> run_on_codes(const IntegerModel& model, std::span<const Tensor> inputs,
-                                 Rounding rounding, const std::string& owner) {
+/// Runs operators on the codes of `inputs`: the results of all of them.
+std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<const Tensor> inputs,
+                                 const std::string& owner) {
+  const IntegerModel& model = operators.model();
   const Index batch = one_batch(inputs, owner);
   std::vector<std::shared_ptr<const void>> held;
   std::vector<const std::byte*> from;
@@ -111,7 +114,7 @@ std::vector<Tensor> run_on_codes(const IntegerModel& model, std::span<const Tens
     codes.push_back(CodeMemory::of(model.tensors[static_cast<std::size_t>(output)], batch));
     to.push_back(codes.back().data());
   }
-  if (batch > 0) run_operators(model, rounding, batch, from, to);
+  if (batch > 0) operators.run(batch, from, to);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const ModelTensor& tensor = model.tensors[static_cast<std::size_t>(model.outputs[i])];
@@ -141,12 +144,52 @@ Tensor with_gradients_of(const Tensor& real, const Tensor& result, bool clips,
 
 }  // namespace
 
+/// The operators of a step for one set of scales.
+class PreparedStep {
+ public:
+  using Operators = std::shared_ptr<const PreparedOperators>;
+
+  /// Those of `params`, which are the inputs' and the result's; `make` makes them where others were
+  /// asked for last. Several threads may run one model.
+  Operators for_params(std::vector<QuantParams> params, FunctionRef<Operators()> make) {
+    const std::lock_guard guard(mutex_);
+    if (operators_ == nullptr || params != params_) {
+      operators_ = make();
+      params_ = std::move(params);
+    }
+    return operators_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<QuantParams> params_;
+  Operators operators_;
+};
+
+std::shared_ptr<PreparedStep> make_prepared_step() { return std::make_shared<PreparedStep>(); }
+
+namespace {
+
+/// The operators of a step, made anew where a scale has changed, or the weights may have.
+PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const auto make = [&] {
+    return std::make_shared<const PreparedOperators>(model_of(step, in), scheme.options->rounding);
+  };
+  if (scheme.prepared == nullptr || step.kind == Step::Kind::linear) return make();
+  std::vector<QuantParams> params;
+  for (const Tensor& x : in.x) params.push_back(require_grid(x, scheme.owner));
+  if (scheme.result != nullptr) params.push_back(scheme.result->params());
+  return scheme.prepared->for_params(std::move(params), make);
+}
+
+}  // namespace
+
 Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
                         const LearnedRange& learned) {
   const StepScheme& scheme = *step.scheme;
-  const IntegerModel model = model_of(step, in);
   const std::vector<Tensor> results =
-      run_on_codes(model, in.x, scheme.options->rounding, scheme.owner);
+      run_on_codes(*prepared_operators(step, in), in.x, scheme.owner);
   if (in.before != nullptr) in.before->insert(in.before->end(), results.begin(), results.end() - 1);
   return real.defined() ? with_gradients_of(real, results.back(), clips, learned) : results.back();
 }

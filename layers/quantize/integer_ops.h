@@ -74,6 +74,9 @@ class IntegerLinear {
 Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
                         const LearnedRange& learned);
 
+/// What a StepScheme keeps for integer_operator(): operators stay prepared while scales do.
+std::shared_ptr<PreparedStep> make_prepared_step();
+
 /// Whether x lies on a grid of int16 codes.
 bool on_int16_grid(const Tensor& x);
 

@@ -5,10 +5,12 @@
 #include <octet/layers/layer_registry.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/config_description.h>
+#include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/result_rule.h>
+#include <octet/layers/quantize/step_rules.h>
 
 #include <algorithm>
 #include <utility>
@@ -113,6 +115,16 @@ Quantizer* QuantizeWrapper::result_quantizer() const {
   return has_kernel() && quantizes_before(activation()) ? nullptr : result_.get();
 }
 
+/// Throws InvalidArgument unless a layer with a kernel computes it once.
+void QuantizeWrapper::require_one_linear_step(std::span<const Step> steps) const {
+  const auto found = std::ranges::count(steps, Step::Kind::linear, &Step::kind);
+  if (!has_kernel() || found == 1) return;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\" of type {}: expected emit() to call Graph::linear() once, since the layer has "
+      "weights(), found {} calls",
+      layer_->name(), layer_->type(), found));
+}
+
 /// The position of the step whose result has the quantizer of the layer's: what stands in front of
 /// a softmax, sigmoid or tanh that ends a layer with a kernel.
 std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps) const {
@@ -132,10 +144,10 @@ std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps) const {
 }
 
 /// Whether a step computes as the config says; the others compute in floats.
-bool QuantizeWrapper::is_quantized_step(const Step& step, bool gives_result, bool is_behind) const {
+bool QuantizeWrapper::is_quantized_step(const Step& step, bool gives_result, bool is_behind,
+                                        ResultRule rule) const {
   if (step.kind == Step::Kind::function) return gives_result && result_;
   if (has_kernel()) return kernel_ || !result_ || gives_result || is_behind;
-  const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   // What is quantized though its operator gives it a scale are real values.
   if (result_) return rule == ResultRule::measured || gives_result;
   return rule != ResultRule::measured && rule != ResultRule::unknown;
@@ -148,13 +160,16 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
   if (result_ && graph.step_count() == first) results = {graph.quantize(results.front())};
   const std::span<Step> steps = graph.steps_from(first);
   if (steps.empty()) return results;
+  require_one_linear_step(steps);
+  const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   const std::size_t of_result = step_of_result(steps);
   auto inner = inner_.begin();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
-    if (!is_quantized_step(step, i == of_result, i > of_result)) continue;
+    if (!is_quantized_step(step, i == of_result, i > of_result, rule)) continue;
     step.scheme = std::make_shared<StepScheme>(StepScheme{.owner = name(),
                                                           .options = &config_->options(),
+                                                          .prepared = make_prepared_step(),
                                                           .run = run_quantized,
                                                           .prepare = tie_joined});
     if (step.kind == Step::Kind::linear) {

@@ -5,6 +5,7 @@
 
 namespace octet {
 
+enum class ResultRule;
 struct Step;
 
 /// Any layer with its kernel on an 8-bit grid and its result on one of 8 or 16 bits, as its
@@ -76,7 +77,9 @@ class QuantizeWrapper : public Layer {
   void require_freezable() const;
   void build_inner_quantizers();
   std::size_t step_of_result(std::span<const Step> steps) const;
-  bool is_quantized_step(const Step& step, bool gives_result, bool is_behind) const;
+  bool is_quantized_step(const Step& step, bool gives_result, bool is_behind,
+                         ResultRule rule) const;
+  void require_one_linear_step(std::span<const Step> steps) const;
 
   std::unique_ptr<Layer> layer_;
   /// Whether the layer has weights(), which may be computed.

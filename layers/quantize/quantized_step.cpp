@@ -3,12 +3,14 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/elementwise.h>
 #include <octet/core/tensor_internal.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/folded_batch_norm.h>
+#include <octet/layers/program/float_step.h>
 #include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
+#include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
@@ -234,18 +236,6 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
   throw InvalidArgument("quantized step: an OutputGrid outside the enumeration");
 }
 
-/// Whether the value has the scale and the zero point of the step's first input.
-bool passes_on(const Step& step) {
-  if (step.kind == Step::Kind::function) {
-    return step.function.only_trains && (step.scheme == nullptr || step.scheme->result == nullptr);
-  }
-  if (step.kind != Step::Kind::op || step.scheme == nullptr || step.scheme->result != nullptr) {
-    return false;
-  }
-  return definition(step.code).output_grid == OutputGrid::same_as_input ||
-         only_clamps(step.code, step.scheme->options->rounding);
-}
-
 }  // namespace
 
 Tensor run_quantized(const Step& step, const StepInputs& in) {
@@ -261,53 +251,6 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
       return quantized_operator(step, in);
   }
   throw InvalidArgument("quantized step: a kind outside the enumeration");
-}
-
-bool only_clamps(OpCode code, Rounding rounding) {
-  return code == OpCode::relu6 && rounding == Rounding::double_rounding;
-}
-
-bool measures_result(const Step& step, Rounding rounding) {
-  if (step.kind == Step::Kind::linear) return true;
-  return step.kind == Step::Kind::op && !only_clamps(step.code, rounding) &&
-         definition(step.code).output_grid == OutputGrid::measured;
-}
-
-QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
-                          const std::optional<QuantParams>& measured, const std::string& owner) {
-  const OperatorDefinition& about = definition(code);
-  switch (about.output_grid) {
-    case OutputGrid::fixed:
-      return about.fixed_grid();
-    case OutputGrid::same_as_input:
-      return inputs[0];
-    case OutputGrid::measured:
-      if (!measured) {
-        throw InvalidArgument(
-            fmt::format("{}: {} leaves its result unquantized", owner, about.name));
-      }
-      return about.fitting_grid == nullptr ? *measured : about.fitting_grid(inputs, *measured);
-  }
-  throw InvalidArgument(fmt::format("{}: an OutputGrid outside the enumeration", owner));
-}
-
-Quantizer* quantizer_of(const Program& program, std::size_t value) {
-  const Step* step = program.producer(value);
-  if (step == nullptr) return nullptr;
-  if (passes_on(*step)) return quantizer_of(program, step->inputs[0]);
-  return step->scheme == nullptr ? nullptr : step->scheme->result;
-}
-
-const Step* fixed_by(const Program& program, std::size_t value) {
-  const Step* step = program.producer(value);
-  if (step == nullptr) return nullptr;
-  if (passes_on(*step) && step->code != OpCode::concatenation) {
-    return fixed_by(program, step->inputs[0]);
-  }
-  const bool is_fixed = step->kind == Step::Kind::op && step->scheme != nullptr &&
-                        step->scheme->result == nullptr &&
-                        definition(step->code).output_grid == OutputGrid::fixed;
-  return is_fixed ? step : nullptr;
 }
 
 void tie_joined(Program& program, std::size_t index) {

@@ -1,7 +1,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/program/program.h>
-#include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/result_rule.h>
+#include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>

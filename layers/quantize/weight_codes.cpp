@@ -5,7 +5,7 @@
 #include <octet/core/ops/transposed_conv2d_internal.h>
 #include <octet/core/profile.h>
 #include <octet/core/quant/bias.h>
-#include <octet/layers/activation.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/fully_connected.h>
 #include <octet/runtime/operators/int16_sums.h>

@@ -182,6 +182,33 @@ TEST(Graph, ALayerThatSaysNothingIsRefusedWhereItIsRun) {
                                         {"\"silent\"", "before build()"});
 }
 
+/// Has a kernel, and computes it as often as the test asks for.
+class Repeated : public Dense {
+ public:
+  explicit Repeated(int times)
+      : Dense(4, Activation::none, DenseOptions{.name = "again"}), times_(times) {}
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    GraphValue x = graph.op(OpCode::tanh, {inputs[0]}, std::nullopt, "/tanh");
+    for (int i = 0; i < times_; ++i) x = graph.linear(x);
+    return {x};
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Repeated>(*this); }
+
+ private:
+  int times_;
+};
+
+TEST(Graph, AKernelThatIsQuantizedIsComputedOnce) {
+  for (const int times : {0, 2}) {
+    Sequential model("m", Input({4}), Repeated(times));
+    model.build();
+    EXPECT_NO_THROW(model.forward(Tensor::ones({1, 4})));
+    expect_throws_naming<InvalidArgument>(
+        [&] { static_cast<void>(quantize_model(model)); },
+        {"\"again\"", "Graph::linear() once", "found " + std::to_string(times)});
+  }
+}
+
 TEST(Graph, OperatorsOfOneLayerAreThoseOfLayersInARow) {
   const auto emit = [](Graph& g, std::span<const GraphValue> x) {
     const GraphValue doubled = g.op(OpCode::add, {x[0], x[0]}, std::nullopt, "/twice");

@@ -5,7 +5,6 @@
 #include <octet/layers/channel_identity.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
-#include <octet/layers/graph.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
@@ -282,9 +281,6 @@ class Turned : public Layer {
   std::optional<LayerWeights> weights() const override { return LayerWeights{kernel_, {}, 0}; }
   Tensor linear(const Tensor& x, const Tensor& /*kernel*/, const Tensor& /*bias*/) const override {
     return x;
-  }
-  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
-    return {graph.linear(inputs[0])};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Turned>(*this); }
 

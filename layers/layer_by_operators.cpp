@@ -1,0 +1,54 @@
+// What a layer computes by the operators that it emits, unless it says otherwise.
+
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/layer.h>
+#include <octet/layers/program/float_step.h>
+#include <octet/layers/program/program_run.h>
+
+namespace octet {
+
+std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
+  if (weights() && inputs.size() == 1) return {graph.linear(inputs[0])};
+  return {graph.call(inputs)};
+}
+
+/// By the operators of emit(), for a layer that does not override `function`.
+Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
+                           std::string_view function) {
+  require_inputs(inputs);
+  if (calls_forward(*this)) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected a layer that overrides emit() or {}, found neither",
+                    type(), name_, function));
+  }
+  return run_alone(*this, inputs, context);
+}
+
+Tensor Layer::forward_all(std::span<const Tensor> inputs, const ForwardContext& context) {
+  if (built_ && input_shapes_.size() == 1 && inputs.size() == 1) {
+    return forward(inputs[0], context);
+  }
+  return by_operators(inputs, context, "forward_all()");
+}
+
+Tensor Layer::forward(const Tensor& x, const ForwardContext& context) {
+  return by_operators({&x, 1}, context, "forward()");
+}
+
+Tensor Layer::linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
+  require_built();
+  std::optional<LayerWeights> own = weights();
+  if (!own) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": expected a layer with a kernel, found one without", type(), name_));
+  }
+  // In the layout of weights() or of the layer's own.
+  const bool other = own->kernel.defined() && own->kernel.size() == kernel.size();
+  own->kernel = other ? kernel.reshape(own->kernel.shape()) : kernel;
+  own->bias = bias;
+  return linear_operator(*own, x, FusedActivation::none);
+}
+
+}  // namespace octet
