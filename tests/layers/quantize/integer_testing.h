@@ -28,9 +28,10 @@ class GivenScale : public ScaleRule {
 };
 
 inline Quantizer quantizer_of(QuantParams params) {
-  return {{},
-          std::make_unique<FixedObserver>(-1.0F, 1.0F),
-          std::make_unique<GivenScale>(std::move(params))};
+  Quantizer quantizer({}, std::make_unique<FixedObserver>(-1.0F, 1.0F),
+                      std::make_unique<GivenScale>(std::move(params)));
+  quantizer.build("given", "", Shape{1}, Quantizer::ZeroPoint::hidden);
+  return quantizer;
 }
 
 inline Tensor integer_activation(const Tensor& x, Activation activation,
