@@ -22,9 +22,9 @@ void check_flash(const Options& options, const Model& model, const QuantizeOptio
   const std::int64_t least = least_flash(model, search_options(quantize));
   if (*options.flash >= least) return;
   throw InvalidArgument(fmt::format(
-      "--flash: the network takes {} bytes at least, with 2 bits in every layer, found {}; try a "
-      "smaller --hidden or --network",
-      least, *options.flash));
+      "--flash: the network takes {} bytes at least, with 2 bits in every layer, found {}; try {}",
+      least, *options.flash,
+      options.file.empty() ? "a smaller --hidden or --network" : "a smaller model"));
 }
 
 BitSearch search_bits(const Options& options, const Model& model, const Dataset& train,

@@ -63,11 +63,7 @@ void add_files(const Adder& add, Options& o) {
                   "Writes a page about the run, one HTML file: accuracies, layers, what to do")
       ->check(kFile)
       ->type_name("FILE");
-  add.app
-      .add_option("--class-names", o.class_names,
-                  "What --report calls the classes, in the order of labels; else their numbers")
-      ->delimiter(',')
-      ->type_name("NAME,NAME,...");
+  add_class_names(add.app, o.class_names);
 }
 
 void add_network(const Adder& add, Options& o) {
@@ -85,7 +81,8 @@ void add_network(const Adder& add, Options& o) {
   constexpr Real kDropped{0.0, 0.9};
   add.number("--dropout", o.dropout, kDropped,
              "The share of hidden values of --network mlp that each training step drops");
-  add.number("--input-dropout", o.input_dropout, kDropped, "The same of pixels");
+  add.number("--input-dropout", o.input_dropout, kDropped,
+             "The share of pixels that each training step drops");
 }
 
 void add_data(const Adder& add, Options& o) {
@@ -106,7 +103,11 @@ void add_data(const Adder& add, Options& o) {
              "cosine: the rate falls to 0 over the QAT epochs, so that the values settle that are "
              "exported; constant: it stays",
              [&o](const std::string& text) { o.qat_rate_falls = text == "cosine"; });
-  add.number("--seed", o.seed, command_line::kSeeds, "Of weights, order and drawn digits");
+  add.number("--seed", o.seed, command_line::kSeeds,
+             o.only_quantizes
+                 ? "Decides all that is drawn: the order of images, dropout, what --shift does"
+                 : "Decides all that is drawn: the weights of --network, the order of images, "
+                   "dropout, what --shift does");
 }
 
 void add_training(const Adder& add, Options& o) {
@@ -146,8 +147,8 @@ void add_ranges(const Adder& add, Options& o) {
   add.group("Quantization");
   command_line::add_number(
       add.app, "--calibrate", o.calibrate, Count{1, 1000000000},
-      "Training images that ranges are measured on, in whole batches; default: 10 batches, or "
-      "1000 images where nothing is trained in float");
+      fmt::format("Training images that ranges are measured on, in whole batches; default: {}",
+                  o.calibrate ? fmt::format("{} images", *o.calibrate) : "10 batches"));
   const std::vector<std::string> any = {"min_max", "moving_average", "percentile", "mse",
                                         "entropy"};
   add.choice("--calibration", any, "moving_average", "How the ranges of results are found",
@@ -224,13 +225,15 @@ void add_target(const Adder& add, Options& o) {
   auto* flash =
       command_line::add_number(
           add.app, "--flash", o.flash, kBytes,
-          "Searches the bits of every layer's weights, 2 to 8, for so many bytes of flash. Scales "
-          "are then per unit and learned, and the QAT epochs take the rate of --lr unless told")
+          std::string("Searches the bits of every layer's weights, 2 to 8, for so many bytes of "
+                      "flash. Scales are then per unit and learned, ") +
+              (o.only_quantizes ? "where there are epochs, and --lr is 1e-3 unless told"
+                                : "and the QAT epochs take the rate of --lr unless told"))
           ->type_name("BYTES");
   command_line::add_number(
       add.app, "--max-drop", o.max_drop, Real{0.0, 100.0},
-      "The same for the fewest bytes that lose at most so many percentage points of accuracy "
-      "before the QAT epochs, on training images")
+      "Searches the bits of every layer's weights, as --flash does, for the fewest bytes that lose "
+      "at most so many percentage points of accuracy before the QAT epochs, on training images")
       ->excludes(flash);
 }
 
@@ -255,6 +258,14 @@ void add_machine(const Adder& add, Options& o) {
 }
 
 }  // namespace
+
+void add_class_names(CLI::App& app, std::vector<std::string>& names) {
+  app.add_option("--class-names", names,
+                 "What the page of a report calls the classes, in the order of labels; else their "
+                 "numbers")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,...");
+}
 
 void add_training_options(CLI::App& app, Options& options) {
   for (const auto add : {add_files, add_network, add_training, add_data, add_quantization,

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "options.h"
 
 namespace octet::application {
+
+/// Adds the option that names classes, for pages.
+void add_class_names(CLI::App& app, std::vector<std::string>& names);
 
 /// Adds the options of training in float and quantized, in groups, which fill `options` when they
 /// are parsed.

@@ -1,9 +1,9 @@
 #include "options.h"
 
 #include <fmt/format.h>
+#include <octet/command_line/message.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/file.h>
-#include <octet/core/printable.h>
 #include <octet/core/quant/target.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/train/run/resume_command.h>
@@ -37,10 +37,14 @@ void reconcile_search(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(name, "needs a network that is trained in float, found --epochs 0");
   }
   o.quantize.per_channel = true;
-  if (!o.scales_chosen) o.quantize.weight_scales = o.quantize.activation_scales = Scales::lsq;
+  // Which scales of a file's model can be learned is known once it is read.
+  if (o.file.empty() && !o.scales_chosen) {
+    o.quantize.weight_scales = o.quantize.activation_scales = Scales::lsq;
+    o.scales_chosen = true;
+  }
   // Weights of few bits have a long way to go.
   if (!o.qat_lr_chosen && !o.rate_falls) o.qat_lr = o.lr;
-  o.scales_chosen = o.qat_lr_chosen = true;
+  o.qat_lr_chosen = true;
 }
 
 /// Takes the contract of int16 values. Throws CLI::ValidationError for what they do not go with.
@@ -161,12 +165,11 @@ ParsedOptions parse_options(const std::string& program, const std::string& descr
     app.exit(request, text);
     return {std::nullopt, 0, text.str()};
   } catch (const CLI::ParseError& error) {
-    constexpr std::size_t kMostOfMessage = 2000;
     // CLI11 appends hints as further lines.
     const std::string text = error.what();
-    return {std::nullopt, command_line::kUsageExit,
-            fmt::format("{} (--help lists the options)",
-                        printable(text.substr(0, text.find('\n')), kMostOfMessage))};
+    return {
+        std::nullopt, command_line::kUsageExit,
+        fmt::format("{} ({})", command_line::one_line(text.substr(0, text.find('\n'))), kSeeHelp)};
   }
   options.command = shell_command(argc, argv);
   return {options, 0, ""};
@@ -219,8 +222,9 @@ std::map<std::string, std::string> defining_options(const Options& options) {
     result["--input-dropout"] = fmt::format("{}", options.input_dropout);
   }
   if (options.shift > 0) result["--shift"] = fmt::format("{}", options.shift);
-  if (options.quantize.weight_bits != 8)
+  if (options.quantize.weight_bits != 8) {
     result["--weight-bits"] = fmt::format("{}", options.quantize.weight_bits);
+  }
   if (options.quantize.full_weight_grid) result["--full-grid"] = "yes";
   if (options.quantize.activation_bits != 8) {
     result["--activation-bits"] = fmt::format("{}", options.quantize.activation_bits);

@@ -24,6 +24,9 @@ inline constexpr int kInt16Bits = 16;
 /// The network that --hidden describes.
 inline constexpr std::string_view kMlp = "mlp";
 
+/// Where a program that does nothing but train says what it takes.
+inline constexpr std::string_view kSeeHelp = "--help lists the options";
+
 /// What the command line asks for.
 struct Options {
   /// The float model that training begins with; empty: `network`, its weights drawn.
@@ -43,7 +46,7 @@ struct Options {
   bool qat_rate_falls = true;
   /// "mlp", or the name of one of networks::classifiers().
   std::string network = std::string(kMlp);
-  /// Of the MLP.
+  /// Units of the hidden layers of the MLP.
   std::vector<int> hidden = {256, 128};
   bool batch_norm = false;
   /// Whether quantized training moves the statistics of batch normalization after epochs in float.

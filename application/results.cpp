@@ -84,7 +84,8 @@ std::string metrics_json(const Options& options, const Results& r) {
       {"float_bytes", r.float_bytes},
       {"int8_bytes", r.int8_bytes},
       {"warnings", r.warnings},
-      {"acc", options.qat_epochs > 0 ? r.integer_accuracy : r.float_accuracy}};
+      {"acc",
+       options.qat_epochs > 0 || options.only_quantizes ? r.integer_accuracy : r.float_accuracy}};
   if (options.shift > 0) metrics["shift"] = options.shift;
   if (options.file.empty()) {
     metrics["network"] = options.network;

@@ -31,7 +31,8 @@ struct Results {
   /// With --profile: where the time of the steps of each phase went.
   Profile float_profile;
   Profile qat_profile;
-  /// The same of all ranks, where there are several: see exchange_table().
+  /// With --profile and several ranks: what each phase's exchange of gradients took, see
+  /// exchange_table().
   std::string float_exchange;
   std::string qat_exchange;
   std::uintmax_t float_bytes = 0;

@@ -1,9 +1,9 @@
 #include "run.h"
 
 #include <fmt/core.h>
+#include <octet/command_line/message.h>
 #include <octet/command_line/parse.h>
 #include <octet/core/kernels/isa.h>
-#include <octet/core/printable.h>
 #include <octet/train/distributed/distributed.h>
 #include <octet/train/distributed/messages.h>
 
@@ -16,8 +16,6 @@ namespace {
 
 constexpr int kFailureExit = 1;
 constexpr int kSignalExit = 128;
-/// Messages quote names from files.
-constexpr std::size_t kMostOfMessage = 2000;
 
 int run_program(const Program& program, const Options& options, const std::string& resume_command,
                 ProcessGroup& group) {
@@ -31,12 +29,7 @@ int run_program(const Program& program, const Options& options, const std::strin
                      (options.checkpoint_dir / "last.ckpt").string(), resume_command));
     return kSignalExit + signals.signal();
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw IoError(
-        "cannot write to standard output: is the disk full, or has its reader ended? All files "
-        "are in " +
-        options.out.string());
-  }
+  command_line::flush_output(" All files are in " + options.out.string());
   return 0;
 }
 
@@ -56,10 +49,17 @@ void require_same_run(ProcessGroup& group, const ParsedOptions& parsed) {
   group.fail(fmt::format("{}: {}", program.name, message), exit_code);
 }
 
+/// What to try where memory is short: the model of a file is as large as it is.
+std::string less_memory(const ParsedOptions& parsed) {
+  const bool of_file = parsed.options && !parsed.options->file.empty();
+  return of_file ? "try a smaller --batch" : "try a smaller network or --batch";
+}
+
 int run_rank(const Program& program, const std::function<ParsedOptions()>& parse,
              const std::string& resume_command, Distributed& group) {
+  ParsedOptions parsed;
   try {
-    ParsedOptions parsed = parse();
+    parsed = parse();
     require_same_run(group, parsed);
     if (parsed.exit_code != 0) fail(program, group, parsed.text, parsed.exit_code);
     if (!parsed.options) {
@@ -69,13 +69,14 @@ int run_rank(const Program& program, const std::function<ParsedOptions()>& parse
     if (parsed.options->shards == 0) parsed.options->shards = default_shards(group.size());
     return run_program(program, *parsed.options, resume_command, group);
   } catch (const command_line::UsageError& error) {
-    fail(program, group, printable(error.what(), kMostOfMessage), command_line::kUsageExit);
+    fail(program, group, fmt::format("{} ({})", command_line::one_line(error.what()), program.help),
+         command_line::kUsageExit);
   } catch (const OutOfMemory& error) {
-    fail(program, group, fmt::format("{}; try a smaller network or --batch", error.what()));
+    fail(program, group, fmt::format("{}; {}", error.what(), less_memory(parsed)));
   } catch (const std::bad_alloc&) {
-    fail(program, group, "out of memory; try a smaller network or --batch");
+    fail(program, group, "out of memory; " + less_memory(parsed));
   } catch (const std::exception& error) {
-    fail(program, group, printable(error.what(), kMostOfMessage));
+    fail(program, group, command_line::one_line(error.what()));
   }
 }
 
@@ -87,7 +88,7 @@ int run(const Program& program, int argc, char** argv,
     Distributed group(argc, argv);
     return run_rank(program, parse, resume_command(argc, argv, "--resume"), group);
   } catch (const std::exception& error) {
-    show(stderr, fmt::format("{}: {}\n", program.name, printable(error.what(), kMostOfMessage)));
+    show(stderr, fmt::format("{}: {}\n", program.name, command_line::one_line(error.what())));
     return kFailureExit;
   }
 }

@@ -171,9 +171,12 @@ class Run {
     return exchange_table(group_, profile, trainer.step_traffic());
   }
 
-  /// Of the steps after those in float, quantized or as the control.
+  /// Whether the float model is that of FILE, untrained: every run has it, and no checkpoint does.
+  bool float_model_is_given() const { return !options_.file.empty() && options_.epochs == 0; }
+
+  /// The trainer of the steps after those in float, quantized or as the control.
   Trainer qat_trainer(Model& network, Profile& profile) {
-    const std::uint64_t offset = options_.only_quantizes ? 0 : kQatSeedOffset;
+    const std::uint64_t offset = float_model_is_given() ? 0 : kQatSeedOffset;
     return make_trainer(network, qat_schedule(options_, data_.train), options_.seed + offset,
                         profile);
   }
@@ -192,9 +195,11 @@ class Run {
       const std::vector<std::uint8_t> file = to_tflite(lower_float(model));
       if (group_.is_root()) write_file_atomic(options_.out / program_.float_file(), file);
       run_.keep("bytes", static_cast<double>(file.size()));
-      if (options_.control || !options_.report.empty()) trainer.save_checkpoint(checkpoint);
+      if (!float_model_is_given() && (options_.control || !options_.report.empty())) {
+        trainer.save_checkpoint(checkpoint);
+      }
       if (searches_bits(options_)) search(model);
-    } else if (needs_control()) {
+    } else if (needs_control() && !float_model_is_given()) {
       trainer.load_checkpoint(checkpoint);
     }
     results_.float_accuracy = run_.kept("float", "accuracy");
@@ -267,6 +272,11 @@ class Run {
 
   /// The trained float model: in a run that was resumed after it, that of its checkpoint.
   std::optional<Model> trained_float() const {
+    if (float_model_is_given()) {
+      Model model = program_.make_model(options_, data_.train);
+      set_searched_bits(model);
+      return model;
+    }
     const std::filesystem::path checkpoint = options_.checkpoint_dir / "float.ckpt";
     if (!broadcast_flag(group_, group_.is_root() && std::filesystem::exists(checkpoint))) {
       return std::nullopt;

@@ -14,6 +14,8 @@ namespace octet::application {
 struct Program {
   /// Begins its messages.
   std::string name;
+  /// Ends what is said of a wrong command line.
+  std::string help = std::string(kSeeHelp);
   /// Begins the names of the files of models: STEM_float.tflite, STEM_int8.tflite, .h and .c.
   std::string stem;
   /// Whether STEM_int8.onnx is written too.

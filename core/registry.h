@@ -35,7 +35,7 @@ void check_registration(std::string_view kind, std::string_view name, std::type_
 
 }  // namespace detail
 
-/// The classes under a base class (layers, quantizers) that files may name, and how an object of
+/// The classes under a base class (layers, observers, scale rules) that files may name, and how an object of
 /// each is made from its description. `Base::type()` gives the name an object is registered under.
 /// Objects may be made, and classes added, on several threads at once.
 ///
@@ -47,8 +47,8 @@ class Registry {
  public:
   using Factory = std::function<std::unique_ptr<Base>(const Description&)>;
 
-  /// `kind` ("quantizer") and `call`, what a user calls to register a class
-  /// ("register_quantizer"), stand in errors. Both live as long as the registry.
+  /// `kind` ("observer") and `call`, what a user calls to register a class
+  /// ("register_observer"), stand in errors. Both live as long as the registry.
   Registry(std::string_view kind, std::string_view call) : kind_(kind), call_(call) {}
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;

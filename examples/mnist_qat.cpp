@@ -34,8 +34,7 @@ int main(int argc, char** argv) {
         program.name,
         "Trains a network on MNIST in float, continues with 8-bit quantization in the loop, and "
         "writes the integers as a .tflite file and as C source. Without --data the images are "
-        "those "
-        "in $OCTET_MNIST_DIR, else digits that the program draws.",
+        "those in $OCTET_MNIST_DIR, else digits that --seed draws.",
         argc, argv);
   });
 }

@@ -5,6 +5,7 @@
 #include <octet/core/ops/batch_norm_internal.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/batch_norm.h>
+#include <octet/layers/graph.h>
 
 #include <cmath>
 #include <utility>

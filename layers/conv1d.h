@@ -40,8 +40,6 @@ class Conv1D : public KernelLayer {
 
   /// The kernel as [1, kernel size, channels / groups, filters], in the memory of kernel().
   std::optional<LayerWeights> weights() const override;
-  /// conv(x, W') + b' with another kernel W', of the shape of kernel() or of weights().kernel, and
-  /// bias b', without the activation.
   void describe(Description& description) const override;
   /// [kernel size, channels / groups, filters].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

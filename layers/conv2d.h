@@ -43,7 +43,6 @@ class Conv2D : public KernelLayer {
   const Conv2DLayerOptions& options() const { return options_; }
 
   std::optional<LayerWeights> weights() const override;
-  /// conv2d(x, W') + b' with another kernel W' and bias b', without the activation.
   void describe(Description& description) const override;
   /// [kernel height, kernel width, channels / groups, filters].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -27,7 +27,6 @@ class Dense : public KernelLayer {
   bool use_bias() const { return options_.use_bias; }
 
   std::optional<LayerWeights> weights() const override;
-  /// x W' + b' with another kernel W' and bias b', without the activation.
   void describe(Description& description) const override;
   /// [inputs, units].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -46,8 +46,6 @@ class DepthwiseConv2D : public KernelLayer {
   /// The kernel as [height, width, 1, channels * multiplier], in the memory of kernel(): units
   /// last.
   std::optional<LayerWeights> weights() const override;
-  /// depthwise_conv2d(x, W') + b' with another kernel W', of the shape of kernel() or of
-  /// weights().kernel, and bias b', without the activation.
   void describe(Description& description) const override;
   /// [kernel height, kernel width, channels, multiplier].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

@@ -6,6 +6,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/dropout.h>
+#include <octet/layers/graph.h>
 
 namespace octet {
 

@@ -129,7 +129,10 @@ FoldedBatchNorm::Batch FoldedBatchNorm::run_batch(const Tensor& x) {
 
 Tensor FoldedBatchNorm::normalized(const Tensor& x, const ForwardContext& context) {
   const LayerWeights own = *layer_->weights();
-  return batch_norm_->forward(layer_->linear(x, own.kernel, own.bias), context);
+  const Tensor y = layer_->linear(x, own.kernel, own.bias);
+  // A convolution of sequences has them as images of height 1.
+  const Shape examples = batch_norm_->input_shape().with_batch(y.dim(0));
+  return batch_norm_->forward(y.reshape(examples), context).reshape(y.shape());
 }
 
 Tensor FoldedBatchNorm::corrected(const Tensor& z, const Batch& batch) const {

@@ -8,7 +8,6 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace octet {
@@ -30,6 +29,29 @@ void require_operands(const Layer& layer, OpCode code, std::size_t count) {
           : fmt::format("{} to {} inputs", about.least_inputs, about.most_inputs);
   throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}: expected {}, found {}",
                                     layer.name(), layer.type(), about.name, expected, count));
+}
+
+/// Throws InvalidArgument that names the layer for an operator that a function of Graph stands for.
+void require_no_function(const Layer& layer, OpCode code) {
+  const std::string_view function = code == OpCode::reshape                   ? "reshape"
+                                    : code == OpCode::pad                     ? "pad"
+                                    : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
+                                                                              : "";
+  if (function.empty()) return;
+  throw InvalidArgument(
+      fmt::format("layer \"{}\" of type {}: expected Graph::{}() for {}, found "
+                  "Graph::op()",
+                  layer.name(), layer.type(), function, to_string(code)));
+}
+
+/// Throws InvalidArgument that names the layer for attributes of another operator.
+void require_attributes(const Layer& layer, OpCode code, const OperatorAttributes& found,
+                        const OperatorAttributes& expected) {
+  if (found.index() == expected.index()) return;
+  throw InvalidArgument(
+      fmt::format("layer \"{}\" of type {}: expected the attributes of {}, found those of another "
+                  "operator",
+                  layer.name(), layer.type(), to_string(code)));
 }
 
 }  // namespace
@@ -54,8 +76,20 @@ Step Graph::step_of(std::span<const GraphValue> inputs) const {
   return step;
 }
 
+/// Numbers an earlier value of the layer that has the suffix: the last keeps it.
+void Graph::number_earlier(std::string_view suffix) {
+  std::size_t count = 0;
+  for (std::size_t i = first_; i < program_.values.size(); ++i) {
+    Program::Value& value = program_.values[i];
+    if (value.layer != layer_) continue;
+    if (value.suffix == suffix) value.suffix += fmt::format("/{}", count + 1);
+    if (value.suffix.starts_with(suffix)) ++count;
+  }
+}
+
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
+  number_earlier(suffix);
   program_.values.push_back({layer_, std::string(suffix), shape});
   program_.steps.push_back(std::move(step));
   return {program_.values.size() - 1};
@@ -63,10 +97,15 @@ GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix)
 
 GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
                      std::optional<OperatorAttributes> attributes, std::string_view suffix) {
+  require_no_function(*layer_, code);
   require_operands(*layer_, code, inputs.size());
   Step step = step_of(inputs);
   step.code = code;
-  step.attributes = attributes ? *std::move(attributes) : definition(code).default_attributes();
+  step.attributes = definition(code).default_attributes();
+  if (attributes) {
+    require_attributes(*layer_, code, *attributes, step.attributes);
+    step.attributes = *std::move(attributes);
+  }
   std::vector<Shape> shapes;
   for (const GraphValue input : inputs) shapes.push_back(shape(input));
   const Shape result = result_shape(step, shapes);
@@ -102,6 +141,12 @@ GraphValue Graph::activate(GraphValue x, Activation f) {
 }
 
 GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suffix) {
+  if (this->shape(x).size() != shape.size()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: expected a shape of {} values to reshape {} to, found {}",
+        layer_->name(), layer_->type(), this->shape(x).size(), this->shape(x).to_string(),
+        shape.to_string()));
+  }
   return append(step_of({&x, 1}), shape, suffix);
 }
 
@@ -130,6 +175,9 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
 GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {
   Step step = step_of(inputs);
   step.kind = Step::Kind::function;
+  for (const Step& other : program_.steps) {
+    if (other.node == node_ && other.kind == Step::Kind::function) ++step.stream;
+  }
   step.function = std::move(function);
   return append(std::move(step), layer_->output_shape(), "");
 }
@@ -158,6 +206,7 @@ GraphValue Graph::quantize(GraphValue x) {
 
 std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
                                        std::span<const GraphValue> inputs) {
+  const std::size_t outer_first = std::exchange(first_, program_.values.size());
   const Layer* const outer = std::exchange(layer_, &layer);
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
@@ -166,7 +215,13 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
         fmt::format("layer \"{}\" of type {}: expected emit() to return 1 value, found {}",
                     layer.name(), layer.type(), results.size()));
   }
-  static_cast<void>(shape(results.front()));
+  if (const Shape& found = shape(results.front()); found != layer.output_shape()) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: expected emit() to return a value of shape {}, which do_build() "
+        "gave, found {}",
+        layer.name(), layer.type(), layer.output_shape().to_string(), found.to_string()));
+  }
+  first_ = outer_first;
   layer_ = outer;
   running_ = outer_running;
   return results;

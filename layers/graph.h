@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -26,7 +25,7 @@ struct TensorFunction {
   Run run{};
   /// Whether `run` can do a clamp behind it in the same pass over memory.
   bool takes_clamp = false;
-  /// Whether it is the layer's forward_all().
+  /// Whether `run` is the layer's forward_all().
   bool calls_layer = false;
   /// Whether inference passes its input on, so that files leave it out, as they do Dropout.
   bool only_trains = false;
@@ -44,8 +43,9 @@ struct TensorFunction {
 ///     }
 ///
 /// A value is [batch, shape...]. The tensor that a value becomes in a file has the layer's name
-/// with `suffix` behind; the layer's result has none. Every function throws InvalidArgument, naming
-/// the layer, for a value of another graph and for operands that the operator does not take.
+/// with `suffix` behind; the layer's result has none. Values of one suffix are numbered. Every
+/// function throws InvalidArgument, naming the layer, for a value of another graph and for operands
+/// that the operator does not take.
 class Graph {
  public:
   explicit Graph(Program& program) : program_(program) {}
@@ -91,14 +91,18 @@ class Graph {
  private:
   Step step_of(std::span<const GraphValue> inputs) const;
   GraphValue append(Step step, const Shape& shape, std::string_view suffix);
+  void number_earlier(std::string_view suffix);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
                                   std::span<const GraphValue> inputs);
 
   Program& program_;
-  /// The layer that emits, twice: the second is null where its steps are not to be run.
+  /// The layer that emits.
   const Layer* layer_ = nullptr;
+  /// The layer that emits, to be run; null where its steps are only looked at.
   Layer* running_ = nullptr;
+  /// The first value of the layer.
+  std::size_t first_ = 0;
   std::size_t node_ = 0;
 };
 

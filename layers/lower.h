@@ -20,7 +20,7 @@ namespace octet {
 /// Throws InvalidArgument that names the layer where no layer is quantized, one has no range, has a
 /// result on other codes than those of int8, or could overflow int32:
 /// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit; FormatError where an
-/// operator that a layer appended does not take its operands.
+/// operator that a layer emitted does not take its operands.
 IntegerModel lower(const Model& model, const LowerOptions& options = {});
 
 /// A float model with float operators, for comparison. Throws InvalidArgument that names a layer

@@ -172,8 +172,8 @@ class Model {
   /// output.
   bool is_chain() const;
 
-  /// The operators of all layers, in the order in which they run. Valid until a layer is added or
-  /// built. Throws InvalidArgument before build().
+  /// The operators of all layers, in the order in which they run. Valid until a layer or an
+  /// output is added, or build() is called. Throws InvalidArgument before build().
   const Program& program() const;
 
   /// The shapes that layer `i` is built with, once the layers in front of it are.

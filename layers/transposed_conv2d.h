@@ -43,8 +43,6 @@ class TransposedConv2D : public KernelLayer {
 
   /// The kernel as [height, width, channels, filters], a copy: units last.
   std::optional<LayerWeights> weights() const override;
-  /// transposed_conv2d(x, W') + b' with another kernel W', of the shape of weights().kernel, and
-  /// bias b', without the activation.
   void describe(Description& description) const override;
   /// [kernel height, kernel width, filters, channels].
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;

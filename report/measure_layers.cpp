@@ -3,6 +3,7 @@
 #include <octet/core/quant/quantize.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/quantize/kernel_ranges.h>
+#include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/report/measure_internal.h>

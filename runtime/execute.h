@@ -26,7 +26,7 @@ class PreparedOperators {
   PreparedOperators& operator=(const PreparedOperators&) = delete;
 
   const IntegerModel& model() const { return model_; }
-  /// As run_operators().
+  /// Runs them on the memory of the model's inputs and outputs; throws as run_operators().
   void run(Index samples, std::span<const std::byte* const> inputs,
            std::span<std::byte* const> outputs) const;
 

@@ -3,14 +3,13 @@
 
 #include <fmt/core.h>
 #include <octet/application/option_list.h>
+#include <octet/command_line/message.h>
 #include <octet/command_line/numbers.h>
 #include <octet/command_line/parse.h>
-#include <octet/core/error.h>
 #include <octet/core/quant/target.h>
 #include <octet/train/run/resume_command.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -63,14 +62,6 @@ void add_threads(CLI::App& command, int& threads) {
 /// Adds the option that says where results go.
 void add_out(CLI::App& command, std::string& out, const std::string& help) {
   command.add_option("--out,--output", out, help)->required()->check(named());
-}
-
-void add_class_names(CLI::App& command, std::vector<std::string>& names) {
-  command
-      .add_option("--class-names", names,
-                  "What the page calls the classes, in the order of labels: NAME,NAME,...; else "
-                  "their numbers")
-      ->delimiter(',');
 }
 
 // Each adds one command to `app`; the command runs while the command line is parsed.
@@ -199,7 +190,7 @@ void add_report(CLI::App& app) {
       ->required()
       ->check(named());
   add_out(*command, options->out, "The HTML file to write");
-  add_class_names(*command, options->class_names);
+  octet::application::add_class_names(*command, options->class_names);
   add_threads(*command, options->threads);
   command->callback([options] { report(*options); });
 }
@@ -268,13 +259,6 @@ void add_verify(CLI::App& app, int& exit_code) {
   });
 }
 
-/// Messages quote names from files and what the user typed.
-std::string one_line(std::string text) {
-  constexpr std::size_t kMost = 2000;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return octet::printable(text, kMost);
-}
-
 /// Says what is wrong with the command line; the exit code.
 int refuse(const CLI::App& app, const std::exception& error) {
   const auto chosen = app.got_subcommand("help") ? std::vector<CLI::App*>() : app.get_subcommands();
@@ -317,9 +301,7 @@ int run_tool(int argc, char** argv) {
   try {
     parse(app, argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw octet::IoError("cannot write to standard output: is the disk full?");
-    }
+    flush_output();
     return exit_code;
   } catch (const CLI::Success& request) {
     return app.exit(request);

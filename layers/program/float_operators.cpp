@@ -51,6 +51,15 @@ Pool2DOptions pool_of(const Step& step) {
           .padding = attributes.padding};
 }
 
+FusedActivation pool_clamp(const Step& step) {
+  return std::get<PoolAttributes>(step.attributes).activation;
+}
+
+Tensor softmax_of(const Step& step, const Tensor& x) {
+  const float beta = std::get<SoftmaxAttributes>(step.attributes).beta;
+  return softmax(beta == 1.0F ? x : x * beta);
+}
+
 Padding2D padding_of(const Step& step) {
   return {.top = step.numbers[2],
           .bottom = step.numbers[3],
@@ -81,9 +90,9 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::concatenation:
       return joined(step, x);
     case OpCode::average_pool_2d:
-      return average_pool2d(x[0], pool_of(step));
+      return apply_activation(pool_clamp(step), average_pool2d(x[0], pool_of(step)));
     case OpCode::max_pool_2d:
-      return max_pool2d(x[0], pool_of(step));
+      return apply_activation(pool_clamp(step), max_pool2d(x[0], pool_of(step)));
     case OpCode::pad:
       return pad2d(x[0], padding_of(step));
     case OpCode::resize_nearest_neighbor:
@@ -105,7 +114,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::tanh:
       return tanh(x[0]);
     case OpCode::softmax:
-      return softmax(x[0]);
+      return softmax_of(step, x[0]);
     case OpCode::conv_2d:
     case OpCode::depthwise_conv_2d:
     case OpCode::dequantize:

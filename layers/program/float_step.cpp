@@ -20,7 +20,8 @@ bool has_operator_layout(const LayerWeights& weights) {
                              : rank == 2 && weights.unit_axis == 1;
 }
 
-/// Whether it takes them together with examples x and the bias; a layer may mean something else.
+/// Whether the operator takes the weights together with examples x; a layer may mean something
+/// else.
 bool fits_operator(const LayerWeights& weights, const Tensor& x) {
   if (!has_operator_layout(weights)) return false;
   const Index units = weights.kernel.dim(-1);

@@ -79,11 +79,4 @@ Program with_fused_clamps(Program program) {
   return program;
 }
 
-bool calls_forward(const Layer& layer) {
-  const Program program = program_of(layer);
-  return std::ranges::any_of(program.steps, [](const Step& step) {
-    return step.kind == Step::Kind::function && step.function.calls_layer;
-  });
-}
-
 }  // namespace octet

@@ -23,7 +23,7 @@ struct StepInputs {
   std::span<const Tensor> x;
   /// By input: how many times wider than its quantizer's the range of x is, after a Dropout.
   std::span<const float> widened;
-  /// Of one example of the result.
+  /// The shape of one example of the result.
   const Shape& result;
   const ForwardContext& context;
   /// Gets what the operators of the step give before its result, in their order; may be null.
@@ -59,9 +59,9 @@ struct Step {
     quantize   ///< QUANTIZE
   };
   Kind kind = Kind::op;
-  /// Of op and linear.
+  /// The operator of a step of kind op or linear.
   OpCode code = OpCode::reshape;
-  /// Of op.
+  /// The attributes of a step of kind op.
   OperatorAttributes attributes{};
   /// The clamp behind a linear step, or behind a function that takes one.
   FusedActivation clamp = FusedActivation::none;
@@ -71,6 +71,8 @@ struct Step {
   /// The layer that emitted the step, and the position of the model's layer that holds it.
   const Layer* layer = nullptr;
   std::size_t node = 0;
+  /// Tells the random streams of several functions of one layer apart.
+  std::size_t stream = 0;
   /// Of a linear step: the batch normalization in its weights; null where there is none.
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
@@ -85,7 +87,7 @@ struct Program {
     /// The layer that it is named after, with `suffix` behind; null for the inputs of one layer.
     const Layer* layer = nullptr;
     std::string suffix{};
-    /// Of one example.
+    /// The shape of one example.
     Shape shape{};
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
@@ -110,14 +112,12 @@ void finish(Program& program);
 
 /// The steps of one built layer, which reads values from outside.
 Program program_of(const Layer& layer);
-/// @overload Whose steps can be run.
+/// @overload
+/// The steps can be run, too.
 Program program_of(Layer& layer);
 
 /// Makes every clamp of its own that is the only reader of a step in floats, which can end in one,
 /// part of that step. The same bits in fewer passes over memory.
 Program with_fused_clamps(Program program);
-
-/// Whether a layer's emit() calls its forward_all(), as that of a layer without operators does.
-bool calls_forward(const Layer& layer);
 
 }  // namespace octet

@@ -1,21 +1,22 @@
 #include <octet/core/profile.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program_run.h>
-#include <octet/runtime/operators/definitions.h>
+#include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/step_rules.h>
 
 #include <algorithm>
 
 namespace octet {
 namespace {
 
-/// Whether the range that a step reads is that of its result, as a Dropout may have widened it.
-bool keeps_range(const Step& step) {
-  if (step.kind == Step::Kind::function) return step.function.only_trains;
-  if (step.kind != Step::Kind::op || step.scheme == nullptr) return false;
-  const StepScheme& scheme = *step.scheme;
-  return scheme.result == nullptr && definition(step.code).output_grid == OutputGrid::same_as_input;
+/// Whether a step gives quantized values, or would on integers.
+bool is_quantized(const Step& step, const Tensor& result) {
+  if (step.scheme == nullptr) return false;
+  return step.scheme->options->simulation == Simulation::fake_quant ||
+         detail::TensorAccess::grid(result) != nullptr;
 }
 
 /// A step by itself: in floats, or as its scheme says.
@@ -104,15 +105,18 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   const Program::Value& about = program_.values[step.result];
   // What another layer reads is no model's logits.
   const bool ends = about.is_output && about.readers == 0;
-  const ForwardContext own{context_.mode, context_.random.fork(step.node), context_.logits && ends};
+  const Random random = context_.random.fork(step.node);
+  const ForwardContext own{context_.mode, step.stream == 0 ? random : random.fork(step.stream),
+                           context_.logits && ends};
   Tensor& result = values_[step.result];
   result = carried_out(step, {x, widened, about.shape, own, seen});
-  if (keeps_range(step)) widened_[step.result] = widest;
-  if (step.kind == Step::Kind::function && context_.training()) {
-    widened_[step.result] *= step.function.training_range;
+  if (passes_on(step)) {
+    const bool drops = step.kind == Step::Kind::function && context_.training();
+    widened_[step.result] = widest * (drops ? step.function.training_range : 1.0F);
   }
   const bool ends_layer = program_.result_of_layer[step.node] == step.result;
-  if (seen != nullptr && (step.scheme != nullptr || ends_layer)) seen->push_back(result);
+  // Files have a quantized tensor of it where it is quantized.
+  if (seen != nullptr && (ends_layer || is_quantized(step, result))) seen->push_back(result);
 }
 
 std::vector<Tensor> run(const Program& program, const Model& model, std::span<const Tensor> inputs,
@@ -126,8 +130,8 @@ std::vector<Tensor> run(const Program& program, const Model& model, std::span<co
   return run.outputs();
 }
 
-Tensor run_alone(Layer& layer, std::span<const Tensor> inputs, const ForwardContext& context) {
-  const Program program = program_of(layer);
+Tensor run_alone(const Program& program, std::span<const Tensor> inputs,
+                 const ForwardContext& context) {
   std::vector<Tensor> values(program.values.size());
   std::ranges::copy(inputs, values.begin());
   for (const Step& step : program.steps) {

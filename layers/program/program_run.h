@@ -48,7 +48,8 @@ class ProgramRun {
 std::vector<Tensor> run(const Program& program, const Model& model, std::span<const Tensor> inputs,
                         const ForwardContext& context, const Model::Visit& visit);
 
-/// The result of one built layer by the steps that it emits.
-Tensor run_alone(Layer& layer, std::span<const Tensor> inputs, const ForwardContext& context);
+/// The result of the program of one layer. What a Concatenate joins has no scale in common there.
+Tensor run_alone(const Program& program, std::span<const Tensor> inputs,
+                 const ForwardContext& context);
 
 }  // namespace octet

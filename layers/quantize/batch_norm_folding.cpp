@@ -2,6 +2,7 @@
 #include <octet/layers/channel_identity.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/quantize/step_rules.h>
 
 #include <memory>
 #include <optional>
@@ -32,7 +33,7 @@ const BatchNorm* folded_into(const Model& model, std::size_t i,
     return nullptr;
   }
   const bool foldable = layer.weights() && layer.activation() == Activation::none &&
-                        layer.folded_batch_norm() == nullptr;
+                        layer.folded_batch_norm() == nullptr && is_linear_alone(layer);
   return foldable ? norm : nullptr;
 }
 

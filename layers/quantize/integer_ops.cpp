@@ -149,8 +149,8 @@ class PreparedStep {
  public:
   using Operators = std::shared_ptr<const PreparedOperators>;
 
-  /// Those of `params`, which are the inputs' and the result's; `make` makes them where others were
-  /// asked for last. Several threads may run one model.
+  /// The operators for the quantization parameters of inputs and result. `make` makes them unless
+  /// they are those of the last call. Several threads may run one model.
   Operators for_params(std::vector<QuantParams> params, FunctionRef<Operators()> make) {
     const std::lock_guard guard(mutex_);
     if (operators_ == nullptr || params != params_) {

@@ -5,7 +5,6 @@
 #include <octet/layers/quantize/weight_codes.h>
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -116,4 +116,8 @@ bool is_quantized(const Model& model);
 /// Whether every quantizer of the model has a range.
 bool has_ranges(const Model& model);
 
+/// Whether the operator of layer `i`, or of one that it takes its scale from, gives its result a
+/// scale, as softmax does.
+bool has_fixed_scale(const Model& model, std::size_t i);
+
 }  // namespace octet

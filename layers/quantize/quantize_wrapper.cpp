@@ -16,6 +16,12 @@
 #include <utility>
 
 namespace octet {
+namespace {
+
+/// Where a description has an inner quantizer.
+std::string inner_key(std::size_t i) { return fmt::format("inner_{}", i); }
+
+}  // namespace
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
@@ -64,6 +70,7 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
 Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const Random& random) {
   // Wrapping a trained layer keeps its weights; building the wrapper anew does not.
   if (!layer_->built() || built()) layer_->build_all(input_shapes, random);
+  require_linear_alone();
   if (!has_kernel() && !result_) make_result_quantizer();
   if (kernel_) {
     require_sound_kernel();
@@ -89,20 +96,25 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
 
 /// A quantizer for each result that is measured before the layer's, named as its tensor in files.
 void QuantizeWrapper::build_inner_quantizers() {
-  if (has_kernel() || !result_) return;
+  const Rounding rounding = config_->options().rounding;
+  if (has_kernel()) return;
+  const ResultRule rule = result_rule(*layer_, rounding);
+  const bool is_measured = rule == ResultRule::measured;
+  if (rule == ResultRule::unknown || (result_ != nullptr) != is_measured) return;
   const Program program = program_of(*layer_);
-  std::vector<const Program::Value*> measured;
-  for (const Step& step : program.steps) {
-    if (measures_result(step, config_->options().rounding)) {
-      measured.push_back(&program.values[step.result]);
-    }
-  }
-  for (std::size_t i = 0; i + 1 < measured.size(); ++i) {
-    std::string suffix = measured[i]->suffix;
+  const std::size_t of_result = step_of_result(program.steps, rule);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (!measures_result(step, rounding) || (is_measured && i == of_result)) continue;
+    const Program::Value& value = program.values[step.result];
+    std::string suffix = value.suffix;
     std::ranges::replace(suffix, '/', '_');
     const std::string prefix = (suffix.starts_with('_') ? suffix.substr(1) : suffix) + "_";
-    if (i == inner_.size()) inner_.push_back(config_->output_quantizer(*layer_));
-    inner_[i]->build(name() + "/" + prefix + "range", prefix, measured[i]->shape,
+    if (count == inner_.size()) inner_.push_back(config_->activation_quantizer(*layer_));
+    Quantizer* const quantizer = inner_[count++].get();
+    if (quantizer == nullptr) continue;
+    quantizer->build(name() + "/" + prefix + "range", prefix, value.shape,
                      Quantizer::ZeroPoint::kept);
   }
 }
@@ -115,26 +127,28 @@ Quantizer* QuantizeWrapper::result_quantizer() const {
   return has_kernel() && quantizes_before(activation()) ? nullptr : result_.get();
 }
 
-/// Throws InvalidArgument unless a layer with a kernel computes it once.
-void QuantizeWrapper::require_one_linear_step(std::span<const Step> steps) const {
-  const auto found = std::ranges::count(steps, Step::Kind::linear, &Step::kind);
-  if (!has_kernel() || found == 1) return;
-  throw InvalidArgument(fmt::format(
-      "layer \"{}\" of type {}: expected emit() to call Graph::linear() once, since the layer has "
-      "weights(), found {} calls",
-      layer_->name(), layer_->type(), found));
+/// Throws InvalidArgument for a layer with a kernel whose steps are not that of Graph::linear():
+/// the rest of them would be lost where a batch normalization or an activation becomes part of it.
+void QuantizeWrapper::require_linear_alone() const {
+  if (!has_kernel() || is_linear_alone(*layer_)) return;
+  throw InvalidArgument(
+      fmt::format("layer \"{}\" of type {}: expected emit() of a layer that has weights() to be "
+                  "Graph::linear() "
+                  "and nothing else, found other operators; let layers of their own compute these",
+                  layer_->name(), layer_->type()));
 }
 
 /// The position of the step whose result has the quantizer of the layer's: what stands in front of
 /// a softmax, sigmoid or tanh that ends a layer with a kernel.
-std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps) const {
+std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps, ResultRule rule) const {
   const std::size_t last = steps.size() - 1;
   if (!has_kernel()) {
     const auto measures = [&](const Step& step) {
       return measures_result(step, config_->options().rounding);
     };
     const auto found = std::find_if(steps.rbegin(), steps.rend(), measures);
-    return found == steps.rend() ? last : static_cast<std::size_t>(steps.rend() - found) - 1;
+    const bool is_last = rule != ResultRule::measured || found == steps.rend();
+    return is_last ? last : static_cast<std::size_t>(steps.rend() - found) - 1;
   }
   if (kernel_) {
     const auto found = std::ranges::find(steps, Step::Kind::linear, &Step::kind);
@@ -160,18 +174,19 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
   if (result_ && graph.step_count() == first) results = {graph.quantize(results.front())};
   const std::span<Step> steps = graph.steps_from(first);
   if (steps.empty()) return results;
-  require_one_linear_step(steps);
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);
-  const std::size_t of_result = step_of_result(steps);
+  const std::size_t of_result = step_of_result(steps, rule);
   auto inner = inner_.begin();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
     if (!is_quantized_step(step, i == of_result, i > of_result, rule)) continue;
-    step.scheme = std::make_shared<StepScheme>(StepScheme{.owner = name(),
-                                                          .options = &config_->options(),
-                                                          .prepared = make_prepared_step(),
-                                                          .run = run_quantized,
-                                                          .prepare = tie_joined});
+    const bool keeps_operators = step.kind == Step::Kind::op;
+    step.scheme = std::make_shared<StepScheme>(
+        StepScheme{.owner = name(),
+                   .options = &config_->options(),
+                   .prepared = keeps_operators ? make_prepared_step() : nullptr,
+                   .run = run_quantized,
+                   .prepare = tie_joined});
     if (step.kind == Step::Kind::linear) {
       step.scheme->kernel = kernel_.get();
       step.scheme->oscillation = oscillation_.get();
@@ -189,7 +204,9 @@ std::vector<Quantizer*> QuantizeWrapper::quantizers() const {
   std::vector<Quantizer*> result;
   if (kernel_) result.push_back(kernel_.get());
   if (result_) result.push_back(result_.get());
-  for (const auto& quantizer : inner_) result.push_back(quantizer.get());
+  for (const auto& quantizer : inner_) {
+    if (quantizer) result.push_back(quantizer.get());
+  }
   return result;
 }
 
@@ -225,6 +242,9 @@ void QuantizeWrapper::describe(Description& description) const {
   description.set("layer", describe_layer(*layer_)).set("config", describe_config(*config_));
   if (kernel_) description.set("kernel", octet::describe(kernel_.get()));
   if (result_) description.set("result", octet::describe(result_.get()));
+  for (std::size_t i = 0; i < inner_.size(); ++i) {
+    description.set(inner_key(i), octet::describe(inner_[i].get()));
+  }
 }
 
 std::unique_ptr<Layer> QuantizeWrapper::make(const Description& description) {
@@ -232,9 +252,15 @@ std::unique_ptr<Layer> QuantizeWrapper::make(const Description& description) {
     return description.has(key) ? quantizer_in(description, key) : nullptr;
   };
   std::unique_ptr<Layer> layer = make_layer(description.part("layer"));
-  return std::make_unique<QuantizeWrapper>(
+  auto wrapper = std::make_unique<QuantizeWrapper>(
       std::move(layer), given_quantizers(options_from(description.part("config")),
                                          quantizer("kernel"), quantizer("result")));
+  // Without a kernel its own would be made when it is built.
+  if (!wrapper->has_kernel()) wrapper->result_ = quantizer("result");
+  for (std::size_t i = 0; description.has(inner_key(i)); ++i) {
+    wrapper->inner_.push_back(quantizer(inner_key(i)));
+  }
+  return wrapper;
 }
 
 std::unique_ptr<Layer> QuantizeWrapper::clone() const {

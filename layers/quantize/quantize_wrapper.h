@@ -22,7 +22,9 @@ struct Step;
 ///
 /// State: that of the layer; kernel_min and kernel_max; and min, max and zero_point of the result,
 /// which begin with post_activation_ or pre_activation_ for a layer with a kernel and with output_
-/// for any other. Per channel, kernel_min and kernel_max have one value per unit.
+/// for any other. What operators of a layer of your own give before its result has min, max and
+/// zero_point under the name of its tensor. Per channel, kernel_min and kernel_max have one value
+/// per unit.
 class QuantizeWrapper : public Layer {
  public:
   static constexpr std::string_view kType = "QuantizeWrapper";
@@ -76,10 +78,10 @@ class QuantizeWrapper : public Layer {
   void require_int32_sums() const;
   void require_freezable() const;
   void build_inner_quantizers();
-  std::size_t step_of_result(std::span<const Step> steps) const;
+  std::size_t step_of_result(std::span<const Step> steps, ResultRule rule) const;
   bool is_quantized_step(const Step& step, bool gives_result, bool is_behind,
                          ResultRule rule) const;
-  void require_one_linear_step(std::span<const Step> steps) const;
+  void require_linear_alone() const;
 
   std::unique_ptr<Layer> layer_;
   /// Whether the layer has weights(), which may be computed.
@@ -89,7 +91,8 @@ class QuantizeWrapper : public Layer {
   std::unique_ptr<WeightOscillation> oscillation_;
   /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.
   std::unique_ptr<Quantizer> result_;
-  /// Of what the operators of a layer without a kernel give before its result.
+  /// The quantizers of what the operators of a layer without a kernel give before its result, in
+  /// their order; null where the config leaves one alone.
   std::vector<std::unique_ptr<Quantizer>> inner_;
 };
 

@@ -11,6 +11,7 @@ namespace octet {
 namespace {
 
 constexpr const char* kType = "type";
+constexpr const char* kStart = "start";
 
 int small_integer(const Description& description, std::string_view key) {
   const Index value = description.integer(key);
@@ -21,7 +22,7 @@ int small_integer(const Description& description, std::string_view key) {
 }
 
 RangeStart start_from(const Description& description) {
-  return parse_range_start(description.text("start"));
+  return parse_range_start(description.text(kStart));
 }
 
 struct Observers : Registry<Observer> {
@@ -134,6 +135,12 @@ Registry<ScaleRule>& scale_rule_registry() {
   return rules;
 }
 
+void require_unused(bool used, std::string_view call, std::string_view type) {
+  if (!used) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected a name that neither observers nor scale rules have, found \"{}\"", call, type));
+}
+
 Description describe(const Quantizer* quantizer) {
   if (quantizer == nullptr) return {};
   Description measured = describe_spec(quantizer->spec());
@@ -141,8 +148,15 @@ Description describe(const Quantizer* quantizer) {
   const ScaleRule* rule = quantizer->scale_rule();
   if (rule == nullptr) return measured;
   Description learned;
-  learned.set("start", measured);
   add_part(learned, scale_rule_registry(), *rule);
+  if (learned.has(kStart)) {
+    throw InvalidArgument(
+        fmt::format("describe: scale rule {}: expected no entry \"{}\" from its describe(), which "
+                    "holds how the "
+                    "range is measured, found one",
+                    rule->type(), kStart));
+  }
+  learned.set(kStart, measured);
   return learned;
 }
 
@@ -152,7 +166,7 @@ std::unique_ptr<Quantizer> make_quantizer(const Description& description) {
   if (!scale_rule_registry().has(type)) {
     return quantizer_of(type, spec_from(description), observer_registry().make(type, description));
   }
-  return quantizer_of(type, make_quantizer(description.part("start")),
+  return quantizer_of(type, make_quantizer(description.part(kStart)),
                       scale_rule_registry().make(type, description));
 }
 

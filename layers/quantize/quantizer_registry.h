@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 // Quantizers in files: observers and scale rules have names, and each is made again from its
@@ -18,6 +19,10 @@ namespace octet {
 Registry<Observer>& observer_registry();
 Registry<ScaleRule>& scale_rule_registry();
 
+/// Throws InvalidArgument, naming `call`, where observers and scale rules would share a name: a
+/// file tells them by it.
+void require_unused(bool used, std::string_view call, std::string_view type);
+
 /// Lets models with observers of class T be saved and loaded; T::type() gives `type`. `make` gets
 /// what T::describe() wrote:
 ///
@@ -25,10 +30,11 @@ Registry<ScaleRule>& scale_rule_registry();
 ///       return std::make_unique<Permille>(d.number("keep"));
 ///     });
 ///
-/// Throws InvalidArgument for a name that stands for another class.
+/// Throws InvalidArgument for a name that stands for another class or for a scale rule.
 template <class T>
 void register_observer(std::string type,
                        std::function<std::unique_ptr<Observer>(const Description&)> make) {
+  require_unused(scale_rule_registry().has(type), "register_observer", type);
   observer_registry().add<T>(std::move(type), std::move(make));
 }
 
@@ -36,6 +42,7 @@ void register_observer(std::string type,
 template <class T>
 void register_scale_rule(std::string type,
                          std::function<std::unique_ptr<ScaleRule>(const Description&)> make) {
+  require_unused(observer_registry().has(type), "register_scale_rule", type);
   scale_rule_registry().add<T>(std::move(type), std::move(make));
 }
 

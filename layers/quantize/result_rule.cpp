@@ -4,8 +4,6 @@
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/definitions.h>
 
-#include <algorithm>
-
 namespace octet {
 namespace {
 
@@ -44,11 +42,6 @@ ResultRule result_rule(const Layer& layer, Rounding rounding) {
     if (rule != ResultRule::as_input) found = rule;
   }
   return found;
-}
-
-bool has_fixed_scale(const Model& model, std::size_t i) {
-  const Program& program = model.program();
-  return fixed_by(program, program.result_of_layer[i]) != nullptr;
 }
 
 }  // namespace octet

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <octet/core/quant/rounding.h>
-#include <octet/layers/model.h>
-
-#include <cstddef>
+#include <octet/layers/layer.h>
 
 namespace octet {
 
@@ -22,9 +20,5 @@ enum class ResultRule {
 /// take its input's. A ReLU6 clamps under Rounding::double_rounding, since the RELU6 of TFLite
 /// Micro does not rescale; a layer with weights is measured in front of a softmax, sigmoid or tanh.
 ResultRule result_rule(const Layer& layer, Rounding rounding);
-
-/// Whether the operator of layer `i`, or of one that it takes its scale from, gives its result a
-/// scale, as softmax does.
-bool has_fixed_scale(const Model& model, std::size_t i);
 
 }  // namespace octet

@@ -1,13 +1,11 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/layers/activation_function.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/runtime/operators/definitions.h>
 
 namespace octet {
-namespace {
-
-/// Whether the value has the scale and the zero point of the step's first input.
 bool passes_on(const Step& step) {
   if (step.kind == Step::Kind::function) {
     return step.function.only_trains && (step.scheme == nullptr || step.scheme->result == nullptr);
@@ -19,7 +17,20 @@ bool passes_on(const Step& step) {
          only_clamps(step.code, step.scheme->options->rounding);
 }
 
-}  // namespace
+bool is_linear_alone(const Layer& layer) {
+  std::size_t linear = 0;
+  for (const Step& step : program_of(layer).steps) {
+    const bool reshapes = step.kind == Step::Kind::op && step.code == OpCode::reshape;
+    const bool is_function = step.kind == Step::Kind::op && quantizes_before(layer.activation()) &&
+                             step.code == operator_of(layer.activation());
+    if (step.kind == Step::Kind::linear) {
+      ++linear;
+    } else if (!reshapes && !is_function) {
+      return false;
+    }
+  }
+  return linear == 1;
+}
 
 bool only_clamps(OpCode code, Rounding rounding) {
   return code == OpCode::relu6 && rounding == Rounding::double_rounding;

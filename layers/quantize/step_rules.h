@@ -21,6 +21,12 @@ Quantizer* quantizer_of(const Program& program, std::size_t value);
 /// are measured or there are none.
 const Step* fixed_by(const Program& program, std::size_t value);
 
+/// Whether a step passes the scale, the zero point and the range of its first input on.
+bool passes_on(const Step& step);
+
+/// Whether a layer computes Graph::linear() and nothing else.
+bool is_linear_alone(const Layer& layer);
+
 /// Whether the operator clamps integers and does not rescale them: RELU6 in TFLite Micro.
 bool only_clamps(OpCode code, Rounding rounding);
 

@@ -1,5 +1,6 @@
 // What the programs make of numbers, words that they do not know, and questions for help.
 
+#include <octet/command_line/message.h>
 #include <octet/tests/cli/mnist_qat.h>
 
 namespace octet::test::command_line_test {
@@ -139,6 +140,33 @@ TEST(CommandLine, UnknownWordsAreShownAsTypedWithWhatTheyAreCloseTo) {
        "not expected: eval y (see octet inspect --help)"},
       {{OCTET_TOOL, "search", "x", "--data", "y"}, "[--flash,--max-drop] is required ("}};
   for (const auto& [call, message] : rows) expect_refused(call, message);
+}
+
+TEST(CommandLine, MessagesArePrintedInOneLine) {
+  EXPECT_EQ(command_line::one_line("not these:\n  a\n  b\x1b"), "not these:   a   b?");
+  EXPECT_LE(command_line::one_line(std::string(9000, '\n')).size(), 2003U);
+}
+
+TEST(CommandLine, HelpSaysWhatIsTrueOfTheCommand) {
+  const auto help = [](const Arguments& program) {
+    // Without the line feeds and the indentation that a description is wrapped with.
+    std::string words;
+    for (const char c : run_process(program + Arguments{"--help"}, plain_environment()).out) {
+      const bool space = c == ' ' || c == '\n';
+      if (!space || !words.ends_with(' ')) words += space ? ' ' : c;
+    }
+    return words;
+  };
+  const std::string quantize = help({OCTET_TOOL, "quantize"});
+  expect_mentions(quantize, "default: 1000 images");
+  expect_mentions(quantize, "--lr is 1e-3 unless told");
+  EXPECT_EQ(quantize.find("the weights of --network"), std::string::npos);
+  for (const Arguments& program : {Arguments{OCTET_MNIST_QAT}, {OCTET_TOOL, "train"}}) {
+    const std::string train = help(program);
+    expect_mentions(train, "default: 10 batches");
+    expect_mentions(train, "the QAT epochs take the rate of --lr");
+    expect_mentions(train, "the weights of --network");
+  }
 }
 
 TEST(CommandLine, HelpIsGivenForEveryCommand) {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 #include <octet/deploy/tflite/reader.h>
+#include <octet/deploy/tflite/writer.h>
+#include <octet/layers/layers.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/load_model.h>
@@ -54,6 +57,7 @@ TEST_F(OctetQuantize, CalibratesAndWritesEveryFormat) {
   EXPECT_EQ(found.at("float_accuracy"), evaluate(model_, data_.test).accuracy);
   EXPECT_EQ(found.at("integer_accuracy"), accuracy_of_file("out"));
   EXPECT_EQ(found.at("calibrated_integer_accuracy"), found.at("integer_accuracy"));
+  EXPECT_EQ(found.at("acc"), found.at("integer_accuracy"));
   EXPECT_EQ(found.at("differing_predictions"), 0);
   EXPECT_EQ(found.at("epochs"), json::array());
   for (const char* file : {"model_float.tflite", "model_int8.onnx", "model_int8.c", "model_int8.h",
@@ -169,6 +173,66 @@ TEST_F(OctetQuantize, ResumingWithOtherScalesOfPixelsIsRefused) {
   }
 }
 
+TEST_F(OctetQuantize, SearchesTheBitsOfWhatIsConcatenated) {
+  Model joined("joined");
+  const Value x = joined.input({63});
+  const Value a = joined.add(Dense(8, Activation::relu), x);
+  const Value b = joined.add(Dense(6, Activation::relu), x);
+  joined.output(joined.add(Dense(4, Activation::softmax), joined.add(Concatenate(), {a, b})));
+  joined.build(1);
+  Trainer(joined, Adam(0.01F), {.batch_size = 32}).fit(data_.train, 2);
+  joined.save(path("float.octet"));
+  for (const auto& [epochs, scales] : {std::pair{"0", "measured"}, std::pair{"1", "lsq"}}) {
+    const ProcessResult result =
+        quantize(epochs, {"--flash", "1000", "--epochs", epochs, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json found = json::parse(result.out);
+    // What is concatenated shares a grid, which is measured; the scales of weights are learned.
+    EXPECT_EQ(found.at("scales"), scales);
+    EXPECT_EQ(found.at("bits").size(), 3U);
+    EXPECT_LE(found.at("shipped_bytes"), 1000);
+    EXPECT_EQ(found.at("differing_predictions"), 0);
+    if (epochs == std::string("1")) {
+      expect_mentions(result.err,
+                      "scales of weights lsq, of results measured, learning rate 0.001\n");
+    }
+  }
+  const ProcessResult refused = quantize("none", {"--flash", "10"});
+  EXPECT_EQ(refused.exit_code, 1);
+  expect_mentions(refused.err, "found 10; try a smaller model\n");
+}
+
+TEST_F(OctetQuantize, AResumedRunReportsOnTheFloatModelOfItsFile) {
+  const Arguments run = {"--epochs", "1", "--batch", "32"};
+  ASSERT_EQ(quantize("whole", run + Arguments{"--report", path("whole.html")}).exit_code, 0);
+  ASSERT_EQ(quantize("out", run).exit_code, 0);
+  ASSERT_EQ(quantize("out", run + Arguments{"--resume", "--report", path("page.html")}).exit_code,
+            0);
+  for (const char* page : {"whole.html", "page.html"}) {
+    EXPECT_EQ(text_of(path(page)).find("it takes the trained float model"), std::string::npos);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("whole/checkpoints/float.ckpt")));
+}
+
+TEST_F(OctetQuantize, NamesEveryOperatorOfAFileInOneLine) {
+  RawModelBuilder b;
+  const std::int32_t x = b.activation("x", {1, 63}, DType::float32);
+  const std::int32_t y = b.activation("y", {1, 63}, DType::float32);
+  const std::int32_t z = b.activation("z", {1, 63}, DType::float32);
+  b.op(OpCode::relu_n1_to_1, {x}, y);
+  b.op(OpCode::sub, {x, y}, z);
+  b.model.inputs = {x};
+  b.model.outputs = {z};
+  write_file_atomic(path("net.tflite"), to_tflite(b.model));
+  const ProcessResult result = run_process(
+      {OCTET_TOOL, "quantize", path("net.tflite"), "--data", path("set"), "--out", path("out")},
+      plain_environment());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(lines_in(result.err), 1) << result.err;
+  expect_mentions(result.err, "not these:   operator 0 (RELU_N1_TO_1, ");
+  expect_mentions(result.err, "   operator 1 (SUB, ");
+}
+
 TEST_F(OctetQuantize, TrainsOneOutputForTwoClasses) {
   write_set(path("set"), 400, 50, 9, 7, 2);
   const DataSplit data = load_idx(path("set"));
@@ -199,6 +263,7 @@ TEST_F(OctetQuantize, SaysWhatIsWrong) {
     EXPECT_FALSE(std::filesystem::exists(path("out")));
   };
   failure({"--mean", "1,2"}, 2, "--mean: expected one number, or one for each of the 7 channels");
+  failure({"--mean", "1,2"}, 2, "found 2 (see octet quantize --help)\n");
   failure({"--std", "0"}, 2, "--std");
   failure({"--weight-bits", "1"}, 2, "--weight-bits");
   failure({"--calibration", "magic"}, 2, "--calibration");

@@ -56,6 +56,13 @@ TEST_F(OctetTrain, WithoutEpochsInFloatAFileIsQuantizedAsItIs) {
                 .exit_code,
             0);
   EXPECT_EQ(metrics("again").at("float_accuracy"), metrics("out").at("float_accuracy"));
+  const ProcessResult quantized =
+      run_process({OCTET_TOOL, "quantize", path("out/model_float.tflite"), "--data", path("set"),
+                   "--out", path("quantized"), "--batch", "32", "--calibrate", "96"},
+                  plain_environment());
+  ASSERT_EQ(quantized.exit_code, 0) << quantized.err;
+  EXPECT_EQ(read_file(path("again/model_int8.tflite")),
+            read_file(path("quantized/model_int8.tflite")));
 }
 
 TEST_F(OctetTrain, SaysWhatIsWrong) {

@@ -130,7 +130,6 @@ TEST(LayerInputs, OfAnOperatorAreAsManyAsItTakes) {
     refused(OpCode::tanh, count, "TANH: expected 1 input");
   }
   refused(OpCode::fully_connected, 1, "FULLY_CONNECTED: expected 2 to 3 inputs");
-  refused(OpCode::reshape, 0, "RESHAPE: expected");
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/tests/layers/layer_testing.h>
 
+#include <cmath>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 // The program that a model makes of what its layers emit, and the passes over it.
@@ -65,7 +67,7 @@ TEST(Program, ALayerThatIsAddedOrBuiltAnewIsPartOfIt) {
   EXPECT_EQ(model.forward(x).shape(), (Shape{1, 5}));
 }
 
-/// A BatchNorm and a ReLU behind it; `output` makes the former an output too.
+/// A BatchNorm and a clamp behind it; `output` makes the former an output too.
 Model normalized(Activation clamp, bool output) {
   Model model("m");
   const Value x = model.input({5});
@@ -74,6 +76,39 @@ Model normalized(Activation clamp, bool output) {
   model.output(model.add(ActivationLayer(clamp, "clamp"), norm));
   model.build();
   return model;
+}
+
+TEST(Program, AnOutputThatIsAddedIsPartOfIt) {
+  Model model("m");
+  const Value x = model.input({3});
+  const Value hidden = model.add(Dense(4), x);
+  model.output(model.add(Dense(2), hidden));
+  model.build();
+  const Tensor one = Tensor::ones({1, 3});
+  EXPECT_EQ(model.forward_all({&one, 1}).size(), 1U);
+  model.output(hidden);
+  const std::vector<Tensor> both = model.forward_all({&one, 1});
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[1].shape(), (Shape{1, 4}));
+}
+
+TEST(Program, ACopyTrainsItsOwnStatistics) {
+  Model model = normalized(Activation::relu, false);
+  const Tensor x = random_tensor({9, 5}, 3, 2.0F, 8.0F);
+  static_cast<void>(model.forward(x));
+  Model copy = model;
+  Model moved = std::move(model);
+  static_cast<void>(copy.forward(x, training()));
+  const auto mean_of = [](const Model& of) {
+    return values_of(tensor_named(of.state(), "norm/moving_mean"));
+  };
+  EXPECT_EQ(mean_of(moved), std::vector<float>(5, 0.0F));
+  EXPECT_NE(mean_of(copy), std::vector<float>(5, 0.0F));
+  // Frozen behind the first forward pass, it stays as it is.
+  const std::vector<float> before = mean_of(copy);
+  copy.layer("norm").set_trainable(false);
+  static_cast<void>(copy.forward(x, training()));
+  EXPECT_EQ(mean_of(copy), before);
 }
 
 TEST(FusedClamps, GiveTheSameBitsInOneStepLess) {
@@ -156,6 +191,46 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
         return std::vector{g.op(OpCode::max_pool_2d, {x[0]}, window)};
       },
       {"max_pool2d"});
+  for (const auto& [code, function] : {std::pair{OpCode::pad, "Graph::pad()"},
+                                       {OpCode::reshape, "Graph::reshape()"},
+                                       {OpCode::resize_nearest_neighbor, "repeat_pixels()"}}) {
+    refused(
+        [code = code](Graph& g, auto x) {
+          return std::vector{g.op(code, {x[0], x[0]})};
+        },
+        {function});
+  }
+  refused([](Graph& g,
+             auto x) { return std::vector{g.op(OpCode::leaky_relu, {x[0]}, PoolAttributes{})}; },
+          {"LEAKY_RELU", "another operator"});
+  refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {5})}; }, {"32", "[5]"});
+  refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; },
+          {"do_build()", "[4, 4, 2]", "[32]"});
+}
+
+TEST(Graph, ValuesOfOneSuffixAreNumberedAndTheResultHasTheName) {
+  Sequential model("m", Input({4, 4, 2}), Emitting([](Graph& g, std::span<const GraphValue> x) {
+                     const GraphValue once = g.op(OpCode::tanh, {x[0]});
+                     const GraphValue twice = g.op(OpCode::tanh, {once});
+                     return std::vector{g.op(OpCode::tanh, {twice})};
+                   }));
+  model.build();
+  EXPECT_EQ(step_names(model.program()), (std::vector<std::string>{"own/1", "own/2", "own"}));
+}
+
+TEST(Graph, FloatsComputeTheAttributesThatFilesHave) {
+  const auto result = [](OpCode code, OperatorAttributes attributes) {
+    Sequential model("m", Input({1, 1, 2}), Emitting([&](Graph& g, std::span<const GraphValue> x) {
+                       return std::vector{g.op(code, {x[0]}, attributes)};
+                     }));
+    model.build();
+    return values_of(model.forward(Tensor::from({1, 1, 1, 2}, {-1, 1})));
+  };
+  const PoolAttributes clamped{.activation = FusedActivation::relu};
+  EXPECT_EQ(result(OpCode::max_pool_2d, clamped), (std::vector<float>{0, 1}));
+  EXPECT_EQ(result(OpCode::average_pool_2d, clamped), (std::vector<float>{0, 1}));
+  EXPECT_NEAR(result(OpCode::softmax, SoftmaxAttributes{.beta = 2.0F})[1],
+              1.0F / (1.0F + std::exp(-4.0F)), 1e-6F);
 }
 
 /// Computes nothing that it says.
@@ -198,14 +273,13 @@ class Repeated : public Dense {
   int times_;
 };
 
-TEST(Graph, AKernelThatIsQuantizedIsComputedOnce) {
-  for (const int times : {0, 2}) {
+TEST(Graph, AKernelThatIsQuantizedIsComputedOnceAndAlone) {
+  for (const int times : {0, 1, 2}) {
     Sequential model("m", Input({4}), Repeated(times));
     model.build();
     EXPECT_NO_THROW(model.forward(Tensor::ones({1, 4})));
-    expect_throws_naming<InvalidArgument>(
-        [&] { static_cast<void>(quantize_model(model)); },
-        {"\"again\"", "Graph::linear() once", "found " + std::to_string(times)});
+    expect_throws_naming<InvalidArgument>([&] { static_cast<void>(quantize_model(model)); },
+                                          {"\"again\"", "Graph::linear() and nothing else"});
   }
 }
 

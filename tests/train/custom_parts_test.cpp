@@ -3,6 +3,7 @@
 // included for them; layer_differences.h is for the comparison.
 
 #include <octet/extend.h>
+#include <octet/layers/architecture.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/training.h>
@@ -169,6 +170,56 @@ TEST(CustomParts, OfTwoOperatorsHaveAQuantizerForEach) {
     EXPECT_LE(bounded.item(), 1.0F);
     const std::size_t differing = compare_networks(model, lower(model), data).total().differing;
     EXPECT_EQ(differing == 0, simulation == Simulation::integer);
+  }
+}
+
+/// sigmoid(a + b), or its tanh joined with the sum: the last operator has a scale of its own.
+class Gated : public Layer {
+ public:
+  explicit Gated(bool joins) : Layer(""), joins_(joins) {}
+  std::string_view type() const override { return "Gated"; }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    const GraphValue sum = graph.op(OpCode::add, {inputs[0], inputs[1]}, std::nullopt, "/sum");
+    if (!joins_) return {graph.op(OpCode::logistic, {sum})};
+    const GraphValue product = graph.op(OpCode::mul, {sum, inputs[0]}, std::nullopt, "/product");
+    return {graph.op(OpCode::concatenation, {sum, product}, ConcatenationAttributes{.axis = 1})};
+  }
+  void describe(Description& description) const override { description.set("joins", joins_); }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Gated>(*this); }
+
+ protected:
+  Shape do_build_all(std::span<const Shape> inputs, const Random& /*random*/) override {
+    return {inputs[0][0] * (joins_ ? 2 : 1)};
+  }
+
+ private:
+  bool joins_;
+};
+
+TEST(CustomParts, WhoseLastOperatorIsNotMeasuredAreTrainedShippedAndLoaded) {
+  register_layer<Gated>(
+      "Gated", [](const Description& d) { return std::make_unique<Gated>(d.flag("joins")); });
+  const Dataset data = clouds(60, 1, 6, 3, 0.2F);
+  const ScratchDirectory scratch;
+  for (const bool joins : {false, true}) {
+    Model model("m");
+    const Value x = model.input({6});
+    const Value both = model.add(Gated(joins), {model.add(Dense(5), x), model.add(Dense(5), x)});
+    model.output(model.add(Dense(3, Activation::softmax), both));
+    model.build(1);
+    Model quantized = quantize_model(model);
+    Trainer(quantized, Adam(), {.batch_size = 8}).fit(data, 2);
+    const IntegerModel shipped = lower(quantized);
+    EXPECT_EQ(compare_networks(quantized, shipped, data).total().differing, 0U);
+    for (const Operator& op : shipped.operators) {
+      EXPECT_EQ(shipped.tensors[static_cast<std::size_t>(op.outputs[0])].dtype, DType::int8);
+    }
+    quantized.save(scratch.path() / "gated");
+    const Model loaded = load_model(scratch.path() / "gated");
+    EXPECT_EQ(to_tflite(lower(loaded)), to_tflite(shipped));
+    // What a file says of the quantizers is there before the layer is built.
+    EXPECT_EQ(architecture_json(model_from_json(architecture_json(quantized))),
+              architecture_json(quantized));
   }
 }
 

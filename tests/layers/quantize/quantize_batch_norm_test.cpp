@@ -3,6 +3,7 @@
 #include <octet/layers/architecture.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/channel_identity.h>
+#include <octet/layers/conv1d.h>
 #include <octet/layers/conv2d.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/lower.h>
@@ -170,6 +171,32 @@ TEST(QuantizeBatchNorm, OneOfItsOwnIsMadeAgainFromItsDescription) {
   again.build(1);
   EXPECT_TRUE(holds_a_scale(again.layer("quant_bn")));
   EXPECT_EQ(names_of(again.saved_tensors()), names_of(model.saved_tensors()));
+}
+
+TEST(QuantizeBatchNorm, LeftInFloatOnSequencesItIsTrainedOnTheBatch) {
+  const auto conv = [] { return in_float(Conv1D(4, 2, Activation::none, {.name = "conv"})); };
+  for (const bool alone : {false, true}) {
+    Sequential source("m", Input({6, 4}));
+    if (!alone) source.add(conv());
+    source.add(in_float(BatchNorm({.name = "bn"})));
+    source.add(Flatten("flat"));
+    source.add(Dense(2, Activation::none, DenseOptions{.name = "end"}));
+    source.build(1);
+    Sequential quantized = quantize_model(source, {.batch_norm = BatchNormMode::statistics});
+    const Tensor x = random_tensor({7, 6, 4}, 2, -3.0F, 5.0F);
+    const auto mean_after = [&](Sequential& model) {
+      static_cast<void>(model.forward(x, training()));
+      return values_of(dynamic_cast<BatchNorm&>(model.part("bn")).moving_mean());
+    };
+    // The input is quantized.
+    const std::vector<float> expected = mean_after(source);
+    const std::vector<float> found = mean_after(quantized);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i], expected[i], 1e-4F) << alone;
+      EXPECT_NE(found[i], 0.0F) << alone;
+    }
+  }
 }
 
 TEST(QuantizeBatchNorm, LeftInFloatWithItsLayerItIsFoldedAndShipped) {

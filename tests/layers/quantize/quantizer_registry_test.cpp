@@ -146,6 +146,13 @@ TEST(QuantizerRegistry, RefusesAClassThatIsNotRegistered) {
   EXPECT_THROW(register_observer<Hidden>(
                    "LastValue", [](const Description&) { return std::make_unique<Hidden>(); }),
                InvalidArgument);
+  // A file tells an observer from a scale rule by its name.
+  expect_throws_naming<InvalidArgument>(
+      [] {
+        register_observer<Hidden>("Lsq",
+                                  [](const Description&) { return std::make_unique<Hidden>(); });
+      },
+      {"register_observer", "\"Lsq\""});
 }
 
 }  // namespace
