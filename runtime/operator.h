@@ -38,7 +38,7 @@ std::string_view to_string(OpCode code);
 /// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
 /// none.
 struct NoAttributes {
-  OCTET_FIELDS()
+  OCTET_FIELDS()  // NOLINT(readability-redundant-string-init): the list is empty
   bool operator==(const NoAttributes&) const = default;
 };
 

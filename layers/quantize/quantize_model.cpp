@@ -127,7 +127,6 @@ class Quantization {
     values_.resize(source_.layers().size());
     fused_.resize(values_.size());
     on_grid_.resize(values_.size());
-    has_fixed_scale_.resize(values_.size());
     put_on_grid_.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (!fused_[i]) values_[i] = quantized(i);
@@ -156,7 +155,6 @@ class Quantization {
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
-    has_fixed_scale_[i] = gives_fixed_scale(*wrapper, i);
     Value value = add(std::move(wrapper), inputs_of(i));
     if (clamp != i) {
       fused_[clamp] = true;
@@ -166,31 +164,14 @@ class Quantization {
     return value;
   }
 
-  /// What layer `i` reads: quantized where it is. The inputs of a concatenation share a scale, so
-  /// that one whose operator has given it another is quantized anew.
+  /// What layer `i` reads: quantized where it is.
   std::vector<Value> inputs_of(std::size_t i) {
     const bool wants_codes = plans_[i].config != nullptr && !plans_[i].result_only;
-    const bool joins =
-        wants_codes && result_rule(*source_.layers()[i], rounding_of(i)) == ResultRule::as_inputs;
     std::vector<Value> inputs;
     for (const std::size_t input : source_.inputs_of(i)) {
-      const bool anew = wants_codes && (!on_grid_[input] || (joins && has_fixed_scale_[input]));
-      inputs.push_back(anew ? on_grid(input) : values_[input]);
+      inputs.push_back(wants_codes && !on_grid_[input] ? on_grid(input) : values_[input]);
     }
     return inputs;
-  }
-
-  Rounding rounding_of(std::size_t i) const { return plans_[i].config->options().rounding; }
-
-  /// Whether the operator of layer `i`, or of one that it takes its scale from, is a softmax,
-  /// sigmoid or tanh, whose results have a scale of their own.
-  bool gives_fixed_scale(const QuantizeWrapper& wrapper, std::size_t i) const {
-    if (wrapper.weights()) return quantizes_before(wrapper.activation());
-    if (wrapper.activation_quantizer() != nullptr) return false;
-    const ResultRule rule = result_rule(wrapper.wrapped(), rounding_of(i));
-    const bool passes_on = rule == ResultRule::as_input || rule == ResultRule::clamps;
-    return rule == ResultRule::fixed ||
-           (passes_on && has_fixed_scale_[source_.inputs_of(i).front()]);
   }
 
   /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
@@ -248,8 +229,6 @@ class Quantization {
   std::vector<bool> fused_;
   /// By layer of the source: whether its result lies on a grid, and its result put on one.
   std::vector<bool> on_grid_;
-  /// By layer of the source: whether its operator gives its result a scale.
-  std::vector<bool> has_fixed_scale_;
   std::vector<std::optional<Value>> put_on_grid_;
 };
 
