@@ -2,6 +2,7 @@
 #include <octet/core/arithmetic/hard_swish.h>
 #include <octet/core/autograd.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/gradients_internal.h>
 #include <octet/core/ops/map.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/activation_function.h>

@@ -193,7 +193,7 @@ Tensor joined(const Step& step, const StepInputs& in) {
     }
   }
   const StepInputs of_aligned{aligned, in.widened, in.result, in.context, in.before};
-  const Tensor real = in_floats(step, of_aligned);
+  Tensor real = in_floats(step, of_aligned);
   if (!in_integers(scheme) || !all_on_grids(aligned)) return real;
   return integer_operator(step, of_aligned, real, /*clips=*/false, {});
 }
@@ -212,7 +212,7 @@ Tensor fixed(const Step& step, const StepInputs& in) {
 
 /// An operator whose result has the scale and the zero point of what it reads.
 Tensor as_input(const Step& step, const StepInputs& in) {
-  const Tensor real = in_floats(step, in);
+  Tensor real = in_floats(step, in);
   // What leaves all integers as they are, as a RESHAPE, says so itself.
   const bool done =
       !in_integers(*step.scheme) || !all_on_grids(in.x) || TensorAccess::grid(real) != nullptr;

@@ -135,6 +135,8 @@ Quantizer::Quantizer(const Quantizer& other)
   if (other.tied()) keep_zero_point(params_of(observer_->range(), spec_, owner_));
 }
 
+std::unique_ptr<Quantizer> Quantizer::clone() const { return std::make_unique<Quantizer>(*this); }
+
 void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
                       ZeroPoint zero_point) {
   spec_.validate(owner);

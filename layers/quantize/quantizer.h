@@ -50,7 +50,7 @@ class Quantizer {
   Quantizer(const Quantizer& other);
   Quantizer& operator=(const Quantizer&) = delete;
   virtual ~Quantizer() = default;
-  std::unique_ptr<Quantizer> clone() const { return std::make_unique<Quantizer>(*this); }
+  std::unique_ptr<Quantizer> clone() const;
 
   /// The name of the scale rule, e.g. "Lsq", or without one that of the observer, e.g.
   /// "MovingAverage".

@@ -1,10 +1,13 @@
 #include <octet/core/error.h>
+#include <octet/core/gradcheck.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/batch_norm.h>
 #include <octet/layers/conv1d.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/quantize_model.h>
+#include <octet/layers/reshape.h>
 #include <octet/tests/layers/layer_testing.h>
 
 #include <cmath>
