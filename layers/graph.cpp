@@ -175,8 +175,9 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
 GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {
   Step step = step_of(inputs);
   step.kind = Step::Kind::function;
-  for (const Step& other : program_.steps) {
-    if (other.node == node_ && other.kind == Step::Kind::function) ++step.stream;
+  for (auto other = program_.steps.rbegin(); other != program_.steps.rend() && other->node == node_;
+       ++other) {
+    if (other->kind == Step::Kind::function) ++step.stream;
   }
   step.function = std::move(function);
   return append(std::move(step), layer_->output_shape(), "");

@@ -6,9 +6,9 @@ namespace octet {
 
 /// Element types of a lowered model's inputs and outputs.
 enum class IoType {
-  int8,    ///< the first and last codes themselves; int16 with activations of 16 bits
-  uint8,   ///< the same codes plus 128, by a QUANTIZE at each end; not of int16
-  float32  ///< reals, by a QUANTIZE in front and a DEQUANTIZE behind
+  int8,    ///< the quantized values themselves; int16 with activations of 16 bits
+  uint8,   ///< the quantized values plus 128, by a QUANTIZE at each end; not of int16
+  float32  ///< real values, by a QUANTIZE in front and a DEQUANTIZE behind
 };
 
 struct LowerOptions {

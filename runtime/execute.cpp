@@ -27,10 +27,10 @@ class Memory {
   void set_input(std::int32_t tensor, const std::byte* data) { read_[at(tensor)] = data; }
   void set_output(std::int32_t tensor, std::byte* data) {
     if (read_[at(tensor)] != nullptr) {
-      throw InvalidArgument(
-          fmt::format("run_operators: expected outputs that an operator computes, found '{}' twice "
-                      "or as a constant or an input",
-                      model_.tensors[at(tensor)].name));
+      throw InvalidArgument(fmt::format(
+          "PreparedOperators: expected outputs that an operator computes, found '{}' twice "
+          "or as a constant or an input",
+          model_.tensors[at(tensor)].name));
     }
     write_[at(tensor)] = data;
     read_[at(tensor)] = data;
@@ -62,10 +62,10 @@ class Memory {
 template <class Pointer>
 void check_ends(std::span<const Pointer> found, std::size_t expected, std::string_view role) {
   if (found.size() != expected || std::ranges::find(found, nullptr) != found.end()) {
-    throw InvalidArgument(
-        fmt::format("run_operators: expected memory for the {} {}s of the model, found {} pointers "
-                    "or a null pointer among them",
-                    expected, role, found.size()));
+    throw InvalidArgument(fmt::format(
+        "PreparedOperators: expected memory for the {} {}s of the model, found {} pointers "
+        "or a null pointer among them",
+        expected, role, found.size()));
   }
 }
 
@@ -84,7 +84,7 @@ void PreparedOperators::run(Index samples, std::span<const std::byte* const> inp
                             std::span<std::byte* const> outputs) const {
   if (samples < 1) {
     throw InvalidArgument(
-        fmt::format("run_operators: expected at least 1 sample, found {}", samples));
+        fmt::format("PreparedOperators: expected at least 1 sample, found {}", samples));
   }
   check_ends(inputs, model_.inputs.size(), "input");
   check_ends(outputs, model_.outputs.size(), "output");
@@ -99,11 +99,6 @@ void PreparedOperators::run(Index samples, std::span<const std::byte* const> inp
                        {.samples = per_sample ? samples : 1, .output = memory.write(out)},
                        [&](std::int32_t tensor) { return memory.read(tensor); });
   }
-}
-
-void run_operators(const IntegerModel& model, Rounding rounding, Index samples,
-                   std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
-  PreparedOperators(model, rounding).run(samples, inputs, outputs);
 }
 
 }  // namespace octet

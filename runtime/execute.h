@@ -15,8 +15,10 @@ namespace detail {
 class Kernel;
 }
 
-/// Operators made ready to run, constants packed and factors computed: what training keeps of an
-/// operator while its scales stay as they are. Several threads may run one.
+/// The operators of a model made ready to run, constants packed and factors computed. Training runs
+/// by them the very kernels of the interpreter, and keeps them while scales stay as they are.
+/// Several threads may run one. Use Interpreter for whole models: here every value between has
+/// memory of its own while a call lasts.
 class PreparedOperators {
  public:
   /// Throws FormatError where the model is not valid.
@@ -26,7 +28,10 @@ class PreparedOperators {
   PreparedOperators& operator=(const PreparedOperators&) = delete;
 
   const IntegerModel& model() const { return model_; }
-  /// Runs them on the memory of the model's inputs and outputs; throws as run_operators().
+  /// Runs the operators on `samples` samples of the model's own shapes laid end to end; `inputs`
+  /// and `outputs` are the memory of its inputs and outputs, in their order. Throws InvalidArgument
+  /// where the number of inputs or outputs differs, one is null, an output is a constant or an
+  /// input, or samples is below 1.
   void run(Index samples, std::span<const std::byte* const> inputs,
            std::span<std::byte* const> outputs) const;
 
@@ -35,14 +40,5 @@ class PreparedOperators {
   std::vector<bool> batched_;
   std::vector<std::unique_ptr<detail::Kernel>> kernels_;
 };
-
-/// Runs the operators of a model once, on `samples` samples of its own shapes laid end to end:
-/// `inputs` and `outputs` are the memory of the model's inputs and outputs, in their order. What
-/// training runs to compute on codes with the very kernels of the interpreter. Every value between
-/// has memory of its own while the call lasts; use Interpreter to run a model more than once.
-/// Throws FormatError where the model is not valid, InvalidArgument where the number of inputs
-/// or outputs differs, one is null, an output is a constant or an input, or samples is below 1.
-void run_operators(const IntegerModel& model, Rounding rounding, Index samples,
-                   std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
 
 }  // namespace octet

@@ -6,8 +6,8 @@
 
 namespace octet {
 
-/// What the operator of a step computes of real values, with its gradients; `result` is the shape
-/// of one example of it. Throws InvalidArgument that names the layer for an operator that Graph
+/// Computes the operator of a step on real values, with its gradients; `result` is the shape of one
+/// example of what it gives. Throws InvalidArgument that names the layer for an operator that Graph
 /// does not take down.
 Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x);
 

@@ -120,14 +120,14 @@ bool Lowering::computes_on_integers(const Step& step, std::span<const std::int32
     return scheme->kernel != nullptr && scheme->result != nullptr;
   }
   if (step.kind != Step::Kind::op) return false;
-  if (scheme->result == nullptr && step.code == OpCode::concatenation) return true;
+  const Rounding rounding = scheme->options->rounding;
+  const ResultRule rule = rule_of(step, rounding);
+  if (scheme->result == nullptr && rule == ResultRule::as_inputs) return true;
   const auto real = [&](std::int32_t input) { return is_real(input); };
   if (std::ranges::any_of(inputs, real)) return false;
-  if (scheme->result != nullptr) return measures_result(step, scheme->options->rounding);
-  if (only_clamps(step.code, scheme->options->rounding)) return true;
+  if (scheme->result != nullptr) return rule == ResultRule::measured;
   // A function that has a scale of its own for int8 has none for int16.
-  const OutputGrid gives = definition(step.code).output_grid;
-  return gives == OutputGrid::same_as_input || (gives == OutputGrid::fixed && !is_wide(inputs[0]));
+  return passes_on(step) || (rule == ResultRule::fixed && !is_wide(inputs[0]));
 }
 
 /// Quantizes the result of a step that computes in floats and has a quantizer for it.

@@ -92,7 +92,7 @@ struct CodeMemory {
   }
 };
 
-/// Runs operators on the codes of `inputs`: the results of all of them.
+/// Runs operators on the quantized values of `inputs`: the results of all of them.
 std::vector<Tensor> run_on_codes(const PreparedOperators& operators, std::span<const Tensor> inputs,
                                  const std::string& owner) {
   const IntegerModel& model = operators.model();

@@ -66,7 +66,7 @@ class IntegerLinear {
   Tensor real_;
 };
 
-/// What the operator of a step, which has a StepScheme, makes of its inputs, by the kernels that
+/// Computes the operator of a step, which has a StepScheme, on integers, by the kernels that
 /// the Interpreter runs. `real` is its result in floats, or undefined where no gradient is wanted:
 /// gradients go on to it, where `clips` only from values between the real values of qmin and qmax,
 /// and to what the scale is learned from.

@@ -46,7 +46,7 @@ class LearnedScale final : public ScaleRule {
     /// The gradients of a channel's parameters from the sums over its values and the lowest and the
     /// highest quantized value from the zero point on.
     std::array<double, 2> (*gradient)(const StepSums& sums, double lo, double hi);
-    /// What the gradients are multiplied by.
+    /// The factor of the gradients.
     double (*gradient_scale)(const QuantSpec& spec, double n);
   };
 

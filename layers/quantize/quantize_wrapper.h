@@ -89,7 +89,8 @@ class QuantizeWrapper : public Layer {
   std::shared_ptr<const QuantizeConfig> config_;
   std::unique_ptr<Quantizer> kernel_;
   std::unique_ptr<WeightOscillation> oscillation_;
-  /// Of the result, before a softmax, sigmoid or tanh that ends a layer with a kernel.
+  /// The quantizer of the result, before a softmax, sigmoid or tanh that ends a layer with a
+  /// kernel.
   std::unique_ptr<Quantizer> result_;
   /// The quantizers of what the operators of a layer without a kernel give before its result, in
   /// their order; null where the config leaves one alone.

@@ -13,11 +13,9 @@
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
-#include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace octet {
@@ -223,17 +221,19 @@ Tensor as_input(const Step& step, const StepInputs& in) {
 
 Tensor quantized_operator(const Step& step, const StepInputs& in) {
   if (step.scheme->result != nullptr) return measured(step, in);
-  if (step.code == OpCode::concatenation) return joined(step, in);
-  if (only_clamps(step.code, step.scheme->options->rounding)) return as_input(step, in);
-  switch (definition(step.code).output_grid) {
-    case OutputGrid::fixed:
-      return fixed(step, in);
-    case OutputGrid::same_as_input:
+  switch (rule_of(step, step.scheme->options->rounding)) {
+    case ResultRule::as_inputs:
+      return joined(step, in);
+    case ResultRule::as_input:
+    case ResultRule::clamps:
       return as_input(step, in);
-    case OutputGrid::measured:
+    case ResultRule::fixed:
+      return fixed(step, in);
+    case ResultRule::measured:
+    case ResultRule::unknown:
       return in_floats(step, in);
   }
-  throw InvalidArgument("quantized step: an OutputGrid outside the enumeration");
+  throw InvalidArgument("quantized step: a ResultRule outside the enumeration");
 }
 
 }  // namespace

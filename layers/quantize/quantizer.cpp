@@ -2,7 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/core/ops/fake_quant.h>
 #include <octet/core/ops/shape_ops.h>
-#include <octet/layers/quantize/quantizer.h>
+#include <octet/layers/quantize/quantizer_internal.h>
 #include <octet/layers/quantize/tensor_codes.h>
 
 #include <algorithm>
@@ -11,11 +11,6 @@
 
 namespace octet {
 namespace {
-
-QuantParams params_of(const ObservedRange& range, const QuantSpec& spec, const std::string& owner) {
-  return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
-                             owner);
-}
 
 /// The values of some tensors, to put back.
 class Snapshot {
@@ -67,6 +62,12 @@ std::vector<Index> exchanged_with_last(int axis, Index rank) {
 
 }  // namespace
 
+QuantParams detail::params_of(const ObservedRange& range, const QuantSpec& spec,
+                              const std::string& owner) {
+  return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
+                             owner);
+}
+
 std::string_view to_string(Simulation simulation) {
   switch (simulation) {
     case Simulation::integer:
@@ -76,34 +77,6 @@ std::string_view to_string(Simulation simulation) {
   }
   throw InvalidArgument("to_string: a Simulation outside the enumeration");
 }
-
-struct Quantizer::Member {
-  std::shared_ptr<const ObservedRange> range;
-  Tensor zero_point;
-};
-
-/// Members tied to one another. It holds their tensors, not the quantizers, which may be gone.
-struct Quantizer::Group {
-  std::vector<std::shared_ptr<Member>> members;
-  /// The group that this one was merged into.
-  std::shared_ptr<Group> merged_into;
-
-  /// The range that holds those of all members that have one; null where none has.
-  ObservedRange range() const {
-    ObservedRange all;
-    for (const auto& member : members) {
-      const ObservedRange& range = *member->range;
-      if (!range.known()) continue;
-      const float low =
-          all.min.defined() ? std::min(all.min.item(), range.min.item()) : range.min.item();
-      const float high =
-          all.max.defined() ? std::max(all.max.item(), range.max.item()) : range.max.item();
-      all.min = Tensor::scalar(low);
-      all.max = Tensor::scalar(high);
-    }
-    return all;
-  }
-};
 
 Quantizer::Quantizer(QuantSpec spec, std::unique_ptr<Observer> observer,
                      std::unique_ptr<ScaleRule> scale_rule)
@@ -132,7 +105,7 @@ Quantizer::Quantizer(const Quantizer& other)
       member_(std::make_shared<Member>(
           Member{observer_->shared_range(), clone_leaf(other.member_->zero_point)})) {
   // The zero point was that of the common range.
-  if (other.tied()) keep_zero_point(params_of(observer_->range(), spec_, owner_));
+  if (other.tied()) keep_zero_point(detail::params_of(observer_->range(), spec_, owner_));
 }
 
 std::unique_ptr<Quantizer> Quantizer::clone() const { return std::make_unique<Quantizer>(*this); }
@@ -157,7 +130,8 @@ void Quantizer::build(std::string owner, std::string prefix, const Shape& shape,
     scale_rule_->build(spec_, owner_, prefix_, shape);
     if (has_range()) scale_rule_->start(common_range());
   }
-  if (zero_point == ZeroPoint::kept) keep_zero_point(params_of(common_range(), spec_, owner_));
+  if (zero_point == ZeroPoint::kept)
+    keep_zero_point(detail::params_of(common_range(), spec_, owner_));
 }
 
 void Quantizer::merge_calibrated(const Observer& before,
@@ -205,66 +179,6 @@ void Quantizer::show(const Tensor& x, void (Observer::*how)(const Tensor&)) {
   }
 }
 
-/// Throws InvalidArgument, naming the tensors, unless `quantizer` can share a scale with `first`.
-void Quantizer::require_tieable(const Quantizer* quantizer, const Quantizer& first) {
-  if (quantizer == nullptr || !quantizer->built()) {
-    throw InvalidArgument(fmt::format("tie: expected built quantizers, found {}",
-                                      quantizer == nullptr ? "null" : "one before build()"));
-  }
-  if (quantizer->spec_.axis >= 0) {
-    throw InvalidArgument(
-        fmt::format("{}: expected one range for the tensor to tie it to {}, found one per channel",
-                    quantizer->owner_, first.owner_));
-  }
-  if (quantizer->spec_ != first.spec_) {
-    throw InvalidArgument(
-        fmt::format("{}: expected the bits, sign, narrow range and symmetry of {} to tie it to "
-                    "that, found others",
-                    quantizer->owner_, first.owner_));
-  }
-  if (quantizer->scale_rule_ != nullptr) {
-    throw InvalidArgument(fmt::format(
-        "{}: expected a quantizer that observes its range to tie it to {}, found {}, whose scale "
-        "is learned",
-        quantizer->owner_, first.owner_, quantizer->type()));
-  }
-}
-
-/// The members of all quantizers and of the groups that they are in, each once.
-std::shared_ptr<Quantizer::Group> Quantizer::union_of(std::span<Quantizer* const> quantizers) {
-  auto together = std::make_shared<Group>();
-  const auto add = [&](const std::shared_ptr<Member>& member) {
-    if (std::ranges::count(together->members, member) == 0) together->members.push_back(member);
-  };
-  for (const Quantizer* quantizer : quantizers) {
-    if (const Group* group = quantizer->group()) {
-      std::ranges::for_each(group->members, add);
-    } else {
-      add(quantizer->member_);
-    }
-  }
-  return together;
-}
-
-void Quantizer::tie(std::span<Quantizer* const> quantizers) {
-  for (const Quantizer* quantizer : quantizers) require_tieable(quantizer, *quantizers.front());
-  const std::shared_ptr<Group> together = union_of(quantizers);
-  if (together->members.size() < 2) return;
-  const ObservedRange range = together->range();
-  const Quantizer& first = *quantizers.front();
-  if (range.min.defined()) static_cast<void>(params_of(range, first.spec_, first.owner_));
-  for (Quantizer* quantizer : quantizers) {
-    Group* group = quantizer->group();
-    if (group == together.get()) continue;
-    if (group != nullptr) {
-      group->members.clear();
-      group->merged_into = together;
-    }
-    quantizer->group_ = together;
-  }
-  if (range.min.defined()) first.keep_zero_point(first.params());
-}
-
 void Quantizer::require_learnable() const {
   const LearnedRange learned = learned_range();
   const std::size_t expected = parameters().size();
@@ -275,12 +189,6 @@ void Quantizer::require_learnable() const {
       "{}: expected gradients for the {} parameters of a {} quantizer, found them for {}; override "
       "ScaleRule::learned_range(), or train with Simulation::fake_quant",
       owner_, expected, type(), learned.gradients == nullptr ? 0 : learned.parameters.size()));
-}
-
-Quantizer::Group* Quantizer::group() const {
-  Group* group = group_.get();
-  while (group != nullptr && group->merged_into != nullptr) group = group->merged_into.get();
-  return group;
 }
 
 bool Quantizer::has_range() const {
@@ -327,7 +235,7 @@ void Quantizer::require_range() const {
 QuantParams Quantizer::params() const {
   require_range();
   if (scale_rule_) return scale_rule_->params();
-  QuantParams params = params_of(common_range(), spec_, owner_);
+  QuantParams params = detail::params_of(common_range(), spec_, owner_);
   params.quantized_dimension = std::max(spec_.axis, 0);
   return params;
 }

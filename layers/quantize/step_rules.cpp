@@ -6,15 +6,46 @@
 #include <octet/runtime/operators/definitions.h>
 
 namespace octet {
+
+ResultRule rule_of(const Step& step, Rounding rounding) {
+  switch (step.kind) {
+    case Step::Kind::linear:
+    case Step::Kind::quantize:
+      return ResultRule::measured;
+    case Step::Kind::function:
+      return step.function.only_trains ? ResultRule::as_input : ResultRule::unknown;
+    case Step::Kind::op:
+      break;
+  }
+  if (step.code == OpCode::concatenation) return ResultRule::as_inputs;
+  if (only_clamps(step.code, rounding)) return ResultRule::clamps;
+  switch (definition(step.code).output_grid) {
+    case OutputGrid::measured:
+      return ResultRule::measured;
+    case OutputGrid::fixed:
+      return ResultRule::fixed;
+    case OutputGrid::same_as_input:
+      return ResultRule::as_input;
+  }
+  throw InvalidArgument("rule_of: an OutputGrid outside the enumeration");
+}
+
 bool passes_on(const Step& step) {
-  if (step.kind == Step::Kind::function) {
-    return step.function.only_trains && (step.scheme == nullptr || step.scheme->result == nullptr);
+  if (step.scheme == nullptr) {
+    return step.kind == Step::Kind::function && step.function.only_trains;
   }
-  if (step.kind != Step::Kind::op || step.scheme == nullptr || step.scheme->result != nullptr) {
-    return false;
+  if (step.scheme->result != nullptr) return false;
+  switch (rule_of(step, step.scheme->options->rounding)) {
+    case ResultRule::as_input:
+    case ResultRule::as_inputs:
+    case ResultRule::clamps:
+      return true;
+    case ResultRule::fixed:
+    case ResultRule::measured:
+    case ResultRule::unknown:
+      return false;
   }
-  return definition(step.code).output_grid == OutputGrid::same_as_input ||
-         only_clamps(step.code, step.scheme->options->rounding);
+  throw InvalidArgument("passes_on: a ResultRule outside the enumeration");
 }
 
 bool is_linear_alone(const Layer& layer) {
@@ -37,9 +68,7 @@ bool only_clamps(OpCode code, Rounding rounding) {
 }
 
 bool measures_result(const Step& step, Rounding rounding) {
-  if (step.kind == Step::Kind::linear) return true;
-  return step.kind == Step::Kind::op && !only_clamps(step.code, rounding) &&
-         definition(step.code).output_grid == OutputGrid::measured;
+  return step.kind != Step::Kind::quantize && rule_of(step, rounding) == ResultRule::measured;
 }
 
 QuantParams result_params(OpCode code, std::span<const QuantParams> inputs,
@@ -73,9 +102,8 @@ const Step* fixed_by(const Program& program, std::size_t value) {
   if (passes_on(*step) && step->code != OpCode::concatenation) {
     return fixed_by(program, step->inputs[0]);
   }
-  const bool is_fixed = step->kind == Step::Kind::op && step->scheme != nullptr &&
-                        step->scheme->result == nullptr &&
-                        definition(step->code).output_grid == OutputGrid::fixed;
+  const bool is_fixed = step->scheme != nullptr && step->scheme->result == nullptr &&
+                        rule_of(*step, step->scheme->options->rounding) == ResultRule::fixed;
   return is_fixed ? step : nullptr;
 }
 

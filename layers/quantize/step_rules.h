@@ -3,6 +3,7 @@
 #include <octet/core/quant/quant_params.h>
 #include <octet/core/quant/rounding.h>
 #include <octet/layers/program/program.h>
+#include <octet/layers/quantize/result_rule.h>
 
 #include <cstddef>
 #include <optional>
@@ -20,6 +21,10 @@ Quantizer* quantizer_of(const Program& program, std::size_t value);
 /// The step whose operator gives a value its scale and zero point, as softmax does; null where they
 /// are measured or there are none.
 const Step* fixed_by(const Program& program, std::size_t value);
+
+/// Where the scale and the zero point of a step's result come from, unless its StepScheme has a
+/// quantizer for it.
+ResultRule rule_of(const Step& step, Rounding rounding);
 
 /// Whether a step passes the scale, the zero point and the range of its first input on.
 bool passes_on(const Step& step);

@@ -123,12 +123,13 @@ OperatorDefinition definitions::leaky_relu() {
 
 // ---- HARD_SWISH
 
-// HARD_SWISH: y = x min(max(x + 3, 0), 6) / 6. Every contract has one arithmetic for codes, that of
-// TensorFlow Lite (reference/hard_swish.h) and TFLite Micro in 16 bits; XNNPACK does not take it.
+// HARD_SWISH: y = x min(max(x + 3, 0), 6) / 6. Every contract has one arithmetic for quantized
+// values, that of TensorFlow Lite (reference/hard_swish.h) and TFLite Micro in 16 bits; XNNPACK
+// does not take it.
 
 namespace {
 
-/// Input steps of 1/128: as fine as 16 bits allow for 255 codes.
+/// Input steps of 1/128: as fine as 16 bits allow for 255 quantized values.
 constexpr int kFinerBits = 7;
 
 std::int32_t saturate_int16(std::int64_t x) {
@@ -227,7 +228,7 @@ OperatorDefinition definitions::hard_swish() {
 
 // ---- LOGISTIC
 
-// LOGISTIC: y = 1 / (1 + exp(-x)); codes on the scale 1/256 with zero point -128.
+// LOGISTIC: y = 1 / (1 + exp(-x)); quantized values have the scale 1/256 and the zero point -128.
 
 namespace {
 
@@ -265,7 +266,7 @@ OperatorDefinition definitions::logistic() {
 
 // ---- TANH
 
-// TANH: y = tanh(x); codes on the scale 1/128 with zero point 0.
+// TANH: y = tanh(x); quantized values have the scale 1/128 and the zero point 0.
 
 namespace {
 

@@ -187,7 +187,7 @@ TEST_F(OctetQuantize, SearchesTheBitsOfWhatIsConcatenated) {
         quantize(epochs, {"--flash", "1000", "--epochs", epochs, "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json found = json::parse(result.out);
-    // What is concatenated shares a grid, which is measured; the scales of weights are learned.
+    // What is concatenated shares a scale, which is measured; the scales of weights are learned.
     EXPECT_EQ(found.at("scales"), scales);
     EXPECT_EQ(found.at("bits").size(), 3U);
     EXPECT_LE(found.at("shipped_bytes"), 1000);

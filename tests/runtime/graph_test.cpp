@@ -204,9 +204,9 @@ TEST(Graph, ManyInputsAreLaidEndToEnd) {
   EXPECT_EQ(interpreter.output<std::int8_t>()[0], 26);
 }
 
-// ---- run_operators
+// ---- PreparedOperators
 
-TEST(RunOperators, ComputesWhatTheInterpreterDoes) {
+TEST(PreparedOperators, ComputesWhatTheInterpreterDoes) {
   for (std::uint64_t seed = 100; seed < 110; ++seed) {
     const IntegerModel model = draw_graph(seed, true);
     Draw draw(seed);
@@ -220,24 +220,24 @@ TEST(RunOperators, ComputesWhatTheInterpreterDoes) {
       std::ranges::fill(codes, std::int8_t{77});
       to.push_back(std::as_writable_bytes(std::span(codes)).data());
     }
-    run_operators(model, Rounding::double_rounding, 5, from, to);
+    PreparedOperators(model, Rounding::double_rounding).run(5, from, to);
     EXPECT_EQ(outputs, expected);
   }
 }
 
-TEST(RunOperators, RefusesOtherEnds) {
+TEST(PreparedOperators, RefusesOtherEnds) {
   const IntegerModel model = make_residual();
   std::vector<std::byte> memory(24);
   const std::vector<const std::byte*> in = {memory.data()};
   const std::vector<std::byte*> out = {memory.data()};
-  EXPECT_THROW(run_operators(model, Rounding::fp32, 1, {}, out), InvalidArgument);
-  EXPECT_THROW(run_operators(model, Rounding::fp32, 1, in, {}), InvalidArgument);
-  EXPECT_THROW(run_operators(model, Rounding::fp32, 0, in, out), InvalidArgument);
+  EXPECT_THROW(PreparedOperators(model, Rounding::fp32).run(1, {}, out), InvalidArgument);
+  EXPECT_THROW(PreparedOperators(model, Rounding::fp32).run(1, in, {}), InvalidArgument);
+  EXPECT_THROW(PreparedOperators(model, Rounding::fp32).run(0, in, out), InvalidArgument);
   const std::vector<const std::byte*> null = {nullptr};
-  EXPECT_THROW(run_operators(model, Rounding::fp32, 1, null, out), InvalidArgument);
+  EXPECT_THROW(PreparedOperators(model, Rounding::fp32).run(1, null, out), InvalidArgument);
   IntegerModel same = model;
   same.outputs = same.inputs;
-  EXPECT_THROW(run_operators(same, Rounding::fp32, 1, in, out), InvalidArgument);
+  EXPECT_THROW(PreparedOperators(same, Rounding::fp32).run(1, in, out), InvalidArgument);
 }
 
 }  // namespace
