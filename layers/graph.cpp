@@ -107,6 +107,7 @@ GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
     step.attributes = *std::move(attributes);
   }
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const GraphValue input : inputs) shapes.push_back(shape(input));
   const Shape result = result_shape(step, shapes);
   return append(std::move(step), result, suffix);

@@ -67,6 +67,7 @@ std::vector<Codes> expected_outputs(const IntegerModel& model, const std::vector
   std::vector<Codes> outputs(model.outputs.size());
   for (std::size_t i = 0; i < samples; ++i) {
     std::vector<Codes> one;
+    one.reserve(inputs.size());
     for (const Codes& input : inputs) one.push_back(sample_of(input, i, samples));
     const auto values = naive_run(model, one, rounding);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -212,6 +213,7 @@ TEST(PreparedOperators, ComputesWhatTheInterpreterDoes) {
     Draw draw(seed);
     const auto inputs = draw_inputs(model, 5, draw);
     std::vector<const std::byte*> from;
+    from.reserve(inputs.size());
     for (const Codes& codes : inputs) from.push_back(std::as_bytes(std::span(codes)).data());
     auto expected = interpret(model, inputs, 5, Rounding::double_rounding, false);
     std::vector<Codes> outputs = expected;
