@@ -35,9 +35,9 @@ void check_registration(std::string_view kind, std::string_view name, std::type_
 
 }  // namespace detail
 
-/// The classes under a base class (layers, observers, scale rules) that files may name, and how an object of
-/// each is made from its description. `Base::type()` gives the name an object is registered under.
-/// Objects may be made, and classes added, on several threads at once.
+/// The classes under a base class (layers, observers, scale rules) that files may name, and how an
+/// object of each is made from its description. `Base::type()` gives the name an object is
+/// registered under. Objects may be made, and classes added, on several threads at once.
 ///
 /// Octet's own classes are added by the constructor of the one registry of their base, which
 /// stands in a function: a static library drops objects that nothing refers to, so that a
