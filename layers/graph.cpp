@@ -3,11 +3,13 @@
 #include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/program/float_operators.h>
+#include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace octet {
@@ -71,6 +73,9 @@ Step Graph::step_of(std::span<const GraphValue> inputs) const {
   step.node = node_;
   for (const GraphValue input : inputs) {
     static_cast<void>(shape(input));  // Throws for a value of another graph.
+    if (program_.values[input.index].is_parameter) {
+      step.parameter_inputs.push_back(step.inputs.size());
+    }
     step.inputs.push_back(input.index);
   }
   return step;
@@ -100,6 +105,13 @@ GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
   require_no_function(*layer_, code);
   require_operands(*layer_, code, inputs.size());
   Step step = step_of(inputs);
+  if (step.parameter_inputs.size() == inputs.size()) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: {}: expected an input that belongs to an example, "
+                    "found parameters "
+                    "alone; compute what they give in the layer, and make it a parameter",
+                    layer_->name(), layer_->type(), definition(code).name));
+  }
   step.code = code;
   step.attributes = definition(code).default_attributes();
   if (attributes) {
@@ -135,6 +147,33 @@ GraphValue Graph::linear(GraphValue x) {
                         suffix + (reshaped ? "/convolution" : ""));
   if (reshaped) y = reshape(y, output, suffix);
   return ends_in_function ? activate(y, f) : y;
+}
+
+GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
+                         std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.kind = Step::Kind::linear;
+  step.weights = std::move(weights);
+  step.weights_name = name;
+  const LayerWeights now = step.weights();
+  step.code = operator_of(now);
+  try {
+    const Tensor none(shape(x).with_batch(0));
+    const Shape result = linear_operator(now, none, step.clamp).shape().without_batch();
+    return append(std::move(step), result, suffix);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}: {}", layer_->name(),
+                                      layer_->type(), name, error.what()));
+  }
+}
+
+GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
+  Step step = step_of({});
+  step.kind = Step::Kind::parameter;
+  step.parameter = tensor;
+  const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
+  program_.values[value.index].is_parameter = true;
+  return value;
 }
 
 GraphValue Graph::activate(GraphValue x, Activation f) {

@@ -60,6 +60,14 @@ class Graph {
   /// f(x W + b) or the convolution that Layer::weights() of the layer describes, f its
   /// activation(). Examples that are no images are reshaped around a convolution.
   GraphValue linear(GraphValue x);
+  /// x W + b or a convolution, as `weights` describe it, for a layer of several kernels: `name` is
+  /// that of the kernel's quantizer and of the tensors in files. `weights` is called in every step,
+  /// so that it may compute them, with their gradients, from tensors of the layer.
+  GraphValue linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
+                    std::string_view suffix = "");
+  /// A tensor of the layer that operators read, of any shape and without a batch axis. Quantized,
+  /// it has a quantizer named `name`; `tensor` may need a gradient.
+  GraphValue parameter(std::string_view name, const Tensor& tensor);
   /// f(x); x itself for Activation::none.
   GraphValue activate(GraphValue x, Activation f);
   /// Examples of another shape with as many values.

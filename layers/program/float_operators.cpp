@@ -135,7 +135,9 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
 
 Shape result_shape(const Step& step, std::span<const Shape> inputs) {
   std::vector<Tensor> none;
-  for (const Shape& shape : inputs) none.emplace_back(shape.with_batch(0));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    none.emplace_back(step.reads_parameter(i) ? inputs[i] : inputs[i].with_batch(0));
+  }
   try {
     return float_operator(step, {}, none).shape().without_batch();
   } catch (const InvalidArgument& error) {

@@ -108,6 +108,8 @@ std::int32_t Lowering::append(const Step& step, const Program::Value& result,
       return with_quantized_result(now, function(now, inputs[0]));
     case Step::Kind::quantize:
       return quantize(now, inputs[0]);
+    case Step::Kind::parameter:
+      return parameter(now);
   }
   throw InvalidArgument(fmt::format("{}: a step of no known kind", now.owner));
 }

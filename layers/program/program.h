@@ -3,6 +3,7 @@
 #include <octet/core/tensor.h>
 #include <octet/layers/graph.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,10 +54,11 @@ struct StepScheme {
 /// One operator of a program.
 struct Step {
   enum class Kind {
-    op,        ///< an operator without weights
-    linear,    ///< the operator of Layer::weights()
-    function,  ///< a TensorFunction
-    quantize   ///< QUANTIZE
+    op,         ///< an operator without weights
+    linear,     ///< the operator of LayerWeights
+    function,   ///< a TensorFunction
+    quantize,   ///< QUANTIZE
+    parameter,  ///< a tensor of the layer
   };
   Kind kind = Kind::op;
   /// The operator of a step of kind op or linear.
@@ -68,6 +70,12 @@ struct Step {
   /// What PAD and RESIZE_NEAREST_NEIGHBOR read beside their input: [4, 2] and [2] numbers.
   std::vector<std::int32_t> numbers{};
   TensorFunction function{};
+  /// The tensor of a step of kind parameter.
+  Tensor parameter{};
+  /// The weights of a step of kind linear that are not Layer::weights(), and their name in the
+  /// layer.
+  std::function<LayerWeights()> weights{};
+  std::string weights_name{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.
   const Layer* layer = nullptr;
   std::size_t node = 0;
@@ -77,8 +85,17 @@ struct Step {
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};
+  /// Steps of a layer with one number share the quantizers of their results, as those that a scan
+  /// repeats for every step of time.
+  std::optional<std::size_t> shared_range{};
   std::vector<std::size_t> inputs{};
+  /// Positions of the inputs that are results of steps of kind parameter, without a batch axis.
+  std::vector<std::size_t> parameter_inputs{};
   std::size_t result = 0;
+
+  bool reads_parameter(std::size_t input) const {
+    return std::ranges::count(parameter_inputs, input) > 0;
+  }
 };
 
 /// What a model computes: the steps that its layers emitted, in the order in which they run.
@@ -87,8 +104,9 @@ struct Program {
     /// The layer that it is named after, with `suffix` behind; null for the inputs of one layer.
     const Layer* layer = nullptr;
     std::string suffix{};
-    /// The shape of one example.
+    /// The shape of one example, or of a parameter.
     Shape shape{};
+    bool is_parameter = false;
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
     bool is_output = false;
@@ -106,6 +124,9 @@ struct Program {
   /// The step that gives a value; null where it comes from outside.
   const Step* producer(std::size_t value) const;
 };
+
+/// The weights of a step of kind linear as they are now.
+LayerWeights weights_of(const Step& step);
 
 /// Counts the readers of all values and calls StepScheme::prepare, once all layers have emitted.
 void finish(Program& program);

@@ -112,6 +112,11 @@ class QuantizeConfig {
   /// For the output of any other layer; the default scheme has one where result_rule() is
   /// measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
+  /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
+  /// lie along `unit_axis`, or a Graph::parameter(), for which that is -1. The default scheme
+  /// quantizes a kernel as kernel_quantizer() does, and any other tensor per tensor to 8 bits,
+  /// asymmetric, or to the 16 bits of activations, from the range that it has now.
+  virtual std::unique_ptr<Quantizer> parameter_quantizer(const Layer& layer, int unit_axis) const;
 
  private:
   QuantizeOptions options_;

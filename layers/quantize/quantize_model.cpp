@@ -30,6 +30,10 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
   std::unique_ptr<Quantizer> kernel_quantizer(const Layer& /*layer*/) const override {
     return nullptr;
   }
+  std::unique_ptr<Quantizer> parameter_quantizer(const Layer& /*layer*/,
+                                                 int /*unit_axis*/) const override {
+    return nullptr;
+  }
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
     const bool has_no_grid = result_rule(layer, options().rounding) == ResultRule::clamps;
     return has_no_grid ? activation_quantizer(layer)

@@ -92,7 +92,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
   const FoldedBatchNorm::Batch batch = step.folded->run_batch(x);
-  LayerWeights weights = *step.layer->weights();
+  LayerWeights weights = weights_of(step);
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
@@ -135,7 +135,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
     return with_statistics_of_batch(step, in);
   }
-  const LayerWeights weights = *step.layer->weights();
+  const LayerWeights weights = weights_of(step);
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   if (!multiplies_integers(scheme)) {
@@ -246,6 +246,7 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
     case Step::Kind::linear:
       return quantized_linear(step, in);
     case Step::Kind::function:
+    case Step::Kind::parameter:
       return finished(*step.scheme, in_floats(step, in), in);
     case Step::Kind::op:
       return quantized_operator(step, in);

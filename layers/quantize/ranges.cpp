@@ -20,6 +20,14 @@ void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)
   }
 }
 
+/// Whether a quantizer is that of a kernel or of another tensor that the layer trains.
+bool is_of_trained_tensor(const Layer& layer, const Quantizer& quantizer) {
+  const auto* wrapper = as_quantize_wrapper(layer);
+  return wrapper != nullptr &&
+         std::ranges::any_of(wrapper->trained_tensors(),
+                             [&](const auto& trained) { return trained.first == &quantizer; });
+}
+
 /// Throws InvalidArgument unless there is an example to take ranges from.
 void require_samples(std::string_view operation, const Tensor& samples) {
   if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
@@ -56,7 +64,7 @@ std::vector<std::string> range_warnings(const Model& model) {
   std::vector<std::string> layers;
   for (const auto& layer : model.layers()) {
     if (std::ranges::any_of(layer->quantizers(), [&](const Quantizer* quantizer) {
-          return quantizer != layer->kernel_quantizer() && saw_zeros_alone(*quantizer);
+          return !is_of_trained_tensor(*layer, *quantizer) && saw_zeros_alone(*quantizer);
         })) {
       layers.push_back(fmt::format("\"{}\"", layer->name()));
     }
@@ -96,16 +104,18 @@ Model quantize_post_training(const Model& model, const Tensor& samples,
 
 void refresh_kernel_ranges(Model& model) {
   for (const auto& layer : model.layers()) {
-    if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
-    if (auto* wrapper = as_quantize_wrapper(*layer)) wrapper->hold_frozen_weights();
+    auto* wrapper = as_quantize_wrapper(*layer);
+    if (wrapper == nullptr) continue;
+    for (auto& [quantizer, tensor] : wrapper->trained_tensors()) quantizer->observe(tensor);
+    wrapper->hold_frozen_weights();
   }
 }
 
 void freeze_ranges(Model& model, bool frozen) {
   for (const auto& layer : model.layers()) {
     for (Quantizer* quantizer : layer->quantizers()) {
-      // A kernel keeps moving, so its range has to follow it.
-      if (quantizer != layer->kernel_quantizer()) quantizer->freeze(frozen);
+      // What is trained keeps moving, so its range has to follow it.
+      if (!is_of_trained_tensor(*layer, *quantizer)) quantizer->freeze(frozen);
     }
   }
 }

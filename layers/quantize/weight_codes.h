@@ -31,6 +31,10 @@ struct WeightCodes {
 /// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
 /// where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
+/// Throws InvalidArgument that names `owner` unless weights of this layout make `results` of
+/// `examples`, see above.
+void require_operator_weights(const LayerWeights& weights, const Shape& examples,
+                              const Shape& results, const std::string& owner);
 
 /// The operator that computes a layer with weights.
 OpCode operator_of(const LayerWeights& weights);

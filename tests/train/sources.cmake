@@ -5,6 +5,7 @@ set(OCTET_TRAIN_TESTS
   train/checkpoint_test.cpp
   train/clip_gradients_test.cpp
   train/custom_parts_test.cpp
+  train/several_kernels_test.cpp
   train/determinism_test.cpp
   train/distributed/gradient_codes_test.cpp
   train/distributed/shard_tree_test.cpp
