@@ -192,7 +192,9 @@ AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& sam
       "adaround", quantized, floats, samples,
       [&](std::size_t i, const Tensor& x, const Tensor& x_float) {
         Layer& layer = *quantized.layers()[i];
-        if (const std::string_view why = why_not(layer); !why.empty()) {
+        const std::string_view why =
+            quantized.is_reused(i) ? "it is used several times" : why_not(layer);
+        if (!why.empty()) {
           result.left_out.push_back({layer.name(), std::string(why)});
           return;
         }

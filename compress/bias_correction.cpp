@@ -56,6 +56,10 @@ BiasCorrection correct_biases(Model& quantized, const Model& reference, const Te
     Layer& layer = *quantized.layers()[i];
     const Layer& in_float = *floats.layers()[i];
     Tensor bias = own_bias(layer);
+    if (quantized.is_reused(i)) {
+      result.left_out.push_back({layer.name(), "it is used several times"});
+      return;
+    }
     if (!bias.defined()) {
       result.left_out.push_back({layer.name(), "it has no bias of its own"});
       return;

@@ -6,6 +6,7 @@
 #include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/layers/reused_layer.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
@@ -86,7 +87,7 @@ void Graph::number_earlier(std::string_view suffix) {
   std::size_t count = 0;
   for (std::size_t i = first_; i < program_.values.size(); ++i) {
     Program::Value& value = program_.values[i];
-    if (value.layer != layer_) continue;
+    if (value.layer != named_) continue;
     if (value.suffix == suffix) value.suffix += fmt::format("/{}", count + 1);
     if (value.suffix.starts_with(suffix)) ++count;
   }
@@ -95,7 +96,7 @@ void Graph::number_earlier(std::string_view suffix) {
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
   number_earlier(suffix);
-  program_.values.push_back({layer_, std::string(suffix), shape});
+  program_.values.push_back({named_, std::string(suffix), shape});
   program_.steps.push_back(std::move(step));
   return {program_.values.size() - 1};
 }
@@ -249,6 +250,10 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
                                        std::span<const GraphValue> inputs) {
   const std::size_t outer_first = std::exchange(first_, program_.values.size());
   const Layer* const outer = std::exchange(layer_, &layer);
+  // All that a layer holds is named after the layer that uses it once more.
+  const bool keeps_name =
+      outer != nullptr && (named_ != outer || as_reused_layer(*outer) != nullptr);
+  const Layer* const outer_named = std::exchange(named_, keeps_name ? named_ : &layer);
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
   if (results.size() != 1) {
@@ -264,6 +269,7 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   }
   first_ = outer_first;
   layer_ = outer;
+  named_ = outer_named;
   running_ = outer_running;
   return results;
 }

@@ -107,6 +107,8 @@ class Graph {
   Program& program_;
   /// The layer that emits.
   const Layer* layer_ = nullptr;
+  /// The layer that values are named after: that which uses layer_ once more, or layer_.
+  const Layer* named_ = nullptr;
   /// The layer that emits, to be run; null where its steps are only looked at.
   Layer* running_ = nullptr;
   /// The first value of the layer.

@@ -22,6 +22,7 @@
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/reused_layer.h>
 #include <octet/layers/separable_conv2d.h>
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/layers/upsampling2d.h>
@@ -38,7 +39,7 @@ using OwnLayers =
     LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
                Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
                GlobalAveragePool2D, GlobalMaxPool2D, HardSwish, InputLayer, LeakyReLU, MaxPool2D,
-               Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax,
+               Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, ReusedLayer, Softmax,
                TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

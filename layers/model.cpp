@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/model.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/reused_layer.h>
 
 #include <algorithm>
 #include <cctype>
@@ -45,7 +46,10 @@ std::optional<std::size_t> number_behind(std::string_view stem, std::string_view
 
 Model::Model(const Model& other)
     : name_(other.name_), edges_(other.edges_), outputs_(other.outputs_) {
-  for (const auto& layer : other.layers_) layers_.push_back(clone_of(*layer, layer->name()));
+  for (const auto& layer : other.layers_) {
+    layers_.push_back(clone_of(*layer, layer->name()));
+    join(*layers_.back());
+  }
   // Inputs of a concatenation are tied to one another when it is compiled.
   const auto is_quantized = [](const auto& layer) { return layer->is_quantized(); };
   if (built() && std::ranges::any_of(layers_, is_quantized)) static_cast<void>(compiled());
@@ -102,18 +106,50 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
         kind(), name_, layer->name().empty() ? "" : "\"" + layer->name() + "\", ",
         layers_[inputs.front()]->name()));
   }
-  if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
+  const ReusedLayer* reused = as_reused_layer(*layer);
+  if (layer->name().empty()) {
+    layer->set_name(automatic_name(reused != nullptr ? reused->of() : layer->type()));
+  }
   const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
   if (std::ranges::any_of(layers_, same_name)) {
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
                     name_, layer->name()));
   }
+  join(*layer);
   edges_.reserve(edges_.size() + 1);
   layers_.push_back(std::move(layer));
   edges_.push_back(std::move(inputs));
   compiled_ = nullptr;
   return layers_.size() - 1;
+}
+
+/// A layer that is used once more is one of this model.
+void Model::join(Layer& layer) const {
+  if (ReusedLayer* reused = as_reused_layer(layer)) reused->use(this->layer(reused->of()));
+}
+
+Value Model::reuse(const Value& of, const std::vector<Value>& inputs) {
+  const Layer& layer = *layers_[used_layer(node_of(of))];
+  if (layer.example_shape() != nullptr) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected a layer to reuse, found input \"{}\"",
+                                      kind(), name_, layer.name()));
+  }
+  return add(std::make_unique<ReusedLayer>(layer.name()), inputs);
+}
+
+std::size_t Model::used_layer(std::size_t i) const {
+  const ReusedLayer* reused = as_reused_layer(*layers_[i]);
+  if (reused == nullptr) return i;
+  const auto is_used = [&](const auto& layer) { return layer.get() == &reused->layer(); };
+  return static_cast<std::size_t>(std::ranges::find_if(layers_, is_used) - layers_.begin());
+}
+
+bool Model::is_reused(std::size_t i) const {
+  for (std::size_t other = i + 1; other < layers_.size(); ++other) {
+    if (used_layer(other) == i) return true;
+  }
+  return false;
 }
 
 void Model::output(const Value& value) {

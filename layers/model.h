@@ -77,6 +77,10 @@ class Model {
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
   /// Adds the layers of a chain, of which the first reads `input`; gives the result of the last.
   Value add(LayerChain chain, const Value& input);
+  /// The result of the layer that gave `of`, for other inputs of the same shapes: one layer, whose
+  /// parameters both uses train, as a Keras layer that is called twice. Throws InvalidArgument for
+  /// an input of the model, and as add().
+  Value reuse(const Value& of, const std::vector<Value>& inputs);
   /// Makes a value the model's next output. Throws InvalidArgument for one that is an output.
   void output(const Value& value);
 
@@ -100,6 +104,10 @@ class Model {
   std::vector<std::size_t> input_layers() const;
   const std::vector<std::size_t>& output_layers() const { return outputs_; }
   bool is_output(std::size_t i) const;
+  /// The position of the layer that layer `i` uses once more, see reuse(); `i` for any other.
+  std::size_t used_layer(std::size_t i) const;
+  /// Whether layer `i` is used by another position.
+  bool is_reused(std::size_t i) const;
   /// The result of layer `i` as a Value.
   Value value(std::size_t i) const { return {owner_, i}; }
 
@@ -193,6 +201,7 @@ class Model {
 
  private:
   std::vector<NamedTensor> gather(std::vector<NamedTensor> (Layer::*list)() const) const;
+  void join(Layer& layer) const;
   std::string automatic_name(std::string_view type) const;
   std::size_t node_of(const Value& value) const;
   std::vector<Tensor> run(std::span<const Tensor> inputs, const ForwardContext& context,

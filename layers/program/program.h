@@ -16,6 +16,7 @@ namespace octet {
 
 class Model;
 class PreparedStep;
+class SharedRange;
 class WeightOscillation;
 struct QuantizeOptions;
 
@@ -43,6 +44,9 @@ struct StepScheme {
   Quantizer* result = nullptr;
   /// The quantizer that all inputs of a CONCATENATION share.
   Quantizer* joined = nullptr;
+  /// Of a quantizer that several steps of the program share; null of one that is the step's own.
+  std::shared_ptr<SharedRange> shared{};
+  std::size_t shared_position = 0;
   WeightOscillation* oscillation = nullptr;
   /// What integer_operator() keeps of a step from one batch to the next.
   std::shared_ptr<PreparedStep> prepared{};

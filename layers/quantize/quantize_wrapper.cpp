@@ -162,7 +162,7 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
                    .result = i == of_result ? result_.get() : nullptr,
                    .prepared = keeps_operators ? make_prepared_step() : nullptr,
                    .run = run_quantized,
-                   .prepare = tie_joined});
+                   .prepare = prepare_quantized});
     if (step.kind != Step::Kind::linear) continue;
     step.scheme->kernel = kernel_.get();
     step.scheme->oscillation = oscillation_.get();

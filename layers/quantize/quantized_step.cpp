@@ -10,6 +10,7 @@
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
+#include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
@@ -63,7 +64,7 @@ Tensor in_floats(const Step& step, const StepInputs& in) {
 /// The result of real values, quantized where the scheme has a quantizer for it.
 Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& in) {
   if (scheme.result == nullptr) return real;
-  scheme.result->watch(real, in.context);
+  watch_result(scheme, real, in.context);
   return simulated(scheme, *scheme.result, real);
 }
 
@@ -112,7 +113,7 @@ Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepI
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range());
-  if (in.context.observes()) scheme.result->watch(sums.real_output(), in.context);
+  if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
   if (in.before != nullptr && has_separate_clamp(weights, step.clamp, scheme.options->rounding)) {
     in.before->push_back(sums.before_activation(scheme.result->params()));
   }
@@ -125,7 +126,7 @@ Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInp
   Tensor real;
   if (in.context.observes() || wants_gradient(step, in.x)) {
     real = apply_activation(step.clamp, fake_quant_linear(step, weights, in.x[0]));
-    if (in.context.observes()) scheme.result->watch(real, in.context);
+    if (in.context.observes()) watch_result(scheme, real, in.context);
   }
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
@@ -156,7 +157,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
     real = in_floats(step, in);
   }
   if (!by_operator) return finished(scheme, real, in);
-  scheme.result->watch(real, in.context);
+  watch_result(scheme, real, in.context);
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
@@ -241,7 +242,7 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
 Tensor run_quantized(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::quantize:
-      step.scheme->result->watch(in.x[0], in.context);
+      watch_result(*step.scheme, in.x[0], in.context);
       return simulated(*step.scheme, *step.scheme->result, in.x[0]);
     case Step::Kind::linear:
       return quantized_linear(step, in);
@@ -254,6 +255,9 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
   throw InvalidArgument("quantized step: a kind outside the enumeration");
 }
 
+namespace {
+
+/// Ties the quantizers of what a CONCATENATION joins.
 void tie_joined(Program& program, std::size_t index) {
   const Step& step = program.steps[index];
   if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
@@ -273,6 +277,13 @@ void tie_joined(Program& program, std::size_t index) {
   step.scheme->joined = producers.front();
   // Where one is left in float there is nothing to tie.
   if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+}
+
+}  // namespace
+
+void prepare_quantized(Program& program, std::size_t step) {
+  share_range(program, step);
+  tie_joined(program, step);
 }
 
 }  // namespace octet

@@ -5,7 +5,6 @@ set(OCTET_TRAIN_TESTS
   train/checkpoint_test.cpp
   train/clip_gradients_test.cpp
   train/custom_parts_test.cpp
-  train/several_kernels_test.cpp
   train/determinism_test.cpp
   train/distributed/gradient_codes_test.cpp
   train/distributed/shard_tree_test.cpp
@@ -34,10 +33,12 @@ set(OCTET_TRAIN_TESTS
   train/qat_test.cpp
   train/ranges_test.cpp
   train/residual_mlp_test.cpp
+  train/reused_layer_test.cpp
   train/save_fault_test.cpp
   train/run/run_folders_test.cpp
   train/run/run_outputs_test.cpp
   train/schedule_test.cpp
+  train/several_kernels_test.cpp
   train/silent_loss_test.cpp
   train/run/stop_signals_test.cpp
   train/trainer_fault_test.cpp
