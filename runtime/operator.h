@@ -145,6 +145,19 @@ struct SqueezeAttributes {
   bool operator==(const SqueezeAttributes&) const = default;
 };
 
+/// Its operands are the tensor and, as constants, where a slice of each axis begins, where it ends
+/// and its step, counted from the back where negative.
+struct StridedSliceAttributes {
+  /// Bit i: the slice of axis i begins at the first element, whatever the operand says.
+  std::int32_t begin_mask = 0;
+  /// Bit i: the slice of axis i ends behind the last element, whatever the operand says.
+  std::int32_t end_mask = 0;
+  /// Bit i: axis i is dropped, and the element at its begin is taken.
+  std::int32_t shrink_axis_mask = 0;
+  OCTET_FIELDS(begin_mask, end_mask, shrink_axis_mask)
+  bool operator==(const StridedSliceAttributes&) const = default;
+};
+
 /// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
 struct TransposeConvAttributes {
   Padding padding = Padding::valid;
@@ -185,7 +198,8 @@ using OperatorAttributes =
     std::variant<NoAttributes, BinaryAttributes, ConcatenationAttributes, Conv2DAttributes,
                  DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
                  MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes, SqueezeAttributes, TransposeConvAttributes>;
+                 SoftmaxAttributes, SqueezeAttributes, StridedSliceAttributes,
+                 TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -72,6 +72,16 @@ Tensor repeated(const Step& step, const Tensor& x) {
   return upsample2d(x, {step.numbers[0] / x.dim(1), step.numbers[1] / x.dim(2)});
 }
 
+/// All of the batch, and of each other axis what the step's numbers say.
+Tensor sliced(const Step& step, const Tensor& x) {
+  const std::size_t rank = step.numbers.size() / 3;
+  std::vector<AxisSlice> axes{{0, x.dim(0)}};
+  for (std::size_t i = 1; i < rank; ++i) {
+    axes.push_back({step.numbers[i], step.numbers[rank + i], step.numbers[2 * rank + i]});
+  }
+  return slice(x, axes);
+}
+
 Tensor joined(const Step& step, std::span<const Tensor> x) {
   const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
   return apply_activation(attributes.activation,
@@ -98,6 +108,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return pad2d(x[0], padding_of(step));
     case OpCode::resize_nearest_neighbor:
       return repeated(step, x[0]);
+    case OpCode::strided_slice:
+      return sliced(step, x[0]);
     case OpCode::reshape:
       return x[0].reshape(result.with_batch(x[0].dim(0)));
     case OpCode::relu:

@@ -1,5 +1,5 @@
-// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR and SQUEEZE in
-// the exports: the interpreter's codes.
+// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR, SQUEEZE and
+// STRIDED_SLICE in the exports: the interpreter's codes.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -11,6 +11,7 @@
 #include <octet/tests/deploy/export_testing.h>
 #include <octet/tests/deploy/onnx_evaluator.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/moving_models.h>
 
 namespace octet::test::elementwise_export_test {
 namespace {
@@ -31,6 +32,7 @@ std::vector<IntegerModel> elementwise(int count) {
     models.push_back(draw_constant_pair(draw));
     models.push_back(draw_hard_swish(draw));
     models.push_back(model_of(draw_resize(draw)));
+    models.push_back(slice_model(draw_slicing(draw)));
   }
   models.push_back(squeeze_model({2, 1, 3, 1}, {1, -1}));
   models.push_back(squeeze_model({2, 1, 3, 1}, {}));
@@ -74,6 +76,13 @@ TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
   }
   EXPECT_EQ(version_of(squeeze_model({2, 1}, {1})), 1);
   EXPECT_EQ(version_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), 1);
+  Slicing slicing;
+  EXPECT_EQ(version_of(slice_model(slicing)), 2);
+  slicing.dtype = DType::int16;
+  slicing.params = quant(0.01F, 0, DType::int16);
+  EXPECT_EQ(version_of(slice_model(slicing)), 1);
+  slicing.shape = {2, 3, 4, 1, 1};
+  EXPECT_EQ(version_of(slice_model(slicing)), 4);
   Resize r;
   EXPECT_EQ(version_of(model_of(r)), 2);
   EXPECT_EQ(version_of(model_of(r, DType::float32)), 1);
@@ -105,7 +114,8 @@ TEST(ElementwiseExport, OnnxStyleStandardIsACodeOffAtMost) {
     const auto found = onnx_codes(model, {.style = OnnxStyle::standard, .float_io = false}, x);
     ASSERT_EQ(found.size(), expected.size());
     const OpCode code = model.operators[0].code;
-    const bool copies = code == OpCode::resize_nearest_neighbor || code == OpCode::squeeze;
+    const bool copies = code == OpCode::resize_nearest_neighbor || code == OpCode::squeeze ||
+                        code == OpCode::strided_slice;
     const double tolerance = copies ? 0.0 : 1.0;
     for (std::size_t i = 0; i < found.size(); ++i) {
       ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
@@ -126,6 +136,7 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   EXPECT_EQ(makers_of(model_of(p)), "Sub");
   EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
+  EXPECT_EQ(makers_of(slice_model({})), "Slice");
   EXPECT_EQ(makers_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), "Mul");
 }
 

@@ -302,7 +302,11 @@ class OnnxEvaluator {
     if (node.op == "BitShift") return onnx::shifted_right(node, in(node, 0), in(node, 1));
     if (node.op == "BitwiseAnd") return onnx::common_bits(in(node, 0), in(node, 1));
     if (node.op == "Slice") {
-      return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
+      if (node.inputs.size() == 3) {
+        return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
+      }
+      return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values, in(node, 3).values,
+                         in(node, 4).values);
     }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });

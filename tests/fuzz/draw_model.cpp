@@ -304,6 +304,27 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Mostly a part of each axis, by places from the front.
+  std::vector<std::int32_t> complete_strided_slice(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::array<std::vector<std::int32_t>, 3> numbers;
+    for (std::int32_t& extent : shape) {
+      const std::int32_t begin = bytes_.between(-1, 3);
+      const std::int32_t step = bytes_.between(0, 3);
+      numbers[0].push_back(begin);
+      numbers[1].push_back(extent);
+      numbers[2].push_back(step);
+      if (begin >= 0 && begin < extent && step > 0) extent = (extent - begin - 1) / step + 1;
+    }
+    for (const std::vector<std::int32_t>& operand : numbers) {
+      op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(operand.size())}));
+      ModelTensor& made = model_.tensors.back();
+      made.quantization = {};
+      store(operand, made);
+    }
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -343,6 +364,8 @@ class ModelDrawer {
         return {dtype, complete_padv2(op)};
       case OpCode::mean:
         return {dtype, complete_mean(op)};
+      case OpCode::strided_slice:
+        return {dtype, complete_strided_slice(op)};
       case OpCode::squeeze:
         return {dtype, complete_squeeze(op)};
       case OpCode::leaky_relu:

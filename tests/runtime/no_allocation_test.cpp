@@ -7,6 +7,7 @@
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/transposed_models.h>
 #include <octet/tests/runtime/window_models.h>
@@ -144,6 +145,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::pad:
     case OpCode::padv2:
       return draw_pad(draw, code);
+    case OpCode::strided_slice:
+      return slice_model(draw_slicing(draw));
     case OpCode::squeeze:
       return squeeze_model({1, 70, 1}, {-1});
     case OpCode::resize_nearest_neighbor:
