@@ -37,6 +37,7 @@ void require_no_function(const Layer& layer, OpCode code) {
                                     : code == OpCode::pad                     ? "pad"
                                     : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
                                     : code == OpCode::strided_slice           ? "slice"
+                                    : code == OpCode::transpose               ? "transpose"
                                                                               : "";
   if (function.empty()) return;
   throw InvalidArgument(
@@ -184,6 +185,16 @@ GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::s
     for (const AxisSlice& axis : axes)
       step.numbers.push_back(static_cast<std::int32_t>(axis.*place));
   }
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::transpose;
+  step.attributes = NoAttributes{};
+  step.numbers = {0};
+  for (const Index axis : axes) step.numbers.push_back(static_cast<std::int32_t>(axis) + 1);
   const Shape result = result_shape(step, {&shape(x), 1});
   return append(std::move(step), result, suffix);
 }

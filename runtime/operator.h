@@ -35,8 +35,8 @@ std::string_view to_string(OpCode code);
   auto fields() { return std::tie(__VA_ARGS__); }           \
   auto fields() const { return std::tie(__VA_ARGS__); }
 
-/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
-/// none.
+/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1, TANH and
+/// TRANSPOSE have none.
 struct NoAttributes {
   OCTET_FIELDS()  // NOLINT(readability-redundant-string-init): the list is empty
   bool operator==(const NoAttributes&) const = default;

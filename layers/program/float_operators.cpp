@@ -82,6 +82,10 @@ Tensor sliced(const Step& step, const Tensor& x) {
   return slice(x, axes);
 }
 
+Tensor transposed(const Step& step, const Tensor& x) {
+  return permute(x, {step.numbers.begin(), step.numbers.end()});
+}
+
 Tensor joined(const Step& step, std::span<const Tensor> x) {
   const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
   return apply_activation(attributes.activation,
@@ -110,6 +114,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return repeated(step, x[0]);
     case OpCode::strided_slice:
       return sliced(step, x[0]);
+    case OpCode::transpose:
+      return transposed(step, x[0]);
     case OpCode::reshape:
       return x[0].reshape(result.with_batch(x[0].dim(0)));
     case OpCode::relu:

@@ -65,8 +65,9 @@ struct Step {
   OperatorAttributes attributes{};
   /// The clamp behind a linear step, or behind a function that takes one.
   FusedActivation clamp = FusedActivation::none;
-  /// What PAD, RESIZE_NEAREST_NEIGHBOR and STRIDED_SLICE read beside their input: [4, 2] and [2]
-  /// numbers; begin, end and strides, one number each for the batch and each other axis.
+  /// What PAD, RESIZE_NEAREST_NEIGHBOR, STRIDED_SLICE and TRANSPOSE read beside their input: [4, 2]
+  /// and [2] numbers; begin, end and strides, one number each for the batch and each other axis;
+  /// the permutation, the batch in front.
   std::vector<std::int32_t> numbers{};
   TensorFunction function{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.

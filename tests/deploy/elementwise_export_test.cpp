@@ -1,5 +1,5 @@
-// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR, SQUEEZE and
-// STRIDED_SLICE in the exports: the interpreter's codes.
+// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR, SQUEEZE,
+// STRIDED_SLICE and TRANSPOSE in the exports: the interpreter's codes.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -33,6 +33,7 @@ std::vector<IntegerModel> elementwise(int count) {
     models.push_back(draw_hard_swish(draw));
     models.push_back(model_of(draw_resize(draw)));
     models.push_back(slice_model(draw_slicing(draw)));
+    models.push_back(transpose_model(draw_transposition(draw)));
   }
   models.push_back(squeeze_model({2, 1, 3, 1}, {1, -1}));
   models.push_back(squeeze_model({2, 1, 3, 1}, {}));
@@ -83,6 +84,13 @@ TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
   EXPECT_EQ(version_of(slice_model(slicing)), 1);
   slicing.shape = {2, 3, 4, 1, 1};
   EXPECT_EQ(version_of(slice_model(slicing)), 4);
+  Transposition transposition;
+  EXPECT_EQ(version_of(transpose_model(transposition)), 2);
+  transposition.dtype = DType::int16;
+  transposition.params = quant(0.01F, 0, DType::int16);
+  EXPECT_EQ(version_of(transpose_model(transposition)), 5);
+  transposition = {.shape = {2, 3, 4, 1, 1}, .axes = {0, 2, 1, 4, 3}};
+  EXPECT_EQ(version_of(transpose_model(transposition)), 4);
   Resize r;
   EXPECT_EQ(version_of(model_of(r)), 2);
   EXPECT_EQ(version_of(model_of(r, DType::float32)), 1);
@@ -115,7 +123,7 @@ TEST(ElementwiseExport, OnnxStyleStandardIsACodeOffAtMost) {
     ASSERT_EQ(found.size(), expected.size());
     const OpCode code = model.operators[0].code;
     const bool copies = code == OpCode::resize_nearest_neighbor || code == OpCode::squeeze ||
-                        code == OpCode::strided_slice;
+                        code == OpCode::strided_slice || code == OpCode::transpose;
     const double tolerance = copies ? 0.0 : 1.0;
     for (std::size_t i = 0; i < found.size(); ++i) {
       ASSERT_NEAR(found[i], expected[i], tolerance) << to_string(code);
@@ -137,6 +145,7 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
   EXPECT_EQ(makers_of(slice_model({})), "Slice");
+  EXPECT_EQ(makers_of(transpose_model({})), "Transpose");
   EXPECT_EQ(makers_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), "Mul");
 }
 

@@ -325,6 +325,24 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Mostly with two axes exchanged.
+  std::vector<std::int32_t> complete_transpose(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::vector<std::int32_t> axes;
+    for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<std::int32_t>(i));
+    const auto first = static_cast<std::size_t>(bytes_.between(0, 3));
+    const auto second = static_cast<std::size_t>(bytes_.between(0, 3));
+    if (first < axes.size() && second < axes.size()) {
+      std::swap(axes[first], axes[second]);
+      std::swap(shape[first], shape[second]);
+    }
+    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(axes.size())}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(axes, made);
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -364,6 +382,8 @@ class ModelDrawer {
         return {dtype, complete_padv2(op)};
       case OpCode::mean:
         return {dtype, complete_mean(op)};
+      case OpCode::transpose:
+        return {dtype, complete_transpose(op)};
       case OpCode::strided_slice:
         return {dtype, complete_strided_slice(op)};
       case OpCode::squeeze:

@@ -112,4 +112,69 @@ inline Slicing draw_slicing(Draw& draw) {
   return s;
 }
 
+// ---- TRANSPOSE
+
+struct Transposition {
+  Extents shape{2, 3, 4};
+  Extents axes{0, 2, 1};
+  QuantParams params = quant(0.05F, 3);
+  DType dtype = DType::int8;
+
+  std::int32_t axis(std::size_t i) const {
+    return axes[i] < 0 ? axes[i] + static_cast<std::int32_t>(shape.size()) : axes[i];
+  }
+  Extents result_shape() const {
+    Extents result;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      result.push_back(shape[static_cast<std::size_t>(axis(i))]);
+    }
+    return result;
+  }
+};
+
+inline IntegerModel transpose_model(const Transposition& t) {
+  RawModelBuilder b;
+  b.model.inputs = {b.add({"x", t.dtype, t.shape, {}, t.params, {}})};
+  const Extents count{static_cast<std::int32_t>(t.axes.size())};
+  const std::int32_t axes =
+      b.constant("axes", count, DType::int32, t.axes, QuantParams{{}, {}, 0, 0, 0});
+  b.model.outputs = {b.add({"y", t.dtype, t.result_shape(), {}, t.params, {}})};
+  b.op(OpCode::transpose, {0, axes}, b.model.outputs[0]);
+  return b.model;
+}
+
+/// Puts each element of `x` where its places, in their new order, say.
+template <class T>
+std::vector<T> naive_transpose(const Transposition& t, const std::vector<T>& x) {
+  const Extents to = t.result_shape();
+  std::vector<T> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Extents places(t.shape.size());
+    auto rest = static_cast<std::int32_t>(i);
+    for (std::size_t k = t.shape.size(); k-- > 0;) {
+      places[k] = rest % t.shape[k];
+      rest /= t.shape[k];
+    }
+    std::int32_t index = 0;
+    for (std::size_t k = 0; k < to.size(); ++k) {
+      index = index * to[k] + places[static_cast<std::size_t>(t.axis(k))];
+    }
+    y.at(static_cast<std::size_t>(index)) = x[i];
+  }
+  return y;
+}
+
+inline Transposition draw_transposition(Draw& draw) {
+  Transposition t{.shape = {}, .axes = {}};
+  for (std::int32_t i = 0, rank = draw.between(1, 5); i < rank; ++i) {
+    t.shape.push_back(draw.between(1, 9));
+    t.axes.insert(t.axes.begin() + draw.between(0, i), i);
+  }
+  for (std::int32_t& axis : t.axes) {
+    if (draw.between(0, 4) == 0) axis -= static_cast<std::int32_t>(t.axes.size());
+  }
+  t.params = quant(0.05F, draw.between(-128, 127));
+  return t;
+}
+
 }  // namespace octet::test

@@ -145,6 +145,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::pad:
     case OpCode::padv2:
       return draw_pad(draw, code);
+    case OpCode::transpose:
+      return transpose_model(draw_transposition(draw));
     case OpCode::strided_slice:
       return slice_model(draw_slicing(draw));
     case OpCode::squeeze:

@@ -21,7 +21,8 @@ struct Named {
   int results;
 };
 
-const std::map<std::string, Named> kOperators = {{"STRIDED_SLICE", {OpCode::strided_slice, 12}}};
+const std::map<std::string, Named> kOperators = {{"STRIDED_SLICE", {OpCode::strided_slice, 12}},
+                                                 {"TRANSPOSE", {OpCode::transpose, 27}}};
 
 OperatorAttributes attributes_of(OpCode code, const json& a) {
   OperatorAttributes attributes = default_attributes(code);

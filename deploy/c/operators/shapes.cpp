@@ -2,6 +2,7 @@
 #include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 #include <octet/runtime/operators/strided_slice.h>
+#include <octet/runtime/operators/transpose.h>
 
 namespace octet::detail {
 namespace {
@@ -76,6 +77,10 @@ CLayer make_strided_slice_layer(const CPlan& plan, const CStep& step) {
   return make_strided_copy_layer(plan, step, slice_copy(step.source));
 }
 
+CLayer make_transpose_layer(const CPlan& plan, const CStep& step) {
+  return make_strided_copy_layer(plan, step, transpose_copy(step.source));
+}
+
 constexpr std::string_view kResize = R"(/* @summary@. */
 static void @layer@(const int8_t *input, int8_t *output)
 {
@@ -142,6 +147,8 @@ COperator c_forms::padv2() { return {.reads_all_inputs = false, .make = make_pad
 COperator c_forms::strided_slice() {
   return {.reads_all_inputs = false, .make = make_strided_slice_layer};
 }
+
+COperator c_forms::transpose() { return {.reads_all_inputs = false, .make = make_transpose_layer}; }
 
 COperator c_forms::resize_nearest_neighbor() {
   return {.reads_all_inputs = false, .make = make_resize_layer};

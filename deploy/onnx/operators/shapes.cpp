@@ -2,6 +2,7 @@
 #include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 #include <octet/runtime/operators/strided_slice.h>
+#include <octet/runtime/operators/transpose.h>
 
 namespace octet::detail {
 namespace {
@@ -66,6 +67,13 @@ void write_strided_slice(OnnxNodes& nodes, const Operands& o) {
                 out);
 }
 
+/// Quantized values are moved as they are.
+void write_transpose(OnnxNodes& nodes, const Operands& o) {
+  const auto axes = permutation_of(o);
+  nodes.node_to("Transpose", {nodes.values().value(o.op.inputs[0])}, o.op.outputs[0],
+                {{"perm", Extents(axes.begin(), axes.end())}});
+}
+
 /// Rows (axis 1) or columns (axis 2) by their numbers.
 std::string gather(OnnxNodes& nodes, const std::string& x, const NearestAxis& axis,
                    std::int64_t number, const std::string& name) {
@@ -106,6 +114,8 @@ OnnxOperator onnx_forms::pad() { return {write_pad}; }
 OnnxOperator onnx_forms::padv2() { return {write_pad}; }
 
 OnnxOperator onnx_forms::strided_slice() { return {write_strided_slice}; }
+
+OnnxOperator onnx_forms::transpose() { return {write_transpose}; }
 
 OnnxOperator onnx_forms::resize_nearest_neighbor() { return {write_resize}; }
 

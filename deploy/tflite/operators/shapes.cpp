@@ -26,6 +26,16 @@ int slice_release(int version) {
   return version == 2 ? 11400 : 10600;
 }
 
+int transpose_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 5 : version_of_axes(o);
+}
+
+int transpose_release(int version) {
+  if (version >= 4) return version == 4 ? 20300 : 20400;
+  if (version == 3) return 11500;
+  return version == 2 ? 11400 : 10600;
+}
+
 int resize_version(const Operands& o) {
   const auto& a = o.op.as<ResizeNearestNeighborAttributes>();
   return a.align_corners || a.half_pixel_centers ? 3 : version_of_types(o);
@@ -71,6 +81,13 @@ TfliteOperator tflite_forms::strided_slice() {
           .required_version = version_of_axes,
           .first_release = slice_release,
           .options = kOptional<tflite::StridedSliceOptions, StridedSliceAttributes>};
+}
+
+TfliteOperator tflite_forms::transpose() {
+  return {.highest_version = 5,
+          .required_version = transpose_version,
+          .first_release = transpose_release,
+          .options = kEmpty<tflite::TransposeOptions>};
 }
 
 TfliteOperator tflite_forms::resize_nearest_neighbor() {

@@ -71,6 +71,18 @@ struct Sliced {
   }
 };
 
+struct Transposed {
+  static OwnLayer layer(const Shape& block, PortableRandom& random) {
+    std::vector<Index> axes;
+    for (Index i = 0; i < block.rank(); ++i) {
+      axes.insert(axes.begin() + random.integer(0, static_cast<int>(i)), i);
+    }
+    std::vector<Index> extents;
+    for (const Index axis : axes) extents.push_back(block[axis]);
+    return {Shape(extents), [axes](Graph& g, GraphValue x) { return g.transpose(x, axes); }};
+  }
+};
+
 class MovingEquality : public ::testing::TestWithParam<Rounding> {
  protected:
   template <class Own>
@@ -83,6 +95,7 @@ class MovingEquality : public ::testing::TestWithParam<Rounding> {
 };
 
 TEST_P(MovingEquality, OfSlices) { expect_ship<Sliced>(); }
+TEST_P(MovingEquality, OfTransposes) { expect_ship<Transposed>(); }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, MovingEquality,
                          ::testing::Values(Rounding::fp32, Rounding::single_rounding,
