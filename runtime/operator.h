@@ -42,6 +42,14 @@ struct NoAttributes {
   bool operator==(const NoAttributes&) const = default;
 };
 
+struct BatchMatmulAttributes {
+  /// Whether the last two axes of the first operand are exchanged, and those of the second.
+  bool adj_x = false;
+  bool adj_y = false;
+  OCTET_FIELDS(adj_x, adj_y)
+  bool operator==(const BatchMatmulAttributes&) const = default;
+};
+
 /// ADD, MUL and SUB.
 struct BinaryAttributes {
   FusedActivation activation = FusedActivation::none;
@@ -195,11 +203,11 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
-    std::variant<NoAttributes, BinaryAttributes, ConcatenationAttributes, Conv2DAttributes,
-                 DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
-                 MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes, SqueezeAttributes, StridedSliceAttributes,
-                 TransposeConvAttributes>;
+    std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
+                 Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
+                 LeakyReluAttributes, MeanAttributes, PoolAttributes, ReshapeAttributes,
+                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SqueezeAttributes,
+                 StridedSliceAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

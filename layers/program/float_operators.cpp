@@ -86,6 +86,12 @@ Tensor transposed(const Step& step, const Tensor& x) {
   return permute(x, {step.numbers.begin(), step.numbers.end()});
 }
 
+Tensor multiplied(const Step& step, const Tensor& x, const Tensor& y) {
+  const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
+  const auto transpose = [](bool adjoint) { return adjoint ? Transpose::yes : Transpose::no; };
+  return batch_matmul(x, y, transpose(attributes.adj_x), transpose(attributes.adj_y));
+}
+
 Tensor joined(const Step& step, std::span<const Tensor> x) {
   const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
   return apply_activation(attributes.activation,
@@ -102,6 +108,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return apply_activation(clamp_of(step), sub(x[0], x[1]));
     case OpCode::mul:
       return apply_activation(clamp_of(step), mul(x[0], x[1]));
+    case OpCode::batch_matmul:
+      return multiplied(step, x[0], x[1]);
     case OpCode::concatenation:
       return joined(step, x);
     case OpCode::average_pool_2d:

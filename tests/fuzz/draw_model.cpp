@@ -343,6 +343,21 @@ class ModelDrawer {
     return shape;
   }
 
+  /// The first operand and itself, one of both transposed, or with its first axis dropped.
+  std::vector<std::int32_t> complete_batch_matmul(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    op.inputs.push_back(op.inputs[0]);
+    const bool adj_x = bytes_.flag();
+    op.attributes = BatchMatmulAttributes{.adj_x = adj_x, .adj_y = !adj_x};
+    if (shape.size() < 2) return shape;
+    const std::size_t last = shape.size() - 1;
+    if (bytes_.flag()) {
+      op.inputs[1] = add_constant(tensor(op.inputs[0]).dtype, {shape[last - 1], shape[last]});
+    }
+    (adj_x ? shape[last - 1] : shape[last]) = adj_x ? shape[last] : shape[last - 1];
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -367,6 +382,8 @@ class ModelDrawer {
       case OpCode::average_pool_2d:
       case OpCode::max_pool_2d:
         return {dtype, complete_pool(op)};
+      case OpCode::batch_matmul:
+        return {dtype, complete_batch_matmul(op)};
       case OpCode::concatenation:
         return {dtype, complete_concatenation(op)};
       case OpCode::conv_2d:

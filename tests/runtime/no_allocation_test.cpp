@@ -5,6 +5,7 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/runtime/moving_models.h>
@@ -130,6 +131,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::max_pool_2d:
       pooling.code = code;
       return model_of(pooling);
+    case OpCode::batch_matmul:
+      return matmul_model(draw_matmul(draw));
     case OpCode::concatenation:
       return make_axes();
     case OpCode::conv_2d:

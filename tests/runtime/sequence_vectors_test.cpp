@@ -21,13 +21,17 @@ struct Named {
   int results;
 };
 
-const std::map<std::string, Named> kOperators = {{"STRIDED_SLICE", {OpCode::strided_slice, 12}},
+const std::map<std::string, Named> kOperators = {{"BATCH_MATMUL", {OpCode::batch_matmul, 66}},
+                                                 {"STRIDED_SLICE", {OpCode::strided_slice, 12}},
                                                  {"TRANSPOSE", {OpCode::transpose, 27}}};
 
 OperatorAttributes attributes_of(OpCode code, const json& a) {
   OperatorAttributes attributes = default_attributes(code);
   if (auto* slice = std::get_if<StridedSliceAttributes>(&attributes)) {
     *slice = {a.at("begin_mask"), a.at("end_mask"), a.at("shrink_axis_mask")};
+  }
+  if (auto* product = std::get_if<BatchMatmulAttributes>(&attributes)) {
+    *product = {a.at("adj_x"), a.at("adj_y")};
   }
   return attributes;
 }
@@ -43,12 +47,17 @@ IntegerModel model_of(OpCode code, const json& vector) {
   const auto add = [&](const json& from, const std::string& name) {
     const auto shape = from.at("shape").get<std::vector<std::int32_t>>();
     const DType dtype = type_of(from);
-    if (from.value("constant", false)) {
+    if (dtype == DType::int32) {
       return b.constant(name, shape, dtype, from.at("data").get<std::vector<std::int32_t>>(),
                         QuantParams{{}, {}, 0, 0, 0});
     }
     const QuantParams params = quant(from.at("scale"), from.at("zero_point"), dtype);
-    return b.add({name, dtype, shape, {}, params, {}});
+    if (!from.value("constant", false)) return b.add({name, dtype, shape, {}, params, {}});
+    if (dtype == DType::int16) {
+      return b.constant(name, shape, dtype, from.at("data").get<std::vector<std::int16_t>>(),
+                        params);
+    }
+    return b.constant(name, shape, dtype, from.at("data").get<std::vector<std::int8_t>>(), params);
   };
   std::vector<std::int32_t> operands;
   for (const json& input : vector.at("inputs")) {

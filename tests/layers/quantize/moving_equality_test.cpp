@@ -83,6 +83,25 @@ struct Transposed {
   }
 };
 
+/// Scores of a block's rows with themselves, as attention has them, and the block by them.
+struct Multiplied {
+  static OwnLayer layer(const Shape& block, PortableRandom& random) {
+    const bool of_rows = random.integer(0, 1) == 1;
+    const Index size = of_rows ? block[1] : block[2];
+    if (random.integer(0, 1) == 1) {
+      return {Shape{block[0], size, size}, [of_rows](Graph& g, GraphValue x) {
+                return g.op(OpCode::batch_matmul, {x, x},
+                            BatchMatmulAttributes{.adj_x = !of_rows, .adj_y = of_rows});
+              }};
+    }
+    return {block, [](Graph& g, GraphValue x) {
+              const GraphValue scores = g.op(OpCode::batch_matmul, {x, x},
+                                             BatchMatmulAttributes{.adj_y = true}, "/scores");
+              return g.op(OpCode::batch_matmul, {scores, x});
+            }};
+  }
+};
+
 class MovingEquality : public ::testing::TestWithParam<Rounding> {
  protected:
   template <class Own>
@@ -96,6 +115,7 @@ class MovingEquality : public ::testing::TestWithParam<Rounding> {
 
 TEST_P(MovingEquality, OfSlices) { expect_ship<Sliced>(); }
 TEST_P(MovingEquality, OfTransposes) { expect_ship<Transposed>(); }
+TEST_P(MovingEquality, OfProducts) { expect_ship<Multiplied>(); }
 
 INSTANTIATE_TEST_SUITE_P(Contracts, MovingEquality,
                          ::testing::Values(Rounding::fp32, Rounding::single_rounding,
