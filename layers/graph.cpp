@@ -39,6 +39,8 @@ void require_no_function(const Layer& layer, OpCode code) {
   const std::string_view function = code == OpCode::reshape                   ? "reshape"
                                     : code == OpCode::pad                     ? "pad"
                                     : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
+                                    : code == OpCode::strided_slice           ? "slice"
+                                    : code == OpCode::transpose               ? "transpose"
                                                                               : "";
   if (function.empty()) return;
   throw InvalidArgument(
@@ -211,6 +213,30 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
   const Shape result = result_shape(step, {&image, 1});
   return append(std::move(step), result, "");
+}
+
+GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::strided_slice;
+  // The masks take all of the batch, whatever the numbers in front say.
+  step.attributes = StridedSliceAttributes{.begin_mask = 1, .end_mask = 1};
+  for (const auto place : {&AxisSlice::begin, &AxisSlice::end, &AxisSlice::step}) {
+    step.numbers.push_back(place == &AxisSlice::step ? 1 : 0);
+    for (const AxisSlice& axis : axes)
+      step.numbers.push_back(static_cast<std::int32_t>(axis.*place));
+  }
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::transpose;
+  step.attributes = NoAttributes{};
+  step.numbers = {0};
+  for (const Index axis : axes) step.numbers.push_back(static_cast<std::int32_t>(axis) + 1);
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {

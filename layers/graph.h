@@ -1,6 +1,7 @@
 #pragma once
 
 #include <octet/core/ops/image_ops.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/layers/layer.h>
 #include <octet/runtime/operator.h>
 
@@ -76,6 +77,10 @@ class Graph {
   GraphValue pad(GraphValue x, const Padding2D& padding);
   /// Images with each pixel repeated in rows and columns.
   GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors);
+  /// Of each example what lies in the slices of its axes.
+  GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
+  /// Examples whose axis i is axis axes[i] of those of x.
+  GraphValue transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix = "");
   /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
   GraphValue function(std::span<const GraphValue> inputs, TensorFunction function);
   /// Layer::forward_all() of the layer.

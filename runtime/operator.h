@@ -35,11 +35,19 @@ std::string_view to_string(OpCode code);
   auto fields() { return std::tie(__VA_ARGS__); }           \
   auto fields() const { return std::tie(__VA_ARGS__); }
 
-/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
-/// none.
+/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1, TANH and
+/// TRANSPOSE have none.
 struct NoAttributes {
   OCTET_FIELDS()  // NOLINT(readability-redundant-string-init): the list is empty
   bool operator==(const NoAttributes&) const = default;
+};
+
+struct BatchMatmulAttributes {
+  /// Whether the last two axes of the first operand are exchanged, and those of the second.
+  bool adj_x = false;
+  bool adj_y = false;
+  OCTET_FIELDS(adj_x, adj_y)
+  bool operator==(const BatchMatmulAttributes&) const = default;
 };
 
 /// ADD, MUL and SUB.
@@ -145,6 +153,19 @@ struct SqueezeAttributes {
   bool operator==(const SqueezeAttributes&) const = default;
 };
 
+/// Its operands are the tensor and, as constants, where a slice of each axis begins, where it ends
+/// and its step, counted from the back where negative.
+struct StridedSliceAttributes {
+  /// Bit i: the slice of axis i begins at the first element, whatever the operand says.
+  std::int32_t begin_mask = 0;
+  /// Bit i: the slice of axis i ends behind the last element, whatever the operand says.
+  std::int32_t end_mask = 0;
+  /// Bit i: axis i is dropped, and the element at its begin is taken.
+  std::int32_t shrink_axis_mask = 0;
+  OCTET_FIELDS(begin_mask, end_mask, shrink_axis_mask)
+  bool operator==(const StridedSliceAttributes&) const = default;
+};
+
 /// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
 struct TransposeConvAttributes {
   Padding padding = Padding::valid;
@@ -182,10 +203,11 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
-    std::variant<NoAttributes, BinaryAttributes, ConcatenationAttributes, Conv2DAttributes,
-                 DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
-                 MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes, SqueezeAttributes, TransposeConvAttributes>;
+    std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
+                 Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
+                 LeakyReluAttributes, MeanAttributes, PoolAttributes, ReshapeAttributes,
+                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SqueezeAttributes,
+                 StridedSliceAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

@@ -72,6 +72,26 @@ Tensor repeated(const Step& step, const Tensor& x) {
   return upsample2d(x, {step.numbers[0] / x.dim(1), step.numbers[1] / x.dim(2)});
 }
 
+/// All of the batch, and of each other axis what the step's numbers say.
+Tensor sliced(const Step& step, const Tensor& x) {
+  const std::size_t rank = step.numbers.size() / 3;
+  std::vector<AxisSlice> axes{{0, x.dim(0)}};
+  for (std::size_t i = 1; i < rank; ++i) {
+    axes.push_back({step.numbers[i], step.numbers[rank + i], step.numbers[2 * rank + i]});
+  }
+  return slice(x, axes);
+}
+
+Tensor transposed(const Step& step, const Tensor& x) {
+  return permute(x, {step.numbers.begin(), step.numbers.end()});
+}
+
+Tensor multiplied(const Step& step, const Tensor& x, const Tensor& y) {
+  const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
+  const auto transpose = [](bool adjoint) { return adjoint ? Transpose::yes : Transpose::no; };
+  return batch_matmul(x, y, transpose(attributes.adj_x), transpose(attributes.adj_y));
+}
+
 Tensor joined(const Step& step, std::span<const Tensor> x) {
   const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
   return apply_activation(attributes.activation,
@@ -88,6 +108,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return apply_activation(clamp_of(step), sub(x[0], x[1]));
     case OpCode::mul:
       return apply_activation(clamp_of(step), mul(x[0], x[1]));
+    case OpCode::batch_matmul:
+      return multiplied(step, x[0], x[1]);
     case OpCode::concatenation:
       return joined(step, x);
     case OpCode::average_pool_2d:
@@ -98,6 +120,10 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return pad2d(x[0], padding_of(step));
     case OpCode::resize_nearest_neighbor:
       return repeated(step, x[0]);
+    case OpCode::strided_slice:
+      return sliced(step, x[0]);
+    case OpCode::transpose:
+      return transposed(step, x[0]);
     case OpCode::reshape:
       return x[0].reshape(result.with_batch(x[0].dim(0)));
     case OpCode::relu:

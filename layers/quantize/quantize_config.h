@@ -55,8 +55,9 @@ struct QuantizeOptions {
   /// no operator would clamp to fewer.
   /// 16 are those of all results and of inputs, under rounding q15 alone: codes of int16 with the
   /// zero point 0 and steps of max(max x / 32767, -min x / 32768), whose products with weights are
-  /// summed in int64. Layers that become FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D or RESHAPE
-  /// take them; softmax, sigmoid and tanh then compute in float.
+  /// summed in int64. Layers that become BATCH_MATMUL, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D,
+  /// RESHAPE, STRIDED_SLICE or TRANSPOSE take them; softmax, sigmoid and tanh then compute in
+  /// float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for

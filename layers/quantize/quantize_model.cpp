@@ -114,9 +114,11 @@ void require_int16_operators(const Layer& layer) {
     const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
-        "quantize_model: layer \"{}\" of type {}: expected layers that become FULLY_CONNECTED, "
-        "CONV_2D, DEPTHWISE_CONV_2D or RESHAPE with activations of 16 bits, found {}; leave it "
-        "in_float(), let the strides of a convolution do its work, or use 8 bits",
+        "quantize_model: layer \"{}\" of type {}: expected layers that become BATCH_MATMUL, "
+        "FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE with "
+        "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
+        "do "
+        "its work, or use 8 bits",
         layer.name(), layer.type(), about.name));
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,14 @@ class OperatorView : public Operands {
 /// The products of an operator whose every output is a sum over the weights of one unit; units lie
 /// along `axis` of input 1.
 std::int64_t products_with_units(const Operands& operands, std::size_t axis);
+
+/// A constant as numbers.
+template <class T>
+std::vector<T> values_of(const ModelTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
+  return values;
+}
 
 /// How far the fixed output scale of SOFTMAX, LOGISTIC and TANH may be off, relatively.
 inline constexpr double kFixedScaleTolerance = 0.001;

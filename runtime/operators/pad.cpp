@@ -81,10 +81,7 @@ class Pad final : public Kernel {
 };
 
 std::vector<std::int32_t> paddings_of(const Operands& operands) {
-  const ModelTensor& paddings = operands.input(1);
-  std::vector<std::int32_t> values(paddings.data.size() / sizeof(std::int32_t));
-  std::memcpy(values.data(), paddings.data.data(), paddings.data.size());
-  return values;
+  return values_of<std::int32_t>(operands.input(1));
 }
 
 void check_paddings(const OperatorView& view) {

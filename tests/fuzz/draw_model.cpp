@@ -304,6 +304,60 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Mostly a part of each axis, by places from the front.
+  std::vector<std::int32_t> complete_strided_slice(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::array<std::vector<std::int32_t>, 3> numbers;
+    for (std::int32_t& extent : shape) {
+      const std::int32_t begin = bytes_.between(-1, 3);
+      const std::int32_t step = bytes_.between(0, 3);
+      numbers[0].push_back(begin);
+      numbers[1].push_back(extent);
+      numbers[2].push_back(step);
+      if (begin >= 0 && begin < extent && step > 0) extent = (extent - begin - 1) / step + 1;
+    }
+    for (const std::vector<std::int32_t>& operand : numbers) {
+      op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(operand.size())}));
+      ModelTensor& made = model_.tensors.back();
+      made.quantization = {};
+      store(operand, made);
+    }
+    return shape;
+  }
+
+  /// Mostly with two axes exchanged.
+  std::vector<std::int32_t> complete_transpose(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::vector<std::int32_t> axes;
+    for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<std::int32_t>(i));
+    const auto first = static_cast<std::size_t>(bytes_.between(0, 3));
+    const auto second = static_cast<std::size_t>(bytes_.between(0, 3));
+    if (first < axes.size() && second < axes.size()) {
+      std::swap(axes[first], axes[second]);
+      std::swap(shape[first], shape[second]);
+    }
+    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(axes.size())}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(axes, made);
+    return shape;
+  }
+
+  /// The first operand and itself, one of both transposed, or with its first axis dropped.
+  std::vector<std::int32_t> complete_batch_matmul(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    op.inputs.push_back(op.inputs[0]);
+    const bool adj_x = bytes_.flag();
+    op.attributes = BatchMatmulAttributes{.adj_x = adj_x, .adj_y = !adj_x};
+    if (shape.size() < 2) return shape;
+    const std::size_t last = shape.size() - 1;
+    if (bytes_.flag()) {
+      op.inputs[1] = add_constant(tensor(op.inputs[0]).dtype, {shape[last - 1], shape[last]});
+    }
+    (adj_x ? shape[last - 1] : shape[last]) = adj_x ? shape[last] : shape[last - 1];
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -328,6 +382,8 @@ class ModelDrawer {
       case OpCode::average_pool_2d:
       case OpCode::max_pool_2d:
         return {dtype, complete_pool(op)};
+      case OpCode::batch_matmul:
+        return {dtype, complete_batch_matmul(op)};
       case OpCode::concatenation:
         return {dtype, complete_concatenation(op)};
       case OpCode::conv_2d:
@@ -343,6 +399,10 @@ class ModelDrawer {
         return {dtype, complete_padv2(op)};
       case OpCode::mean:
         return {dtype, complete_mean(op)};
+      case OpCode::transpose:
+        return {dtype, complete_transpose(op)};
+      case OpCode::strided_slice:
+        return {dtype, complete_strided_slice(op)};
       case OpCode::squeeze:
         return {dtype, complete_squeeze(op)};
       case OpCode::leaky_relu:

@@ -6,7 +6,9 @@
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
+#include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/packed_models.h>
 #include <octet/tests/runtime/transposed_models.h>
@@ -23,6 +25,7 @@ constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
 constexpr std::uint32_t kElementwise = 150;
 constexpr std::uint32_t kReadOnly = 90;
+constexpr std::uint32_t kMoving = 90;
 constexpr std::uint32_t kTrainedConvolutions = 40;
 constexpr std::uint32_t kTransposed = 60;
 constexpr std::uint32_t kTrainedTransposed = 40;
@@ -205,6 +208,21 @@ bool add_read_only(CaseFolder& folder, std::uint32_t seed) {
   }
 }
 
+/// STRIDED_SLICE, TRANSPOSE, or BATCH_MATMUL with a constant. False where runtimes could not run
+/// it.
+bool add_moving(CaseFolder& folder, std::uint32_t seed) {
+  test::Draw draw(seed);
+  const std::string name = fmt::format("moving-{:03}", seed);
+  switch (seed % 3) {
+    case 0:
+      return add_graph(folder, name, test::slice_model(test::draw_slicing(draw)), seed);
+    case 1:
+      return add_graph(folder, name, test::transpose_model(test::draw_transposition(draw)), seed);
+    default:
+      return add_graph(folder, name, test::draw_constant_matmul(draw), seed);
+  }
+}
+
 /// One operator with weights of 4 or 2 bits.
 test::FewBits few_bits_of(std::uint32_t seed) {
   test::Draw draw(seed);
@@ -285,6 +303,7 @@ void add_random_cases(CaseFolder& folder) {
   add_some(kConvolutions, add_convolution);
   add_some(kElementwise, add_elementwise);
   add_some(kReadOnly, add_read_only);
+  add_some(kMoving, add_moving);
   add_some(kTrainedConvolutions, add_trained_convolutions);
   add_some(kTransposed, add_transposed);
   add_some(kTrainedTransposed, add_trained_transposed);

@@ -196,7 +196,9 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
       {"max_pool2d"});
   for (const auto& [code, function] : {std::pair{OpCode::pad, "Graph::pad()"},
                                        {OpCode::reshape, "Graph::reshape()"},
-                                       {OpCode::resize_nearest_neighbor, "repeat_pixels()"}}) {
+                                       {OpCode::resize_nearest_neighbor, "repeat_pixels()"},
+                                       {OpCode::strided_slice, "Graph::slice()"},
+                                       {OpCode::transpose, "Graph::transpose()"}}) {
     refused(
         [code = code](Graph& g, auto x) {
           return std::vector{g.op(code, {x[0], x[0]})};
@@ -207,6 +209,12 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
              auto x) { return std::vector{g.op(OpCode::leaky_relu, {x[0]}, PoolAttributes{})}; },
           {"LEAKY_RELU", "another operator"});
   refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {5})}; }, {"32", "[5]"});
+  refused(
+      [](Graph& g, auto x) {
+        return std::vector{g.slice(x[0], {{0, 4}, {0, 4}, {0, 3}})};
+      },
+      {"slice", "[0, 3)", "axis 3"});
+  refused([](Graph& g, auto x) { return std::vector{g.transpose(x[0], {0, 1, 1})}; }, {"permute"});
   refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; },
           {"do_build()", "[4, 4, 2]", "[32]"});
 }

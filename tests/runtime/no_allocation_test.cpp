@@ -5,8 +5,10 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/transposed_models.h>
 #include <octet/tests/runtime/window_models.h>
@@ -129,6 +131,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::max_pool_2d:
       pooling.code = code;
       return model_of(pooling);
+    case OpCode::batch_matmul:
+      return matmul_model(draw_matmul(draw));
     case OpCode::concatenation:
       return make_axes();
     case OpCode::conv_2d:
@@ -144,6 +148,10 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::pad:
     case OpCode::padv2:
       return draw_pad(draw, code);
+    case OpCode::transpose:
+      return transpose_model(draw_transposition(draw));
+    case OpCode::strided_slice:
+      return slice_model(draw_slicing(draw));
     case OpCode::squeeze:
       return squeeze_model({1, 70, 1}, {-1});
     case OpCode::resize_nearest_neighbor:

@@ -1,6 +1,8 @@
 #include <octet/deploy/onnx/operators.h>
 #include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
+#include <octet/runtime/operators/strided_slice.h>
+#include <octet/runtime/operators/transpose.h>
 
 namespace octet::detail {
 namespace {
@@ -29,6 +31,47 @@ void write_pad(OnnxNodes& nodes, const Operands& o) {
           ? values.code_constant(name + "/border", out, static_cast<std::int32_t>(held))
           : values.constant(name + "/border", {held});
   nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, value}, out);
+}
+
+/// Quantized values are copied. A dropped axis has an extent of 1 in the result of Slice.
+void write_strided_slice(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const auto slices = slice_axes(o);
+  Extents starts;
+  Extents ends;
+  Extents axes;
+  Extents steps;
+  bool drops = false;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    drops = drops || slices[i].is_dropped;
+    if (slices[i].extent() == o.input().shape[i]) continue;
+    starts.push_back(slices[i].begin);
+    ends.push_back(slices[i].end);
+    axes.push_back(static_cast<std::int64_t>(i));
+    steps.push_back(slices[i].step);
+  }
+  OnnxNodes::Names operands{values.value(o.op.inputs[0])};
+  if (starts.empty()) return nodes.node_to("Reshape", {operands[0], nodes.shape_of(out)}, out);
+  const auto add = [&](std::string_view which, const Extents& numbers) {
+    operands.push_back(values.constant(name + std::string(which), OnnxType::int64,
+                                       {std::ssize(numbers)}, numbers));
+  };
+  add("/starts", starts);
+  add("/ends", ends);
+  add("/axes", axes);
+  add("/steps", steps);
+  if (!drops) return nodes.node_to("Slice", operands, out);
+  nodes.node_to("Reshape", {values.node("Slice", operands, name + "/sliced"), nodes.shape_of(out)},
+                out);
+}
+
+/// Quantized values are moved as they are.
+void write_transpose(OnnxNodes& nodes, const Operands& o) {
+  const auto axes = permutation_of(o);
+  nodes.node_to("Transpose", {nodes.values().value(o.op.inputs[0])}, o.op.outputs[0],
+                {{"perm", Extents(axes.begin(), axes.end())}});
 }
 
 /// Rows (axis 1) or columns (axis 2) by their numbers.
@@ -69,6 +112,10 @@ OnnxOperator onnx_forms::squeeze() { return {write_reshape}; }
 
 OnnxOperator onnx_forms::pad() { return {write_pad}; }
 OnnxOperator onnx_forms::padv2() { return {write_pad}; }
+
+OnnxOperator onnx_forms::strided_slice() { return {write_strided_slice}; }
+
+OnnxOperator onnx_forms::transpose() { return {write_transpose}; }
 
 OnnxOperator onnx_forms::resize_nearest_neighbor() { return {write_resize}; }
 
