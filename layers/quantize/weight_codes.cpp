@@ -35,7 +35,7 @@ void check_kernel(const QuantParams& params, Index units, const std::string& own
   }
 }
 
-/// The results [units] of a layer with a kernel [inputs, units].
+/// The results [.., units] of a layer with a kernel [inputs, units] for examples [.., inputs].
 Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std::string& owner) {
   if (weights.unit_axis != 1) {
     throw InvalidArgument(
@@ -44,13 +44,14 @@ Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std:
                     owner, weights.unit_axis));
   }
   const Shape& kernel = weights.kernel.shape();
-  if (kernel.rank() != 2 || layer.input_shape() != Shape{kernel[0]}) {
+  const Shape& read = layer.input_shape();
+  if (kernel.rank() != 2 || read.rank() == 0 || read.dim(-1) != kernel[0]) {
     throw InvalidArgument(fmt::format(
-        "{}: expected a kernel [inputs, units] for examples [inputs], found a kernel {} "
-        "for examples {}; put a Flatten layer in front of a layer that reads more axes",
-        owner, kernel.to_string(), layer.input_shape().to_string()));
+        "{}: expected a kernel [inputs, units] for examples [.., inputs], found a kernel {} for "
+        "examples {}; put a Flatten layer in front of a layer that reads all axes at once",
+        owner, kernel.to_string(), read.to_string()));
   }
-  return {kernel[1]};
+  return read.with_dim(-1, kernel[1]);
 }
 
 /// The results of a convolution: [height, width, units], of sequences [steps, units], and of

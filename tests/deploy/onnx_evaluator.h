@@ -138,6 +138,29 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// x [.., depth] w [depth, units].
+  OnnxTensor mat_mul(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& w = in(node, 1);
+    if (x.shape.size() < 2 || w.shape.size() != 2 || x.shape.back() != w.shape[0]) {
+      throw std::runtime_error("MatMul: operands do not fit");
+    }
+    OnnxTensor y{OnnxElement::float32, x.shape, {}};
+    y.shape.back() = w.shape[1];
+    const auto depth = static_cast<std::size_t>(w.shape[0]);
+    const auto units = static_cast<std::size_t>(w.shape[1]);
+    for (std::size_t row = 0; row < x.values.size(); row += depth) {
+      for (std::size_t unit = 0; unit < units; ++unit) {
+        double sum = 0.0;
+        for (std::size_t i = depth; i-- > 0;) {
+          sum = onnx::f32(sum + onnx::f32(x.values[row + i] * w.values[i * units + unit]));
+        }
+        y.values.push_back(sum);
+      }
+    }
+    return y;
+  }
+
   OnnxTensor pad(const OnnxNode& node) const {
     const OnnxTensor& x = in(node, 0);
     const auto& pads = in(node, 1).values;
@@ -274,6 +297,7 @@ class OnnxEvaluator {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
     if (node.op == "Gemm") return gemm(node);
+    if (node.op == "MatMul") return mat_mul(node);
     if (node.op == "Conv") {
       return onnx::conv(node, in(node, 0), in(node, 1),
                         node.inputs.size() > 2 ? &in(node, 2) : nullptr);
