@@ -91,6 +91,7 @@ struct DepthwiseConv2DAttributes {
 
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
+  /// Whether the result has all axes of the input but the last; else it has two.
   bool keep_num_dims = false;
   OCTET_FIELDS(activation, keep_num_dims)
   bool operator==(const FullyConnectedAttributes&) const = default;

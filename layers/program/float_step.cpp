@@ -26,7 +26,7 @@ bool fits_operator(const LayerWeights& weights, const Tensor& x) {
   if (!has_operator_layout(weights)) return false;
   const Index units = weights.kernel.dim(-1);
   if (weights.bias.defined() && weights.bias.shape() != Shape{units}) return false;
-  return weights.convolution.has_value() || (x.rank() == 2 && x.dim(1) == weights.kernel.dim(0));
+  return weights.convolution.has_value() || (x.rank() >= 2 && x.dim(-1) == weights.kernel.dim(0));
 }
 
 Tensor convolution(const LayerWeights& weights, const Tensor& images, FusedActivation clamp) {

@@ -34,8 +34,12 @@ Attributes window_attributes(const Conv2DOptions& options, FusedActivation activ
   return attributes;
 }
 
-OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
-  if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
+/// `rank` is that of what the operator reads, the batch included.
+OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation,
+                                 std::size_t rank) {
+  if (!weights.convolution) {
+    return FullyConnectedAttributes{.activation = activation, .keep_num_dims = rank > 2};
+  }
   const Conv2DOptions& options = *weights.convolution;
   if (weights.transposed) return window_attributes<TransposeConvAttributes>(options, activation);
   if (!weights.depthwise) return window_attributes<Conv2DAttributes>(options, activation);
@@ -96,7 +100,7 @@ std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   }
   const FusedActivation clamp = separate ? FusedActivation::none : now.step.clamp;
   builder_.op(now.step.code, std::move(operands), output).attributes =
-      attributes_of(weights, clamp);
+      attributes_of(weights, clamp, builder_.tensor(read).shape.size());
   if (is_wide(output)) widen_int16_result(weights.depthwise ? 3 : 0);
   if (!separate) return output;
   const std::int32_t clamped = result(now, {&read, 1}, "");

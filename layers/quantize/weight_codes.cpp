@@ -35,7 +35,7 @@ void check_kernel(const QuantParams& params, Index units, const std::string& own
   }
 }
 
-/// The results [units] of a layer with a kernel [inputs, units].
+/// The results [.., units] of a layer with a kernel [inputs, units] for examples [.., inputs].
 Shape require_matrix(const Shape& examples, const LayerWeights& weights, const std::string& owner) {
   if (weights.unit_axis != 1) {
     throw InvalidArgument(
@@ -44,13 +44,13 @@ Shape require_matrix(const Shape& examples, const LayerWeights& weights, const s
                     owner, weights.unit_axis));
   }
   const Shape& kernel = weights.kernel.shape();
-  if (kernel.rank() != 2 || examples != Shape{kernel[0]}) {
+  if (kernel.rank() != 2 || examples.rank() == 0 || examples.dim(-1) != kernel[0]) {
     throw InvalidArgument(fmt::format(
-        "{}: expected a kernel [inputs, units] for examples [inputs], found a kernel {} "
-        "for examples {}; put a Flatten layer in front of a layer that reads more axes",
+        "{}: expected a kernel [inputs, units] for examples [.., inputs], found a kernel {} for "
+        "examples {}; put a Flatten layer in front of a layer that reads all axes at once",
         owner, kernel.to_string(), examples.to_string()));
   }
-  return {kernel[1]};
+  return examples.with_dim(-1, kernel[1]);
 }
 
 /// The results of a convolution: [height, width, units], of sequences [steps, units], and of

@@ -28,8 +28,8 @@ struct WeightCodes {
 
 /// The weights of a layer that FULLY_CONNECTED or an operator of a convolution computes. Throws
 /// InvalidArgument that names `owner` unless the layer has a kernel [inputs, units] with unit_axis
-/// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
-/// where it has one, a bias [units].
+/// 1, examples [.., inputs] and results [.., units], or those of a convolution (see LayerWeights),
+/// and, where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
 /// Throws InvalidArgument that names `owner` unless weights of this layout make `results` of
 /// `examples`, see above.
