@@ -97,8 +97,9 @@ void Graph::number_earlier(std::string_view suffix) {
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
-  number_earlier(suffix);
-  program_.values.push_back({named_, std::string(suffix), shape});
+  const std::string name = time_ + std::string(suffix);
+  number_earlier(name);
+  program_.values.push_back({named_, name, shape});
   program_.steps.push_back(std::move(step));
   return {program_.values.size() - 1};
 }
@@ -293,6 +294,9 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
         "gave, found {}",
         layer.name(), layer.type(), layer.output_shape().to_string(), found.to_string()));
   }
+  // Scans and other parts of layers name what they give; the layer's result has its name.
+  Program::Value& result = program_.values[results.front().index];
+  if (results.front().index >= first_ && result.layer == named_) result.suffix.clear();
   first_ = outer_first;
   layer_ = outer;
   named_ = outer_named;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/ops/image_ops.h>
 #include <octet/core/ops/shape_ops.h>
 #include <octet/layers/layer.h>
@@ -81,6 +82,16 @@ class Graph {
   GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
   /// Examples whose axis i is axis axes[i] of those of x.
   GraphValue transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix = "");
+  /// Runs `body` for every step of time of sequences `x`, each [steps, ...]: body(x_t, state), with
+  /// x_t the values of the step, gives the next state. Returns the states, of which the first body
+  /// reads `first`, or without it zeros of the shape of x_t[0]. The bodies emit the same operators;
+  /// what one gives has one scale at all steps. Throws InvalidArgument for sequences of unlike
+  /// lengths.
+  std::vector<GraphValue> scan(
+      std::span<const GraphValue> x, std::optional<GraphValue> first,
+      FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
+  /// Values of one shape, as the rows [values, shape...] of one.
+  GraphValue stack(const std::vector<GraphValue>& values, std::string_view suffix = "");
   /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
   GraphValue function(std::span<const GraphValue> inputs, TensorFunction function);
   /// Layer::forward_all() of the layer.
@@ -105,6 +116,8 @@ class Graph {
   Step step_of(std::span<const GraphValue> inputs) const;
   GraphValue append(Step step, const Shape& shape, std::string_view suffix);
   void number_earlier(std::string_view suffix);
+  GraphValue at_time(GraphValue x, Index t);
+  void share_ranges(std::size_t first, std::size_t other);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
                                   std::span<const GraphValue> inputs);
@@ -119,6 +132,8 @@ class Graph {
   /// The first value of the layer.
   std::size_t first_ = 0;
   std::size_t node_ = 0;
+  /// What suffixes begin with in a step of a scan that is not the first.
+  std::string time_;
 };
 
 }  // namespace octet

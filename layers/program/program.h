@@ -91,8 +91,8 @@ struct Step {
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};
-  /// Steps of a layer with one number share the quantizers of their results, as those that a scan
-  /// repeats for every step of time.
+  /// The value after which the quantizer of the result is named that all steps with this number
+  /// share, as those that a scan repeats for every step of time.
   std::optional<std::size_t> shared_range{};
   std::vector<std::size_t> inputs{};
   /// Positions of the inputs that are results of steps of kind parameter, without a batch axis.

@@ -76,7 +76,7 @@ void QuantizeWrapper::build_inner_quantizers() {
     }
     Quantizer* const quantizer = inner_[inner.slot].get();
     if (quantizer == nullptr) continue;
-    const Program::Value& value = program.values[step.result];
+    const Program::Value& value = program.values[step.shared_range.value_or(step.result)];
     std::string name = inner.is_kernel ? step.weights_name : value.suffix;
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');

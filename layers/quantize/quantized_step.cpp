@@ -272,11 +272,14 @@ void tie_joined(Program& program, std::size_t index) {
                       "grid (softmax, sigmoid or tanh); put another layer between",
                       step.scheme->owner, fixed->scheme->owner));
     }
-    producers.push_back(quantizer_of(program, input));
+    Quantizer* const producer = quantizer_of(program, input);
+    // Steps of a scan, and uses of one layer, share theirs already.
+    if (std::ranges::count(producers, producer) == 0) producers.push_back(producer);
   }
   step.scheme->joined = producers.front();
   // Where one is left in float there is nothing to tie.
-  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+  const bool ties = producers.size() > 1 && std::ranges::count(producers, nullptr) == 0;
+  if (ties) Quantizer::tie(producers);
 }
 
 }  // namespace
