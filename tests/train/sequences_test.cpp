@@ -236,7 +236,7 @@ TEST(Sequences, AreTrainedShippedAndLoadedToTheLastBit) {
         EXPECT_EQ(read.tensors[static_cast<std::size_t>(op.outputs[0])].dtype, DType::int8);
       }
       EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
-      EXPECT_NO_THROW(to_onnx(read));
+      EXPECT_NO_THROW(to_onnx(read, {.style = OnnxStyle::standard}));
     }
   }
 }
