@@ -44,18 +44,20 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   std::vector<std::int32_t> tensors;
   if (is_codes(tensor_of(model, model.inputs[0]))) tensors.push_back(model.inputs[0]);
   for (const Operator& op : model.operators) {
-    const ModelTensor& output = tensor_of(model, op.outputs[0]);
-    if (is_codes(output)) {
-      if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
-      continue;
-    }
-    // Layers in float, and the last codes written as bytes.
-    const bool is_end = op.outputs[0] == model.outputs[0] && op.code == OpCode::quantize;
-    if (output.dtype != DType::float32 && !is_end) {
-      throw InvalidArgument(fmt::format(
-          "layer codes: expected codes of int8 or int16, or floats, behind every operator, "
-          "found \"{}\" of {}",
-          output.name, to_string(output.dtype)));
+    for (const std::int32_t index : op.outputs) {
+      const ModelTensor& output = tensor_of(model, index);
+      if (is_codes(output)) {
+        if (!serves_conv_2d(model, op)) tensors.push_back(index);
+        continue;
+      }
+      // Layers in float, and the last codes written as bytes.
+      const bool is_end = index == model.outputs[0] && op.code == OpCode::quantize;
+      if (output.dtype != DType::float32 && !is_end) {
+        throw InvalidArgument(fmt::format(
+            "layer codes: expected codes of int8 or int16, or floats, behind every operator, "
+            "found \"{}\" of {}",
+            output.name, to_string(output.dtype)));
+      }
     }
   }
   if (tensors.empty()) {

@@ -105,8 +105,9 @@ struct Interpreter::Impl {
   std::vector<const std::byte*> readable;
   /// By tensor: whether each lane has its own, of `block` samples.
   std::vector<bool> per_lane;
-  /// By operator: its inputs and arguments where all samples go through it at once.
+  /// By operator: its inputs, outputs and arguments where all samples go through it at once.
   std::vector<std::vector<detail::KernelInput>> inputs_at_once;
+  std::vector<std::vector<std::byte*>> outputs_at_once;
   std::vector<detail::KernelArguments> at_once;
 };
 

@@ -146,6 +146,14 @@ struct SoftmaxAttributes {
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
+/// Its second operand, a constant, is the axis.
+struct SplitAttributes {
+  /// The number of equal parts, each an output.
+  std::int32_t num_splits = 1;
+  OCTET_FIELDS(num_splits)
+  bool operator==(const SplitAttributes&) const = default;
+};
+
 struct SqueezeAttributes {
   /// The axes that go, whose extent is 1, counted from the back where negative; empty: all of that
   /// extent.
@@ -207,8 +215,8 @@ using OperatorAttributes =
     std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
                  Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
                  LeakyReluAttributes, MeanAttributes, PoolAttributes, ReshapeAttributes,
-                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SqueezeAttributes,
-                 StridedSliceAttributes, TransposeConvAttributes>;
+                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SplitAttributes,
+                 SqueezeAttributes, StridedSliceAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

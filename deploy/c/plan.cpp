@@ -104,7 +104,10 @@ class Layout {
     plan_.arena_bytes = static_cast<std::int64_t>(memory.total_bytes);
     offsets_ = std::move(memory.offsets);
     for (const Operator& op : model_.operators) {
-      if (!definition(op.code).only_reshapes && is_needed(op)) add_step(op);
+      if (definition(op.code).only_reshapes) continue;
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        if (needed_[static_cast<std::size_t>(op.outputs[i])]) add_step(op, i);
+      }
     }
     const std::int32_t output = home(model_.outputs[0]);
     if (output == model_.inputs[0] || tensor(output).is_constant()) {
@@ -125,7 +128,8 @@ class Layout {
   }
 
   bool is_needed(const Operator& op) const {
-    return needed_[static_cast<std::size_t>(op.outputs[0])];
+    return std::ranges::any_of(
+        op.outputs, [&](std::int32_t i) { return needed_[static_cast<std::size_t>(i)]; });
   }
 
   /// What the output is made of, from the back; the rest is left out.
@@ -144,18 +148,20 @@ class Layout {
     check_codes(tensor(model_.inputs[0]), "input");
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
-      const std::int32_t out = op.outputs[0];
       const auto step = static_cast<std::ptrdiff_t>(i);
       if (!is_needed(op)) continue;
       const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
-      check_codes(tensor(out), place);
+      for (const std::int32_t out : op.outputs) check_codes(tensor(out), place);
       for (const std::int32_t in : values_of(op)) {
         check_codes(tensor(in), place);
         use(home(in)).last = step;
       }
       if (definition(op.code).only_reshapes) {
-        home(out) = home(op.inputs[0]);
-      } else {
+        home(op.outputs[0]) = home(op.inputs[0]);
+        continue;
+      }
+      for (const std::int32_t out : op.outputs) {
+        if (!needed_[static_cast<std::size_t>(out)]) continue;
         use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
       }
     }
@@ -190,11 +196,12 @@ class Layout {
     return name;
   }
 
-  void add_step(const Operator& op) {
-    CStep step{static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, {}, {}};
+  void add_step(const Operator& op, std::size_t result) {
+    CStep step{
+        static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, result, {}, {}};
     for (const std::int32_t in : values_of(op)) step.from.push_back(read(in));
-    const auto [memory, type] = place(op.outputs[0]);
-    step.to = pointer(memory, type, tensor(op.outputs[0]), "");
+    const auto [memory, type] = place(op.outputs[result]);
+    step.to = pointer(memory, type, tensor(op.outputs[result]), "");
     plan_.steps.push_back(std::move(step));
   }
 

@@ -13,11 +13,13 @@
 
 namespace octet::detail {
 
-/// One operator of the C source and the memory that it goes between.
+/// One result of an operator of the C source and the memory that it goes between.
 struct CStep {
   /// From 1.
   int number = 0;
   KernelSource source;
+  /// Which of the operator's outputs the step computes.
+  std::size_t result = 0;
   /// C expressions: `input`, a place in the arena, a constant, or `output`.
   std::vector<std::string> from;
   std::string to;

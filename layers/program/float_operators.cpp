@@ -149,6 +149,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::mean:
     case OpCode::padv2:
     case OpCode::quantize:
+    case OpCode::split:
     case OpCode::squeeze:
     case OpCode::transpose_conv:
       break;

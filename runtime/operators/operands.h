@@ -21,7 +21,7 @@ struct Operands {
     return model.tensors[static_cast<std::size_t>(index)];
   }
   const ModelTensor& input(std::size_t i = 0) const { return tensor(op.inputs[i]); }
-  const ModelTensor& output() const { return tensor(op.outputs[0]); }
+  const ModelTensor& output(std::size_t i = 0) const { return tensor(op.outputs[i]); }
   bool has_input(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
 };
 
@@ -36,16 +36,16 @@ class OperatorView : public Operands {
   /// "types (int8, float32) -> int8 are not supported".
   [[noreturn]] void fail_types() const;
 
-  /// Requires the output to have `shape`, which follows from the input.
-  void require_output_shape(const std::vector<std::int32_t>& shape) const;
+  /// Requires output i to have `shape`, which follows from the input.
+  void require_output_shape(const std::vector<std::int32_t>& shape, std::size_t i = 0) const;
   void require_same_shape() const;
   void require_per_tensor(const ModelTensor& tensor, std::string_view role) const;
   void require_quantized(const ModelTensor& tensor, std::string_view role) const;
   void require_known(FusedActivation activation) const;
   /// float32 -> float32 or int8 -> int8 of one shape and one scale each.
   void require_elementwise() const;
-  /// Input and output have the same single scale and zero point, or none.
-  void require_same_grid() const;
+  /// Input and output i have the same single scale and zero point, or none.
+  void require_same_grid(std::size_t i = 0) const;
   /// An output of codes has the scale and zero point that the operator's definition fixes.
   void require_fixed_grid() const;
 

@@ -31,7 +31,7 @@ class Pad final : public Kernel {
     parallel_for(static_cast<std::size_t>(a.samples), grain,
                  [&](std::size_t begin, std::size_t end) {
                    for (std::size_t i = begin; i < end; ++i) {
-                     std::byte* y = a.output + i * output_bytes_;
+                     std::byte* y = a.output() + i * output_bytes_;
                      fill(y);
                      copy(a.inputs[0].data + i * a.inputs[0].stride, y, 0);
                    }

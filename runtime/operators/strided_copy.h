@@ -4,6 +4,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 // What operators have in common that only move elements.
@@ -18,10 +19,12 @@ struct StridedCopy {
   std::vector<Axis<1>> axes{};
 };
 
-/// Throws FormatError unless input and output have one type, float32, int8 or int16, the same scale
-/// and zero point, and no more axes than runtimes take.
+/// Throws FormatError unless input and outputs have one type, float32, int8 or int16, the same
+/// scale and zero point, and no more axes than runtimes take.
 void check_moved(const OperatorView& view);
 
-std::unique_ptr<Kernel> make_strided_copy(const KernelSource& source, const StridedCopy& copy);
+/// `copies` are those of the outputs.
+std::unique_ptr<Kernel> make_strided_copies(const KernelSource& source,
+                                            std::span<const StridedCopy> copies);
 
 }  // namespace octet::detail

@@ -70,7 +70,8 @@ void check_strided_slice(const OperatorView& view) {
 }
 
 std::unique_ptr<Kernel> make_strided_slice(const KernelSource& source) {
-  return make_strided_copy(source, slice_copy(source));
+  const StridedCopy copy = slice_copy(source);
+  return make_strided_copies(source, {&copy, 1});
 }
 
 }  // namespace

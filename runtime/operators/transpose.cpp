@@ -42,7 +42,8 @@ void check_transpose(const OperatorView& view) {
 }
 
 std::unique_ptr<Kernel> make_transpose(const KernelSource& source) {
-  return make_strided_copy(source, transpose_copy(source));
+  const StridedCopy copy = transpose_copy(source);
+  return make_strided_copies(source, {&copy, 1});
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ class OnnxEvaluator {
     return y;
   }
 
-  /// Of the last two axes; the axes in front are broadcast.
+  /// Products of the last two axes; the axes in front are broadcast.
   OnnxTensor matmul(const OnnxNode& node) const {
     const OnnxTensor& x = in(node, 0);
     const OnnxTensor& w = in(node, 1);

@@ -358,6 +358,21 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Into 1 to 3 parts; the shape of each.
+  std::vector<std::int32_t> complete_split(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::array axis = {bytes_.between(-1, 3)};
+    const std::int32_t parts = bytes_.between(1, 3);
+    op.attributes = SplitAttributes{.num_splits = parts};
+    op.inputs.push_back(add_constant(DType::int32, {}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(axis, made);
+    const auto at = static_cast<std::size_t>(axis[0]);
+    if (at < shape.size() && shape[at] >= parts) shape[at] /= parts;
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -403,6 +418,8 @@ class ModelDrawer {
         return {dtype, complete_transpose(op)};
       case OpCode::strided_slice:
         return {dtype, complete_strided_slice(op)};
+      case OpCode::split:
+        return {dtype, complete_split(op)};
       case OpCode::squeeze:
         return {dtype, complete_squeeze(op)};
       case OpCode::leaky_relu:
@@ -434,15 +451,18 @@ class ModelDrawer {
     op.code = kOpCodes[static_cast<std::size_t>(bytes_.between(0, kOpCodes.size() - 1))];
     op.inputs = {from};
     op.attributes = default_attributes(op.code);
-    auto [dtype, shape] = complete(op);
-    const std::int32_t to = add(dtype, std::move(shape));
-    fix_output_scale(op.code);
-    if (definition(op.code).output_grid == OutputGrid::same_as_input) {
-      model_.tensors.back().quantization = tensor(from).quantization;
+    const auto [dtype, shape] = complete(op);
+    const auto* split = std::get_if<SplitAttributes>(&op.attributes);
+    for (std::int32_t i = split == nullptr ? 1 : split->num_splits; i > 0; --i) {
+      op.outputs.push_back(add(dtype, shape));
+      fix_output_scale(op.code);
+      if (definition(op.code).output_grid == OutputGrid::same_as_input) {
+        model_.tensors.back().quantization = tensor(from).quantization;
+      }
     }
-    op.outputs = {to};
+    const std::int32_t last = op.outputs.back();
     model_.operators.push_back(std::move(op));
-    return to;
+    return last;
   }
 
   DrawBytes& bytes_;

@@ -208,18 +208,22 @@ bool add_read_only(CaseFolder& folder, std::uint32_t seed) {
   }
 }
 
-/// STRIDED_SLICE, TRANSPOSE, or BATCH_MATMUL with a constant. False where runtimes could not run
-/// it.
+/// STRIDED_SLICE, TRANSPOSE, SPLIT, or BATCH_MATMUL with a constant. False where runtimes could not
+/// run it.
 bool add_moving(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const std::string name = fmt::format("moving-{:03}", seed);
-  switch (seed % 3) {
+  switch (seed % 4) {
     case 0:
-      return add_graph(folder, name, test::slice_model(test::draw_slicing(draw)), seed);
+      return add_graph(folder, name, test::batched_slice_model(test::draw_slicing(draw, 4)), seed);
     case 1:
-      return add_graph(folder, name, test::transpose_model(test::draw_transposition(draw)), seed);
+      return add_graph(folder, name,
+                       test::batched_transpose_model(test::draw_transposition(draw, 4)), seed);
+    case 2:
+      return add_graph(folder, name, test::batched_split_model(test::draw_splitting(draw, 4)),
+                       seed);
     default:
-      return add_graph(folder, name, test::draw_constant_matmul(draw), seed);
+      return add_graph(folder, name, test::draw_batched_matmul(draw), seed);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/moving_models.h>
 
 #include <cmath>
 #include <cstdint>
@@ -165,6 +166,15 @@ inline IntegerModel draw_constant_matmul(Draw& draw) {
   Matmul m = draw_matmul(draw);
   m.constant = random_codes(static_cast<std::size_t>(matmul_model(m).tensors[1].size()), draw);
   return matmul_model(m);
+}
+
+/// Products of each example of a batch of any size with a constant.
+inline IntegerModel draw_batched_matmul(Draw& draw) {
+  Matmul m = draw_matmul(draw);
+  m.first = with_batch(std::move(m.first));
+  if (m.second.size() == m.first.size()) m.second.erase(m.second.begin());
+  m.constant = random_codes(static_cast<std::size_t>(matmul_model(m).tensors[1].size()), draw);
+  return with_any_batch(matmul_model(m));
 }
 
 }  // namespace octet::test

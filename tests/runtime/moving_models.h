@@ -13,6 +13,22 @@ namespace octet::test {
 
 using Extents = std::vector<std::int32_t>;
 
+/// `model`, whose first axis of 1 is a batch of any size in every value of samples.
+inline IntegerModel with_any_batch(IntegerModel model) {
+  for (ModelTensor& tensor : model.tensors) {
+    if (tensor.is_constant()) continue;
+    tensor.shape_signature = tensor.shape;
+    tensor.shape_signature[0] = -1;
+  }
+  return model;
+}
+
+/// The shape of one example with a batch of 1 in front.
+inline Extents with_batch(Extents example) {
+  example.insert(example.begin(), 1);
+  return example;
+}
+
 // ---- STRIDED_SLICE
 
 struct Slicing {
@@ -92,9 +108,11 @@ std::vector<T> naive_slice(const Slicing& s, const std::vector<T>& x) {
 
 /// Some axes from the front, others by a mask, others dropped; of the last ones all where nothing
 /// is said of them.
-inline Slicing draw_slicing(Draw& draw) {
+inline Slicing draw_slicing(Draw& draw, std::int32_t most_axes = 5) {
   Slicing s{.shape = {}, .begin = {}, .end = {}, .strides = {}};
-  for (std::int32_t i = draw.between(1, 5); i > 0; --i) s.shape.push_back(draw.between(1, 9));
+  for (std::int32_t i = draw.between(1, most_axes); i > 0; --i) {
+    s.shape.push_back(draw.between(1, 9));
+  }
   const std::int32_t given = draw.between(1, static_cast<std::int32_t>(s.shape.size()));
   for (std::int32_t i = 0; i < given; ++i) {
     const std::int32_t extent = s.shape[static_cast<std::size_t>(i)];
@@ -110,6 +128,18 @@ inline Slicing draw_slicing(Draw& draw) {
   }
   s.params = quant(0.05F, draw.between(-128, 127));
   return s;
+}
+
+/// `s` of each example of a batch of any size.
+inline IntegerModel batched_slice_model(Slicing s) {
+  s.shape = with_batch(std::move(s.shape));
+  s.begin = with_batch(std::move(s.begin));
+  s.end = with_batch(std::move(s.end));
+  s.strides = with_batch(std::move(s.strides));
+  s.attributes = {.begin_mask = s.attributes.begin_mask * 2 + 1,
+                  .end_mask = s.attributes.end_mask * 2 + 1,
+                  .shrink_axis_mask = s.attributes.shrink_axis_mask * 2};
+  return with_any_batch(slice_model(s));
 }
 
 // ---- TRANSPOSE
@@ -164,9 +194,9 @@ std::vector<T> naive_transpose(const Transposition& t, const std::vector<T>& x) 
   return y;
 }
 
-inline Transposition draw_transposition(Draw& draw) {
+inline Transposition draw_transposition(Draw& draw, std::int32_t most_axes = 5) {
   Transposition t{.shape = {}, .axes = {}};
-  for (std::int32_t i = 0, rank = draw.between(1, 5); i < rank; ++i) {
+  for (std::int32_t i = 0, rank = draw.between(1, most_axes); i < rank; ++i) {
     t.shape.push_back(draw.between(1, 9));
     t.axes.insert(t.axes.begin() + draw.between(0, i), i);
   }
@@ -175,6 +205,100 @@ inline Transposition draw_transposition(Draw& draw) {
   }
   t.params = quant(0.05F, draw.between(-128, 127));
   return t;
+}
+
+/// `t` of each example of a batch of any size.
+inline IntegerModel batched_transpose_model(Transposition t) {
+  for (std::size_t i = 0; i < t.axes.size(); ++i) t.axes[i] = t.axis(i) + 1;
+  t.shape = with_batch(std::move(t.shape));
+  t.axes.insert(t.axes.begin(), 0);
+  return with_any_batch(transpose_model(t));
+}
+
+// ---- SPLIT
+
+struct Splitting {
+  Extents shape{2, 6, 2};
+  std::int32_t axis = 1;
+  std::int32_t parts = 3;
+  QuantParams params = quant(0.05F, 3);
+  DType dtype = DType::int8;
+
+  std::size_t place() const {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int32_t>(shape.size())
+                                             : axis);
+  }
+  Extents part_shape() const {
+    Extents result = shape;
+    result[place()] /= parts;
+    return result;
+  }
+};
+
+/// Every part is an output of the model.
+inline IntegerModel split_model(const Splitting& s) {
+  RawModelBuilder b;
+  b.model.inputs = {b.add({"x", s.dtype, s.shape, {}, s.params, {}})};
+  const std::int32_t axis =
+      b.constant("axis", {}, DType::int32, std::vector{s.axis}, QuantParams{{}, {}, 0, 0, 0});
+  for (std::int32_t i = 0; i < s.parts; ++i) {
+    b.model.outputs.push_back(
+        b.add({"y" + std::to_string(i), s.dtype, s.part_shape(), {}, s.params, {}}));
+  }
+  b.op(OpCode::split, {0, axis}, b.model.outputs[0], SplitAttributes{.num_splits = s.parts})
+      .outputs = b.model.outputs;
+  return b.model;
+}
+
+/// Part `number`.
+template <class T>
+std::vector<T> naive_part(const Splitting& s, std::int32_t number, const std::vector<T>& x) {
+  std::vector<Extents> places;
+  for (std::size_t i = 0; i < s.shape.size(); ++i) {
+    const std::int32_t extent = s.part_shape()[i];
+    const std::int32_t first = i == s.place() ? number * extent : 0;
+    Extents& of_axis = places.emplace_back();
+    for (std::int32_t k = 0; k < extent; ++k) of_axis.push_back(first + k);
+  }
+  return elements_at(s.shape, places, x);
+}
+
+inline Splitting draw_splitting(Draw& draw, std::int32_t most_axes = 5) {
+  Splitting s{.shape = {}, .parts = draw.between(1, 4)};
+  for (std::int32_t i = draw.between(1, most_axes); i > 0; --i) {
+    s.shape.push_back(draw.between(1, 5));
+  }
+  const auto rank = static_cast<std::int32_t>(s.shape.size());
+  s.axis = draw.between(-rank, rank - 1);
+  s.shape[s.place()] *= s.parts;
+  s.params = quant(0.05F, draw.between(-128, 127));
+  return s;
+}
+
+/// The parts put together again in another order, so that the model has one output.
+inline IntegerModel split_and_join_model(const Splitting& s) {
+  IntegerModel model = split_model(s);
+  std::vector<std::int32_t> parts(model.outputs.rbegin(), model.outputs.rend());
+  if (parts.size() == 1) {
+    model.tensors.back().name = "y";
+    return model;
+  }
+  ModelTensor joined = model.tensors[0];
+  joined.name = "y";
+  model.tensors.push_back(std::move(joined));
+  model.outputs = {static_cast<std::int32_t>(model.tensors.size() - 1)};
+  model.operators.push_back({.code = OpCode::concatenation,
+                             .inputs = parts,
+                             .outputs = model.outputs,
+                             .attributes = ConcatenationAttributes{.axis = s.axis}});
+  return model;
+}
+
+/// `s` of each example of a batch of any size.
+inline IntegerModel batched_split_model(Splitting s) {
+  s.axis = static_cast<std::int32_t>(s.place()) + 1;
+  s.shape = with_batch(std::move(s.shape));
+  return with_any_batch(split_and_join_model(s));
 }
 
 }  // namespace octet::test

@@ -152,6 +152,8 @@ IntegerModel model_of_one(OpCode code) {
       return transpose_model(draw_transposition(draw));
     case OpCode::strided_slice:
       return slice_model(draw_slicing(draw));
+    case OpCode::split:
+      return split_model(draw_splitting(draw));
     case OpCode::squeeze:
       return squeeze_model({1, 70, 1}, {-1});
     case OpCode::resize_nearest_neighbor:

@@ -22,6 +22,7 @@ struct Named {
 };
 
 const std::map<std::string, Named> kOperators = {{"BATCH_MATMUL", {OpCode::batch_matmul, 66}},
+                                                 {"SPLIT", {OpCode::split, 18}},
                                                  {"STRIDED_SLICE", {OpCode::strided_slice, 12}},
                                                  {"TRANSPOSE", {OpCode::transpose, 27}}};
 
@@ -29,6 +30,9 @@ OperatorAttributes attributes_of(OpCode code, const json& a) {
   OperatorAttributes attributes = default_attributes(code);
   if (auto* slice = std::get_if<StridedSliceAttributes>(&attributes)) {
     *slice = {a.at("begin_mask"), a.at("end_mask"), a.at("shrink_axis_mask")};
+  }
+  if (auto* split = std::get_if<SplitAttributes>(&attributes)) {
+    split->num_splits = a.at("num_splits");
   }
   if (auto* product = std::get_if<BatchMatmulAttributes>(&attributes)) {
     *product = {a.at("adj_x"), a.at("adj_y")};
@@ -64,8 +68,14 @@ IntegerModel model_of(OpCode code, const json& vector) {
     operands.push_back(add(input, "input" + std::to_string(operands.size())));
     if (!input.value("constant", false)) b.model.inputs.push_back(operands.back());
   }
-  b.model.outputs = {add(vector.at("output"), "output")};
-  b.op(code, operands, b.model.outputs[0], attributes_of(code, vector.at("attributes")));
+  // A file has the axis of SPLIT in front.
+  if (code == OpCode::split) std::swap(operands[0], operands[1]);
+  const json outputs = vector.contains("output") ? json{vector.at("output")} : vector.at("outputs");
+  for (const json& output : outputs) {
+    b.model.outputs.push_back(add(output, "output" + std::to_string(b.model.outputs.size())));
+  }
+  b.op(code, operands, b.model.outputs[0], attributes_of(code, vector.at("attributes"))).outputs =
+      b.model.outputs;
   return b.model;
 }
 
@@ -78,7 +88,12 @@ std::vector<T> computed(const IntegerModel& model, const json& vector, Rounding 
     std::ranges::copy(input.at("data").get<std::vector<T>>(), interpreter.input<T>(next++).begin());
   }
   interpreter.invoke();
-  return copy(std::as_const(interpreter).template output<T>());
+  std::vector<T> values;
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    const auto output = std::as_const(interpreter).template output<T>(i);
+    values.insert(values.end(), output.begin(), output.end());
+  }
+  return values;
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include <octet/deploy/c/operators.h>
 #include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
+#include <octet/runtime/operators/split.h>
 #include <octet/runtime/operators/strided_slice.h>
 #include <octet/runtime/operators/transpose.h>
 
@@ -73,6 +74,11 @@ CLayer make_strided_copy_layer(const CPlan& plan, const CStep& step, const Strid
   return layer;
 }
 
+/// One of the parts.
+CLayer make_split_layer(const CPlan& plan, const CStep& step) {
+  return make_strided_copy_layer(plan, step, split_copies(step.source)[step.result]);
+}
+
 CLayer make_strided_slice_layer(const CPlan& plan, const CStep& step) {
   return make_strided_copy_layer(plan, step, slice_copy(step.source));
 }
@@ -143,6 +149,8 @@ COperator c_forms::squeeze() { return {.reads_all_inputs = false, .make = nullpt
 
 COperator c_forms::pad() { return {.reads_all_inputs = false, .make = make_pad_layer}; }
 COperator c_forms::padv2() { return {.reads_all_inputs = false, .make = make_pad_layer}; }
+
+COperator c_forms::split() { return {.reads_all_inputs = false, .make = make_split_layer}; }
 
 COperator c_forms::strided_slice() {
   return {.reads_all_inputs = false, .make = make_strided_slice_layer};

@@ -1,5 +1,8 @@
 #include <octet/deploy/tflite/operators.h>
 
+#include <array>
+#include <cstddef>
+
 namespace octet::detail {
 namespace {
 
@@ -20,6 +23,15 @@ int version_of_axes(const Operands& o) {
 int pad_release(int version) { return version >= 4 ? 20600 : release_of_types(version); }
 
 int padv2_release(int version) { return version == 1 ? 10900 : pad_release(version); }
+
+int split_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 4 : version_of_types(o);
+}
+
+int split_release(int version) { return version >= 4 ? 20300 : release_of_types(version); }
+
+/// A file has the axis in front.
+constexpr std::array<std::size_t, 2> kSplitOrder = {1, 0};
 
 int slice_release(int version) {
   if (version >= 3) return version == 3 ? 20100 : 20200;
@@ -74,6 +86,14 @@ TfliteOperator tflite_forms::padv2() {
           .required_version = version_of_axes,
           .first_release = padv2_release,
           .options = kEmpty<tflite::PadV2Options>};
+}
+
+TfliteOperator tflite_forms::split() {
+  return {.highest_version = 4,
+          .required_version = split_version,
+          .first_release = split_release,
+          .options = kOptional<tflite::SplitOptions, SplitAttributes>,
+          .order = kSplitOrder};
 }
 
 TfliteOperator tflite_forms::strided_slice() {
