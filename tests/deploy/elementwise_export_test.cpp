@@ -1,5 +1,5 @@
-// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR and SQUEEZE in
-// the exports: the interpreter's codes.
+// MUL, ADD, SUB and PRELU of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR and
+// SQUEEZE in the exports: the interpreter's codes.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -30,6 +30,7 @@ std::vector<IntegerModel> elementwise(int count) {
   for (int round = 0; round < count; ++round) {
     models.push_back(draw_constant_pair(draw));
     models.push_back(draw_hard_swish(draw));
+    models.push_back(model_of(draw_prelu(draw)));
     models.push_back(model_of(draw_resize(draw)));
   }
   models.push_back(squeeze_model({2, 1, 3, 1}, {1, -1}));
@@ -72,6 +73,8 @@ TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
     p.code = code;
     EXPECT_EQ(version_of(model_of(p)), 2);
   }
+  p.code = OpCode::prelu;
+  EXPECT_EQ(version_of(model_of(p)), 1);
   EXPECT_EQ(version_of(squeeze_model({2, 1}, {1})), 1);
   EXPECT_EQ(version_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), 1);
   Resize r;
@@ -124,6 +127,8 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   EXPECT_EQ(makers_of(model_of(p)), "Mul");
   p.code = OpCode::sub;
   EXPECT_EQ(makers_of(model_of(p)), "Sub");
+  p.code = OpCode::prelu;
+  EXPECT_EQ(makers_of(model_of(p)), "PRelu");
   EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
   EXPECT_EQ(makers_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), "Mul");

@@ -329,6 +329,7 @@ class OnnxEvaluator {
       return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
     }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
+    if (node.op == "PRelu") return map(node, [](double a, double b) { return a < 0 ? a * b : a; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });
     if (node.op == "Div") return divide(node);
     if (node.op == "Concat") return concat(node);
