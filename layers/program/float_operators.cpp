@@ -25,6 +25,21 @@ Tensor leaky_relu(const Tensor& x, float alpha) {
   });
 }
 
+/// min(x, 0), which passes the gradient at 0, where relu() does not.
+Tensor negative_part(const Tensor& x) {
+  const Tensor y = detail::map(
+      Work::map_floats, [](float v) { return v > 0.0F ? 0.0F : v; }, x);
+  return record("negative_part", y, {x}, [x = x.detach()](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [](float gv, float v) { return v > 0.0F ? 0.0F : gv; }, g, x)};
+  });
+}
+
+/// max(x, 0) + alpha min(x, 0); alpha broadcasts to x.
+Tensor prelu(const Tensor& x, const Tensor& alpha) {
+  return add(relu(x), mul(negative_part(x), alpha));
+}
+
 /// x relu6(x + 3) / 6.
 Tensor hard_swish(const Tensor& x) {
   const Tensor y = detail::map(
@@ -134,6 +149,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return clamp(x[0], -1.0F, 1.0F);
     case OpCode::leaky_relu:
       return leaky_relu(x[0], std::get<LeakyReluAttributes>(step.attributes).alpha);
+    case OpCode::prelu:
+      return prelu(x[0], x[1]);
     case OpCode::hard_swish:
       return hard_swish(x[0]);
     case OpCode::logistic:

@@ -1,4 +1,4 @@
-// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR, SQUEEZE,
+// MUL, ADD, SUB and PRELU of operands that broadcast, HARD_SWISH, RESIZE_NEAREST_NEIGHBOR, SQUEEZE,
 // STRIDED_SLICE, TRANSPOSE, SPLIT and BATCH_MATMUL with a constant in the exports: the
 // interpreter's codes.
 
@@ -33,6 +33,7 @@ std::vector<IntegerModel> elementwise(int count) {
   for (int round = 0; round < count; ++round) {
     models.push_back(draw_constant_pair(draw));
     models.push_back(draw_hard_swish(draw));
+    models.push_back(model_of(draw_prelu(draw)));
     models.push_back(model_of(draw_resize(draw)));
     models.push_back(slice_model(draw_slicing(draw)));
     models.push_back(transpose_model(draw_transposition(draw)));
@@ -85,6 +86,8 @@ TEST(ElementwiseExport, TfliteVersionsAreTheLowestThatSuffice) {
     p.code = code;
     EXPECT_EQ(version_of(model_of(p)), 2);
   }
+  p.code = OpCode::prelu;
+  EXPECT_EQ(version_of(model_of(p)), 1);
   EXPECT_EQ(version_of(squeeze_model({2, 1}, {1})), 1);
   EXPECT_EQ(version_of(hard_swish_model(quant(0.1F, 0), quant(0.1F, 0))), 1);
   Slicing slicing;
@@ -161,6 +164,8 @@ TEST(ElementwiseExport, OnnxNodesOfStyleStandard) {
   EXPECT_EQ(makers_of(model_of(p)), "Mul");
   p.code = OpCode::sub;
   EXPECT_EQ(makers_of(model_of(p)), "Sub");
+  p.code = OpCode::prelu;
+  EXPECT_EQ(makers_of(model_of(p)), "PRelu");
   EXPECT_EQ(makers_of(squeeze_model({2, 1}, {1})), "Reshape");
   EXPECT_EQ(makers_of(model_of(Resize{})), "Resize");
   EXPECT_EQ(makers_of(slice_model({})), "Slice");

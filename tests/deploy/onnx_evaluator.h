@@ -350,6 +350,7 @@ class OnnxEvaluator {
                          in(node, 4).values);
     }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
+    if (node.op == "PRelu") return map(node, [](double a, double b) { return a < 0 ? a * b : a; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });
     if (node.op == "Div") return divide(node);
     if (node.op == "Concat") return concat(node);

@@ -392,6 +392,9 @@ class ModelDrawer {
         complete_pair(op);
         op.attributes = BinaryAttributes{.activation = draw_activation()};
         return {dtype, shape};
+      case OpCode::prelu:
+        complete_pair(op);
+        return {dtype, shape};
       case OpCode::resize_nearest_neighbor:
         return {dtype, complete_resize(op)};
       case OpCode::average_pool_2d:

@@ -23,7 +23,7 @@ constexpr std::uint32_t kNets = 200;
 constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
-constexpr std::uint32_t kElementwise = 150;
+constexpr std::uint32_t kElementwise = 200;
 constexpr std::uint32_t kReadOnly = 90;
 constexpr std::uint32_t kMoving = 90;
 constexpr std::uint32_t kTrainedConvolutions = 40;
@@ -178,16 +178,18 @@ bool add_transposed(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("transposed-{:03}", seed), model, seed);
 }
 
-/// MUL, ADD or SUB with a constant, shapes that broadcast among them, HARD_SWISH or
+/// MUL, ADD or SUB with a constant, shapes that broadcast among them, PRELU, HARD_SWISH or
 /// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const std::string name = fmt::format("elementwise-{:03}", seed);
-  switch (seed % 3) {
+  switch (seed % 4) {
     case 0:
       return add_graph(folder, name, test::draw_constant_pair(draw, /*batched=*/true), seed);
     case 1:
       return add_graph(folder, name, test::draw_hard_swish(draw), seed);
+    case 2:
+      return add_graph(folder, name, test::model_of(test::draw_prelu(draw, true), true), seed);
     default:
       return add_graph(folder, name, test::model_of(test::draw_resize(draw)), seed);
   }

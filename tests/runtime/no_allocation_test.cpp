@@ -162,6 +162,8 @@ IntegerModel model_of_one(OpCode code) {
       return unary(DType::int8, DType::float32, {});
     case OpCode::quantize:
       return unary(DType::float32, DType::int8, quant(0.03F, 3));
+    case OpCode::prelu:
+      return model_of(draw_prelu(draw));
     case OpCode::leaky_relu:
     case OpCode::relu:
     case OpCode::relu6:
