@@ -218,9 +218,9 @@ TEST(BiasCorrection, RefusesByName) {
 
 TEST(BiasCorrection, OfAModelOfTwoInputsTakesATensorForEach) {
   Model two("two");
-  const Value a = two.add(Dense(3, Activation::relu, "a"), two.input({2}));
-  const Value b = two.add(Dense(3, Activation::relu, "b"), two.input({4}));
-  two.output(two.add(Dense(2, "c"), two.add(Add(), {a, b})));
+  const Value a = two.add(Dense(3, Activation::relu), two.input({2}));
+  const Value b = two.add(Dense(3, Activation::relu), two.input({4}));
+  two.output(two.add(Dense(2), two.add(Add(), {a, b})));
   two.build();
   const std::vector<Tensor> inputs = {random_tensor({64, 2}, 1), random_tensor({64, 4}, 2)};
   Model quantized = quantize_post_training(two, inputs, {.weight_bits = 4});
