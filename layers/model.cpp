@@ -254,14 +254,21 @@ void Model::require_one_end(std::string_view operation) const {
 
 const Shape& Model::input_shape() const {
   require_built("input_shape");
-  require_one_end("input_shape");
-  return layers_[input_layers().front()]->output_shape();
+  const std::vector<std::size_t> inputs = input_layers();
+  if (inputs.size() == 1) return layers_[inputs.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("input_shape: expected a model of one input, found \"{}\" with {}; ask each of "
+                  "input_layers() for its output_shape()",
+                  name_, inputs.size()));
 }
 
 const Shape& Model::output_shape() const {
   require_built("output_shape");
-  require_one_end("output_shape");
-  return layers_[outputs_.front()]->output_shape();
+  if (outputs_.size() == 1) return layers_[outputs_.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("output_shape: expected a model of one output, found \"{}\" with {}; ask each of "
+                  "output_layers() for its output_shape()",
+                  name_, outputs_.size()));
 }
 
 void Model::require_inputs(std::string_view operation, std::span<const Tensor> inputs) const {

@@ -126,6 +126,10 @@ class Model {
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
   }
+  /// Runs forward_all() without the softmax that ends an output: what losses take.
+  std::vector<Tensor> forward_all_logits(std::span<const Tensor> inputs) const {
+    return run(inputs, {.logits = true}, {});
+  }
   /// The same as `context` says. Training and calibration change ranges: quantizers observe.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
                                   const Visit& visit = {}) {

@@ -37,6 +37,7 @@ set(OCTET_TRAIN_TESTS
   train/run/run_folders_test.cpp
   train/run/run_outputs_test.cpp
   train/schedule_test.cpp
+  train/several_ends_test.cpp
   train/silent_loss_test.cpp
   train/run/stop_signals_test.cpp
   train/trainer_fault_test.cpp
