@@ -182,14 +182,14 @@ RoundedLayer round_layer(Layer& layer, const Tensor& x, const Tensor& target,
 
 }  // namespace
 
-AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& samples,
+AdaRounding adaround(Model& quantized, const Model& reference, std::span<const Tensor> inputs,
                      const AdaRoundOptions& options) {
   check_options(options);
   AdaRounding result;
   const Model floats = in_floats(reference);
   const Random random(options.seed);
   run_side_by_side(
-      "adaround", quantized, floats, samples,
+      "adaround", quantized, floats, inputs,
       [&](std::size_t i, const Tensor& x, const Tensor& x_float) {
         Layer& layer = *quantized.layers()[i];
         const std::string_view why =
@@ -206,8 +206,9 @@ AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& sam
   return result;
 }
 
-AdaRounding adaround(Model& quantized, const Tensor& samples, const AdaRoundOptions& options) {
-  return adaround(quantized, Model(quantized), samples, options);
+AdaRounding adaround(Model& quantized, std::span<const Tensor> inputs,
+                     const AdaRoundOptions& options) {
+  return adaround(quantized, Model(quantized), inputs, options);
 }
 
 }  // namespace octet

@@ -290,28 +290,41 @@ void Model::require_one_end(std::string_view operation) const {
 
 const Shape& Model::input_shape() const {
   require_built("input_shape");
-  require_one_end("input_shape");
-  return layers_[input_layers().front()]->output_shape();
+  const std::vector<std::size_t> inputs = input_layers();
+  if (inputs.size() == 1) return layers_[inputs.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("input_shape: expected a model of one input, found \"{}\" with {}; ask each of "
+                  "input_layers() for its output_shape()",
+                  name_, inputs.size()));
 }
 
 const Shape& Model::output_shape() const {
   require_built("output_shape");
-  require_one_end("output_shape");
-  return layers_[outputs_.front()]->output_shape();
+  if (outputs_.size() == 1) return layers_[outputs_.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("output_shape: expected a model of one output, found \"{}\" with {}; ask each of "
+                  "output_layers() for its output_shape()",
+                  name_, outputs_.size()));
 }
 
-/// Throws InvalidArgument where inputs are batches of different sizes: layers would broadcast one,
-/// or read past its end.
-void Model::require_one_batch(std::span<const Tensor> inputs) const {
+void Model::require_inputs(std::string_view operation, std::span<const Tensor> inputs) const {
   const std::vector<std::size_t> layers = input_layers();
+  if (inputs.size() != layers.size()) {
+    throw InvalidArgument(fmt::format(
+        "{}: model \"{}\": expected {} inputs, found {}; give one tensor for each, in the order of "
+        "Model::input()",
+        operation, name_, layers.size(), inputs.size()));
+  }
+  // Layers would broadcast a batch of another size, or read past its end.
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     // A tensor without axes is refused by its InputLayer.
-    if (inputs[0].rank() == 0 || inputs[i].rank() == 0) return;
+    const auto has_rows = [](const Tensor& x) { return x.defined() && x.rank() > 0; };
+    if (!has_rows(inputs[0]) || !has_rows(inputs[i])) return;
     if (inputs[i].dim(0) == inputs[0].dim(0)) continue;
     throw InvalidArgument(fmt::format(
-        "forward: model \"{}\": expected inputs of one batch size, found {} for \"{}\" and {} for "
+        "{}: model \"{}\": expected inputs of one batch size, found {} for \"{}\" and {} for "
         "\"{}\"",
-        name_, inputs[0].dim(0), layers_[layers[0]]->name(), inputs[i].dim(0),
+        operation, name_, inputs[0].dim(0), layers_[layers[0]]->name(), inputs[i].dim(0),
         layers_[layers[i]]->name()));
   }
 }
@@ -342,11 +355,7 @@ std::shared_ptr<const Model::Compiled> Model::compiled() const {
 std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardContext& context,
                                const Visit& visit) const {
   require_built("forward");
-  if (const std::size_t expected = input_layers().size(); inputs.size() != expected) {
-    throw InvalidArgument(fmt::format("forward: model \"{}\": expected {} inputs, found {}", name_,
-                                      expected, inputs.size()));
-  }
-  require_one_batch(inputs);
+  require_inputs("forward", inputs);
   const std::shared_ptr<const Compiled> compiled = this->compiled();
   // A clamp that is part of another layer's step has no result to be seen.
   const Program& program = visit ? compiled->as_emitted : compiled->fused;

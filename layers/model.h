@@ -125,11 +125,18 @@ class Model {
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const Visit& visit = {}) const {
     return run(inputs, {}, visit);
   }
-  /// The same for a model of one input and one output.
+  /// Throws InvalidArgument, naming `operation`, unless there is one tensor for each input and all
+  /// are batches of one size.
+  void require_inputs(std::string_view operation, std::span<const Tensor> inputs) const;
+  /// Runs a model of one input and one output as forward_all() does.
   Tensor forward(const Tensor& x) const { return run_one("forward", x, {}); }
   /// The same without a final softmax: what softmax_cross_entropy() takes.
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
+  }
+  /// Runs forward_all() without the softmax that ends an output: what losses take.
+  std::vector<Tensor> forward_all_logits(std::span<const Tensor> inputs) const {
+    return run(inputs, {.logits = true}, {});
   }
   /// The same as `context` says. Training and calibration change ranges: quantizers observe.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
@@ -210,7 +217,6 @@ class Model {
   Archive archived_tensors(std::string_view operation) const;
   void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
-  void require_one_batch(std::span<const Tensor> inputs) const;
   std::vector<std::size_t> last_readers() const;
   std::string layer_rows(std::size_t i, Detail detail) const;
 

@@ -87,10 +87,14 @@ void add_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Runs samples of raw numbers through a model.");
   add_model(*command, options->model);
-  command->add_option("--input", options->input, "Samples end to end, in the input's own type")
+  command
+      ->add_option("--input", options->input,
+                   "Samples end to end, in the input's own type; of several inputs, a sample is "
+                   "what each takes, one behind the other, as inspect lists them")
       ->required()
       ->check(named());
-  add_out(*command, options->out, "Where the outputs go, end to end");
+  add_out(*command, options->out,
+          "Where the outputs go, end to end, of several in their order for each sample");
   add_number(*command, "--samples", options->samples, kImages,
              "How many samples the input is known to hold; else its size says so");
   command->callback([options] { run(*options); });

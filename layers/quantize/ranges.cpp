@@ -28,12 +28,16 @@ bool is_of_trained_tensor(const Layer& layer, const Quantizer& quantizer) {
                              [&](const auto& trained) { return trained.first == &quantizer; });
 }
 
-/// Throws InvalidArgument unless there is an example to take ranges from.
-void require_samples(std::string_view operation, const Tensor& samples) {
-  if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected samples [n, ...] to take ranges from, found {}", operation,
-      samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+/// Throws InvalidArgument unless every input has an example to take ranges from.
+void require_samples(std::string_view operation, const Model& model,
+                     std::span<const Tensor> inputs) {
+  model.require_inputs(operation, inputs);
+  for (const Tensor& samples : inputs) {
+    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected samples [n, ...] to take ranges from, found {}", operation,
+        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+  }
 }
 
 /// Whether the tensor of a quantizer that takes its range from what it sees was 0 throughout.
@@ -48,16 +52,17 @@ bool saw_zeros_alone(const Quantizer& quantizer) {
 
 }  // namespace
 
-void detail::show_samples(Model& model, const Tensor& samples) {
+void detail::show_samples(Model& model, std::span<const Tensor> inputs) {
   if (!is_quantized(model)) {
     throw InvalidArgument(
         fmt::format("calibrate: expected a quantized model, found \"{}\", which is in float; "
                     "calibrate what quantize_model() returns",
                     model.name()));
   }
-  require_samples("calibrate", samples);
-  no_grad(
-      [&] { return model.forward_logits(samples, {.mode = ForwardContext::Mode::calibration}); });
+  require_samples("calibrate", model, inputs);
+  no_grad([&] {
+    return model.forward_all(inputs, {.mode = ForwardContext::Mode::calibration, .logits = true});
+  });
 }
 
 std::vector<std::string> range_warnings(const Model& model) {
@@ -80,25 +85,26 @@ std::vector<std::string> range_warnings(const Model& model) {
       named < layers.size() ? ", ..." : "")};
 }
 
-std::vector<std::string> calibrate(Model& model, const Tensor& features) {
-  detail::show_samples(model, features);
+std::vector<std::string> calibrate(Model& model, std::span<const Tensor> inputs) {
+  detail::show_samples(model, inputs);
   std::vector<std::string> warnings = range_warnings(model);
-  const std::span<const float> values = features.span();
-  if (values.size() > 1 && std::ranges::count(values, values[0]) == std::ssize(values)) {
-    warnings.push_back(fmt::format(
-        "calibrate: input \"{}\": all {} samples hold the one value {}, from which no "
-        "range of what the model will see follows",
-        model.layers()[model.input_layers().front()]->name(), features.dim(0), values[0]));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const float> values = inputs[i].span();
+    if (values.size() < 2 || std::ranges::count(values, values[0]) != std::ssize(values)) continue;
+    warnings.push_back(
+        fmt::format("calibrate: input \"{}\": all {} samples hold the one value {}, from which no "
+                    "range of what the model will see follows",
+                    model.layers()[model.input_layers()[i]]->name(), inputs[i].dim(0), values[0]));
   }
   for (const std::string& warning : warnings) log_warn(warning);
   return warnings;
 }
 
-Model quantize_post_training(const Model& model, const Tensor& samples,
+Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
                              const QuantizeOptions& options) {
-  require_samples("quantize_post_training", samples);
+  require_samples("quantize_post_training", model, inputs);
   Model quantized = quantize_model(model, options);
-  calibrate(quantized, samples);
+  calibrate(quantized, inputs);
   return quantized;
 }
 

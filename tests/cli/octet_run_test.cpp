@@ -48,6 +48,28 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
   }
 }
 
+TEST_F(OctetTool, RunTakesSeveralInputsAndOutputsSampleBySample) {
+  RawModelBuilder b;
+  const QuantParams grid = quant(0.5F, 0);
+  const std::int32_t x = b.activation("x", {1, 2}, DType::int8, grid);
+  const std::int32_t z = b.activation("z", {1, 2}, DType::int8, grid);
+  b.model.inputs = {x, z};
+  const std::int32_t sum = b.activation("sum", {1, 2}, DType::int8, grid);
+  b.op(OpCode::add, {x, z}, sum);
+  b.model.outputs = {sum, z};
+  write_tflite(b.model, path("m.tflite"));
+  const std::string run = "run '" + path("m.tflite") + "' --input '" + path("in.bin") +
+                          "' --out '" + path("out.bin") + "'";
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>{1, 2, 10, 20, 3, 4, 30, 40});
+  const Result result = octet(run);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(path("out.bin")),
+            (std::vector<std::uint8_t>{11, 22, 10, 20, 33, 44, 30, 40}));
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>(7));
+  expect_failure(run, 1,
+                 "multiple of 4 (samples of 4 bytes each, int8 [1, 2] and then int8 [1, 2])");
+}
+
 TEST_F(OctetTool, RunWritesEverySamplesOutputWhereNoInputReachesIt) {
   RawModelBuilder b;
   const QuantParams grid = quant(0.5F, 0);

@@ -39,6 +39,7 @@ set(OCTET_TRAIN_TESTS
   train/run/run_outputs_test.cpp
   train/schedule_test.cpp
   train/sequences_test.cpp
+  train/several_ends_test.cpp
   train/several_kernels_test.cpp
   train/silent_loss_test.cpp
   train/run/stop_signals_test.cpp
