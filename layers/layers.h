@@ -20,6 +20,7 @@
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/pool2d.h>
+#include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
@@ -41,7 +42,7 @@ using OwnLayers =
     LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
                Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
                GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU,
-               MaxPool2D, Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
+               MaxPool2D, Multiply, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
                ReusedLayer, SelfAttention, Softmax, TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

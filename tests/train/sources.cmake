@@ -27,6 +27,7 @@ set(OCTET_TRAIN_TESTS
   train/odd_numbers_test.cpp
   train/optimizer_test.cpp
   train/parameter_groups_test.cpp
+  train/prelu_test.cpp
   train/profile_test.cpp
   train/run/progress_bar_test.cpp
   train/qat_recipe_test.cpp
