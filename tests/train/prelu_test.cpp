@@ -40,14 +40,15 @@ TEST(PReLU, IsTrainedShippedAndLoadedToTheLastBit) {
   const Dataset test = clouds(300, 2, 6, 3, 0.2F);
   for (const Rounding rounding :
        {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
-    Sequential model("m", Input({6}), Dense(9), PReLU(), Dense(3, Activation::softmax));
+    Sequential model("m", Input({6}), Dense(9), PReLU(0.25F, "prelu"),
+                     Dense(3, Activation::softmax));
     model.build(/*seed=*/2);
     Model quantized = quantize_model(model, {.rounding = rounding});
     Trainer trainer(quantized, Adam(0.01F));
     trainer.fit(train, test, 8);
     EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
     EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
-    const auto alpha = tensor_named(quantized.parameters(), "quant_p_re_lu/alpha").span();
+    const auto alpha = tensor_named(quantized.parameters(), "quant_prelu/alpha").span();
     EXPECT_TRUE(std::ranges::any_of(alpha, [](float value) { return value != 0.25F; }));
     trainer.save_checkpoint(scratch.path() / "c");
     const Bytes shipped = exported_bytes(trainer);
