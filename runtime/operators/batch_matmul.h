@@ -1,7 +1,7 @@
 #pragma once
 
-#include <octet/core/ops/strides.h>
 #include <octet/core/quant/requantize.h>
+#include <octet/core/strides.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <vector>

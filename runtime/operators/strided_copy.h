@@ -1,6 +1,6 @@
 #pragma once
 
-#include <octet/core/ops/strides.h>
+#include <octet/core/strides.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <memory>

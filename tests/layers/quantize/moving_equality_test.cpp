@@ -1,4 +1,6 @@
+#include <octet/layers/graph.h>
 #include <octet/layers/layers.h>
+#include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 #include <octet/tests/layers/quantize/same_as_shipped.h>
 
