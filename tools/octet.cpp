@@ -102,12 +102,17 @@ void add_run(CLI::App& app) {
 
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
+  CLI::App* command = app.add_subcommand(
+      "eval", "Scores a model on the test images of a folder or the arrays of an .npz file.");
   add_model(*command, options->model);
-  command->add_option("--data", options->data, "A folder with t10k IDX files")
+  command
+      ->add_option(
+          "--data", options->data,
+          "A folder with t10k IDX files, or an .npz file with an array for each input and, "
+          "as targets, for each output of the model, named as inspect names them")
       ->required()
       ->check(named());
-  add_number(*command, "--limit", options->limit, kImages, "Only the first N images");
+  add_number(*command, "--limit", options->limit, kImages, "Only the first N images, or samples");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
 }

@@ -303,8 +303,14 @@ std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, cons
 
 std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
                                                         const Dataset& data, ProcessGroup* group) {
-  check_outputs("evaluate_outputs", data, model.outputs.size());
   Interpreter interpreter(model, {.batch = kInterpreterBatch});
+  return evaluate_outputs(interpreter, data, group);
+}
+
+std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
+                                                        const Dataset& data, ProcessGroup* group) {
+  const IntegerModel& model = interpreter.model();
+  check_outputs("evaluate_outputs", data, model.outputs.size());
   const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
     const std::vector<Tensor> outputs = real_outputs(interpreter, batch);
     std::vector<Labels> classes(outputs.size());

@@ -45,6 +45,9 @@ std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, cons
 std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
                                                         const Dataset& data,
                                                         ProcessGroup* group = nullptr);
+std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
+                                                        const Dataset& data,
+                                                        ProcessGroup* group = nullptr);
 
 /// A metric, and the number of the output of a model that it measures.
 struct OutputMetric {

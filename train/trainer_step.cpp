@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>

@@ -52,9 +52,9 @@ struct CSource {
 /// constants, static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one
 /// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. Several
 /// inputs are the parameters input1, input2, ..., in the order of the model's, and several outputs
-/// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses no
-/// heap, no library and, under any contract, no floating point: contract fp32's roundings are done
-/// in integers. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
+/// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses
+/// no heap, no library and, under any contract, no floating point: contract fp32's roundings are
+/// done in integers. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
 /// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
 /// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
 /// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
