@@ -4,6 +4,7 @@
 #include <octet/tests/layers/quantize/random_convolutions.h>
 #include <octet/tests/layers/quantize/random_graphs.h>
 #include <octet/tests/layers/quantize/random_nets.h>
+#include <octet/tests/layers/quantize/random_sequences.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
 #include <octet/tests/runtime/matmul_models.h>
@@ -29,6 +30,7 @@ constexpr std::uint32_t kMoving = 90;
 constexpr std::uint32_t kTrainedConvolutions = 40;
 constexpr std::uint32_t kTransposed = 60;
 constexpr std::uint32_t kTrainedTransposed = 40;
+constexpr std::uint32_t kTrainedSequences = 60;
 constexpr std::uint32_t kFewBits = 120;
 constexpr std::uint32_t kPackedNets = 100;
 constexpr Index kNetSamples = 32;
@@ -120,6 +122,17 @@ bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
     folder.add(name + "-conv_2d", with_all_layers(per_channel_as_conv_2d(lowered)), input);
   }
   return true;
+}
+
+/// A network over sequences, quantized and trained: every layer's codes. False where runtimes could
+/// not run it.
+bool add_trained_sequence(CaseFolder& folder, std::uint32_t seed) {
+  test::RandomSequence net(seed);
+  // Weights of few bits are drawn elsewhere.
+  Model model = quantize_model(net.model());
+  calibrate(model, net.batch(17));
+  test::train_a_little(model, 2, [&] { return net.batch(9); });
+  return add_graph(folder, fmt::format("trained-sequence-{:03}", seed), lower(model), seed);
 }
 
 /// LEAKY_RELU of slopes that XNNPACK's steps of 1/256 tell apart, and the codes of a model whose
@@ -313,6 +326,7 @@ void add_random_cases(CaseFolder& folder) {
   add_some(kTrainedConvolutions, add_trained_convolutions);
   add_some(kTransposed, add_transposed);
   add_some(kTrainedTransposed, add_trained_transposed);
+  add_some(kTrainedSequences, add_trained_sequence);
   add_some(kFewBits, add_few_bits);
   add_some(kPackedNets, add_packed_net);
 }

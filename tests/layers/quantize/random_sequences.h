@@ -1,0 +1,66 @@
+#pragma once
+
+#include <octet/layers/layers.h>
+#include <octet/layers/model.h>
+#include <octet/tests/core/quant/quant_testing.h>
+#include <octet/tests/layers/quantize/quantize_testing.h>
+
+namespace octet::test {
+
+/// A random float network over sequences [steps, features]: one to three of Dense at each step,
+/// PReLU, a GRU of all states, SelfAttention beside its input, and one layer that is used twice; a
+/// GRU or a Flatten in front of the end.
+class RandomSequence {
+ public:
+  explicit RandomSequence(std::uint32_t seed) : random_(seed), model_("sequence") {
+    features_ = random_.integer(1, 9);
+    Value x = model_.input({random_.integer(1, 6), features_});
+    for (int i = random_.integer(1, 3); i > 0; --i) x = step(x);
+    x = random_.integer(0, 1) == 1 ? model_.add(GRU(random_.integer(1, 9)), x)
+                                   : model_.add(Flatten(), x);
+    model_.output(model_.add(Dense(random_.integer(1, 5)), x));
+    model_.build(seed);
+    for (auto& [name, tensor] : model_.parameters()) {
+      if (!name.ends_with("bias")) continue;
+      for (float& value : tensor.span()) value = random_.positive(0.0F, 1.0F) - 0.5F;
+    }
+  }
+
+  const Model& model() const { return model_; }
+  QuantizeOptions options(Rounding rounding) {
+    return {.rounding = rounding,
+            .weight_bits = random_.integer(2, 8),
+            .per_channel = random_.integer(0, 1) == 1};
+  }
+  Tensor batch(Index size) {
+    return Tensor::uniform(model_.input_shape().with_batch(size), Random(random_.bits()),
+                           -random_.positive(0.1F, 5.0F), random_.positive(0.1F, 5.0F));
+  }
+
+ private:
+  Value step(const Value& x) {
+    switch (random_.integer(0, 4)) {
+      case 0:
+        features_ = random_.integer(1, 9);
+        return model_.add(Dense(features_, Activation::relu), x);
+      case 1:
+        return model_.add(PReLU(), x);
+      case 2:
+        features_ = random_.integer(1, 9);
+        return model_.add(GRU(features_, {.return_sequences = true}), x);
+      case 3:
+        return model_.add(
+            Add(), {x, model_.add(SelfAttention(random_.integer(1, 3), random_.integer(1, 5)), x)});
+      default: {
+        const Value once = model_.add(Dense(features_), x);
+        return model_.add(Add(), {once, model_.reuse(once, {once})});
+      }
+    }
+  }
+
+  PortableRandom random_;
+  Model model_;
+  Index features_ = 0;
+};
+
+}  // namespace octet::test
