@@ -38,7 +38,7 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
-/// Of elements that are computed part by part, without memory for all of them.
+/// Finds the limits of elements that are computed part by part, without memory for all of them.
 MinMax limits_of_parts(const LazyData& data, std::size_t size) {
   std::optional<MinMax> limits;
   std::mutex mutex;

@@ -12,7 +12,7 @@ struct ChannelStatistics {
 
 struct BatchNormResult {
   Tensor y;
-  /// Those of the batch, off the tape; the variance is the biased one.
+  /// Mean and biased variance of the batch, outside the tape.
   ChannelStatistics statistics;
 };
 

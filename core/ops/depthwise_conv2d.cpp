@@ -177,7 +177,7 @@ class InputGradient {
     }
   }
 
-  /// Of an image, every channel as often as it has filters.
+  /// Writes the gradient of one image, in which every channel occurs as often as it has filters.
   void write_image(const float* g, float* dx) const {
     for (const Phase& phase : phases_) {
       const Index lines = phase.correlation.lines();

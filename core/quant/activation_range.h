@@ -40,9 +40,10 @@ struct ActivationRange {
                                                std::int32_t zero_point, std::int32_t type_lo,
                                                std::int32_t type_hi);
 
-/// The same for an operator that a contract computes: under fp32 XNNPACK's codes,
-/// q(f) = rint(float32(float32(f / scale) + zero_point)), saturated to those of the grid. They
-/// differ where f / scale lies half way between two codes.
+/// Returns the range of quantized values of a fused activation for an operator under a rounding
+/// mode: under fp32 XNNPACK's, q(f) = rint(float32(float32(f / scale) + zero_point)), saturated to
+/// the range of `out`. It differs from the other modes' where f / scale lies half way between two
+/// integers.
 [[nodiscard]] ActivationRange activation_range(FusedActivation activation, const QuantParams& out,
                                                Rounding rounding);
 

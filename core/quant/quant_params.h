@@ -90,7 +90,8 @@ struct ScaleZeroPoint {
                                               std::span<const float> maxs, const QuantSpec& spec,
                                               std::string_view tensor_name);
 
-/// The same for one range.
+/// Chooses scale and zero point for one range: choose_quant_params() above with one element in
+/// `mins` and `maxs`.
 [[nodiscard]] QuantParams choose_quant_params(float min, float max, const QuantSpec& spec,
                                               std::string_view tensor_name);
 

@@ -30,7 +30,7 @@ class Requantizer {
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);
 
-  /// That of output channels [first, first + count) alone.
+  /// Returns the requantizer of output channels [first, first + count) alone.
   [[nodiscard]] Requantizer part(std::size_t first, std::size_t count) const;
 
   [[nodiscard]] Rounding rounding() const noexcept { return rounding_; }
@@ -55,7 +55,7 @@ class Requantizer {
   void requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
                   std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const;
 
-  /// The same under q15, whose zero points are 0: |acc| < 2^47, see
+  /// Returns an accumulator of q15 on the output's scale; zero points are 0, and |acc| < 2^47, see
   /// multiply_by_quantized_multiplier_64().
   [[nodiscard]] std::int32_t apply_wide(std::int64_t acc, std::size_t channel = 0) const noexcept;
   /// Computes out = clamp(apply_wide(acc), lo, hi). Throws InvalidArgument if the sizes do not fit,
