@@ -94,7 +94,7 @@ class Interpreter {
     return as_span<const T>(typed_output(i, dtype_of<T>()));
   }
 
-  /// The same whatever the type.
+  /// The bytes of an input or an output, whatever its type.
   std::span<std::byte> input_bytes(std::size_t i = 0);
   std::span<const std::byte> output_bytes(std::size_t i = 0) const;
 
@@ -119,7 +119,7 @@ class Interpreter {
   /// it is above decision_threshold(). Throws InvalidArgument where `values` is no whole number of
   /// samples or the model has several inputs.
   std::vector<std::int32_t> predict(std::span<const float> values);
-  /// The same of x = byte / 255, mostly without making floats.
+  /// Predicts the class of each sample of bytes, x = byte / 255, mostly without making floats.
   std::vector<std::int32_t> predict_bytes(std::span<const std::uint8_t> bytes);
   /// The first output of each sample as real values, samples end to end. Otherwise as predict().
   std::vector<float> run(std::span<const float> values);

@@ -69,7 +69,8 @@ struct Interpreter::Impl {
   void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
   /// The bytes of a sample of the first output.
   const std::byte* first_output(Index sample) const;
-  /// The same as real values; there are as many as the tensor has elements.
+  /// Writes a sample of the first output as real values; there are as many as the tensor has
+  /// elements.
   void real_output(Index sample, std::span<float> to) const;
   /// The class of a sample: see decision_threshold().
   std::int32_t label(Index sample, std::optional<float> threshold) const;

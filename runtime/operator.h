@@ -95,7 +95,7 @@ struct LeakyReluAttributes {
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
-/// Its second operand, a constant, are the axes.
+/// Attributes of MEAN, whose second operand, a constant, holds the axes.
 struct MeanAttributes {
   /// Whether an axis that is gone stays with an extent of 1.
   bool keep_dims = false;
@@ -145,7 +145,8 @@ struct SqueezeAttributes {
   bool operator==(const SqueezeAttributes&) const = default;
 };
 
-/// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
+/// Attributes of TRANSPOSE_CONV, whose operands are the image, the weights, the bias (-1 for none)
+/// and the output's shape.
 struct TransposeConvAttributes {
   Padding padding = Padding::valid;
   std::int32_t stride_h = 1;
@@ -197,7 +198,7 @@ struct Operator {
   int version = 1;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> outputs;
-  /// Of the struct that belongs to `code`: see default_attributes().
+  /// A value of the struct that belongs to `code`: see default_attributes().
   OperatorAttributes attributes{};
 
   /// The attributes as those of one code: op.as<SoftmaxAttributes>().beta. Throws FormatError that

@@ -14,7 +14,7 @@ namespace octet::detail {
 namespace {
 
 constexpr std::size_t kMadeUpSamples = 4;
-/// Of golden inputs and outputs: about five characters of source each.
+/// The most numbers of golden inputs and outputs: each is about five characters of source.
 constexpr std::int64_t kMostGoldenCodes = std::int64_t{1} << 22U;
 
 constexpr std::string_view kMain = R"(

@@ -38,9 +38,9 @@ struct CSource {
   std::string name;
   std::string header;
   std::string source;
-  /// Of constants; the code, one to three kilobytes, comes on top.
+  /// Bytes of constants; the code, one to three kilobytes, comes on top.
   std::int64_t flash_bytes = 0;
-  /// Of static buffers; the caller's input and output come on top.
+  /// Bytes of static buffers; the caller's input and output come on top.
   std::int64_t ram_bytes = 0;
   /// Multiply-accumulates of one sample.
   std::int64_t macs = 0;

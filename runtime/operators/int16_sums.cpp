@@ -201,7 +201,8 @@ std::int64_t magnitude(std::span<const std::int8_t> weights) {
   return total;
 }
 
-/// Of an operator whose units lie along `axis` of its weights.
+/// An upper bound of the magnitude of any sum of an operator whose units lie along `axis` of its
+/// weights.
 std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
   const auto weights = values_of<std::int8_t>(operands.input(1));
   const auto units = static_cast<std::size_t>(operands.input(1).shape[axis]);

@@ -19,7 +19,7 @@ inline Index most_pixels(const Window& window) {
   return std::min(window.y.kernel, window.y.input) * std::min(window.x.kernel, window.x.input);
 }
 
-/// Of floats.
+/// Reduces a window of floats to their mean.
 class FloatMean {
  public:
   using Code = float;
