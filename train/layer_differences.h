@@ -14,13 +14,13 @@ namespace octet {
 struct LayerDifference {
   std::string name;
   std::uint64_t compared = 0;
-  /// Of values in float: those that differ in any bit.
+  /// How many quantized values differ; of values in float, those that differ in any bit.
   std::uint64_t differing = 0;
   /// In codes; 0 of values in float.
   std::int32_t largest = 0;
   /// The sum of all differences, in codes; 0 of values in float.
   std::uint64_t sum = 0;
-  /// Of values in float.
+  /// The largest difference of values in float.
   float largest_in_float = 0.0F;
 
   /// Adds those of another layer, or of more samples.
@@ -51,13 +51,13 @@ enum class Compare { layers, outputs };
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what = Compare::layers);
 
-/// The same on `count` samples, which are made as they are needed, in order and at most 500 or
-/// 64 MiB at a time: samples(begin, end) gives those as reals [end - begin, ...].
+/// Compares two networks on `count` samples, which are made as they are needed, in order and at
+/// most 500 or 64 MiB at a time: samples(begin, end) gives them as floats [end - begin, ...].
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t count,
                                    FunctionRef<Tensor(std::size_t begin, std::size_t end)> samples,
                                    Compare what = Compare::layers);
 
-/// The same for a trained model and what was made of it: 0 everywhere under Simulation::integer.
+/// Compares a trained model with what was made of it: 0 everywhere under Simulation::integer.
 NetworkDifference compare_networks(const Model& model, const IntegerModel& shipped,
                                    const Dataset& data);
 

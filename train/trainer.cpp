@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kTestLoss = "test_loss";
 
-/// Of names and values.
+/// A digest of names and values.
 std::string digest_of(const std::vector<NamedTensor>& tensors) {
   Archive archive;
   for (const auto& [name, tensor] : tensors) archive.add(name, tensor);

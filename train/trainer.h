@@ -47,7 +47,7 @@ struct TrainerOptions {
   /// Batches whose gradients are averaged, by rows, before each step: a step on so many examples in
   /// the memory of one batch. The last step of an epoch takes what is left.
   std::size_t accumulate_batches = 1;
-  /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
+  /// Seed of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
   /// Into how many shards of consecutive examples every batch is cut, at most batch_size: each is a
@@ -211,8 +211,8 @@ class Trainer {
   void check_loss(const Tensor& loss, const Tensor& features) const;
   /// What a checkpoint holds of gradient_errors_, of all shards, on rank 0; all ranks call it.
   std::vector<NamedTensor> errors_of_all_shards() const;
-  /// The same of this rank, in a checkpoint; empty where it holds none. Throws FormatError where
-  /// the size is another.
+  /// The gradient errors of this rank in a checkpoint; empty where it holds none. Throws
+  /// FormatError where the size is another.
   detail::GradientErrors own_errors(const Archive& checkpoint) const;
   Progress progress(const DataLoader& loader, Index last) const;
   std::string place() const;

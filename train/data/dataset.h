@@ -55,7 +55,8 @@ class Dataset {
   static Dataset from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
                             std::vector<std::int32_t> labels, int classes);
 
-  /// The same from floats, used as they are.
+  /// A data set of floats, which are used as they are: labels.size() examples of `example_shape`,
+  /// row-major. Throws InvalidArgument as from_bytes().
   static Dataset from_floats(std::string name, Shape example_shape, std::vector<float> values,
                              std::vector<std::int32_t> labels, int classes);
 
@@ -68,9 +69,9 @@ class Dataset {
   /// InvalidArgument for a null reader and for sizes and shapes that make no sense.
   static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
 
-  /// The same examples with these targets instead, [size(), ...]: images with several labels at
-  /// once, say. Throws InvalidArgument for another number of rows,
-  /// and for a set that is read.
+  /// Returns the examples with these targets, [size(), ...], instead of their own: images with
+  /// several labels at once, say. Throws InvalidArgument for another number of rows, and for a set
+  /// that is read.
   Dataset with_targets(const Tensor& targets) const;
 
   const std::string& name() const { return name_; }
@@ -82,7 +83,7 @@ class Dataset {
   bool has_labels() const { return !target_shape_; }
   /// Labels are in [0, classes()); 0 where the targets are tensors.
   int classes() const { return classes_; }
-  /// The same examples with names for the classes, in the order of labels, for reports. Throws
+  /// Returns the examples with names for the classes, in the order of labels, for reports. Throws
   /// InvalidArgument unless there is one name for each class.
   Dataset with_class_names(std::vector<std::string> names) const;
   /// Empty where no names were given.
