@@ -20,10 +20,10 @@ struct AdaRoundOptions {
   /// before it sets in.
   float regularization = 0.01F;
   float warm_up = 0.2F;
-  /// Its exponent, which falls along half a cosine.
+  /// The regularizer's exponent, which falls along half a cosine.
   int first_exponent = 20;
   int last_exponent = 2;
-  /// Of the samples that each step draws.
+  /// Seed of the samples that each step draws.
   std::uint64_t seed = 0;
 };
 

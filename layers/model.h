@@ -117,13 +117,14 @@ class Model {
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const Visit& visit = {}) const {
     return run(inputs, {}, visit);
   }
-  /// The same for a model of one input and one output.
+  /// Computes the output of a model of one input and one output.
   Tensor forward(const Tensor& x) const { return run_one("forward", x, {}); }
-  /// The same without a final softmax: what softmax_cross_entropy() takes.
+  /// Computes the output without a final softmax: the logits that softmax_cross_entropy() takes.
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
   }
-  /// The same as `context` says. Training and calibration change ranges: quantizers observe.
+  /// Computes all outputs as `context` says. Training and calibration change ranges: quantizers
+  /// observe.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
                                   const Visit& visit = {}) {
     return run(inputs, context, visit);

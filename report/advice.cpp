@@ -58,7 +58,7 @@ std::vector<Advice> advise_tried_remedies(const Report& report) {
                                percent_text(trial.accuracy), percent_text(trial.accuracy_without),
                                layers.trial_samples),
         .gain = gain};
-    // Of several remedies for one ill the best.
+    // Keeps the best of several remedies for one ill.
     const auto same = std::ranges::find_if(result, [&](const Advice& other) {
       return other.rule == advice.rule && other.layer == advice.layer;
     });

@@ -14,7 +14,7 @@ namespace {
 
 /// Layers whose histograms are drawn, those of the least SQNR first.
 constexpr std::size_t kMostHistograms = 16;
-/// Of decibels; what is above lost nothing to speak of.
+/// Decibels from which on a layer has lost nothing to speak of: it gets no bar.
 constexpr double kMostSqnrDrawn = 100.0;
 /// The text of a missing number.
 const Cell kNone{.text = "\xE2\x80\x93", .number = -1.0};

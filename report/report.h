@@ -82,7 +82,7 @@ struct GridFacts {
 struct WideChannel {
   std::size_t channel = 0;
   double span = 0.0;
-  /// Its span in medians of all channels' spans.
+  /// The channel's span in medians of all channels' spans.
   double medians = 0.0;
 };
 
@@ -94,9 +94,10 @@ struct ChannelFacts {
   std::size_t wide = 0;
   /// The widest ones, widest first, three at most.
   std::vector<WideChannel> widest{};
-  /// Of results: channels whose value was the same in float in every sample and place.
+  /// Channels of results whose value was the same in float in every sample and place.
   std::vector<std::size_t> dead{};
-  /// Of results: channels whose value was not, but which fewer than 4 codes are left for.
+  /// How many channels of results varied in float, but have fewer than 4 quantized values left for
+  /// them.
   std::size_t starved = 0;
 };
 
@@ -110,7 +111,8 @@ struct Sensitivity {
 struct LayerFacts {
   std::string name;
   std::string type;
-  /// Of the result, in float by the same weights and in integers; infinite where they are equal.
+  /// The result's SQNR in dB, of the integers against float with the same weights; infinite where
+  /// they are equal.
   std::optional<double> sqnr_db{};
   GridFacts result{};
   /// Whether the operator decides the grid of the result, as softmax does.
@@ -120,7 +122,7 @@ struct LayerFacts {
   /// Whether only kernels read its channels, so that one can go without a trace.
   bool separable = false;
   ChannelFacts result_channels{};
-  /// Of a layer with a kernel.
+  /// Quantization of the weights of a layer with a kernel.
   std::optional<GridFacts> weights{};
   ChannelFacts weight_channels{};
   bool per_channel = false;
@@ -149,7 +151,7 @@ struct Trial {
   std::string evidence;
   std::string action;
   double accuracy = 0.0;
-  /// Of the network quantized as it is.
+  /// The accuracy of the network quantized without the remedy.
   double accuracy_without = 0.0;
   /// That network, first, against it with the remedy.
   PairedTest against_quantized{};

@@ -73,7 +73,8 @@ struct Step {
   std::size_t node = 0;
   /// Tells the random streams of several functions of one layer apart.
   std::size_t stream = 0;
-  /// Of a linear step: the batch normalization in its weights; null where there is none.
+  /// The batch normalization that is folded into the weights of a linear step; null where there is
+  /// none.
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};

@@ -61,8 +61,9 @@ struct OscillatingWeights {
   double frozen = 0.0;  ///< of the weights, those that were frozen
 };
 
-/// That of every layer of a model for which QuantizeOptions::count_oscillations or
-/// freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the paper.
+/// The oscillating weights of every layer of a model for which QuantizeOptions::count_oscillations
+/// or freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the
+/// paper.
 std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold = 0.005F);
 
 }  // namespace octet

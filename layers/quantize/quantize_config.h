@@ -83,7 +83,7 @@ struct QuantizeOptions {
   /// How those of a model's inputs are found. Not given: as those of results where that leaves
   /// outliers out (percentile, mse, entropy), else min_max, as in TFMOT.
   std::optional<Calibration> input_calibration{};
-  /// Of Calibration::percentile: the share of values, in percent, that are not clipped.
+  /// For Calibration::percentile: the share of values, in percent, that are not clipped.
   double percentile = 99.99;
   /// How a BatchNorm goes on, which becomes part of the layer in front or a layer of its own:
   /// `folded` for a model that was trained in float, `statistics` for one that is trained quantized

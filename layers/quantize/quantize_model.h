@@ -55,7 +55,7 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer,
                                                std::shared_ptr<const QuantizeConfig> config = {});
 void quantize_annotate_layer(Layer& layer, std::shared_ptr<const QuantizeConfig> config);
 
-/// The same for a layer as it is made, e.g. in the list of a Sequential's layers.
+/// Annotates a layer as it is made, e.g. in the list of a Sequential's layers.
 template <std::derived_from<Layer> L>
 L quantize_annotate_layer(L layer, std::shared_ptr<const QuantizeConfig> config = {}) {
   quantize_annotate_layer(static_cast<Layer&>(layer), std::move(config));

@@ -11,8 +11,8 @@
 
 namespace octet {
 
-/// Of a grid of one step, or of a channel: what its parameters get of the gradients g of all values
-/// x, v = x / step.
+/// What the parameters of one step, or of a channel's, get of the gradients g of all values x, with
+/// v = x / step.
 struct StepSums {
   double inside = 0.0;  ///< sum of g * (round(v) - v) where x passes, ties away from zero
   double below = 0.0;   ///< sum of g where x is clamped below
@@ -40,7 +40,7 @@ class StepSumParts {
   /// Adds rows [begin, end), `begin` that of a part and `end` too, or the last row. Writes g where
   /// x passes, else 0, to `passed`, which may be g itself, unless it is null.
   void add(std::size_t begin, std::size_t end, const float* x, const float* g, float* passed);
-  /// Those of each step, added part by part in their order.
+  /// Returns the sums of each step, added part by part in their order.
   std::vector<StepSums> total() const;
   std::size_t rows_per_part() const { return rows_per_part_; }
 

@@ -85,7 +85,7 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
   }
 }
 
-/// One that is computed on demand is not written to memory for it.
+/// Quantizes and packs a kernel; one that is computed on demand is not written to memory for it.
 PackedS8 quantized_columns(const Tensor& kernel, Index units, std::span<const float> scales,
                            const QuantParams& grid) {
   const Index inputs = kernel.size() / units;

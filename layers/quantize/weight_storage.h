@@ -28,9 +28,10 @@ struct WeightStorage {
   std::string text() const;
 };
 
-/// That of a layer; nothing for one without a quantized kernel. Known before training.
+/// How a layer's weights are stored; nothing for a layer without a quantized kernel. Known before
+/// training.
 std::optional<WeightStorage> weight_storage(const Layer& layer);
-/// Those of all layers of a quantized model.
+/// How the weights of all layers of a quantized model are stored.
 std::vector<WeightStorage> weight_storage(const Model& model);
 
 /// Throws InvalidArgument, which names layer and operator and says what would work, where weights
