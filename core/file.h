@@ -34,7 +34,8 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view text)
 void write_files_atomic(
     std::initializer_list<std::pair<std::filesystem::path, std::string_view>> files);
 
-/// As write_file_atomic(), and what `path` held before stays as previous_file(path).
+/// Replaces `path` by a file of these bytes, and keeps what it held before as previous_file(path).
+/// Throws IoError that names the file and the cause.
 void write_file_keeping_previous(const std::filesystem::path& path,
                                  std::span<const std::uint8_t> bytes);
 

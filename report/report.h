@@ -153,7 +153,7 @@ struct Trial {
   double accuracy = 0.0;
   /// The accuracy of the network quantized without the remedy.
   double accuracy_without = 0.0;
-  /// That network, first, against it with the remedy.
+  /// McNemar's test of the network without the remedy, first, against it with the remedy.
   PairedTest against_quantized{};
 };
 

@@ -58,7 +58,7 @@ struct Verification {
 };
 
 Verification compare(const VerifyOptions& options, const Models& models, Compare what) {
-  // Of two models, the one that knows scales.
+  // The file that knows scales: a C source does not.
   const std::size_t known = is_c_source(options.files[0]) ? 1 : 0;
   LayerCodes& a = *models[0].codes;
   LayerCodes& b = *models[1].codes;

@@ -24,11 +24,11 @@ class CsvLog : public Callback {
 /// What a callback goes by, higher is better: e.g. minus one of the metrics.
 using Score = std::function<double(const EpochRecord& record)>;
 
-/// By accuracy: that of the integers where there is one, else that on the test set; without either
-/// as loss_score().
+/// Scores by accuracy: of the integers where there is one, else on the test set; without either, as
+/// loss_score() does.
 double score_of(const EpochRecord& record);
 
-/// By loss: minus the "test_loss", without a test set minus the training loss.
+/// Scores by loss: minus the "test_loss", without a test set minus the training loss.
 double loss_score(const EpochRecord& record);
 
 struct EarlyStoppingOptions {

@@ -141,7 +141,7 @@ void check_no_nan(const Tensor& features) {
       fmt::format("predict: expected numbers, found NaN in row {} of the features", row));
 }
 
-/// With kernel ranges as they are.
+/// Predicts the class of each row, with ranges of kernels as they are.
 Labels predict_rows(const Model& model, const Tensor& features) {
   const NoGrad guard;
   const Tensor input = fit_to_input(model, features);

@@ -16,16 +16,16 @@ namespace octet {
 /// int32, those of int16 codes, under contract q15 alone, int64.
 class Requantizer {
  public:
-  /// For FULLY_CONNECTED. With one weight scale, TensorFlow Lite multiplies the scales in float32
-  /// and divides in double; with more, it does everything in double. Throws InvalidArgument unless
-  /// all scales are finite and above 0, NumericError if a factor is beyond float32, or is 128 or
-  /// more under q15, whose shifts end there.
+  /// Makes the requantizer of FULLY_CONNECTED. With one weight scale, TensorFlow Lite multiplies
+  /// the scales in float32 and divides in double; with more, it does everything in double. Throws
+  /// InvalidArgument unless all scales are finite and above 0, NumericError if a factor is beyond
+  /// float32, or is 128 or more under q15, whose shifts end there.
   [[nodiscard]] static Requantizer fully_connected(float input_scale,
                                                    std::span<const float> weight_scales,
                                                    float output_scale, Rounding rounding);
 
-  /// For CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV: computes the factor in double. Under fp32,
-  /// the same as fully_connected.
+  /// Makes the requantizer of CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV, whose factors are
+  /// computed in double. Under fp32, it is that of fully_connected().
   [[nodiscard]] static Requantizer convolution(float input_scale,
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);

@@ -62,10 +62,10 @@ L quantize_annotate_layer(L layer, std::shared_ptr<const QuantizeConfig> config 
   return layer;
 }
 
-/// As quantize_model(), for the marked layers of a built model alone. A layer that is not marked
-/// but feeds a marked one gets its result quantized, nothing else: by a quantizer of its own, or
-/// by a QuantizeLayer behind it. Throws InvalidArgument also
-/// where no layer is marked, and where require_exportable_clamp() refuses a user's config.
+/// Quantizes the marked layers of a built model alone, as quantize_model() does. A layer that is
+/// not marked but feeds a marked one gets its result quantized, nothing else: by a quantizer of its
+/// own, or by a QuantizeLayer behind it. Throws InvalidArgument as quantize_model(), and where no
+/// layer is marked or require_exportable_clamp() refuses a user's config.
 Model quantize_apply(const Model& model, const QuantizeOptions& options = {});
 inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {}) {
   return quantize_apply(static_cast<const Model&>(model), options);

@@ -23,7 +23,7 @@ inline Index most_pixels(const Window& window) {
 class FloatMean {
  public:
   using Code = float;
-  /// As average_pool2d() sums.
+  /// The type in which average_pool2d() sums, too.
   using Sum = double;
 
   explicit FloatMean(const KernelSource& source) : clamp_(source.op.activation()) {}

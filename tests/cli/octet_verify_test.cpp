@@ -268,7 +268,7 @@ TEST_F(OctetVerify, ExportedCSourceMayHaveEndsOfUint8) {
       }
     }
   }
-  // The same shapes, other numbers.
+  // A model of equal shapes with other numbers.
   write_tflite(make_mlp(7, {63, 4}, false, false), path("other.tflite"));
   expect_failure({path("other.tflite"), path("net.c")}, 1, "were both made of one model?");
 }

@@ -239,7 +239,7 @@ TEST(AdaRound, TakesTheFloatNetworkFromAReference) {
   const Model before = quantize_post_training(source, x, {.weight_bits = 3});
   Model model(before);
   const AdaRounding report = adaround(model, x, {.steps = 200});
-  // Of what it has become itself, the float network is another.
+  // Without the reference, the model's own new weights are taken for the float network.
   Model corrected(model);
   const BiasCorrection with = correct_biases(corrected, before, x);
   Model other(model);

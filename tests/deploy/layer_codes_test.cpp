@@ -96,7 +96,7 @@ TEST(LayerCodes, TheOutputIsTheOneThatTheModelNames) {
 
 TEST(LayerCodes, OutputsAreComparedWhateverLiesBehindThem) {
   const IntegerModel model = make_graph(false);
-  // The same up to its output, and other weights or none at all behind it.
+  // A model that is equal up to the output, with other weights or none at all behind it.
   IntegerModel shorter = model;
   shorter.operators.pop_back();
   InterpretedCodes a(model);

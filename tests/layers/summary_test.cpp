@@ -71,7 +71,7 @@ TEST(Summary, CountsWhatIsFrozenAsKerasDoes) {
   expect_counts(model, "74", "16");
   model.part("base").set_trainable(false);
   expect_counts(model, "34", "56");
-  // Of the fused layer the BatchNorm is trained; 13 numbers are ranges.
+  // The BatchNorm of the fused layer is trained; 13 numbers are ranges.
   Model quantized = quantize_model(model);
   expect_counts(quantized, "34", "69");
   quantized.part("bn").set_trainable(false);

@@ -172,7 +172,7 @@ TEST(Int16, RunsFromRealsToReals) {
   }
   EXPECT_EQ(interpreter.predict(x), classes);
 
-  // The same from codes to codes.
+  // Equal from int16 to int16.
   Interpreter of_codes(int16_inner(model), {.batch = 2});
   EXPECT_EQ(of_codes.run(x), y);
   EXPECT_EQ(of_codes.predict(x), classes);

@@ -22,7 +22,7 @@ void add_floats(std::span<const float> from, float* to);
 struct ShardNumbers {
   /// Numbers that are added over all shards.
   std::vector<double> sums;
-  /// Those of which the smallest is kept.
+  /// Numbers of which the smallest over all shards is kept.
   std::vector<double> least;
 
   void add(const ShardNumbers& more);
