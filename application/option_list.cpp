@@ -175,7 +175,7 @@ void add_quantization(const Adder& add, Options& o) {
   add.choice(
       "--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
       "Bits of what comes out of a ReLU; with 16 the input and all results are int16 values, "
-      "by contract q15, and there is no C source",
+      "in rounding mode q15, and there is no C source",
       [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
   add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
   add.flag(
@@ -216,7 +216,7 @@ void add_target(const Adder& add, Options& o) {
                   "The runtime that the model is for, instead of its --rounding")
       ->check(CLI::IsMember(targets));
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
-             "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
+             "Rounding mode of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
              "CMSIS-NN)",
              [&o](const std::string& text) { o.quantize.rounding = parse_rounding(text); });

@@ -37,9 +37,9 @@ bool is_codes(const ModelTensor& tensor) {
 /// The tensors whose codes are compared: see LayerCodes::layers().
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   if (model.inputs.size() != 1 || model.outputs.size() != 1) {
-    throw InvalidArgument(
-        fmt::format("layer codes: expected a model with one input and one output, found {} and {}",
-                    model.inputs.size(), model.outputs.size()));
+    throw InvalidArgument(fmt::format(
+        "layer outputs: expected a model with one input and one output, found {} and {}",
+        model.inputs.size(), model.outputs.size()));
   }
   std::vector<std::int32_t> tensors;
   if (is_codes(tensor_of(model, model.inputs[0]))) tensors.push_back(model.inputs[0]);
@@ -52,15 +52,15 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
     // Layers in float, and the last codes written as bytes.
     const bool is_end = op.outputs[0] == model.outputs[0] && op.code == OpCode::quantize;
     if (output.dtype != DType::float32 && !is_end) {
-      throw InvalidArgument(fmt::format(
-          "layer codes: expected codes of int8 or int16, or floats, behind every operator, "
-          "found \"{}\" of {}",
-          output.name, to_string(output.dtype)));
+      throw InvalidArgument(
+          fmt::format("layer outputs: expected int8, int16 or floats behind every operator, "
+                      "found \"{}\" of {}",
+                      output.name, to_string(output.dtype)));
     }
   }
   if (tensors.empty()) {
     throw InvalidArgument(fmt::format(
-        "layer codes: expected codes of int8 or int16, found none in model \"{}\"; is this a float "
+        "layer outputs: expected int8 or int16, found none in model \"{}\"; is this a float "
         "model?",
         model.name));
   }
@@ -76,7 +76,7 @@ std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_
   }
   if (found() == tensors.end()) {
     throw InvalidArgument(
-        fmt::format("layer codes: expected an output that an operator computes from codes, "
+        fmt::format("layer outputs: expected an output that an operator computes from integers, "
                     "found \"{}\", which comes from \"{}\" alone",
                     tensor_of(model, model.outputs[0]).name, tensor_of(model, tensor).name));
   }
@@ -138,7 +138,7 @@ void LayerCodes::run(const Tensor& samples) {
   const Index size = layers_.front().size;
   if (samples.rank() < 1 || samples.shape().without_batch().size() != size) {
     throw InvalidArgument(
-        fmt::format("layer codes: expected samples of {} values, found a batch of shape {}", size,
+        fmt::format("layer outputs: expected samples of {} values, found a batch of shape {}", size,
                     samples.shape().to_string()));
   }
   if (samples.dim(0) > 0) run_samples(samples);
@@ -199,7 +199,7 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
   const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
     if (steps.size() < numbers_[layer].size()) {
       throw InvalidArgument(fmt::format(
-          "layer codes: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
+          "layer outputs: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
           "result; use Simulation::integer, or compare outputs alone",
           model.layers()[layer]->name(), numbers_[layer].size(), steps.size()));
     }

@@ -85,10 +85,11 @@ IntegerModel decode_weights(IntegerModel model) {
   model.validate();
   const Rounding rounding = rounding_of(model);
   if (rounding != Rounding::double_rounding && rounding != Rounding::q15) {
-    throw InvalidArgument(fmt::format(
-        "decode_weights: expected a model of contract double or q15, which TensorFlow Lite Micro "
-        "computes, found {}; train it for Target::tflm",
-        to_string(rounding)));
+    throw InvalidArgument(
+        fmt::format("decode_weights: expected a model in rounding mode double or q15, which "
+                    "TensorFlow Lite Micro "
+                    "computes, found {}; train it for Target::tflm",
+                    to_string(rounding)));
   }
   for (const Operator& op : model.operators) {
     if (!detail::has_weights(op.code)) continue;

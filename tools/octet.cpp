@@ -68,10 +68,10 @@ void add_out(CLI::App& command, std::string& out, const std::string& help) {
 
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand(
-      "inspect",
-      "Prints what a model consists of, and what of it Octet does not take: then the exit code is "
-      "1.");
+  CLI::App* command = app.add_subcommand("inspect",
+                                         "Prints what a model consists of, and marks what Octet "
+                                         "does not support: the exit code is then "
+                                         "1.");
   command->add_option("FILE", options->file, "A .tflite or .onnx file")->required()->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { inspect(*options); });
@@ -123,15 +123,18 @@ void add_export(CLI::App& app) {
                    "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
       ->check(named());
   command
-      ->add_option("--style", options->style,
-                   "exact (default): our codes in any runtime; standard: every scale at its tensor")
+      ->add_option(
+          "--style", options->style,
+          "exact (default): equal values in any runtime; standard: every scale at its tensor")
       ->check(CLI::IsMember({"exact", "standard"}))
       ->needs(onnx);
-  command->add_flag("--int8-io", options->int8_io, "The types of FILE at the ends, not float32")
+  command
+      ->add_flag("--int8-io", options->int8_io,
+                 "Inputs and outputs of the types of FILE, not float32")
       ->needs(onnx);
   command
       ->add_option("--codes", options->codes,
-                   "A quantized tensor whose codes become a further output; may be repeated")
+                   "A quantized tensor that becomes a further output; may be repeated")
       ->allow_extra_args(false)
       ->needs(onnx);
   command->callback([options] { export_model(*options); });
@@ -236,7 +239,7 @@ void add_verify(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand(
       "verify",
-      "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
+      "Counts the outputs in which two models differ: exit code 0 if none does, 1 "
       "else. Each is a .tflite file, a checkpoint or the .c file of an export. A .c file is "
       "compiled and run as you: give it none that you would not run.");
   for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
@@ -250,7 +253,7 @@ void add_verify(CLI::App& app, int& exit_code) {
                                 "A folder with t10k IDX files: its test images are the samples")
                    ->check(named());
   add_number(*command, "--random", options->random, Count{1, 1000000},
-             fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
+             fmt::format("N samples of random values; the default, with N = {}", kDefaultSamples))
       ->excludes(data);
   command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
   command->add_flag("--json", options->json, "Prints JSON");

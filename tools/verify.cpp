@@ -68,11 +68,12 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
       return random_samples(input, begin, end);
     };
     const std::size_t count = options.random > 0 ? options.random : kDefaultSamples;
-    return {"random codes", compare_networks(a, b, count, samples, what)};
+    return {"random values", compare_networks(a, b, count, samples, what)};
   }
   if (is_c_source(options.files[known])) {
     throw InvalidArgument(
-        "verify: C source on its own does not say which code a pixel is; compare two of them on "
+        "verify: C source on its own does not say which quantized value a pixel is; compare two of "
+        "them on "
         "--random samples, or one with a .tflite file");
   }
   const Dataset data = load_idx_test(options.data);
@@ -134,7 +135,7 @@ void print_text(const VerifyOptions& options, const Models& models,
   const LayerDifference total = result.total();
   const std::string in_float =
       total.largest_in_float > 0.0F ? fmt::format(", in float {:.2e}", total.largest_in_float) : "";
-  show("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}{}\n",
+  show("{} that differ: {} of {} ({:.5f} %), largest difference {}, mean {:.2e}{}\n",
        layers ? "layer outputs" : "outputs", total.differing, total.compared, 100 * total.share(),
        total.largest, total.mean(), in_float);
   show("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);

@@ -54,7 +54,7 @@ std::span<const std::int16_t> codes_of(const LayerCodes& network, std::size_t la
                                        std::size_t samples) {
   const CodeLayer& shape = network.layers()[layer];
   const std::span<const std::int16_t> codes = network.codes(layer);
-  check_count("codes", shape.name, shape.size, samples, codes.size());
+  check_count("quantized values", shape.name, shape.size, samples, codes.size());
   return codes;
 }
 
@@ -92,10 +92,10 @@ void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>&
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].size == b[i].size) continue;
-    throw InvalidArgument(
-        fmt::format("compare: layer {} is \"{}\" of {} codes per sample in one model, \"{}\" of {} "
-                    "in the other",
-                    i, a[i].name, a[i].size, b[i].name, b[i].size));
+    throw InvalidArgument(fmt::format(
+        "compare: layer {} is \"{}\" of {} values per sample in one model, \"{}\" of {} "
+        "in the other",
+        i, a[i].name, a[i].size, b[i].name, b[i].size));
   }
 }
 
@@ -103,7 +103,7 @@ void check_ends(const LayerCodes& a, const LayerCodes& b) {
   if (a.float_output().has_value() != b.float_output().has_value()) {
     throw InvalidArgument(fmt::format(
         "compare: the output of one model is computed by layers in float, \"{}\", that of the "
-        "other is codes",
+        "other is integers",
         (a.float_output() ? a : b).float_output()->name));
   }
   const auto output = [](const LayerCodes& of) {
@@ -113,9 +113,11 @@ void check_ends(const LayerCodes& a, const LayerCodes& b) {
        {std::tuple("input", a.layers().front().size, b.layers().front().size),
         std::tuple("output", output(a), output(b))}) {
     if (x == y) continue;
-    throw InvalidArgument(fmt::format(
-        "compare: a sample's {} has {} {} in one model, {} in the other", what, x,
-        std::string_view(what) == "output" && a.float_output() ? "values" : "codes", y));
+    throw InvalidArgument(
+        fmt::format("compare: a sample's {} has {} {} in one model, {} in the other", what, x,
+                    std::string_view(what) == "output" && a.float_output() ? "values in float"
+                                                                           : "quantized values",
+                    y));
   }
 }
 

@@ -65,8 +65,8 @@ struct TrainerOptions {
   double clip_norm = 0.0;
   /// Runs inside the parallel region: see Callback.
   Augment augment{};
-  /// Times the learning rate: that of what quantizers learn, see learned_scales(). Parameters that
-  /// a group of the optimizer contains have the group's rate.
+  /// Learning-rate multiplier for learned quantizer parameters, see learned_scales(). Parameters
+  /// in a group of the optimizer have the group's rate instead.
   float learned_scale_rate = 0.1F;
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;

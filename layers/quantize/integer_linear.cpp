@@ -146,9 +146,9 @@ struct IntegerLinear::Operands {
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
 
-  /// Where the weights of a unit pass their gradient. With an observed range that is where their
-  /// code is not clamped: half a step beyond the reals of qmin and qmax. At those reals themselves
-  /// the weight that made the range would get a gradient or none as its scale happened to be
+  /// The limits within which the weights of a unit pass their gradient. With an observed range they
+  /// lie half a step beyond the real values of qmin and qmax, where clamping begins. Clipping
+  /// exactly at qmin and qmax would make the extreme weight's gradient depend on how the scale was
   /// rounded.
   RealLimits passes(std::size_t unit) const {
     const std::vector<RealLimits>& known = learned.steps.passes;

@@ -24,7 +24,7 @@ struct WeightStorage {
   /// work; empty where one does.
   std::string obstacle{};
 
-  /// "trained 3 bit, stored 4, FULLY_CONNECTED of contract fp32".
+  /// "trained 3 bit, stored 4, FULLY_CONNECTED in rounding mode fp32".
   std::string text() const;
 };
 

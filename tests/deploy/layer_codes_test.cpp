@@ -136,8 +136,9 @@ TEST(LayerCodes, ANetworkThatGivesTooFewCodesIsRefused) {
   ShortCodes a;
   ShortCodes b;
   const Dataset data = drawn(9);
-  expect_mentions(message_of<InvalidArgument>([&] { compare_networks(a, b, data); }),
-                  "expected 5 codes of layer \"x\" for each of 9 samples, found 5 in all");
+  expect_mentions(
+      message_of<InvalidArgument>([&] { compare_networks(a, b, data); }),
+      "expected 5 quantized values of layer \"x\" for each of 9 samples, found 5 in all");
 }
 
 // ---- What else runs many samples of a model whose output no input reaches.

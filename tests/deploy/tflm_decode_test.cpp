@@ -165,7 +165,8 @@ TEST(TflmDecode, AskedOfAnotherContractIsRefused) {
     static_cast<void>(decode_weights(few_bits_model({OpCode::fully_connected, 4, 4000, true}, 1)));
     FAIL() << "expected an error";
   } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("expected a model of contract double or q15"));
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("expected a model in rounding mode double or q15"));
   }
 }
 

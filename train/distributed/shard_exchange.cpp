@@ -207,7 +207,7 @@ void ShardExchange::run(const ShardOp& op, Piece& piece) {
     case Kind::receive:
       break;
   }
-  throw InvalidArgument("ShardExchange: expected an addition, codes or a send");
+  throw InvalidArgument("ShardExchange: expected an addition, a quantization or a send");
 }
 
 /// What is sent of a slot.
