@@ -169,7 +169,7 @@ class Layer {
 
   /// Whether the layer came from quantize_model() or quantize_apply().
   virtual bool is_quantized() const { return false; }
-  /// The rounding contract of a quantized layer.
+  /// The rounding mode of a quantized layer.
   virtual std::optional<Rounding> contract() const { return std::nullopt; }
   /// What keeps the ranges of a quantized layer; none for any other.
   virtual std::vector<Quantizer*> quantizers() const { return {}; }

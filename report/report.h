@@ -41,7 +41,7 @@ struct RangeRecord {
   float max = 0.0F;
 };
 
-/// The share of a kernel's weights that swung between codes, after an epoch.
+/// The share of a kernel's weights that oscillated between quantized values, after an epoch.
 struct OscillationRecord {
   std::string moment;
   std::string layer;
@@ -59,18 +59,19 @@ struct Histogram {
   void add(double value);
 };
 
-/// How the values of a tensor lie on their grid of codes.
+/// How a tensor uses its quantized values.
 struct GridFacts {
   std::uint64_t values = 0;
-  /// Values that lie more than half a step outside the grid.
+  /// Values that lie more than half a step outside the quantized range.
   std::uint64_t clipped = 0;
-  /// Codes that some value has, and all codes of the grid.
+  /// How many quantized values occur, and how many there are.
   std::size_t codes_used = 0;
   std::size_t codes = 0;
-  /// How many codes lie from the 0.5th to the 99.5th percentile of the values.
+  /// How many quantized values there are from the 0.5th to the 99.5th percentile of the values.
   std::size_t codes_of_most = 0;
   int bits = 8;
-  /// The reals of the lowest and the highest code, with several scales of the widest.
+  /// The real values of the lowest and the highest quantized value; with several scales, of the
+  /// widest.
   double grid_low = 0.0;
   double grid_high = 0.0;
   Histogram histogram{};
@@ -115,9 +116,9 @@ struct LayerFacts {
   /// they are equal.
   std::optional<double> sqnr_db{};
   GridFacts result{};
-  /// Whether the operator decides the grid of the result, as softmax does.
+  /// Whether the operator fixes scale and zero point of the result, as softmax does.
   bool fixed_grid = false;
-  /// The Concatenate that puts the result on one grid with others; "" where none does.
+  /// The Concatenate that gives the result one scale with others; "" where none does.
   std::string joined_by{};
   /// Whether only kernels read its channels, so that one can go without a trace.
   bool separable = false;

@@ -14,8 +14,8 @@ struct WeightForm {
   bool is_grouped = false;
 };
 
-/// Whether the runtimes of a contract take such weights in `bits` bits, 2 or 4, and compute the
-/// bytes that they compute of 8.
+/// Whether the runtimes of a rounding mode take such weights in `bits` bits, 2 or 4, and compute
+/// the bytes that they compute of 8.
 bool takes_packed_weights(const WeightForm& form, Rounding rounding, int bits);
 
 /// Returns the model with its weights stored in as few bits as they fit (2 or 4: see

@@ -56,7 +56,7 @@ struct TrainerOptions {
   /// rank of `group` computes which shard. See docs/distributed.md. 0: default_shards().
   std::size_t shards = 0;
   /// How gradients of shards are added and sent. The result depends on it, and a checkpoint then
-  /// holds what the codes have left out: `shards` times the size of the parameters.
+  /// holds what the quantized values have left out: `shards` times the size of the parameters.
   GradientFormat gradients = GradientFormat::float32;
   /// The processes that share out the shards and the test set, which all make the same trainer and
   /// call the same functions with the same data; it must outlive the trainer. Null: this one alone.

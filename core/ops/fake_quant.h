@@ -11,7 +11,8 @@ namespace octet {
 // TensorFlow's fake quantization on tensors, with its gradients. The arithmetic, its errors and
 // its special ranges are those of core/quant/fake_quant.h. `name` says in errors what is quantized.
 
-/// x on the grid of num_bits codes over [min, max]; gradient g where nudged min <= x <= nudged max.
+/// Fake quantization of x with num_bits bits over [min, max]; gradient g where nudged min <= x <=
+/// nudged max.
 Tensor fake_quant_with_min_max_args(const Tensor& x, float min = -6.0F, float max = 6.0F,
                                     int num_bits = 8, bool narrow_range = false,
                                     std::string_view name = "fake_quant_with_min_max_args");

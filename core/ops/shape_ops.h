@@ -6,8 +6,8 @@
 
 namespace octet {
 
-// Views share the data and its grid; a grid with a scale per channel is dropped where the channels
-// move.
+// Views share the data and its quantization parameters; a scale per channel is dropped where the
+// channels move.
 
 /// Returns a view of the elements of x in another shape. One extent may be -1: it is what the
 /// others leave. Throws InvalidArgument where the counts differ.

@@ -16,8 +16,8 @@ namespace octet {
 enum class CWeights {
   /// A byte each.
   int8,
-  /// The weights of an operator in as few bits as hold all of its codes, 2 to 7, where that takes
-  /// fewer bytes. Rows begin at bytes, and the first code of a row lies in the lowest bits: a row
+  /// The weights of an operator in as few bits as hold all of its values, 2 to 7, where that takes
+  /// fewer bytes. Rows begin at bytes, and the first weight of a row lies in the lowest bits: a row
   /// is what one unit reads, in DEPTHWISE_CONV_2D one tap of all units, so that 4 and 2 bits in
   /// whole bytes are the .tflite file's. Units that read their weights once decode them there;
   /// others decode a unit's into memory that all operators share. Results are the same bytes.
@@ -28,8 +28,8 @@ struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
-  /// Reals that the self-test runs, samples end to end. Empty: four samples of made-up codes, or
-  /// fewer large ones.
+  /// Real values that the self-test runs, samples end to end. Empty: four random samples, or fewer
+  /// large ones.
   std::vector<float> self_test_inputs{};
 };
 
@@ -51,8 +51,8 @@ struct CSource {
 /// The model, forks and all, in plain C99 that is C++17 too, for machines down to microcontrollers:
 /// constants, static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one
 /// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no
-/// heap, no library and, under any contract, no floating point: contract fp32's roundings are done
-/// in integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
+/// heap, no library and, in any rounding mode, no floating point: the float roundings of fp32 are
+/// computed in integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
 /// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
 /// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
 /// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
@@ -60,9 +60,9 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no graph of int8 operators with one input and one output, for self-test inputs that
-/// are no whole samples, and for what makes too much text: samples of more than 2^22 codes in all,
-/// or operators that share constants, each of which writes them out (64 MiB, or 16 bytes for every
+/// that is no graph of int8 operators with one input and one output, for self-test inputs that are
+/// no whole samples, and for what makes too much text: samples of more than 2^22 values in all, or
+/// operators that share constants, each of which writes them out (64 MiB, or 16 bytes for every
 /// byte of constants); FormatError where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});

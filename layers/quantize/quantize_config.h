@@ -15,7 +15,7 @@ enum class Calibration {
   min_max,         ///< the smallest and the largest value: LastValue (weights), AllValues
   moving_average,  ///< an average of the batches' limits: MovingAverage
   percentile,      ///< up to the k-th smallest magnitude: Percentile, HistogramPercentile
-  mse,             ///< the least squared error on the grid: Mse, HistogramMse
+  mse,             ///< the least squared error when quantized: Mse, HistogramMse
   entropy          ///< the least divergence: HistogramEntropy
 };
 
@@ -24,7 +24,7 @@ std::string_view to_string(Calibration calibration);
 /// The calibration of that name. Throws FormatError for another.
 Calibration parse_calibration(std::string_view name);
 
-/// How the scales of grids come about.
+/// Where scales come from.
 enum class Scales {
   measured,  ///< from the range that an observer found
   lsq,       ///< learned, see LsqQuantizer
@@ -40,23 +40,22 @@ Scales parse_scales(std::string_view name);
 /// What the default 8-bit scheme can vary.
 struct QuantizeOptions {
   Simulation simulation = Simulation::integer;
-  /// The rounding contract of the runtime that will run the model.
+  /// The rounding mode of the runtime that will run the model.
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights,
   /// CSourceOptions::weights or OnnxOptions::weights asks for less.
   int weight_bits = 8;
-  /// Whether weights of 7 bits and fewer use all codes, [-2^(bits - 1), 2^(bits - 1) - 1], or leave
-  /// out the lowest, so that the grid is symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0, 1}
-  /// (ternary). Of 8 bits -128 is always left out, which runtimes count on.
+  /// Whether weights of 7 bits and fewer use all quantized values, [-2^(bits - 1), 2^(bits - 1) -
+  /// 1], or leave out the lowest, so that they are symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0,
+  /// 1} (ternary). Of 8 bits -128 is always left out, which runtimes count on.
   bool full_weight_grid = false;
-  /// Bits of results behind a ReLU or ReLU6, 2 to 8, or 16. Fewer than 8 are the highest codes of
-  /// int8, [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below,
+  /// Bits of results behind a ReLU or ReLU6, 2 to 8, or 16. Fewer than 8 are the highest int8
+  /// values, [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below,
   /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits, which
-  /// no operator would clamp to fewer.
-  /// 16 are those of all results and of inputs, under rounding q15 alone: codes of int16 with the
-  /// zero point 0 and steps of max(max x / 32767, -min x / 32768), whose products with weights are
-  /// summed in int64. Layers that become FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D or RESHAPE
-  /// take them; softmax, sigmoid and tanh then compute in float.
+  /// no operator would clamp to fewer. 16 are those of all results and of inputs, under rounding
+  /// q15 alone: int16 values with the zero point 0 and steps of max(max x / 32767, -min x / 32768),
+  /// whose products with weights are summed in int64. Layers that become FULLY_CONNECTED, CONV_2D,
+  /// DEPTHWISE_CONV_2D or RESHAPE take them; softmax, sigmoid and tanh then compute in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
@@ -66,11 +65,12 @@ struct QuantizeOptions {
   /// ones start from what is measured. Inputs of models keep measured ones.
   Scales weight_scales = Scales::measured;
   Scales activation_scales = Scales::measured;
-  /// Whether it is counted how often the codes of weights swing back and forth in training: see
-  /// oscillating_weights(). Costs a pass over the weights in each training pass, and memory.
+  /// Whether oscillations of quantized weights are counted in training: see oscillating_weights().
+  /// Costs a pass over the weights in each training pass, and memory.
   bool count_oscillations = false;
-  /// The frequency above which a weight is frozen on its mean code, see WeightOscillation; 0: none
-  /// is. For learned weight_scales, without batch normalization behind the kernel.
+  /// The frequency above which a weight is frozen at its mean quantized value, see
+  /// WeightOscillation; 0: none is. For learned weight_scales, without batch normalization behind
+  /// the kernel.
   float freeze_oscillations_above = 0.0F;
   /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
   RangeStart range_start = RangeStart::first_batch;
