@@ -51,7 +51,7 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
   for (const octet::Target target : octet::kTargets) names.emplace_back(to_string(target));
   command
       .add_option("--target" + suffix, contract.target,
-                  "The same by the name of the runtime whose arithmetic it is")
+                  "The runtime whose rounding is used, instead of a rounding mode")
       ->check(CLI::IsMember(names));
 }
 
@@ -79,7 +79,7 @@ void add_inspect(CLI::App& app) {
 
 void add_model(CLI::App& command, InterpretOptions& model) {
   command.add_option("FILE", model.file, "A .tflite file")->required()->check(named());
-  add_contract(command, model.contract, "", "How sums are rescaled; default: what the model says");
+  add_contract(command, model.contract, "", "Rounding mode; default: what the model says");
   add_threads(command, model.threads);
 }
 
@@ -90,15 +90,16 @@ void add_run(CLI::App& app) {
   command->add_option("--input", options->input, "Samples end to end, in the input's own type")
       ->required()
       ->check(named());
-  add_out(*command, options->out, "Where the outputs go, end to end");
+  add_out(*command, options->out, "The file for the outputs, end to end");
   add_number(*command, "--samples", options->samples, kImages,
-             "How many samples the input is known to hold; else its size says so");
+             "How many samples the input holds; default: by its size");
   command->callback([options] { run(*options); });
 }
 
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand("eval", "Scores a model on the test images of a folder.");
+  CLI::App* command = app.add_subcommand(
+      "eval", "Measures the accuracy of a model on the test images of a folder.");
   add_model(*command, options->model);
   command->add_option("--data", options->data, "A folder with t10k IDX files")
       ->required()
@@ -143,7 +144,7 @@ void add_export(CLI::App& app) {
 void add_import(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* command =
-      app.add_subcommand("import", "Makes a float model of an .onnx or a float .tflite file.");
+      app.add_subcommand("import", "Converts an .onnx or a float .tflite file to a float model.");
   command->add_option("FILE", options->file, "An .onnx or .tflite file")
       ->required()
       ->check(named());
@@ -173,9 +174,9 @@ void add_search(CLI::App& app) {
              "The fewest bytes that lose at most so many percentage points of accuracy");
   add_number(*command, "--samples", options->samples, kImages,
              "The first N training images; default: 2000");
-  add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
+  add_contract(*command, options->contract, "", "Rounding mode; default: fp32");
   add_threads(*command, options->threads);
-  command->add_option("--csv", options->csv, "Where bytes against accuracy go, as CSV")
+  command->add_option("--csv", options->csv, "A CSV file for bytes against accuracy")
       ->check(named());
   command->add_option("--svg", options->svg, "The same as a picture")->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
@@ -185,8 +186,8 @@ void add_search(CLI::App& app) {
 void add_report(CLI::App& app) {
   const auto options = std::make_shared<ReportCommand>();
   CLI::App* command = app.add_subcommand(
-      "report", "Writes a page about a run that has ended: accuracies, layers, what to do.");
-  command->add_option("FOLDER", options->folder, "What the run was told as --out")
+      "report", "Writes an HTML report about a finished run: accuracies, layers, what to do.");
+  command->add_option("FOLDER", options->folder, "The --out of the run")
       ->required()
       ->check(named());
   command->add_option("--data", options->data, "The folder with IDX files that it trained on")
@@ -246,7 +247,7 @@ void add_verify(CLI::App& app, int& exit_code) {
     command->add_option(letter, options->files[i], "A model")->required()->check(named());
     add_contract(
         *command, options->contracts[i], fmt::format("-{}", small),
-        fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter));
+        fmt::format("Rounding mode of {}, for a .tflite file; default: what it says", letter));
   }
   auto* data = command
                    ->add_option("--data", options->data,
