@@ -22,17 +22,16 @@ namespace octet {
 /// some unit; FormatError where an operator that a layer emitted does not take its operands.
 IntegerModel lower(const Model& model, const LowerOptions& options = {});
 
-/// A float model with float operators, for comparison. Throws InvalidArgument that names a layer
-/// it cannot express.
+/// Converts a float model to float operators, for comparison. Throws InvalidArgument that names a
+/// layer it cannot express.
 IntegerModel lower_float(const Model& model);
 
-/// A lowered model, and what became of its layers.
+/// A lowered model, and the tensors that its layers became.
 struct LoweredModel {
   IntegerModel model;
-  /// By position in Model::layers(): the tensors of quantized values that the layer gives, one per
-  /// operator that writes quantized values, in their order; empty where none does. A
-  /// QuantizeLayer's may be the model input. For a RESHAPE that was joined with others stands the
-  /// tensor that has its values now.
+  /// By position in Model::layers(): the layer's quantized results, one per operator that writes
+  /// one, in their order; may be empty. A QuantizeLayer's may be the model input. A RESHAPE that
+  /// was joined with others is represented by the tensor that now has its values.
   std::vector<std::vector<std::int32_t>> tensors_of_layer;
 };
 

@@ -21,10 +21,10 @@ struct Batch {
   Targets targets;
 };
 
-/// Reads examples from where they are, a file that does not fit memory for example. A training run
-/// asks for the batches of an epoch in its shuffled order, on a thread that reads ahead; scoring
-/// asks for rows in a row. Calls come one at a time, from whatever thread. What a row holds must
-/// not depend on when it is read: results are then the same on any number of threads.
+/// Reads examples on demand, for example from a file that does not fit memory. Training requests
+/// the batches of an epoch in shuffled order, on a thread that reads ahead; evaluation requests
+/// rows in ascending order. Calls come one at a time, from any thread. A row must not depend on
+/// when it is read: results are then the same on any number of threads.
 class DatasetReader {
  public:
   virtual ~DatasetReader() = default;
@@ -35,23 +35,23 @@ class DatasetReader {
   /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
   virtual int classes() const = 0;
   virtual Shape target_shape() const { return {1}; }
-  /// A text that is another one where the examples are others, e.g. a file's name, size and time:
-  /// what tells a TrainingRun that is resumed whether its data have changed.
+  /// A text that changes when the examples change, e.g. a file's name, size and time: by it a
+  /// resumed TrainingRun tells whether its data have changed.
   virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
-  /// size(). What it throws reaches the caller of Trainer::fit() or of evaluate().
+  /// size(). Exceptions reach the caller of Trainer::fit() or of evaluate().
   virtual Batch read(std::span<const std::uint32_t> rows) = 0;
 };
 
 /// Examples, each with a class label or with a tensor as its target. Features are kept as bytes, as
-/// they come in image files, and turned into floats a batch at a time, where somebody asks for
-/// floats: x = byte / 255; or as floats where they are not bytes.
+/// in image files, and converted to floats a batch at a time, when they are read as floats: x =
+/// byte / 255. Features that are not bytes are kept as floats.
 class Dataset {
  public:
   Dataset() = default;
 
-  /// `pixels` holds labels.size() examples of `example_shape`, row-major; x = pixel / 255.
-  /// Throws InvalidArgument where sizes disagree or a label is outside [0, classes).
+  /// A data set of bytes: `pixels` holds labels.size() examples of `example_shape`, row-major; x =
+  /// pixel / 255. Throws InvalidArgument where sizes disagree or a label is outside [0, classes).
   static Dataset from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
                             std::vector<std::int32_t> labels, int classes);
 
@@ -60,18 +60,18 @@ class Dataset {
   static Dataset from_floats(std::string name, Shape example_shape, std::vector<float> values,
                              std::vector<std::int32_t> labels, int classes);
 
-  /// Features [n, ...] with targets [n, ...], e.g. [n, 1] for one number per example: regression,
-  /// several labels at once as 0 and 1, or distributions over classes. Both are copied. Throws
-  /// InvalidArgument unless both have n rows of at least one value.
+  /// A data set of features [n, ...] with targets [n, ...], e.g. [n, 1] for one number per example:
+  /// regression, several labels at once as 0 and 1, or distributions over classes. Both are copied.
+  /// Throws InvalidArgument unless both have n rows of at least one value.
   static Dataset from_tensors(std::string name, const Tensor& features, const Tensor& targets);
 
-  /// Examples that `reader` reads whenever they are asked for; nothing is kept. Throws
-  /// InvalidArgument for a null reader and for sizes and shapes that make no sense.
+  /// A data set whose examples `reader` reads on demand; nothing is kept. Throws InvalidArgument
+  /// for a null reader and for sizes and shapes that make no sense.
   static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
 
   /// Returns the examples with these targets, [size(), ...], instead of their own: images with
   /// several labels at once, say. Throws InvalidArgument for another number of rows, and for a set
-  /// that is read.
+  /// with a reader.
   Dataset with_targets(const Tensor& targets) const;
 
   const std::string& name() const { return name_; }
@@ -88,12 +88,12 @@ class Dataset {
   Dataset with_class_names(std::vector<std::string> names) const;
   /// Empty where no names were given.
   const std::vector<std::string>& class_names() const { return class_names_; }
-  /// All labels. Throws InvalidArgument where the targets are tensors, and for a set that is read.
+  /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
   const Shape& target_shape() const;
 
-  /// The raw bytes; empty for a set made from floats and for one that is read.
+  /// The raw bytes; empty for a set made from floats and for one with a reader.
   std::span<const std::uint8_t> bytes() const { return bytes_; }
 
   /// The examples at `rows`, as floats [rows.size(), example_shape...]. Throws InvalidArgument for
@@ -106,7 +106,7 @@ class Dataset {
   Targets targets(std::span<const std::uint32_t> rows) const;
   Targets targets(std::size_t begin, std::size_t end) const;
 
-  /// Features and targets together: of a set that is read, half the work of asking for each.
+  /// Features and targets together: for a set with a reader, half the work of reading each.
   Batch batch(std::span<const std::uint32_t> rows) const;
   Batch batch(std::size_t begin, std::size_t end) const;
 
@@ -148,7 +148,7 @@ class Dataset {
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;
   std::vector<float> targets_;
-  /// In the place of bytes_, floats_, labels_ and targets_.
+  /// Stands in for bytes_, floats_, labels_ and targets_; null without a reader.
   std::shared_ptr<SharedReader> reader_;
 };
 
