@@ -182,17 +182,19 @@ RoundedLayer round_layer(Layer& layer, const Tensor& x, const Tensor& target,
 
 }  // namespace
 
-AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& samples,
+AdaRounding adaround(Model& quantized, const Model& reference, std::span<const Tensor> inputs,
                      const AdaRoundOptions& options) {
   check_options(options);
   AdaRounding result;
   const Model floats = in_floats(reference);
   const Random random(options.seed);
   run_side_by_side(
-      "adaround", quantized, floats, samples,
+      "adaround", quantized, floats, inputs,
       [&](std::size_t i, const Tensor& x, const Tensor& x_float) {
         Layer& layer = *quantized.layers()[i];
-        if (const std::string_view why = why_not(layer); !why.empty()) {
+        const std::string_view why =
+            quantized.is_reused(i) ? "it is used several times" : why_not(layer);
+        if (!why.empty()) {
           result.left_out.push_back({layer.name(), std::string(why)});
           return;
         }
@@ -204,8 +206,9 @@ AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& sam
   return result;
 }
 
-AdaRounding adaround(Model& quantized, const Tensor& samples, const AdaRoundOptions& options) {
-  return adaround(quantized, Model(quantized), samples, options);
+AdaRounding adaround(Model& quantized, std::span<const Tensor> inputs,
+                     const AdaRoundOptions& options) {
+  return adaround(quantized, Model(quantized), inputs, options);
 }
 
 }  // namespace octet

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,11 +70,23 @@ struct AdaRounding {
 ///
 /// `quantized` is what calibrate() has given ranges; the float network is that of the weights as
 /// they are, or of `reference`, a copy of the model from before something else has changed them.
-/// All samples run as one batch. The same bytes on any number of threads. Throws as
-/// correct_biases(), and InvalidArgument for options that are not above 0, a regularization below
-/// 0, a warm-up outside [0, 1], and exponents below 2 or that rise.
-AdaRounding adaround(Model& quantized, const Tensor& samples, const AdaRoundOptions& options = {});
-AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& samples,
+/// `inputs` are one tensor [n, ...] for each of its inputs, whose n samples run as one batch. The
+/// same bytes on any number of threads. Throws as correct_biases(), and InvalidArgument for options
+/// that are not above 0, a regularization below 0, a warm-up outside [0, 1], and exponents below 2
+/// or that rise.
+AdaRounding adaround(Model& quantized, const Model& reference, std::span<const Tensor> inputs,
                      const AdaRoundOptions& options = {});
+AdaRounding adaround(Model& quantized, std::span<const Tensor> inputs,
+                     const AdaRoundOptions& options = {});
+/// @overload
+inline AdaRounding adaround(Model& quantized, const Model& reference, const Tensor& samples,
+                            const AdaRoundOptions& options = {}) {
+  return adaround(quantized, reference, {&samples, 1}, options);
+}
+/// @overload
+inline AdaRounding adaround(Model& quantized, const Tensor& samples,
+                            const AdaRoundOptions& options = {}) {
+  return adaround(quantized, {&samples, 1}, options);
+}
 
 }  // namespace octet

@@ -49,13 +49,18 @@ CorrectedBias errors_of(std::string layer, std::span<const double> means) {
 
 }  // namespace
 
-BiasCorrection correct_biases(Model& quantized, const Model& reference, const Tensor& samples) {
+BiasCorrection correct_biases(Model& quantized, const Model& reference,
+                              std::span<const Tensor> inputs) {
   BiasCorrection result;
   const Model floats = in_floats(reference);
   const auto correct = [&](std::size_t i, const Tensor& x, const Tensor& x_float) {
     Layer& layer = *quantized.layers()[i];
     const Layer& in_float = *floats.layers()[i];
     Tensor bias = own_bias(layer);
+    if (quantized.is_reused(i)) {
+      result.left_out.push_back({layer.name(), "it is used several times"});
+      return;
+    }
     if (!bias.defined()) {
       result.left_out.push_back({layer.name(), "it has no bias of its own"});
       return;
@@ -70,12 +75,12 @@ BiasCorrection correct_biases(Model& quantized, const Model& reference, const Te
       values[c] = static_cast<float>(static_cast<double>(values[c]) - means[c]);
     }
   };
-  run_side_by_side("correct_biases", quantized, floats, samples, correct);
+  run_side_by_side("correct_biases", quantized, floats, inputs, correct);
   return result;
 }
 
-BiasCorrection correct_biases(Model& quantized, const Tensor& samples) {
-  return correct_biases(quantized, Model(quantized), samples);
+BiasCorrection correct_biases(Model& quantized, std::span<const Tensor> inputs) {
+  return correct_biases(quantized, Model(quantized), inputs);
 }
 
 }  // namespace octet

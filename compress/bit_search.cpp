@@ -183,7 +183,7 @@ class Search {
   ModelScore run(const std::vector<int>& bits) const {
     Model quantized =
         quantize_model(with_bits(model_, result_.layers, bits), with_8_bits(options_.quantize));
-    detail::show_samples(quantized, calibration_);
+    detail::show_samples(quantized, {&calibration_, 1});
     const IntegerModel integers = lower(quantized);
     ModelScore result{loss_of(measure(integers, samples_, metrics()))};
     if (samples_.has_labels()) result.accuracy = evaluate(integers, samples_).accuracy;

@@ -208,6 +208,9 @@ Way way_from(const Model& model, std::size_t at, Index channels) {
     }
     at = readers.front();
     const Layer& next = *model.layers()[at];
+    if (model.used_layer(at) != at || model.is_reused(at)) {
+      return {.why_not = fmt::format("{} behind it is used several times", named(next))};
+    }
     if (next.weights()) return {.second = at};
     if (is<Concatenate>(next)) {
       return {.why_not =
@@ -224,6 +227,7 @@ Way way_from(const Model& model, std::size_t at, Index channels) {
 
 Way way_of(const Model& model, std::size_t i, const Linear& linear) {
   if (!linear.why_not().empty()) return {.why_not = std::string(linear.why_not())};
+  if (model.is_reused(i)) return {.why_not = "it is used several times"};
   const Activation function = model.layers()[i]->activation();
   if (function != Activation::none && function != Activation::relu) {
     return {.why_not = fmt::format("its {} does not scale as what it reads", to_string(function))};

@@ -4,6 +4,7 @@
 #include <octet/layers/model.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -118,13 +119,23 @@ struct BiasCorrection {
 /// have done. y is made of the quantized values of its inputs and its weights; the bias of a
 /// FoldedBatchNorm is its beta. Ranges stay as they are.
 ///
-/// `quantized` is what calibrate() has given ranges; all samples, shaped as its input, run as one
-/// batch. The float network is that of the weights as they are, or of `reference`: a copy of the
-/// model from before its weights were changed, by adaround() for example. The same on any number of
-/// threads. Throws InvalidArgument for a model that is not quantized or has no ranges, or has
-/// several inputs, a reference of other layers, and no samples; NumericError that names the layer
-/// for a mean that is NaN or infinite.
-BiasCorrection correct_biases(Model& quantized, const Tensor& samples);
-BiasCorrection correct_biases(Model& quantized, const Model& reference, const Tensor& samples);
+/// `quantized` is what calibrate() has given ranges; `inputs` are one tensor [n, ...] for each of
+/// its inputs, whose n samples run as one batch. The float network is that of the weights as they
+/// are, or of `reference`: a copy of the model from before its weights were changed, by adaround()
+/// for example. The same on any number of threads. Throws InvalidArgument for a model that is not
+/// quantized or has no ranges, a reference of other layers, another number of inputs, and no
+/// samples; NumericError that names the layer for a mean that is NaN or infinite.
+BiasCorrection correct_biases(Model& quantized, const Model& reference,
+                              std::span<const Tensor> inputs);
+BiasCorrection correct_biases(Model& quantized, std::span<const Tensor> inputs);
+/// @overload
+inline BiasCorrection correct_biases(Model& quantized, const Model& reference,
+                                     const Tensor& samples) {
+  return correct_biases(quantized, reference, {&samples, 1});
+}
+/// @overload
+inline BiasCorrection correct_biases(Model& quantized, const Tensor& samples) {
+  return correct_biases(quantized, {&samples, 1});
+}
 
 }  // namespace octet

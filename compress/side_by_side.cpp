@@ -30,10 +30,6 @@ void check_model(std::string_view operation, const Model& model) {
                     "calibrate() first",
                     operation, model.name()));
   }
-  if (const std::size_t inputs = model.input_layers().size(); inputs != 1) {
-    throw InvalidArgument(fmt::format("{}: expected a model of one input, found \"{}\" with {}",
-                                      operation, model.name(), inputs));
-  }
 }
 
 void check_reference(std::string_view operation, const Model& model, const Model& reference) {
@@ -60,11 +56,14 @@ void check_reference(std::string_view operation, const Model& model, const Model
   }
 }
 
-void check_samples(std::string_view operation, const Tensor& samples) {
-  if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
-  throw InvalidArgument(
-      fmt::format("{}: expected samples [n, ...], found {}", operation,
-                  samples.defined() ? "shape " + samples.shape().to_string() : "an undefined one"));
+void check_samples(std::string_view operation, const Model& model, std::span<const Tensor> inputs) {
+  model.require_inputs(operation, inputs);
+  for (const Tensor& samples : inputs) {
+    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected samples [n, ...], found {}", operation,
+        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined one"));
+  }
 }
 
 }  // namespace
@@ -76,14 +75,14 @@ Model in_floats(const Model& quantized) {
 }
 
 void run_side_by_side(std::string_view operation, Model& quantized, const Model& reference,
-                      const Tensor& samples, VisitBoth visit) {
+                      std::span<const Tensor> inputs, VisitBoth visit) {
   check_model(operation, quantized);
   check_reference(operation, quantized, reference);
-  check_samples(operation, samples);
+  check_samples(operation, quantized, inputs);
   refresh_kernel_ranges(quantized);
   const ForwardContext context;
-  ProgramRun integers(quantized.program(), quantized, {&samples, 1}, context);
-  ProgramRun floats(reference.program(), reference, {&samples, 1}, context);
+  ProgramRun integers(quantized.program(), quantized, inputs, context);
+  ProgramRun floats(reference.program(), reference, inputs, context);
   for (std::size_t i = 0; i < quantized.layers().size(); ++i) {
     if (quantized.layers()[i]->weights()) visit(i, integers.input_of(i), floats.input_of(i));
     no_grad([&] {

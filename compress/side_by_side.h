@@ -5,6 +5,7 @@
 #include <octet/layers/model.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,10 @@ using VisitBoth = FunctionRef<void(std::size_t i, const Tensor& x, const Tensor&
 /// Runs a quantized model and its reference in_floats(), layer by layer and as inference does, on
 /// the same samples, as one batch: what `visit` changes of a layer counts for those behind it. Only
 /// layers with a kernel are visited. Throws InvalidArgument, naming `operation`, for a model that
-/// is not quantized, has no ranges or several inputs, a reference of other layers, and no samples.
+/// is not quantized or has no ranges, a reference of other layers, no samples, and inputs that are
+/// not one tensor for each of the model's.
 void run_side_by_side(std::string_view operation, Model& quantized, const Model& reference,
-                      const Tensor& samples, VisitBoth visit);
+                      std::span<const Tensor> inputs, VisitBoth visit);
 
 /// The kernel of a quantized layer as it is shipped: codes times scale. The kernel itself where the
 /// layer has no quantizer for it.

@@ -105,7 +105,12 @@ std::size_t first_reader(const Model& model) {
   const std::vector<std::size_t> inputs = model.input_layers();
   const std::vector<std::size_t> readers = model.readers(inputs.front());
   if (inputs.size() == 1 && readers.size() == 1 && !model.is_output(inputs.front())) {
-    return readers.front();
+    const std::size_t first = readers.front();
+    if (model.used_layer(first) == first && !model.is_reused(first)) return first;
+    throw InvalidArgument(fmt::format(
+        "standardize_inputs: expected a first layer that is used once, found \"{}\", which reads "
+        "other values too; standardize the data and train on them",
+        model.layers()[first]->name()));
   }
   throw InvalidArgument(
       fmt::format("standardize_inputs: expected one input that one layer reads, found {} inputs "

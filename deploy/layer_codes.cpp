@@ -34,28 +34,41 @@ bool is_codes(const ModelTensor& tensor) {
   return tensor.dtype == DType::int8 || tensor.dtype == DType::int16;
 }
 
+/// The quantized values of an input, its own or those that a QUANTIZE computes; none where layers
+/// in float read it.
+std::optional<std::int32_t> codes_of_input(const IntegerModel& model, std::int32_t input) {
+  if (is_codes(tensor_of(model, input))) return input;
+  const auto makes_codes = [&](const Operator& op) {
+    return op.code == OpCode::quantize && op.inputs[0] == input &&
+           is_codes(tensor_of(model, op.outputs[0]));
+  };
+  const auto found = std::ranges::find_if(model.operators, makes_codes);
+  return found == model.operators.end() ? std::nullopt : std::optional(found->outputs[0]);
+}
+
 /// The tensors whose codes are compared: see LayerCodes::layers().
 std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
-  if (model.inputs.size() != 1 || model.outputs.size() != 1) {
-    throw InvalidArgument(fmt::format(
-        "layer outputs: expected a model with one input and one output, found {} and {}",
-        model.inputs.size(), model.outputs.size()));
-  }
   std::vector<std::int32_t> tensors;
-  if (is_codes(tensor_of(model, model.inputs[0]))) tensors.push_back(model.inputs[0]);
+  for (const std::int32_t input : model.inputs) {
+    if (const auto codes = codes_of_input(model, input)) tensors.push_back(*codes);
+  }
   for (const Operator& op : model.operators) {
-    const ModelTensor& output = tensor_of(model, op.outputs[0]);
-    if (is_codes(output)) {
-      if (!serves_conv_2d(model, op)) tensors.push_back(op.outputs[0]);
-      continue;
-    }
-    // Layers in float, and the last codes written as bytes.
-    const bool is_end = op.outputs[0] == model.outputs[0] && op.code == OpCode::quantize;
-    if (output.dtype != DType::float32 && !is_end) {
-      throw InvalidArgument(
-          fmt::format("layer outputs: expected int8, int16 or floats behind every operator, "
-                      "found \"{}\" of {}",
-                      output.name, to_string(output.dtype)));
+    for (const std::int32_t index : op.outputs) {
+      const ModelTensor& output = tensor_of(model, index);
+      if (is_codes(output)) {
+        const bool is_there = std::ranges::count(tensors, index) > 0;
+        if (!is_there && !serves_conv_2d(model, op)) tensors.push_back(index);
+        continue;
+      }
+      // Layers in float, and the last codes written as bytes.
+      const bool is_end =
+          std::ranges::count(model.outputs, index) > 0 && op.code == OpCode::quantize;
+      if (output.dtype != DType::float32 && !is_end) {
+        throw InvalidArgument(
+            fmt::format("layer outputs: expected int8, int16 or floats behind every operator, "
+                        "found \"{}\" of {}",
+                        output.name, to_string(output.dtype)));
+      }
     }
   }
   if (tensors.empty()) {
@@ -67,9 +80,30 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
   return tensors;
 }
 
-/// The number in `tensors` of the codes that the model's output is, or is converted from.
-std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_t>& tensors) {
-  std::int32_t tensor = model.outputs[0];
+/// The numbers in `tensors` of the quantized values that the model's inputs are, or become.
+std::vector<std::size_t> find_inputs(const IntegerModel& model,
+                                     const std::vector<std::int32_t>& tensors) {
+  // Layers in float may stand between one input and its first codes.
+  if (model.inputs.size() == 1) return {0};
+  std::vector<std::size_t> numbers;
+  for (const std::int32_t input : model.inputs) {
+    const std::optional<std::int32_t> codes = codes_of_input(model, input);
+    if (!codes) {
+      throw InvalidArgument(fmt::format(
+          "layer outputs: expected inputs of int8 or int16, or floats that a QUANTIZE reads, "
+          "found \"{}\" of {}, which layers in float read",
+          tensor_of(model, input).name, to_string(tensor_of(model, input).dtype)));
+    }
+    numbers.push_back(
+        static_cast<std::size_t>(std::ranges::find(tensors, *codes) - tensors.begin()));
+  }
+  return numbers;
+}
+
+/// The number in `tensors` of the quantized values that an output is, or is converted from.
+std::size_t find_output(const IntegerModel& model, std::int32_t output,
+                        const std::vector<std::int32_t>& tensors) {
+  std::int32_t tensor = output;
   const auto found = [&] { return std::ranges::find(tensors, tensor); };
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
     if (found() == tensors.end() && op->outputs[0] == tensor) tensor = op->inputs[0];
@@ -78,21 +112,36 @@ std::size_t find_output(const IntegerModel& model, const std::vector<std::int32_
     throw InvalidArgument(
         fmt::format("layer outputs: expected an output that an operator computes from integers, "
                     "found \"{}\", which comes from \"{}\" alone",
-                    tensor_of(model, model.outputs[0]).name, tensor_of(model, tensor).name));
+                    tensor_of(model, output).name, tensor_of(model, tensor).name));
   }
   return static_cast<std::size_t>(found() - tensors.begin());
 }
 
+std::vector<std::size_t> find_outputs(const IntegerModel& model,
+                                      const std::vector<std::int32_t>& tensors) {
+  std::vector<std::size_t> numbers;
+  for (const std::int32_t output : model.outputs) {
+    numbers.push_back(find_output(model, output, tensors));
+  }
+  return numbers;
+}
+
 /// See LayerCodes::float_output().
 std::optional<FloatOutput> float_output_of(const IntegerModel& model) {
-  const ModelTensor& output = tensor_of(model, model.outputs[0]);
-  if (output.dtype != DType::float32) return std::nullopt;
-  for (const Operator& op : model.operators) {
-    if (op.outputs[0] != model.outputs[0]) continue;
-    if (op.code == OpCode::dequantize) return std::nullopt;
-    return FloatOutput{output.name, output.size()};
-  }
-  return std::nullopt;
+  const auto is_computed_in_float = [&](std::int32_t output) {
+    const auto writes = [&](const Operator& op) { return op.outputs[0] == output; };
+    const auto writer = std::ranges::find_if(model.operators, writes);
+    return tensor_of(model, output).dtype == DType::float32 && writer != model.operators.end() &&
+           writer->code != OpCode::dequantize;
+  };
+  const auto found = std::ranges::find_if(model.outputs, is_computed_in_float);
+  if (found == model.outputs.end()) return std::nullopt;
+  const ModelTensor& output = tensor_of(model, *found);
+  if (model.outputs.size() == 1) return FloatOutput{output.name, output.size()};
+  throw InvalidArgument(fmt::format(
+      "layer outputs: expected {} outputs of int8 or int16, found \"{}\", which layers in float "
+      "compute; only a model of one output may have such an output",
+      model.outputs.size(), output.name));
 }
 
 std::vector<CodeLayer> code_layers(const IntegerModel& model,
@@ -134,30 +183,47 @@ InterpreterOptions keeping_tensors(InterpreterOptions options) {
 
 }  // namespace
 
-void LayerCodes::run(const Tensor& samples) {
-  const Index size = layers_.front().size;
-  if (samples.rank() < 1 || samples.shape().without_batch().size() != size) {
+void LayerCodes::run(std::span<const Tensor> inputs) {
+  if (inputs.size() != input_layers_.size()) {
     throw InvalidArgument(
-        fmt::format("layer outputs: expected samples of {} values, found a batch of shape {}", size,
-                    samples.shape().to_string()));
+        fmt::format("layer outputs: expected samples for each of {} inputs, found them for {}",
+                    input_layers_.size(), inputs.size()));
   }
-  if (samples.dim(0) > 0) run_samples(samples);
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Tensor& samples = inputs[k];
+    const Index size = layers_[input_layers_[k]].size;
+    if (samples.rank() < 1 || samples.shape().without_batch().size() != size) {
+      throw InvalidArgument(
+          fmt::format("layer outputs: expected samples of {} values, found a batch of shape {}",
+                      size, samples.shape().to_string()));
+    }
+    if (samples.dim(0) == inputs[0].dim(0)) continue;
+    throw InvalidArgument(fmt::format(
+        "layer outputs: expected as many samples for each input, found {} for the first and {} for "
+        "\"{}\"",
+        inputs[0].dim(0), samples.dim(0), layers_[input_layers_[k]].name));
+  }
+  if (inputs[0].dim(0) > 0) run_samples(inputs);
 }
 
 InterpretedCodes::InterpretedCodes(IntegerModel model, InterpreterOptions options)
     : interpreter_(std::move(model), keeping_tensors(options)),
       tensors_(code_tensors(interpreter_.model())) {
   layers_ = code_layers(interpreter_.model(), tensors_);
-  output_layer_ = find_output(interpreter_.model(), tensors_);
+  input_layers_ = find_inputs(interpreter_.model(), tensors_);
+  output_layers_ = find_outputs(interpreter_.model(), tensors_);
   float_output_ = float_output_of(interpreter_.model());
   codes_.resize(layers_.size());
   rounding_ = interpreter_.rounding();
 }
 
-void InterpretedCodes::run_samples(const Tensor& samples) {
-  if (interpreter_.batch() != samples.dim(0)) interpreter_.resize_batch(samples.dim(0));
-  interpreter_.predict(samples.span());
-  const auto count = static_cast<std::size_t>(samples.dim(0));
+void InterpretedCodes::run_samples(std::span<const Tensor> inputs) {
+  const Index batch = inputs[0].dim(0);
+  if (interpreter_.batch() != batch) interpreter_.resize_batch(batch);
+  std::vector<std::span<const float>> values;
+  for (const Tensor& samples : inputs) values.push_back(samples.span());
+  static_cast<void>(interpreter_.run_all(values));
+  const auto count = static_cast<std::size_t>(batch);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     std::vector<std::int16_t>& codes = codes_[i];
     widen(interpreter_.tensor_bytes(tensors_[i]), layers_[i].type, codes);
@@ -180,7 +246,8 @@ SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
   const LoweredModel lowered = lower_by_layer(current_.model());
   const std::vector<std::int32_t> tensors = code_tensors(lowered.model);
   layers_ = code_layers(lowered.model, tensors);
-  output_layer_ = find_output(lowered.model, tensors);
+  input_layers_ = find_inputs(lowered.model, tensors);
+  output_layers_ = find_outputs(lowered.model, tensors);
   float_output_ = float_output_of(lowered.model);
   codes_.resize(layers_.size());
   rounding_ = parse_rounding(lowered.model.metadata.at("octet.rounding"));
@@ -193,7 +260,7 @@ SimulatedCodes::SimulatedCodes(const Model& model) : current_(model) {
   }
 }
 
-void SimulatedCodes::run_samples(const Tensor& samples) {
+void SimulatedCodes::run_samples(std::span<const Tensor> inputs) {
   const NoGrad guard;
   const Model& model = current_.model();
   const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
@@ -213,8 +280,12 @@ void SimulatedCodes::run_samples(const Tensor& samples) {
       quantize(steps[i].span(), grid_of(shown), codes);
     }
   };
-  const Tensor x = samples.reshape(model.input_shape().with_batch(samples.dim(0)));
-  const Tensor output = model.forward_all({&x, 1}, keep).front();
+  std::vector<Tensor> shaped;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Layer& input = *model.layers()[model.input_layers()[k]];
+    shaped.push_back(inputs[k].reshape(input.output_shape().with_batch(inputs[k].dim(0))));
+  }
+  const Tensor output = model.forward_all(shaped, keep).front();
   if (float_output_) floats_.assign(output.span().begin(), output.span().end());
 }
 

@@ -35,21 +35,27 @@ class LayerCodes {
  public:
   virtual ~LayerCodes() = default;
 
-  /// The input's quantized values first, then every operator's result in order; floats, a QUANTIZE
-  /// to bytes at the end, and a RESHAPE to or from an image of one pixel that a CONV_2D of 1 x 1
-  /// reads or makes are none of them.
+  /// The quantized values of the inputs first, then every operator's result in order; floats, a
+  /// QUANTIZE to bytes at the end, and a RESHAPE to or from an image of one pixel that a CONV_2D of
+  /// 1 x 1 reads or makes are none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
-  /// Which of layers() the model's output is made of: operators behind it need not be read.
-  std::size_t output_layer() const { return output_layer_; }
-  /// The output if layers in float compute it; none if it is quantized, or dequantized by a
-  /// DEQUANTIZE at the end.
+  /// Which of layers() each of the model's inputs is, or is quantized to.
+  const std::vector<std::size_t>& input_layers() const { return input_layers_; }
+  /// Which of layers() each of the model's outputs is made of: operators behind them need not be
+  /// read.
+  const std::vector<std::size_t>& output_layers() const { return output_layers_; }
+  /// The output of a model of one if layers in float compute it; none if it is quantized, or
+  /// dequantized by a DEQUANTIZE at the end.
   const std::optional<FloatOutput>& float_output() const { return float_output_; }
   /// The rounding mode that it computes by.
   Rounding rounding() const { return rounding_; }
 
-  /// Runs samples [n, ...] of real values, each of layers().front().size values, row-major; the
-  /// network quantizes them itself. Throws InvalidArgument for samples of another size.
-  void run(const Tensor& samples);
+  /// Runs samples [n, ...] of real values for each input, row-major; the network quantizes them
+  /// itself. Throws InvalidArgument for another number of inputs and for samples of another size or
+  /// number.
+  void run(std::span<const Tensor> inputs);
+  /// @overload
+  void run(const Tensor& samples) { run({&samples, 1}); }
 
   /// The quantized values of layer i, the samples of the last run end to end; those of a layer that
   /// no input reaches are the same for each. Values of int8 are widened.
@@ -63,10 +69,11 @@ class LayerCodes {
   LayerCodes(const LayerCodes&) = default;
   LayerCodes& operator=(const LayerCodes&) = default;
 
-  virtual void run_samples(const Tensor& samples) = 0;
+  virtual void run_samples(std::span<const Tensor> inputs) = 0;
 
   std::vector<CodeLayer> layers_;
-  std::size_t output_layer_ = 0;
+  std::vector<std::size_t> input_layers_;
+  std::vector<std::size_t> output_layers_;
   std::optional<FloatOutput> float_output_;
   Rounding rounding_ = Rounding::fp32;
 };
@@ -74,14 +81,14 @@ class LayerCodes {
 /// The quantized values of a model that runs in the Interpreter.
 class InterpretedCodes : public LayerCodes {
  public:
-  /// Throws InvalidArgument where the model has several inputs or outputs or computes a layer on
-  /// other quantized values than int8 and int16, and as the Interpreter's constructor.
+  /// Throws InvalidArgument where the model computes a layer on other quantized values than int8
+  /// and int16, or one of several outputs in float, and as the Interpreter's constructor.
   explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
   std::span<const std::int16_t> codes(std::size_t layer) const override { return codes_[layer]; }
   std::span<const float> floats() const override;
 
  protected:
-  void run_samples(const Tensor& samples) override;
+  void run_samples(std::span<const Tensor> inputs) override;
 
  private:
   Interpreter interpreter_;
@@ -102,7 +109,7 @@ class SimulatedCodes : public LayerCodes {
   std::span<const float> floats() const override { return floats_; }
 
  protected:
-  void run_samples(const Tensor& samples) override;
+  void run_samples(std::span<const Tensor> inputs) override;
 
  private:
   WithCurrentKernelRanges current_;

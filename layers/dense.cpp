@@ -24,26 +24,20 @@ void Dense::describe(Description& description) const {
 }
 
 std::optional<Shape> Dense::kernel_shape(const Shape& input_shape) const {
-  return Shape{input_shape.size(), units_};
+  if (input_shape.rank() == 0) return std::nullopt;
+  return Shape{input_shape.dim(-1), units_};
 }
 
 Shape Dense::do_build(const Shape& input_shape, const Random& random) {
-  if (input_shape.rank() != 1) {
-    const std::string at_each =
-        input_shape.rank() == 2
-            ? fmt::format("; Conv1D({}, 1) is the same Dense at each step", units_)
-        : input_shape.rank() == 3
-            ? fmt::format("; Conv2D({}, 1) is the same Dense at each pixel", units_)
-            : "";
+  if (input_shape.rank() == 0) {
     throw InvalidArgument(
-        fmt::format("Dense \"{}\": expected one axis of inputs, found shape {}; put a Flatten "
-                    "layer in front{}",
-                    name(), input_shape.to_string(), at_each));
+        fmt::format("Dense \"{}\": expected examples [.., inputs], found scalars; put a "
+                    "Reshape({{1}}) in front",
+                    name()));
   }
-  const Index inputs = input_shape[0];
-  make_tensors(options_.kernel_initializer, checked_kernel_shape(input_shape), inputs, units_,
-               options_.use_bias ? units_ : 0, random);
-  return {units_};
+  make_tensors(options_.kernel_initializer, checked_kernel_shape(input_shape), input_shape.dim(-1),
+               units_, options_.use_bias ? units_ : 0, random);
+  return input_shape.with_dim(-1, units_);
 }
 
 std::unique_ptr<Layer> Dense::make(const Description& d) {

@@ -10,8 +10,8 @@ struct DenseOptions {
   std::string name{};
 };
 
-/// y = f(x W + b): x [batch, inputs], W "kernel" [inputs, units], b "bias" [units], f the
-/// activation. The bias starts at zero.
+/// y = f(x W + b), a contraction over the last axis: x [batch, .., inputs], y [batch, .., units],
+/// W "kernel" [inputs, units], b "bias" [units], f the activation. The bias starts at zero.
 class Dense : public KernelLayer {
  public:
   static constexpr std::string_view kType = "Dense";

@@ -3,11 +3,14 @@
 #include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/program/float_operators.h>
+#include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/weight_codes.h>
+#include <octet/layers/reused_layer.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace octet {
@@ -36,6 +39,8 @@ void require_no_function(const Layer& layer, OpCode code) {
   const std::string_view function = code == OpCode::reshape                   ? "reshape"
                                     : code == OpCode::pad                     ? "pad"
                                     : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
+                                    : code == OpCode::strided_slice           ? "slice"
+                                    : code == OpCode::transpose               ? "transpose"
                                                                               : "";
   if (function.empty()) return;
   throw InvalidArgument(
@@ -71,6 +76,9 @@ Step Graph::step_of(std::span<const GraphValue> inputs) const {
   step.node = node_;
   for (const GraphValue input : inputs) {
     static_cast<void>(shape(input));  // Throws for a value of another graph.
+    if (program_.values[input.index].is_parameter) {
+      step.parameter_inputs.push_back(step.inputs.size());
+    }
     step.inputs.push_back(input.index);
   }
   return step;
@@ -81,7 +89,7 @@ void Graph::number_earlier(std::string_view suffix) {
   std::size_t count = 0;
   for (std::size_t i = first_; i < program_.values.size(); ++i) {
     Program::Value& value = program_.values[i];
-    if (value.layer != layer_) continue;
+    if (value.layer != named_) continue;
     if (value.suffix == suffix) value.suffix += fmt::format("/{}", count + 1);
     if (value.suffix.starts_with(suffix)) ++count;
   }
@@ -89,8 +97,9 @@ void Graph::number_earlier(std::string_view suffix) {
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
   step.result = program_.values.size();
-  number_earlier(suffix);
-  program_.values.push_back({layer_, std::string(suffix), shape});
+  const std::string name = time_ + std::string(suffix);
+  number_earlier(name);
+  program_.values.push_back({named_, name, shape});
   program_.steps.push_back(std::move(step));
   return {program_.values.size() - 1};
 }
@@ -100,6 +109,13 @@ GraphValue Graph::op(OpCode code, const std::vector<GraphValue>& inputs,
   require_no_function(*layer_, code);
   require_operands(*layer_, code, inputs.size());
   Step step = step_of(inputs);
+  if (step.parameter_inputs.size() == inputs.size()) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: {}: expected an input that belongs to an example, "
+                    "found parameters "
+                    "alone; compute what they give in the layer, and make it a parameter",
+                    layer_->name(), layer_->type(), definition(code).name));
+  }
   step.code = code;
   step.attributes = definition(code).default_attributes();
   if (attributes) {
@@ -137,6 +153,33 @@ GraphValue Graph::linear(GraphValue x) {
   return ends_in_function ? activate(y, f) : y;
 }
 
+GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
+                         std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.kind = Step::Kind::linear;
+  step.weights = std::move(weights);
+  step.weights_name = name;
+  const LayerWeights now = step.weights();
+  step.code = operator_of(now);
+  try {
+    const Tensor none(shape(x).with_batch(0));
+    const Shape result = linear_operator(now, none, step.clamp).shape().without_batch();
+    return append(std::move(step), result, suffix);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("layer \"{}\" of type {}: {}: {}", layer_->name(),
+                                      layer_->type(), name, error.what()));
+  }
+}
+
+GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
+  Step step = step_of({});
+  step.kind = Step::Kind::parameter;
+  step.parameter = tensor;
+  const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
+  program_.values[value.index].is_parameter = true;
+  return value;
+}
+
 GraphValue Graph::activate(GraphValue x, Activation f) {
   return f == Activation::none ? x : op(operator_of(f), {x});
 }
@@ -171,6 +214,30 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
       detail::repeating_attributes({size[0], size[1]}, {step.numbers[0], step.numbers[1]});
   const Shape result = result_shape(step, {&image, 1});
   return append(std::move(step), result, "");
+}
+
+GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::strided_slice;
+  // The masks take all of the batch, whatever the numbers in front say.
+  step.attributes = StridedSliceAttributes{.begin_mask = 1, .end_mask = 1};
+  for (const auto place : {&AxisSlice::begin, &AxisSlice::end, &AxisSlice::step}) {
+    step.numbers.push_back(place == &AxisSlice::step ? 1 : 0);
+    for (const AxisSlice& axis : axes)
+      step.numbers.push_back(static_cast<std::int32_t>(axis.*place));
+  }
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, suffix);
+}
+
+GraphValue Graph::transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix) {
+  Step step = step_of({&x, 1});
+  step.code = OpCode::transpose;
+  step.attributes = NoAttributes{};
+  step.numbers = {0};
+  for (const Index axis : axes) step.numbers.push_back(static_cast<std::int32_t>(axis) + 1);
+  const Shape result = result_shape(step, {&shape(x), 1});
+  return append(std::move(step), result, suffix);
 }
 
 GraphValue Graph::function(std::span<const GraphValue> inputs, TensorFunction function) {
@@ -210,6 +277,10 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
                                        std::span<const GraphValue> inputs) {
   const std::size_t outer_first = std::exchange(first_, program_.values.size());
   const Layer* const outer = std::exchange(layer_, &layer);
+  // All that a layer holds is named after the layer that uses it once more.
+  const bool keeps_name =
+      outer != nullptr && (named_ != outer || as_reused_layer(*outer) != nullptr);
+  const Layer* const outer_named = std::exchange(named_, keeps_name ? named_ : &layer);
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
   if (results.size() != 1) {
@@ -223,8 +294,12 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
         "gave, found {}",
         layer.name(), layer.type(), layer.output_shape().to_string(), found.to_string()));
   }
+  // Scans and other parts of layers name what they give; the layer's result has its name.
+  Program::Value& result = program_.values[results.front().index];
+  if (results.front().index >= first_ && result.layer == named_) result.suffix.clear();
   first_ = outer_first;
   layer_ = outer;
+  named_ = outer_named;
   running_ = outer_running;
   return results;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <octet/core/function_ref.h>
 #include <octet/core/ops/image_ops.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/layers/layer.h>
 #include <octet/runtime/operator.h>
 
@@ -60,6 +62,14 @@ class Graph {
   /// f(x W + b) or the convolution that Layer::weights() of the layer describes, f its
   /// activation(). Examples that are no images are reshaped around a convolution.
   GraphValue linear(GraphValue x);
+  /// x W + b or a convolution, as `weights` describe it, for a layer of several kernels: `name` is
+  /// that of the kernel's quantizer and of the tensors in files. `weights` is called in every step,
+  /// so that it may compute them, with their gradients, from tensors of the layer.
+  GraphValue linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
+                    std::string_view suffix = "");
+  /// A tensor of the layer that operators read, of any shape and without a batch axis. Quantized,
+  /// it has a quantizer named `name`; `tensor` may need a gradient.
+  GraphValue parameter(std::string_view name, const Tensor& tensor);
   /// f(x); x itself for Activation::none.
   GraphValue activate(GraphValue x, Activation f);
   /// Examples of another shape with as many values.
@@ -68,6 +78,20 @@ class Graph {
   GraphValue pad(GraphValue x, const Padding2D& padding);
   /// Images with each pixel repeated in rows and columns.
   GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors);
+  /// The part of each example in the slices of its axes.
+  GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
+  /// Examples whose axis i is axis axes[i] of those of x.
+  GraphValue transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix = "");
+  /// Runs `body` for every step of time of sequences `x`, each [steps, ...]: body(x_t, state), with
+  /// x_t the values of the step, gives the next state. Returns the states, of which the first body
+  /// reads `first`, or without it zeros of the shape of x_t[0]. The bodies emit the same operators;
+  /// what one gives has one scale at all steps. Throws InvalidArgument for sequences of unlike
+  /// lengths.
+  std::vector<GraphValue> scan(
+      std::span<const GraphValue> x, std::optional<GraphValue> first,
+      FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
+  /// Values of one shape, as the rows [values, shape...] of one.
+  GraphValue stack(const std::vector<GraphValue>& values, std::string_view suffix = "");
   /// What `function` computes, of the shape of the layer's result. Files have no operator for it.
   GraphValue function(std::span<const GraphValue> inputs, TensorFunction function);
   /// Layer::forward_all() of the layer.
@@ -92,6 +116,8 @@ class Graph {
   Step step_of(std::span<const GraphValue> inputs) const;
   GraphValue append(Step step, const Shape& shape, std::string_view suffix);
   void number_earlier(std::string_view suffix);
+  GraphValue at_time(GraphValue x, Index t);
+  void share_ranges(std::size_t first, std::size_t other);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
                                   std::span<const GraphValue> inputs);
@@ -99,11 +125,15 @@ class Graph {
   Program& program_;
   /// The layer that emits.
   const Layer* layer_ = nullptr;
+  /// The layer that values are named after: that which uses layer_ once more, or layer_.
+  const Layer* named_ = nullptr;
   /// The layer that emits, to be run; null where its steps are only looked at.
   Layer* running_ = nullptr;
   /// The first value of the layer.
   std::size_t first_ = 0;
   std::size_t node_ = 0;
+  /// What suffixes begin with in a step of a scan that is not the first.
+  std::string time_;
 };
 
 }  // namespace octet

@@ -53,8 +53,8 @@ struct ForwardContext {
 };
 
 /// What quantization needs to know about a layer that multiplies its input by a kernel. Integer
-/// training and export support two layouts: a kernel [inputs, units] for examples [inputs], which
-/// is FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
+/// training and export support two layouts: a kernel [inputs, units] for examples [.., inputs],
+/// which is FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
 /// Simulation::fake_quant.
 struct LayerWeights {
   Tensor kernel;

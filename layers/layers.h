@@ -14,14 +14,18 @@
 #include <octet/layers/dropout.h>
 #include <octet/layers/folded_batch_norm.h>
 #include <octet/layers/global_pool2d.h>
+#include <octet/layers/gru.h>
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/multiply.h>
 #include <octet/layers/pool2d.h>
+#include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/reused_layer.h>
+#include <octet/layers/self_attention.h>
 #include <octet/layers/separable_conv2d.h>
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/layers/upsampling2d.h>
@@ -37,8 +41,8 @@ struct LayerTypes {};
 using OwnLayers =
     LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
                Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
-               GlobalAveragePool2D, GlobalMaxPool2D, HardSwish, InputLayer, LeakyReLU, MaxPool2D,
-               Multiply, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape, Softmax,
-               TransposedConv2D, UpSampling2D, ZeroPadding2D>;
+               GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU,
+               MaxPool2D, Multiply, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
+               ReusedLayer, SelfAttention, Softmax, TransposedConv2D, UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

@@ -2,6 +2,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/model.h>
 #include <octet/layers/program/program_run.h>
+#include <octet/layers/reused_layer.h>
 
 #include <algorithm>
 #include <cctype>
@@ -45,7 +46,10 @@ std::optional<std::size_t> number_behind(std::string_view stem, std::string_view
 
 Model::Model(const Model& other)
     : name_(other.name_), edges_(other.edges_), outputs_(other.outputs_) {
-  for (const auto& layer : other.layers_) layers_.push_back(clone_of(*layer, layer->name()));
+  for (const auto& layer : other.layers_) {
+    layers_.push_back(clone_of(*layer, layer->name()));
+    join(*layers_.back());
+  }
   // Inputs of a concatenation are tied to one another when it is compiled.
   const auto is_quantized = [](const auto& layer) { return layer->is_quantized(); };
   if (built() && std::ranges::any_of(layers_, is_quantized)) static_cast<void>(compiled());
@@ -102,18 +106,50 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
         kind(), name_, layer->name().empty() ? "" : "\"" + layer->name() + "\", ",
         layers_[inputs.front()]->name()));
   }
-  if (layer->name().empty()) layer->set_name(automatic_name(layer->type()));
+  const ReusedLayer* reused = as_reused_layer(*layer);
+  if (layer->name().empty()) {
+    layer->set_name(automatic_name(reused != nullptr ? reused->of() : layer->type()));
+  }
   const auto same_name = [&](const auto& other) { return other->name() == layer->name(); };
   if (std::ranges::any_of(layers_, same_name)) {
     throw InvalidArgument(
         fmt::format("{} \"{}\": expected layers of different names, found \"{}\" twice", kind(),
                     name_, layer->name()));
   }
+  join(*layer);
   edges_.reserve(edges_.size() + 1);
   layers_.push_back(std::move(layer));
   edges_.push_back(std::move(inputs));
   compiled_ = nullptr;
   return layers_.size() - 1;
+}
+
+/// A layer that is used once more is one of this model.
+void Model::join(Layer& layer) const {
+  if (ReusedLayer* reused = as_reused_layer(layer)) reused->use(this->layer(reused->of()));
+}
+
+Value Model::reuse(const Value& of, const std::vector<Value>& inputs) {
+  const Layer& layer = *layers_[used_layer(node_of(of))];
+  if (layer.example_shape() != nullptr) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected a layer to reuse, found input \"{}\"",
+                                      kind(), name_, layer.name()));
+  }
+  return add(std::make_unique<ReusedLayer>(layer.name()), inputs);
+}
+
+std::size_t Model::used_layer(std::size_t i) const {
+  const ReusedLayer* reused = as_reused_layer(*layers_[i]);
+  if (reused == nullptr) return i;
+  const auto is_used = [&](const auto& layer) { return layer.get() == &reused->layer(); };
+  return static_cast<std::size_t>(std::ranges::find_if(layers_, is_used) - layers_.begin());
+}
+
+bool Model::is_reused(std::size_t i) const {
+  for (std::size_t other = i + 1; other < layers_.size(); ++other) {
+    if (used_layer(other) == i) return true;
+  }
+  return false;
 }
 
 void Model::output(const Value& value) {
@@ -254,28 +290,41 @@ void Model::require_one_end(std::string_view operation) const {
 
 const Shape& Model::input_shape() const {
   require_built("input_shape");
-  require_one_end("input_shape");
-  return layers_[input_layers().front()]->output_shape();
+  const std::vector<std::size_t> inputs = input_layers();
+  if (inputs.size() == 1) return layers_[inputs.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("input_shape: expected a model of one input, found \"{}\" with {}; ask each of "
+                  "input_layers() for its output_shape()",
+                  name_, inputs.size()));
 }
 
 const Shape& Model::output_shape() const {
   require_built("output_shape");
-  require_one_end("output_shape");
-  return layers_[outputs_.front()]->output_shape();
+  if (outputs_.size() == 1) return layers_[outputs_.front()]->output_shape();
+  throw InvalidArgument(
+      fmt::format("output_shape: expected a model of one output, found \"{}\" with {}; ask each of "
+                  "output_layers() for its output_shape()",
+                  name_, outputs_.size()));
 }
 
-/// Throws InvalidArgument where inputs are batches of different sizes: layers would broadcast one,
-/// or read past its end.
-void Model::require_one_batch(std::span<const Tensor> inputs) const {
+void Model::require_inputs(std::string_view operation, std::span<const Tensor> inputs) const {
   const std::vector<std::size_t> layers = input_layers();
+  if (inputs.size() != layers.size()) {
+    throw InvalidArgument(fmt::format(
+        "{}: model \"{}\": expected {} inputs, found {}; give one tensor for each, in the order of "
+        "Model::input()",
+        operation, name_, layers.size(), inputs.size()));
+  }
+  // Layers would broadcast a batch of another size, or read past its end.
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     // A tensor without axes is refused by its InputLayer.
-    if (inputs[0].rank() == 0 || inputs[i].rank() == 0) return;
+    const auto has_rows = [](const Tensor& x) { return x.defined() && x.rank() > 0; };
+    if (!has_rows(inputs[0]) || !has_rows(inputs[i])) return;
     if (inputs[i].dim(0) == inputs[0].dim(0)) continue;
     throw InvalidArgument(fmt::format(
-        "forward: model \"{}\": expected inputs of one batch size, found {} for \"{}\" and {} for "
+        "{}: model \"{}\": expected inputs of one batch size, found {} for \"{}\" and {} for "
         "\"{}\"",
-        name_, inputs[0].dim(0), layers_[layers[0]]->name(), inputs[i].dim(0),
+        operation, name_, inputs[0].dim(0), layers_[layers[0]]->name(), inputs[i].dim(0),
         layers_[layers[i]]->name()));
   }
 }
@@ -306,11 +355,7 @@ std::shared_ptr<const Model::Compiled> Model::compiled() const {
 std::vector<Tensor> Model::run(std::span<const Tensor> inputs, const ForwardContext& context,
                                const Visit& visit) const {
   require_built("forward");
-  if (const std::size_t expected = input_layers().size(); inputs.size() != expected) {
-    throw InvalidArgument(fmt::format("forward: model \"{}\": expected {} inputs, found {}", name_,
-                                      expected, inputs.size()));
-  }
-  require_one_batch(inputs);
+  require_inputs("forward", inputs);
   const std::shared_ptr<const Compiled> compiled = this->compiled();
   // A clamp that is part of another layer's step has no result to be seen.
   const Program& program = visit ? compiled->as_emitted : compiled->fused;

@@ -77,6 +77,10 @@ class Model {
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
   /// Adds the layers of a chain, of which the first reads `input`; returns the result of the last.
   Value add(LayerChain chain, const Value& input);
+  /// The result of the layer that gave `of`, for other inputs of the same shapes: one layer, whose
+  /// parameters both uses train, as a Keras layer that is called twice. Throws InvalidArgument for
+  /// an input of the model, and as add().
+  Value reuse(const Value& of, const std::vector<Value>& inputs);
   /// Makes a value the model's next output. Throws InvalidArgument for one that already is an
   /// output.
   void output(const Value& value);
@@ -101,6 +105,10 @@ class Model {
   std::vector<std::size_t> input_layers() const;
   const std::vector<std::size_t>& output_layers() const { return outputs_; }
   bool is_output(std::size_t i) const;
+  /// The position of the layer that layer `i` uses once more, see reuse(); `i` for any other.
+  std::size_t used_layer(std::size_t i) const;
+  /// Whether layer `i` is used by another position.
+  bool is_reused(std::size_t i) const;
   /// The result of layer `i` as a Value.
   Value value(std::size_t i) const { return {owner_, i}; }
 
@@ -118,11 +126,18 @@ class Model {
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const Visit& visit = {}) const {
     return run(inputs, {}, visit);
   }
+  /// Throws InvalidArgument, naming `operation`, unless there is one tensor for each input and all
+  /// are batches of one size.
+  void require_inputs(std::string_view operation, std::span<const Tensor> inputs) const;
   /// Computes the output of a model of one input and one output.
   Tensor forward(const Tensor& x) const { return run_one("forward", x, {}); }
   /// Computes the output without a final softmax: the logits that softmax_cross_entropy() takes.
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
+  }
+  /// Runs forward_all() without the softmax that ends an output: what losses take.
+  std::vector<Tensor> forward_all_logits(std::span<const Tensor> inputs) const {
+    return run(inputs, {.logits = true}, {});
   }
   /// Computes all outputs as `context` says. Training and calibration change ranges: quantizers
   /// observe.
@@ -194,6 +209,7 @@ class Model {
 
  private:
   std::vector<NamedTensor> gather(std::vector<NamedTensor> (Layer::*list)() const) const;
+  void join(Layer& layer) const;
   std::string automatic_name(std::string_view type) const;
   std::size_t node_of(const Value& value) const;
   std::vector<Tensor> run(std::span<const Tensor> inputs, const ForwardContext& context,
@@ -202,7 +218,6 @@ class Model {
   Archive archived_tensors(std::string_view operation) const;
   void require_built(std::string_view operation) const;
   void require_one_end(std::string_view operation) const;
-  void require_one_batch(std::span<const Tensor> inputs) const;
   std::vector<std::size_t> last_readers() const;
   std::string layer_rows(std::size_t i, Detail detail) const;
 

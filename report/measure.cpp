@@ -196,7 +196,7 @@ QuantizeOptions options_of(const Model& quantized) {
 Model quantize_quietly(const Model& model, const Tensor& calibration,
                        const QuantizeOptions& options) {
   Model result = quantize_model(model, options);
-  show_samples(result, calibration);
+  show_samples(result, {&calibration, 1});
   return result;
 }
 

@@ -53,46 +53,52 @@ class Convolver {
     const std::int32_t weights = op.inputs[1];
     const std::int32_t units = tensor(weights).shape[0];
     const std::int32_t depth = tensor(weights).shape.back();
-    const std::int32_t input = image_of(op.inputs[0], depth);
+    const bool keeps_axes = op.as<FullyConnectedAttributes>().keep_num_dims;
+    const std::int32_t input = image_of(op.inputs[0], depth, keeps_axes);
     tensor(weights).shape = {units, 1, 1, depth};
     // Runtimes rescale CONV_2D of packed weights otherwise.
     tensor(weights).stored_bits = 8;
     const bool has_bias = op.inputs.size() > 2 && op.inputs[2] != -1;
     const std::int32_t bias = has_bias ? op.inputs[2] : zero_bias(input, weights);
     const std::int32_t flat = op.outputs[0];
-    const std::int32_t output = is_read_flat(flat) ? add_image(flat, units) : flat;
-    if (output == flat) make_image(tensor(flat), units);
+    const std::int32_t output = is_read_flat(flat) ? add_image(flat, units, keeps_axes) : flat;
+    if (output == flat) make_image(tensor(flat), units, keeps_axes);
     builder_.op(OpCode::conv_2d, {input, weights, bias}, output,
                 Conv2DAttributes{.activation = op.activation()});
     images_[flat] = output;
     if (output != flat) reshape(output, flat);
   }
 
-  /// The tensor as [n, 1, 1, depth].
-  std::int32_t image_of(std::int32_t flat, std::int32_t depth) {
+  /// The tensor as make_image() shapes it.
+  std::int32_t image_of(std::int32_t flat, std::int32_t depth, bool keeps_axes) {
+    ModelTensor wanted = tensor(flat);
+    make_image(wanted, depth, keeps_axes);
     const auto found = images_.find(flat);
-    if (found != images_.end() && tensor(found->second).shape.back() == depth) {
+    if (found != images_.end() && tensor(found->second).shape == wanted.shape) {
       return found->second;
     }
-    const std::int32_t image = add_image(flat, depth);
+    const std::int32_t image = add_image(flat, depth, keeps_axes);
     reshape(flat, image);
     images_[flat] = image;
     return image;
   }
 
-  static void make_image(ModelTensor& tensor, std::int32_t depth) {
+  /// Rows are images [n, 1, 1, depth]; where the operator keeps axes, pixels [n, 1, rows of one of
+  /// n, depth].
+  static void make_image(ModelTensor& tensor, std::int32_t depth, bool keeps_axes) {
     const auto rows = static_cast<std::int32_t>(tensor.size() / depth);
     const bool any_batch = !tensor.shape_signature.empty() && tensor.shape_signature[0] == -1;
-    tensor.shape = {rows, 1, 1, depth};
+    const std::int32_t images = keeps_axes && tensor.shape.size() > 1 ? tensor.shape[0] : rows;
+    tensor.shape = {images, 1, rows / images, depth};
     tensor.shape_signature.clear();
-    if (any_batch) tensor.shape_signature = {-1, 1, 1, depth};
+    if (any_batch) tensor.shape_signature = {-1, 1, rows / images, depth};
   }
 
-  std::int32_t add_image(std::int32_t flat, std::int32_t depth) {
+  std::int32_t add_image(std::int32_t flat, std::int32_t depth, bool keeps_axes) {
     ModelTensor image = tensor(flat);
     image.name += "/image";
     image.data.clear();
-    make_image(image, depth);
+    make_image(image, depth, keeps_axes);
     return builder_.add(std::move(image));
   }
 

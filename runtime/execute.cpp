@@ -93,11 +93,11 @@ void PreparedOperators::run(Index samples, std::span<const std::byte* const> inp
   for (std::size_t i = 0; i < outputs.size(); ++i) memory.set_output(model_.outputs[i], outputs[i]);
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     const Operator& op = model_.operators[i];
-    const std::int32_t out = op.outputs[0];
-    const bool per_sample = batched_[static_cast<std::size_t>(out)];
-    detail::run_kernel(*kernels_[i], {model_, op}, batched_,
-                       {.samples = per_sample ? samples : 1, .output = memory.write(out)},
-                       [&](std::int32_t tensor) { return memory.read(tensor); });
+    const bool per_sample = batched_[static_cast<std::size_t>(op.outputs[0])];
+    detail::run_kernel(
+        *kernels_[i], {model_, op}, batched_, {.samples = per_sample ? samples : 1},
+        [&](std::int32_t tensor) { return memory.read(tensor); },
+        [&](std::int32_t tensor) { return memory.write(tensor); });
   }
 }
 

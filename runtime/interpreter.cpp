@@ -48,7 +48,9 @@ void Interpreter::Impl::mark_tensors() {
   for (auto* marks : {&computed, &is_input, &is_output}) marks->assign(count, false);
   for (const std::int32_t i : model->inputs) computed[at(i)] = is_input[at(i)] = true;
   for (const std::int32_t i : model->outputs) is_output[at(i)] = true;
-  for (const Operator& op : model->operators) computed[at(op.outputs[0])] = true;
+  for (const Operator& op : model->operators) {
+    for (const std::int32_t i : op.outputs) computed[at(i)] = true;
+  }
 }
 
 void Interpreter::Impl::make_kernels() {
@@ -124,7 +126,7 @@ std::vector<detail::MemoryUse> Interpreter::Impl::memory_uses(bool of_lane) cons
     for (const std::int32_t input : op.inputs) {
       if (input != -1) extend(input, step);
     }
-    begin(op.outputs[0], step);
+    for (const std::int32_t output : op.outputs) begin(output, step);
   }
   for (const std::int32_t i : model->outputs) extend(i, last_step);
   return uses;
@@ -226,15 +228,19 @@ std::span<const std::byte> Interpreter::Impl::read_after(Index first) const {
 void Interpreter::Impl::prepare_arguments() {
   // Sizes never change, so that only the first plan, in the constructor, asks for memory here.
   inputs_at_once.resize(kernels.size());
+  outputs_at_once.resize(kernels.size());
   at_once.resize(kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
     inputs_at_once[i].resize(op.inputs.size());
     detail::fill_inputs({*model, op}, batched, inputs_at_once[i],
                         [&](std::int32_t tensor) { return readable[at(tensor)]; });
+    outputs_at_once[i].resize(op.outputs.size());
+    std::ranges::transform(op.outputs, outputs_at_once[i].begin(),
+                           [&](std::int32_t tensor) { return writable[at(tensor)]; });
     at_once[i] = {.samples = samples_of(op.outputs[0]),
                   .inputs = inputs_at_once[i],
-                  .output = writable[at(op.outputs[0])]};
+                  .outputs = outputs_at_once[i]};
   }
 }
 
@@ -247,14 +253,13 @@ void Interpreter::Impl::run_at_once(bool on_samples) const {
 void Interpreter::Impl::run_block(Index first, Index count, std::size_t lane) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Operator& op = model->operators[i];
-    const std::int32_t out = op.outputs[0];
-    if (!batched[at(out)]) continue;
-    detail::KernelArguments arguments{.samples = count,
-                                      .output = writable[at(out)] + offset(out, first, lane)};
+    if (!batched[at(op.outputs[0])]) continue;
+    detail::KernelArguments arguments{.samples = count};
     if (i == longest) arguments.prefetch = read_after(first);
-    detail::run_kernel(*kernels[i], {*model, op}, batched, arguments, [&](std::int32_t tensor) {
-      return readable[at(tensor)] + offset(tensor, first, lane);
-    });
+    detail::run_kernel(
+        *kernels[i], {*model, op}, batched, arguments,
+        [&](std::int32_t tensor) { return readable[at(tensor)] + offset(tensor, first, lane); },
+        [&](std::int32_t tensor) { return writable[at(tensor)] + offset(tensor, first, lane); });
   }
 }
 

@@ -54,10 +54,10 @@ struct TensorDetails {
 /// Details of tensor `index` as the model stores it. Throws InvalidArgument for an index outside.
 TensorDetails tensor_details(const IntegerModel& model, std::int32_t index);
 
-/// The real value above which a model whose first output is one number per sample predicts class 1:
-/// 0.5 if LOGISTIC computes it, else 0. None for several numbers and after SOFTMAX: the class is
-/// then the first of the largest.
-std::optional<float> decision_threshold(const IntegerModel& model);
+/// The real value above which a model whose output number `output` is one number per sample
+/// predicts class 1: 0.5 if LOGISTIC computes it, else 0. None for several numbers and after
+/// SOFTMAX: the class is then the first of the largest.
+std::optional<float> decision_threshold(const IntegerModel& model, std::size_t output = 0);
 
 /// Runs a model. Memory is planned, weights are packed and multipliers computed once, in the
 /// constructor; invoke() allocates nothing. A batch of n is n samples of the model's own shapes
@@ -124,6 +124,11 @@ class Interpreter {
   /// Returns the first output of each sample as real values, samples end to end. Otherwise as
   /// predict().
   std::vector<float> run(std::span<const float> values);
+  /// Every output as real values, for the values of every input, in the model's order and samples
+  /// end to end. An output that no input reaches is repeated for each sample. Throws
+  /// InvalidArgument for another number of inputs and where these are no whole samples or unlike
+  /// numbers of them.
+  std::vector<std::vector<float>> run_all(std::span<const std::span<const float>> inputs);
 
  private:
   struct Impl;

@@ -64,14 +64,16 @@ struct Interpreter::Impl {
   /// The class of each sample.
   std::vector<std::int32_t> labels_of(std::size_t size,
                                       FunctionRef<void(std::size_t begin, std::size_t end)> set);
-  void set_input(std::span<const float> values);
+  /// Sets the values of input number `i`.
+  void set_input(std::span<const float> values, std::size_t i = 0);
+  /// How many samples the values of all inputs are. Throws as Interpreter::run_all().
+  std::size_t samples_in(std::span<const std::span<const float>> inputs) const;
   template <class Code>
   void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
-  /// The bytes of a sample of the first output.
-  const std::byte* first_output(Index sample) const;
-  /// Writes a sample of the first output as real values; there are as many as the tensor has
-  /// elements.
-  void real_output(Index sample, std::span<float> to) const;
+  /// The bytes of a sample of output `i`.
+  const std::byte* output_of(Index sample, std::size_t i = 0) const;
+  /// Writes a sample of output `i` as real values; there are as many as the tensor has elements.
+  void real_output(Index sample, std::span<float> to, std::size_t i = 0) const;
   /// The class of a sample: see decision_threshold().
   std::int32_t label(Index sample, std::optional<float> threshold) const;
 
@@ -106,8 +108,9 @@ struct Interpreter::Impl {
   std::vector<const std::byte*> readable;
   /// By tensor: whether each lane has its own, of `block` samples.
   std::vector<bool> per_lane;
-  /// By operator: its inputs and arguments where all samples go through it at once.
+  /// By operator: its inputs, outputs and arguments where all samples go through it at once.
   std::vector<std::vector<detail::KernelInput>> inputs_at_once;
+  std::vector<std::vector<std::byte*>> outputs_at_once;
   std::vector<detail::KernelArguments> at_once;
 };
 

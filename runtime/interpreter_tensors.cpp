@@ -37,11 +37,11 @@ void check_type(const ModelTensor& tensor, DType requested) {
 
 }  // namespace
 
-std::optional<float> decision_threshold(const IntegerModel& model) {
-  const std::int32_t output = model.outputs.empty() ? -1 : model.outputs[0];
-  if (output < 0 || model.tensors[static_cast<std::size_t>(output)].size() != 1) return {};
+std::optional<float> decision_threshold(const IntegerModel& model, std::size_t output) {
+  if (output >= model.outputs.size()) return {};
+  std::int32_t tensor = model.outputs[output];
+  if (model.tensors[static_cast<std::size_t>(tensor)].size() != 1) return {};
   // What moves, quantizes or dequantizes the value is not what decides.
-  std::int32_t tensor = output;
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
     if (std::ranges::count(op->outputs, tensor) == 0) continue;
     switch (op->code) {
@@ -177,8 +177,8 @@ void Interpreter::Impl::quantize_input(std::span<const float> values, const Mode
   }
 }
 
-void Interpreter::Impl::set_input(std::span<const float> values) {
-  const std::int32_t index = model->inputs[0];
+void Interpreter::Impl::set_input(std::span<const float> values, std::size_t i) {
+  const std::int32_t index = model->inputs[i];
   const ModelTensor& tensor = model->tensors[at(index)];
   std::byte* to = writable[at(index)];
   if (tensor.dtype == DType::float32) {
@@ -195,15 +195,15 @@ void Interpreter::Impl::set_input(std::span<const float> values) {
   }
 }
 
-const std::byte* Interpreter::Impl::first_output(Index sample) const {
-  const std::int32_t index = model->outputs[0];
+const std::byte* Interpreter::Impl::output_of(Index sample, std::size_t i) const {
+  const std::int32_t index = model->outputs[i];
   const Index at_sample = batched[at(index)] ? sample : 0;
   return readable[at(index)] + static_cast<std::size_t>(at_sample) * sample_bytes(index);
 }
 
-void Interpreter::Impl::real_output(Index sample, std::span<float> to) const {
-  const ModelTensor& tensor = model->tensors[at(model->outputs[0])];
-  const std::byte* from = first_output(sample);
+void Interpreter::Impl::real_output(Index sample, std::span<float> to, std::size_t i) const {
+  const ModelTensor& tensor = model->tensors[at(model->outputs[i])];
+  const std::byte* from = output_of(sample, i);
   const auto dequantized = [&](const auto* codes) {
     dequantize(std::span(codes, to.size()), detail::stored_params(tensor), to);
   };
@@ -229,7 +229,7 @@ std::int32_t Interpreter::Impl::label(Index sample, std::optional<float> thresho
   }
   const ModelTensor& tensor = model->tensors[at(model->outputs[0])];
   const auto count = static_cast<std::size_t>(tensor.size());
-  const std::byte* from = first_output(sample);
+  const std::byte* from = output_of(sample);
   switch (tensor.dtype) {
     case DType::float32:
       return argmax<float>(from, count);
@@ -291,6 +291,53 @@ std::vector<float> Interpreter::run(std::span<const float> values) {
         }
       });
   return result;
+}
+
+std::size_t Interpreter::Impl::samples_in(std::span<const std::span<const float>> inputs) const {
+  if (inputs.size() != model->inputs.size()) {
+    throw InvalidArgument(fmt::format(
+        "run: expected values for each of the {} inputs of the model, found {}; give them in the "
+        "model's order",
+        model->inputs.size(), inputs.size()));
+  }
+  std::size_t samples = 0;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const ModelTensor& tensor = model->tensors[at(model->inputs[k])];
+    const auto size = static_cast<std::size_t>(tensor.size());
+    if (k == 0) samples = inputs[k].size() / size;
+    if (inputs[k].size() == samples * size) continue;
+    throw InvalidArgument(
+        fmt::format("run: expected {} samples of {} values for input '{}', found {} values; do the "
+                    "inputs have samples in one number, in the model's order?",
+                    samples, size, tensor.name, inputs[k].size()));
+  }
+  return samples;
+}
+
+std::vector<std::vector<float>> Interpreter::run_all(
+    std::span<const std::span<const float>> inputs) {
+  const auto size_of_tensor = [&](std::int32_t index) {
+    return static_cast<std::size_t>(model().tensors[Impl::at(index)].size());
+  };
+  const std::size_t samples = impl().samples_in(inputs);
+  const auto per_batch = static_cast<std::size_t>(batch());
+  std::vector<std::vector<float>> results(model().outputs.size());
+  for (std::size_t begin = 0; begin < samples; begin += per_batch) {
+    const std::size_t count = std::min(per_batch, samples - begin);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const std::size_t size = size_of_tensor(model().inputs[k]);
+      impl().set_input(inputs[k].subspan(begin * size, count * size), k);
+    }
+    invoke();
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const std::size_t size = size_of_tensor(model().outputs[k]);
+      for (std::size_t i = 0; i < count; ++i) {
+        results[k].resize(results[k].size() + size);
+        impl().real_output(static_cast<Index>(i), std::span(results[k]).last(size), k);
+      }
+    }
+  }
+  return results;
 }
 
 std::vector<std::int32_t> Interpreter::predict(std::span<const float> values) {

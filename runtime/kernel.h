@@ -5,6 +5,7 @@
 #include <octet/core/shape.h>
 #include <octet/runtime/operators/operands.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,8 +14,9 @@
 
 namespace octet::detail {
 
-/// The most operands of any operator.
+/// The most operands and the most results of any operator.
 inline constexpr std::size_t kMostInputs = 16;
+inline constexpr std::size_t kMostOutputs = 16;
 
 /// An operand of a running kernel.
 struct KernelInput {
@@ -30,7 +32,8 @@ struct KernelArguments {
   Index samples = 1;
   /// One for each input of the operator.
   std::span<const KernelInput> inputs{};
-  std::byte* output = nullptr;
+  /// The first sample of each output of the operator.
+  std::span<std::byte* const> outputs{};
   /// Memory that will be read next: a kernel may fetch it into a cache.
   std::span<const std::byte> prefetch{};
 
@@ -38,9 +41,10 @@ struct KernelArguments {
   const T* input(std::size_t i = 0) const {
     return reinterpret_cast<const T*>(inputs[i].data);
   }
+  std::byte* output() const { return outputs[0]; }
   template <class T>
-  T* to() const {
-    return reinterpret_cast<T*>(output);
+  T* to(std::size_t i = 0) const {
+    return reinterpret_cast<T*>(outputs[i]);
   }
 };
 
@@ -106,13 +110,17 @@ void fill_inputs(const Operands& of, const std::vector<bool>& batched,
   }
 }
 
-/// Runs one operator's kernel. `read(tensor)` is where the first sample of an operand lies.
-template <class Read>
+/// Runs one operator's kernel. `read(tensor)` is where the first sample of an operand lies,
+/// `write(tensor)` where that of a result goes.
+template <class Read, class Write>
 void run_kernel(const Kernel& kernel, const Operands& of, const std::vector<bool>& batched,
-                KernelArguments arguments, Read&& read) {
+                KernelArguments arguments, Read&& read, Write&& write) {
   KernelInput inputs[kMostInputs];
   fill_inputs(of, batched, inputs, read);
   arguments.inputs = {inputs, of.op.inputs.size()};
+  std::byte* outputs[kMostOutputs];
+  std::ranges::transform(of.op.outputs, outputs, write);
+  arguments.outputs = {outputs, of.op.outputs.size()};
   kernel.run(arguments);
 }
 

@@ -35,11 +35,19 @@ std::string_view to_string(OpCode code);
   auto fields() { return std::tie(__VA_ARGS__); }           \
   auto fields() const { return std::tie(__VA_ARGS__); }
 
-/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1 and TANH have
-/// none.
+/// DEQUANTIZE, HARD_SWISH, LOGISTIC, PAD, PADV2, QUANTIZE, RELU, RELU6, RELU_N1_TO_1, TANH and
+/// TRANSPOSE have none.
 struct NoAttributes {
   OCTET_FIELDS()  // NOLINT(readability-redundant-string-init): the list is empty
   bool operator==(const NoAttributes&) const = default;
+};
+
+struct BatchMatmulAttributes {
+  /// Whether the last two axes of the first operand are exchanged, and those of the second.
+  bool adj_x = false;
+  bool adj_y = false;
+  OCTET_FIELDS(adj_x, adj_y)
+  bool operator==(const BatchMatmulAttributes&) const = default;
 };
 
 /// ADD, MUL and SUB.
@@ -83,6 +91,7 @@ struct DepthwiseConv2DAttributes {
 
 struct FullyConnectedAttributes {
   FusedActivation activation = FusedActivation::none;
+  /// Whether the result has all axes of the input but the last; else it has two.
   bool keep_num_dims = false;
   OCTET_FIELDS(activation, keep_num_dims)
   bool operator==(const FullyConnectedAttributes&) const = default;
@@ -137,12 +146,33 @@ struct SoftmaxAttributes {
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
+/// Attributes of SPLIT, whose second operand, a constant, is the axis.
+struct SplitAttributes {
+  /// The number of equal parts, each an output.
+  std::int32_t num_splits = 1;
+  OCTET_FIELDS(num_splits)
+  bool operator==(const SplitAttributes&) const = default;
+};
+
 struct SqueezeAttributes {
   /// The axes that go, whose extent is 1, counted from the back where negative; empty: all of that
   /// extent.
   std::vector<std::int32_t> squeeze_dims{};
   OCTET_FIELDS(squeeze_dims)
   bool operator==(const SqueezeAttributes&) const = default;
+};
+
+/// Attributes of STRIDED_SLICE, whose operands are the tensor and, as constants, where a slice of
+/// each axis begins, where it ends and its step, counted from the back where negative.
+struct StridedSliceAttributes {
+  /// Bit i: the slice of axis i begins at the first element, whatever the operand says.
+  std::int32_t begin_mask = 0;
+  /// Bit i: the slice of axis i ends behind the last element, whatever the operand says.
+  std::int32_t end_mask = 0;
+  /// Bit i: axis i is dropped, and the element at its begin is taken.
+  std::int32_t shrink_axis_mask = 0;
+  OCTET_FIELDS(begin_mask, end_mask, shrink_axis_mask)
+  bool operator==(const StridedSliceAttributes&) const = default;
 };
 
 /// Attributes of TRANSPOSE_CONV, whose operands are the image, the weights, the bias (-1 for none)
@@ -183,10 +213,11 @@ void for_each_field(const Attributes& attributes, Visit&& visit) {
 
 /// What an operator has beside its operands, by its code.
 using OperatorAttributes =
-    std::variant<NoAttributes, BinaryAttributes, ConcatenationAttributes, Conv2DAttributes,
-                 DepthwiseConv2DAttributes, FullyConnectedAttributes, LeakyReluAttributes,
-                 MeanAttributes, PoolAttributes, ReshapeAttributes, ResizeNearestNeighborAttributes,
-                 SoftmaxAttributes, SqueezeAttributes, TransposeConvAttributes>;
+    std::variant<NoAttributes, BatchMatmulAttributes, BinaryAttributes, ConcatenationAttributes,
+                 Conv2DAttributes, DepthwiseConv2DAttributes, FullyConnectedAttributes,
+                 LeakyReluAttributes, MeanAttributes, PoolAttributes, ReshapeAttributes,
+                 ResizeNearestNeighborAttributes, SoftmaxAttributes, SplitAttributes,
+                 SqueezeAttributes, StridedSliceAttributes, TransposeConvAttributes>;
 
 /// The default attributes of an operator. Throws FormatError for an unknown code.
 OperatorAttributes default_attributes(OpCode code);

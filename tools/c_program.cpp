@@ -14,43 +14,48 @@ namespace octet::tools {
 namespace {
 
 /// Reads samples and writes outputs as codes of int8, which those of uint8 are when 128 is taken
-/// off; with an argument, says how large they are, and the grids of both where the header has them.
+/// off; with an argument, says of every input and then of every output how large it is, and which
+/// scale and zero point it has where the header has them.
 constexpr std::string_view kDriver = R"(#include "@name@.h"
 #include <stdio.h>
-
-/* Whether the input, and the output, are codes of uint8. */
-#define TYPES(in, out) int (*)(const in *, out *)
-#define HAS_UINT8(of_input, of_output)                                                         \
-  _Generic(&@name@_invoke, TYPES(int8_t, int8_t): 0, TYPES(uint8_t, int8_t): of_input,           \
-           TYPES(int8_t, uint8_t): of_output, TYPES(uint8_t, uint8_t): 1)
-
-static int8_t input[@NAME@_INPUT_SIZE];
-static int8_t output[@NAME@_OUTPUT_SIZE];
 
 static void flip(int8_t *codes, unsigned long count) {
   for (unsigned long i = 0; i < count; ++i) ((unsigned char *)codes)[i] ^= 0x80;
 }
 
+/* Whether an end holds codes of uint8: of one input and output, the types say so. */
+#define TYPES(in, out) int (*)(const in *, out *)
+#define HAS_UINT8(of_input, of_output)                                                         \
+  _Generic(&@name@_invoke, TYPES(int8_t, int8_t): 0, TYPES(uint8_t, int8_t): of_input,           \
+           TYPES(int8_t, uint8_t): of_output, TYPES(uint8_t, uint8_t): 1)
+#define IS_UINT8_INPUT(helper) _Generic(&helper, int (*)(const float *, uint8_t *): 1, default: 0)
+#define IS_UINT8_OUTPUT(helper) _Generic(&helper, int (*)(const uint8_t *, float *): 1, default: 0)
+
+@buffers@
 int main(int argc, char **argv) {
-  const int flips_input = HAS_UINT8(1, 0);
-  const int flips_output = HAS_UINT8(0, 1);
   (void)argv;
   if (argc > 1) {
-    printf("%lu %lu\n", (unsigned long)sizeof input, (unsigned long)sizeof output);
-#if defined(@NAME@_INPUT_ZERO_POINT) && defined(@NAME@_OUTPUT_ZERO_POINT)
-    printf("%.9g %d\n", (double)@NAME@_INPUT_SCALE, @NAME@_INPUT_ZERO_POINT - 128 * flips_input);
-    printf("%.9g %d\n", (double)@NAME@_OUTPUT_SCALE, @NAME@_OUTPUT_ZERO_POINT - 128 * flips_output);
-#endif
-    return 0;
+@sizes@    return 0;
   }
-  while (fread(input, 1, sizeof input, stdin) == sizeof input) {
-    if (flips_input) flip(input, sizeof input);
-    if (@name@_invoke((const void *)input, (void *)output) != 0) return 3;
-    if (flips_output) flip(output, sizeof output);
-    if (fwrite(output, 1, sizeof output, stdout) != sizeof output) return 4;
-  }
-  return 0;
+  for (;;) {
+@reads@    if (@name@_invoke(@arguments@) != 0) return 3;
+@writes@  }
 }
+)";
+
+constexpr std::string_view kBuffer = "static int8_t @end@[@NAME@_@END@_SIZE];\n";
+constexpr std::string_view kSize = R"(    printf("%lu", (unsigned long)sizeof @end@);
+#if defined(@NAME@_@END@_ZERO_POINT)
+    printf(" %.9g %d", (double)@NAME@_@END@_SCALE, @NAME@_@END@_ZERO_POINT - 128 * @is_uint8@);
+#endif
+    printf("\n");
+)";
+constexpr std::string_view kRead =
+    R"(    if (fread(@end@, 1, sizeof @end@, stdin) != sizeof @end@) return 0;
+    if (@is_uint8@) flip(@end@, sizeof @end@);
+)";
+constexpr std::string_view kWrite = R"(    if (@is_uint8@) flip(@end@, sizeof @end@);
+    if (fwrite(@end@, 1, sizeof @end@, stdout) != sizeof @end@) return 4;
 )";
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
@@ -59,13 +64,62 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   }
 }
 
-std::string driver_for(const std::string& name) {
-  std::string upper = name;
-  std::ranges::transform(upper, upper.begin(),
+std::string upper_case(std::string text) {
+  std::ranges::transform(text, text.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+/// The names of the inputs ("input") or outputs in a header: "input1", "input2", ... of several.
+std::vector<std::string> ends_in(const std::string& header, const std::string& name,
+                                 const std::string& role) {
+  std::vector<std::string> ends;
+  const auto defines = [&](const std::string& end) {
+    const std::string macro = fmt::format("define {}_{}_SIZE ", upper_case(name), upper_case(end));
+    return header.find(macro) != std::string::npos;
+  };
+  for (std::size_t i = 1; defines(fmt::format("{}{}", role, i)); ++i) {
+    ends.push_back(fmt::format("{}{}", role, i));
+  }
+  if (ends.empty()) ends.push_back(role);
+  return ends;
+}
+
+std::string driver_for(const std::string& name, const std::vector<std::string>& inputs,
+                       const std::vector<std::string>& outputs) {
+  const bool is_plain = inputs.size() == 1 && outputs.size() == 1;
   std::string text(kDriver);
+  std::string buffers;
+  std::string sizes;
+  std::string reads;
+  std::string writes;
+  std::string arguments;
+  const auto add = [&](const std::string& end, bool is_input) {
+    const std::string helper = fmt::format("IS_UINT8_{}({}_{}_{})", is_input ? "INPUT" : "OUTPUT",
+                                           name, is_input ? "quantize" : "dequantize", end);
+    const std::string plain = is_input ? "HAS_UINT8(1, 0)" : "HAS_UINT8(0, 1)";
+    const auto filled = [&](std::string_view part) {
+      std::string result(part);
+      replace_all(result, "@end@", end);
+      replace_all(result, "@END@", upper_case(end));
+      replace_all(result, "@is_uint8@", is_plain ? plain : helper);
+      return result;
+    };
+    buffers += filled(kBuffer);
+    sizes += filled(kSize);
+    (is_input ? reads : writes) += filled(is_input ? kRead : kWrite);
+    arguments +=
+        fmt::format("{}({}void *){}", arguments.empty() ? "" : ", ", is_input ? "const " : "", end);
+  };
+  for (const std::string& input : inputs) add(input, true);
+  for (const std::string& output : outputs) add(output, false);
+  replace_all(text, "@buffers@", buffers);
+  replace_all(text, "@sizes@", sizes);
+  replace_all(text, "@reads@", reads);
+  replace_all(text, "@writes@", writes);
+  replace_all(text, "@arguments@", arguments);
   replace_all(text, "@name@", name);
-  replace_all(text, "@NAME@", upper);
+  replace_all(text, "@NAME@", upper_case(name));
   return text;
 }
 
@@ -105,16 +159,20 @@ CProgram::CProgram(const std::filesystem::path& source) : source_(source) {
         "'{}': expected NAME.c with the NAME of the model that its functions bear, found \"{}\"",
         source.string(), name));
   }
-  for (const char* extension : {".c", ".h"}) {
-    std::filesystem::path file = source;
-    static_cast<void>(read_file(file.replace_extension(extension)));
-  }
-  compile(name);
+  static_cast<void>(read_file(source));
+  std::filesystem::path header = source;
+  const std::vector<std::uint8_t> bytes = read_file(header.replace_extension(".h"));
+  const std::string text(bytes.begin(), bytes.end());
+  const std::vector<std::string> inputs = ends_in(text, name, "input");
+  const std::vector<std::string> outputs = ends_in(text, name, "output");
+  inputs_.resize(inputs.size());
+  outputs_.resize(outputs.size());
+  write_scratch("driver.c", driver_for(name, inputs, outputs));
+  compile();
   read_sizes();
 }
 
-void CProgram::compile(const std::string& name) {
-  write_scratch("driver.c", driver_for(name));
+void CProgram::compile() {
   const std::filesystem::path absolute = std::filesystem::absolute(source_);
   for (std::vector<std::string> command : compilers()) {
     const std::string compiler = command.empty() ? "" : command[0];
@@ -154,13 +212,18 @@ void CProgram::read_sizes() {
   run_process({(folder_ / "program").string(), "sizes"},
               {.in = {}, .out = folder_ / "sizes", .err = {}});
   std::istringstream text(text_of("sizes"));
-  if (!(text >> input_size_ >> output_size_) || input_size_ == 0 || output_size_ == 0) {
-    throw FormatError(fmt::format("'{}': the program does not say its sizes", source_.string()));
-  }
-  CodeGrid input;
-  CodeGrid output;
-  if (text >> input.scale >> input.zero_point >> output.scale >> output.zero_point) {
-    grids_ = {input, output};
+  for (std::vector<End>* ends : {&inputs_, &outputs_}) {
+    for (End& end : *ends) {
+      std::string line;
+      std::getline(text, line);
+      std::istringstream numbers(line);
+      if (!(numbers >> end.size) || end.size == 0) {
+        throw FormatError(
+            fmt::format("'{}': the program does not say its sizes", source_.string()));
+      }
+      CodeGrid grid;
+      if (numbers >> grid.scale >> grid.zero_point) end.grid = grid;
+    }
   }
 }
 
@@ -170,7 +233,12 @@ std::vector<std::int8_t> CProgram::run(std::span<const std::int8_t> samples) con
       run_process({(folder_ / "program").string()},
                   {.in = folder_ / "in", .out = folder_ / "out", .err = folder_ / "errors"});
   const auto bytes = read_file(folder_ / "out");
-  const std::size_t expected = samples.size() / input_size_ * output_size_;
+  const auto size_of = [](const std::vector<End>& ends) {
+    std::size_t size = 0;
+    for (const End& end : ends) size += end.size;
+    return size;
+  };
+  const std::size_t expected = samples.size() / size_of(inputs_) * size_of(outputs_);
   if (exit_code != 0 || bytes.size() != expected) {
     throw IoError(fmt::format("'{}': the program ended with {} after {} of {} bytes",
                               source_.string(), exit_code.value_or(-1), bytes.size(), expected));

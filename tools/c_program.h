@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "process.h"
@@ -29,27 +28,32 @@ class CProgram {
   /// there is no compiler, FormatError where the source is no such export, IoError.
   explicit CProgram(const std::filesystem::path& source);
 
-  /// Codes of one sample.
-  std::size_t input_size() const { return input_size_; }
-  std::size_t output_size() const { return output_size_; }
+  /// An input or output.
+  struct End {
+    /// Codes of one sample.
+    std::size_t size = 0;
+    /// What codes stand for; none where the header does not say.
+    std::optional<CodeGrid> grid{};
+  };
 
-  /// What codes of the input and of the output stand for; none where the header does not say.
-  const std::optional<std::pair<CodeGrid, CodeGrid>>& grids() const { return grids_; }
+  /// In the order of the parameters.
+  const std::vector<End>& inputs() const { return inputs_; }
+  const std::vector<End>& outputs() const { return outputs_; }
 
-  /// The outputs of samples laid end to end. Throws IoError where the program fails.
+  /// The outputs of samples laid end to end: in each, of several inputs or outputs one lies behind
+  /// the other. Throws IoError where the program fails.
   std::vector<std::int8_t> run(std::span<const std::int8_t> samples) const;
 
  private:
-  void compile(const std::string& name);
+  void compile();
   void read_sizes();
   void write_scratch(const std::string& file, std::string_view bytes) const;
   std::string text_of(const std::string& file) const;
 
   std::filesystem::path source_;
   TemporaryFolder folder_;
-  std::size_t input_size_ = 0;
-  std::size_t output_size_ = 0;
-  std::optional<std::pair<CodeGrid, CodeGrid>> grids_;
+  std::vector<End> inputs_;
+  std::vector<End> outputs_;
 };
 
 }  // namespace octet::tools

@@ -73,7 +73,7 @@ struct EvalOptions {
   bool json = false;
 };
 
-/// Scores a model on the test images of a folder.
+/// Scores a model on the test images of a folder, or on the arrays of an .npz file.
 void eval(const EvalOptions& options);
 
 struct ExportOptions {

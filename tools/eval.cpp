@@ -2,14 +2,17 @@
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
 #include <octet/core/parallel.h>
+#include <octet/core/printable.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/evaluate.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "npz_data.h"
 #include "show.h"
 
 namespace octet::tools {
@@ -26,10 +29,83 @@ void check_sizes(const Interpreter& interpreter, const Dataset& images) {
   if (images.empty()) throw InvalidArgument("eval: the data set has no test images");
 }
 
+/// The mean of |output - target| over examples and values of output `k`.
+double mean_absolute_error(const std::vector<float>& values, const Tensor& targets) {
+  if (values.size() != targets.span().size()) {
+    throw InvalidArgument(fmt::format("eval: expected {} values as targets, found shape {}",
+                                      values.size(), targets.shape().to_string()));
+  }
+  double sum = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sum += std::abs(static_cast<double>(values[i]) - static_cast<double>(targets.span()[i]));
+  }
+  return sum / static_cast<double>(values.size());
+}
+
+/// What each output comes to: the accuracy where its targets are labels, else the mean absolute
+/// error.
+nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) {
+  const Batch all = data.batch(0, data.size());
+  const std::vector<Tensor> inputs = all.inputs();
+  const std::vector<Targets> targets = all.all_targets();
+  std::vector<std::span<const float>> values;
+  for (const Tensor& input : inputs) values.push_back(input.span());
+  const std::vector<std::vector<float>> results = interpreter.run_all(values);
+  const auto evaluations = evaluate_outputs(interpreter, data);
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    nlohmann::ordered_json output{{"name", interpreter.get_output_details()[k].name}};
+    if (evaluations[k]) {
+      output["correct"] = std::llround(evaluations[k]->accuracy * static_cast<double>(data.size()));
+      output["accuracy"] = evaluations[k]->accuracy;
+    } else {
+      output["mean_absolute_error"] = mean_absolute_error(results[k], targets[k].values());
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+/// Scores every output on the arrays of an .npz file.
+void eval_npz(const EvalOptions& options, Interpreter& interpreter) {
+  Dataset data = read_npz_data(options.data, interpreter);
+  if (options.limit > 0) data = data.head(options.limit);
+  resize_for(interpreter, data.size());
+  const double start = detail::clock_seconds();
+  const nlohmann::ordered_json outputs = scores_of(interpreter, data);
+  const double seconds = detail::clock_seconds() - start;
+  if (options.json) {
+    show_json({{"file", options.model.file},
+               {"data", data.name()},
+               {"samples", data.size()},
+               {"outputs", outputs},
+               {"rounding", to_string(interpreter.rounding())},
+               {"threads", num_threads()},
+               {"seconds", seconds}});
+    return;
+  }
+  for (const nlohmann::ordered_json& output : outputs) {
+    const std::string name = printable(output.at("name").get<std::string>(), kMostOfName);
+    if (output.contains("accuracy")) {
+      show("{}: accuracy {:.2f} % ({} of {})\n", name, 100 * output.at("accuracy").get<double>(),
+           output.at("correct").get<std::int64_t>(), data.size());
+    } else {
+      show("{}: mean absolute error {:.6g}\n", name,
+           output.at("mean_absolute_error").get<double>());
+    }
+  }
+  show("{} samples, rounding {}, {:.3f} s\n", data.size(), to_string(interpreter.rounding()),
+       seconds);
+}
+
 }  // namespace
 
 void eval(const EvalOptions& options) {
   Interpreter interpreter = options.model.open(1);
+  if (is_npz(options.data)) {
+    eval_npz(options, interpreter);
+    return;
+  }
   Dataset images = load_idx_test(options.data);
   if (options.limit > 0) images = images.head(options.limit);
   check_sizes(interpreter, images);

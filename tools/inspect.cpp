@@ -198,10 +198,10 @@ void print_operators(const IntegerModel& model) {
     const ModelTensor& output = model.tensors[static_cast<std::size_t>(op.outputs[0])];
     const OperatorCost cost = operator_cost(model, i);
     print_row({std::to_string(i), std::string(to_string(op.code)), std::to_string(op.version),
-               fmt::format("{}", fmt::join(op.inputs, ", ")), std::to_string(op.outputs[0]),
-               shape_text(output.shape), std::to_string(cost.multiply_adds),
-               std::to_string(cost.constant_bytes), scales_text(output),
-               weight_scales_text(model, op), options_text(op)});
+               fmt::format("{}", fmt::join(op.inputs, ", ")),
+               fmt::format("{}", fmt::join(op.outputs, ", ")), shape_text(output.shape),
+               std::to_string(cost.multiply_adds), std::to_string(cost.constant_bytes),
+               scales_text(output), weight_scales_text(model, op), options_text(op)});
   }
   const OperatorCost total = model_cost(model);
   print_row({"total", fmt::format("{} operators", model.operators.size()), "", "", "", "",

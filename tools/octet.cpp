@@ -87,10 +87,15 @@ void add_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Runs samples of raw numbers through a model.");
   add_model(*command, options->model);
-  command->add_option("--input", options->input, "Samples end to end, in the input's own type")
+  command
+      ->add_option("--input", options->input,
+                   "Samples end to end, in the input's own type; of several inputs, a sample is "
+                   "what each takes, one behind the other, as inspect lists them")
       ->required()
       ->check(named());
-  add_out(*command, options->out, "The file for the outputs, end to end");
+  add_out(*command, options->out,
+          "The file for the outputs, end to end; of several outputs, a sample is what each gives, "
+          "one behind the other");
   add_number(*command, "--samples", options->samples, kImages,
              "How many samples the input holds; default: by its size");
   command->callback([options] { run(*options); });
@@ -98,13 +103,18 @@ void add_run(CLI::App& app) {
 
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand(
-      "eval", "Measures the accuracy of a model on the test images of a folder.");
+  CLI::App* command = app.add_subcommand("eval",
+                                         "Measures the accuracy of a model on the test images of a "
+                                         "folder or the arrays of an .npz file.");
   add_model(*command, options->model);
-  command->add_option("--data", options->data, "A folder with t10k IDX files")
+  command
+      ->add_option(
+          "--data", options->data,
+          "A folder with t10k IDX files, or an .npz file with an array for each input and, "
+          "as targets, for each output of the model, named as inspect names them")
       ->required()
       ->check(named());
-  add_number(*command, "--limit", options->limit, kImages, "Only the first N images");
+  add_number(*command, "--limit", options->limit, kImages, "Only the first N images, or samples");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { eval(*options); });
 }

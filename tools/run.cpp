@@ -18,11 +18,26 @@ namespace {
 
 constexpr std::size_t kMostSamples = 1000;
 
-void check_operands(const IntegerModel& model) {
-  if (model.inputs.size() != 1 || model.outputs.size() != 1) {
-    throw InvalidArgument(
-        fmt::format("run: expected a model with one input and one output, found {} and {}",
-                    model.inputs.size(), model.outputs.size()));
+/// The bytes of one sample: of all inputs, one behind the other.
+std::size_t sample_bytes_of(Interpreter& interpreter) {
+  std::size_t bytes = 0;
+  for (std::size_t k = 0; k < interpreter.model().inputs.size(); ++k) {
+    bytes += interpreter.input_bytes(k).size();
+  }
+  return bytes / static_cast<std::size_t>(interpreter.batch());
+}
+
+/// Gives every input its part of `count` samples that lie end to end.
+void set_inputs(Interpreter& interpreter, std::span<const std::uint8_t> samples,
+                std::size_t count) {
+  const auto batch = static_cast<std::size_t>(interpreter.batch());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < interpreter.model().inputs.size(); ++k) {
+      const std::span<std::byte> all = interpreter.input_bytes(k);
+      const std::size_t size = all.size() / batch;
+      std::memcpy(all.data() + i * size, samples.data(), size);
+      samples = samples.subspan(size);
+    }
   }
 }
 
@@ -30,18 +45,22 @@ void check_operands(const IntegerModel& model) {
 /// filled up with what was there before.
 void run_samples(Interpreter& interpreter, FileReader& in, FileWriter& out, std::size_t samples) {
   const auto batch = static_cast<std::size_t>(interpreter.batch());
-  const std::size_t in_bytes = interpreter.input_bytes().size() / batch;
-  const std::int32_t output = interpreter.model().outputs[0];
+  const std::size_t in_bytes = sample_bytes_of(interpreter);
+  std::vector<std::uint8_t> given;
   std::vector<std::uint8_t> results;
   for (std::size_t begin = 0; begin < samples; begin += batch) {
     const std::size_t count = std::min(batch, samples - begin);
-    in.read({reinterpret_cast<std::uint8_t*>(interpreter.input_bytes().data()), count * in_bytes});
+    given.resize(count * in_bytes);
+    in.read(given);
+    set_inputs(interpreter, given, count);
     interpreter.invoke();
     results.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      const auto bytes = interpreter.tensor_bytes(output, static_cast<Index>(i));
-      const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-      results.insert(results.end(), from, from + bytes.size());
+      for (const std::int32_t output : interpreter.model().outputs) {
+        const auto bytes = interpreter.tensor_bytes(output, static_cast<Index>(i));
+        const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        results.insert(results.end(), from, from + bytes.size());
+      }
     }
     out.write(results);
   }
@@ -62,18 +81,27 @@ bool looks_like_floats(const std::string& file) {
          std::ranges::any_of(values, [&](float value) { return value != values.front(); });
 }
 
-/// The samples that a file of `bytes` holds, each of the input's `sample_bytes`. Throws
+/// The samples that a file of `bytes` holds, each of the inputs' `sample_bytes`. Throws
 /// InvalidArgument where it is no whole number, another one than was asked for, or where the file
 /// holds floats instead of codes.
-std::size_t samples_in(const RunOptions& options, const TensorDetails& input, std::size_t bytes,
-                       std::size_t sample_bytes) {
-  const std::size_t float_bytes = sample_bytes / size_of(input.dtype) * sizeof(float);
+std::size_t samples_in(const RunOptions& options, const std::vector<TensorDetails>& inputs,
+                       std::size_t bytes, std::size_t sample_bytes) {
+  std::size_t float_bytes = 0;
+  std::vector<std::string> types;
+  std::vector<std::string> shapes;
+  for (const TensorDetails& input : inputs) {
+    std::size_t values = 1;
+    for (const std::int32_t extent : input.shape) values *= static_cast<std::size_t>(extent);
+    float_bytes += values * sizeof(float);
+    types.emplace_back(to_string(input.dtype));
+    shapes.push_back(fmt::format("{} [{}]", types.back(), fmt::join(input.shape, ", ")));
+  }
   const bool whole_floats = float_bytes != sample_bytes && bytes > 0 && bytes % float_bytes == 0;
-  const std::string samples = fmt::format("of {} bytes each, {} [{}]", sample_bytes,
-                                          to_string(input.dtype), fmt::join(input.shape, ", "));
+  const std::string samples =
+      fmt::format("of {} bytes each, {}", sample_bytes, fmt::join(shapes, " and then "));
   const std::string hint =
       whole_floats ? fmt::format("; that is {} samples of float32: quantize them to {} first",
-                                 bytes / float_bytes, to_string(input.dtype))
+                                 bytes / float_bytes, fmt::join(types, " and "))
                    : "";
   if (options.samples > 0 && bytes != options.samples * sample_bytes) {
     throw InvalidArgument(fmt::format("run: '{}' has {} bytes, expected {} ({} samples {}){}",
@@ -122,19 +150,19 @@ Interpreter InterpretOptions::open(Index batch) const {
 
 void resize_for(Interpreter& interpreter, std::size_t samples) {
   const auto batch = static_cast<std::size_t>(interpreter.batch());
-  const std::size_t of_sample =
-      (interpreter.input_bytes().size() + interpreter.output_bytes().size()) / batch;
+  std::size_t of_sample = sample_bytes_of(interpreter);
+  for (std::size_t k = 0; k < interpreter.model().outputs.size(); ++k) {
+    of_sample += interpreter.output_bytes(k).size() / batch;
+  }
   const std::size_t most = samples_per_pass("octet", of_sample, kMostSamples);
   interpreter.resize_batch(static_cast<Index>(std::min(samples, most)));
 }
 
 void run(const RunOptions& options) {
   Interpreter interpreter = options.model.open(1);
-  check_operands(interpreter.model());
-  const TensorDetails input = interpreter.get_input_details()[0];
-  const std::size_t sample_bytes = interpreter.input_bytes().size();
   FileReader in(options.input);
-  const std::size_t samples = samples_in(options, input, in.size(), sample_bytes);
+  const std::size_t samples =
+      samples_in(options, interpreter.get_input_details(), in.size(), sample_bytes_of(interpreter));
   resize_for(interpreter, samples);
   FileWriter out(options.out);
   run_samples(interpreter, in, out, samples);

@@ -36,11 +36,11 @@ Models open_both(const VerifyOptions& options) {
   return models;
 }
 
-/// Samples [begin, end): codes drawn evenly from all 256, as the reals that they stand for on the
-/// grid of `input`.
-Tensor random_samples(const CodeLayer& input, std::size_t begin, std::size_t end) {
+/// Samples [begin, end) of input number `k`: codes drawn evenly from all 256, as the real values
+/// that they stand for by the scale and zero point of `input`.
+Tensor random_samples(const CodeLayer& input, std::size_t k, std::size_t begin, std::size_t end) {
   constexpr std::uint32_t kCodes = 256;
-  const Random random(0);
+  const Random random = k == 0 ? Random(0) : Random(0).fork(k);
   Tensor samples({static_cast<Index>(end - begin), input.size});
   const std::span<float> values = samples.span();
   const std::size_t first = begin * static_cast<std::size_t>(input.size);
@@ -63,9 +63,13 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
   LayerCodes& a = *models[0].codes;
   LayerCodes& b = *models[1].codes;
   if (options.data.empty()) {
-    const CodeLayer input = models[known].codes->layers().front();
+    const LayerCodes& of = *models[known].codes;
     const auto samples = [&](std::size_t begin, std::size_t end) {
-      return random_samples(input, begin, end);
+      std::vector<Tensor> inputs;
+      for (std::size_t k = 0; k < of.input_layers().size(); ++k) {
+        inputs.push_back(random_samples(of.layers()[of.input_layers()[k]], k, begin, end));
+      }
+      return inputs;
     };
     const std::size_t count = options.random > 0 ? options.random : kDefaultSamples;
     return {"random values", compare_networks(a, b, count, samples, what)};

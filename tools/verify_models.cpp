@@ -21,7 +21,8 @@ class CheckpointCodes : public LayerCodes {
  public:
   explicit CheckpointCodes(const std::string& file) : model_(load(file)), codes_(model_) {
     layers_ = codes_.layers();
-    output_layer_ = codes_.output_layer();
+    input_layers_ = codes_.input_layers();
+    output_layers_ = codes_.output_layers();
     rounding_ = codes_.rounding();
   }
   std::span<const std::int16_t> codes(std::size_t layer) const override {
@@ -29,7 +30,7 @@ class CheckpointCodes : public LayerCodes {
   }
 
  protected:
-  void run_samples(const Tensor& samples) override { codes_.run(samples); }
+  void run_samples(std::span<const Tensor> inputs) override { codes_.run(inputs); }
 
  private:
   static Model load(const std::string& file) {
@@ -47,48 +48,89 @@ class CheckpointCodes : public LayerCodes {
 class CSourceCodes : public LayerCodes {
  public:
   CSourceCodes(const std::string& file, const LayerCodes* other) : program_(file) {
-    layers_ = {{"input", static_cast<Index>(program_.input_size())},
-               {"output", static_cast<Index>(program_.output_size())}};
-    output_layer_ = 1;
+    add_ends(program_.inputs(), "input", input_layers_);
+    add_ends(program_.outputs(), "output", output_layers_);
+    codes_.resize(layers_.size());
     if (other != nullptr) take_grids(file, *other);
   }
-  std::span<const std::int16_t> codes(std::size_t layer) const override {
-    return layer == 0 ? input_ : output_;
-  }
+  std::span<const std::int16_t> codes(std::size_t layer) const override { return codes_[layer]; }
 
  protected:
-  void run_samples(const Tensor& samples) override {
-    std::vector<std::int8_t> codes(static_cast<std::size_t>(samples.size()));
-    const CodeLayer& input = layers_.front();
-    quantize(samples.span(), QuantParams::per_tensor(input.scale, input.zero_point), codes,
-             quantize_mode(rounding_));
-    input_.assign(codes.begin(), codes.end());
-    const std::vector<std::int8_t> results = program_.run(codes);
-    output_.assign(results.begin(), results.end());
+  void run_samples(std::span<const Tensor> inputs) override {
+    const auto samples = static_cast<std::size_t>(inputs[0].dim(0));
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const CodeLayer& input = layers_[input_layers_[k]];
+      std::vector<std::int8_t> quantized(static_cast<std::size_t>(inputs[k].size()));
+      quantize(inputs[k].span(), QuantParams::per_tensor(input.scale, input.zero_point), quantized,
+               quantize_mode(rounding_));
+      codes_[k].assign(quantized.begin(), quantized.end());
+    }
+    std::vector<std::int8_t> codes;
+    for (std::size_t i = 0; i < samples; ++i) {
+      for (const std::size_t layer : input_layers_) {
+        const auto of_sample = sample_of(layer, i);
+        codes.insert(codes.end(), of_sample.begin(), of_sample.end());
+      }
+    }
+    take_results(program_.run(codes), samples);
   }
 
  private:
-  /// The input's grid is that of the source where it says so, else that of `other`.
+  void add_ends(const std::vector<CProgram::End>& ends, const std::string& role,
+                std::vector<std::size_t>& numbers) {
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      numbers.push_back(layers_.size());
+      layers_.push_back({ends.size() == 1 ? role : fmt::format("{}{}", role, k + 1),
+                         static_cast<Index>(ends[k].size)});
+    }
+  }
+
+  std::span<const std::int16_t> sample_of(std::size_t layer, std::size_t sample) const {
+    const auto size = static_cast<std::size_t>(layers_[layer].size);
+    return std::span(codes_[layer]).subspan(sample * size, size);
+  }
+
+  /// Sorts the outputs of samples laid end to end by output.
+  void take_results(const std::vector<std::int8_t>& results, std::size_t samples) {
+    for (const std::size_t layer : output_layers_) codes_[layer].clear();
+    auto next = results.begin();
+    for (std::size_t i = 0; i < samples; ++i) {
+      for (const std::size_t layer : output_layers_) {
+        const auto end = next + layers_[layer].size;
+        codes_[layer].insert(codes_[layer].end(), next, end);
+        next = end;
+      }
+    }
+  }
+
+  /// The scale and zero point of an input are those of the source where it says so, else those of
+  /// `other`.
   void take_grids(const std::string& file, const LayerCodes& other) {
-    const CodeLayer& first = other.layers().front();
-    const CodeLayer& last = other.layers()[other.output_layer()];
-    const CodeGrid shown{last.scale, last.zero_point};
-    const auto [input, output] =
-        program_.grids().value_or(std::pair(CodeGrid{first.scale, first.zero_point}, shown));
-    if (output != shown) {
+    const auto shown_by = [&](const std::vector<std::size_t>& numbers, std::size_t k) {
+      const CodeLayer& layer = other.layers()[numbers[k]];
+      return CodeGrid{layer.scale, layer.zero_point};
+    };
+    // Another number of inputs or outputs is refused where the models are compared.
+    for (std::size_t k = 0; k < input_layers_.size() && k < other.input_layers().size(); ++k) {
+      const CodeGrid grid = program_.inputs()[k].grid.value_or(shown_by(other.input_layers(), k));
+      layers_[input_layers_[k]].scale = grid.scale;
+      layers_[input_layers_[k]].zero_point = grid.zero_point;
+    }
+    for (std::size_t k = 0; k < output_layers_.size() && k < other.output_layers().size(); ++k) {
+      const CodeGrid shown = shown_by(other.output_layers(), k);
+      const CodeGrid output = program_.outputs()[k].grid.value_or(shown);
+      if (output == shown) continue;
       throw InvalidArgument(fmt::format(
           "'{}': expected outputs of scale {} and zero point {} (as int8), as the other model has "
           "them, found {} and {}: were both made of one model?",
           file, shown.scale, shown.zero_point, output.scale, output.zero_point));
     }
-    layers_.front().scale = input.scale;
-    layers_.front().zero_point = input.zero_point;
     rounding_ = other.rounding();
   }
 
   CProgram program_;
-  std::vector<std::int16_t> input_;
-  std::vector<std::int16_t> output_;
+  /// By layer: the codes of the inputs, and of the outputs.
+  std::vector<std::vector<std::int16_t>> codes_;
 };
 
 bool is_archive(const std::string& file) {

@@ -39,59 +39,127 @@ void each_own_piece(const Dataset& data, const ProcessGroup& group, Add&& add) {
   }
 }
 
-/// Runs predict_rows(begin, end, features) on pieces of the data set and scores the result.
-template <class Predict>
-Evaluation evaluate_in_pieces(const Dataset& data, ProcessGroup& group, Predict&& predict_rows) {
-  check_not_empty("evaluate", data);
-  // Throws where there are none, of any number of examples.
-  if (!data.has_labels()) static_cast<void>(data.labels());
+/// Throws InvalidArgument where the data set is for another number of outputs.
+void check_outputs(const char* function, const Dataset& data, std::size_t outputs) {
+  if (data.outputs() == outputs) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected targets for each of the {} outputs of the model, found a data set '{}' with "
+      "targets for {}; see Dataset::from_tensors()",
+      function, outputs, data.name(), data.outputs()));
+}
+
+/// Throws InvalidArgument where there are several.
+void check_one_output(const char* function, std::size_t outputs, const char* instead) {
+  if (outputs == 1) return;
+  throw InvalidArgument(fmt::format("{}: expected a model of one output, found one of {}; use {}",
+                                    function, outputs, instead));
+}
+
+/// The predictions for one output, and whether each is right.
+struct Scored {
   Labels predictions;
-  // All predictions, and whether each is right: a set that is read is read once.
   std::vector<std::uint8_t> right;
+};
+
+void add_piece_to(Scored& scored, const Dataset& data, std::size_t rows, const Labels& predicted,
+                  const Labels& labels) {
+  // Examples of another size can be a whole number of an interpreter's samples all the same.
+  if (predicted.size() != rows) {
+    throw InvalidArgument(fmt::format(
+        "evaluate: {} examples of shape {} are {} samples of the model; does the data set "
+        "belong to another model?",
+        rows, data.example_shape().to_string(), predicted.size()));
+  }
+  for (std::size_t i = 0; i < rows; ++i) scored.right.push_back(predicted[i] == labels[i]);
+  scored.predictions.insert(scored.predictions.end(), predicted.begin(), predicted.end());
+}
+
+/// Runs predict_rows(begin, end, batch), which gives the labels of each output, on pieces of the
+/// data set and scores the result: none for an output whose targets are tensors.
+template <class Predict>
+std::vector<std::optional<Evaluation>> evaluate_in_pieces(const Dataset& data, ProcessGroup& group,
+                                                          Predict&& predict_rows) {
+  check_not_empty("evaluate", data);
+  std::vector<std::optional<Scored>> scored(data.outputs());
+  for (std::size_t k = 0; k < scored.size(); ++k) {
+    if (data.has_labels(k)) scored[k].emplace();
+  }
   const auto add_piece = [&](std::size_t begin, std::size_t end) {
     // Together: a set that is read would be read twice.
     const Batch batch = data.batch(begin, end);
-    const Labels predicted = predict_rows(begin, end, batch.features);
-    // Examples of another size can be a whole number of an interpreter's samples all the same.
-    if (predicted.size() != end - begin) {
-      throw InvalidArgument(fmt::format(
-          "evaluate: {} examples of shape {} are {} samples of the model; does the data set "
-          "belong to another model?",
-          end - begin, data.example_shape().to_string(), predicted.size()));
+    const std::vector<Labels> predicted = predict_rows(begin, end, batch);
+    const std::vector<Targets> targets = batch.all_targets();
+    for (std::size_t k = 0; k < scored.size(); ++k) {
+      if (!scored[k]) continue;
+      add_piece_to(*scored[k], data, end - begin, predicted[k], targets[k].labels());
     }
-    const Labels& labels = batch.targets.labels();
-    for (std::size_t i = 0; i < labels.size(); ++i) right.push_back(predicted[i] == labels[i]);
-    predictions.insert(predictions.end(), predicted.begin(), predicted.end());
   };
   parallel_region([&] { each_own_piece(data, group, add_piece); });
-  Evaluation result{.predictions = gather_values(group, predictions)};
-  right = gather_values(group, right);
-  result.accuracy =
-      static_cast<double>(std::ranges::count(right, 1)) / static_cast<double>(data.size());
+  std::vector<std::optional<Evaluation>> results;
+  for (const std::optional<Scored>& one : scored) {
+    std::optional<Evaluation>& result = results.emplace_back();
+    if (!one) continue;
+    result = Evaluation{.predictions = gather_values(group, one->predictions)};
+    result->accuracy =
+        static_cast<double>(std::ranges::count(gather_values(group, one->right), 1)) /
+        static_cast<double>(data.size());
+  }
+  return results;
+}
+
+/// Evaluates a model of one output, whose labels predict_rows() gives.
+template <class Predict>
+Evaluation evaluate_one_output(const Dataset& data, ProcessGroup& group, Predict&& predict_rows) {
+  check_not_empty("evaluate", data);
+  check_outputs("evaluate", data, 1);
+  // Throws where there are none, of any number of examples.
+  if (!data.has_labels()) static_cast<void>(data.labels());
+  const auto predict_one = [&](std::size_t begin, std::size_t end, const Batch& batch) {
+    return std::vector<Labels>{predict_rows(begin, end, batch)};
+  };
+  return *evaluate_in_pieces(data, group, predict_one).front();
+}
+
+std::vector<OutputMetric> of_first_output(const std::vector<Metric>& metrics) {
+  std::vector<OutputMetric> result;
+  for (const Metric& metric : metrics) result.push_back({0, metric});
   return result;
 }
 
-/// Each metric of outputs_of(features), pieces weighted by their rows.
+/// Each metric of outputs_of(batch), pieces weighted by their rows.
 template <class OutputsOf>
-std::vector<MetricValue> measure_in_pieces(const Dataset& data, const std::vector<Metric>& metrics,
+std::vector<MetricValue> measure_in_pieces(const Dataset& data,
+                                           const std::vector<OutputMetric>& metrics,
                                            ProcessGroup& group, OutputsOf&& outputs_of) {
-  check_metrics(metrics);
+  std::vector<Metric> named;
+  for (const OutputMetric& each : metrics) {
+    named.push_back(each.metric);
+    if (each.output < data.outputs()) continue;
+    throw InvalidArgument(
+        fmt::format("measure: expected metric \"{}\" for one of the {} outputs that '{}' has "
+                    "targets for, found "
+                    "output {}; they are counted from 0",
+                    each.metric.name, data.outputs(), data.name(), each.output));
+  }
+  check_metrics(named);
   check_not_empty("measure", data);
   const NoGrad guard;
   // By piece, every metric.
   std::vector<double> parts;
   each_own_piece(data, group, [&](std::size_t begin, std::size_t end) {
-    const auto [features, targets] = data.batch(begin, end);
-    const Tensor output = outputs_of(features);
-    for (const Metric& metric : metrics) {
-      parts.push_back(metric.value(output, targets) * static_cast<double>(targets.size()));
+    const Batch batch = data.batch(begin, end);
+    const std::vector<Tensor> outputs = outputs_of(batch);
+    const std::vector<Targets> targets = batch.all_targets();
+    for (const auto& [output, metric] : metrics) {
+      parts.push_back(metric.value(outputs[output], targets[output]) *
+                      static_cast<double>(targets[output].size()));
     }
   });
   parts = gather_values(group, parts);
   std::vector<MetricValue> values;
   values.reserve(metrics.size());
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    MetricValue& metric = values.emplace_back(MetricValue{metrics[i].name, 0.0});
+    MetricValue& metric = values.emplace_back(MetricValue{metrics[i].metric.name, 0.0});
     for (std::size_t at = i; at < parts.size(); at += metrics.size()) metric.value += parts[at];
     metric.value /= static_cast<double>(data.size());
     if (std::isfinite(metric.value)) continue;
@@ -113,15 +181,39 @@ IntegerModel without_end(IntegerModel model) {
   return model;
 }
 
-/// The integer engine's outputs [rows, output_shape...] as real values.
-Tensor real_outputs(Interpreter& interpreter, const Tensor& features) {
-  const std::vector<float> values = interpreter.run(features.span());
-  const IntegerModel& model = interpreter.model();
-  std::vector<Index> extents = {features.dim(0)};
-  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[0])].shape;
+/// Output `number` of the integer engine, [rows, output_shape...].
+Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
+                     const std::vector<float>& values) {
+  std::vector<Index> extents = {rows};
+  const auto& shape = model.tensors[static_cast<std::size_t>(model.outputs[number])].shape;
   // Without the batch axis.
   for (std::size_t i = 1; i < shape.size(); ++i) extents.push_back(shape[i]);
   return Tensor::from(Shape(std::move(extents)), values);
+}
+
+/// The integer engine's outputs as real values.
+std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
+  const std::vector<Tensor> inputs = batch.inputs();
+  std::vector<std::span<const float>> values;
+  for (const Tensor& input : inputs) values.push_back(input.span());
+  const std::vector<std::vector<float>> results = interpreter.run_all(values);
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    outputs.push_back(shaped_output(interpreter.model(), k, inputs[0].dim(0), results[k]));
+  }
+  return outputs;
+}
+
+/// Features as an input of that shape takes them.
+Tensor fit_to_shape(const Model& model, const Shape& expected, const Tensor& features) {
+  if (features.shape().without_batch() == expected) return features;
+  if (features.shape().without_batch().size() != expected.size()) {
+    throw InvalidArgument(fmt::format(
+        "model \"{}\" takes examples of shape {} ({} values), found {} ({} values)", model.name(),
+        expected.to_string(), expected.size(), features.shape().without_batch().to_string(),
+        features.shape().without_batch().size()));
+  }
+  return features.reshape(expected.with_batch(features.dim(0)));
 }
 
 /// Values per row.
@@ -141,27 +233,37 @@ void check_no_nan(const Tensor& features) {
       fmt::format("predict: expected numbers, found NaN in row {} of the features", row));
 }
 
-/// Predicts the class of each row, with ranges of kernels as they are.
-Labels predict_rows(const Model& model, const Tensor& features) {
+/// Computes the outputs that classes are read from, with ranges of kernels as they are.
+std::vector<Tensor> outputs_for_classes(const Model& model, std::span<const Tensor> inputs) {
   const NoGrad guard;
-  const Tensor input = fit_to_input(model, features);
   // The export's classes are those of its integer softmax; a float model's are those of its logits.
-  return classes_of(is_quantized(model) ? model.forward(input) : model.forward_logits(input),
-                    decision_threshold(model));
+  return is_quantized(model) ? model.forward_all(inputs) : model.forward_all_logits(inputs);
+}
+
+/// The classes of a model of one output.
+Labels predict_rows(const Model& model, std::span<const Tensor> inputs) {
+  return classes_of(outputs_for_classes(model, inputs).front(), decision_threshold(model));
 }
 
 }  // namespace
 
 Tensor fit_to_input(const Model& model, const Tensor& features) {
-  const Shape& expected = model.input_shape();
-  if (features.shape().without_batch() == expected) return features;
-  if (features.shape().without_batch().size() != expected.size()) {
+  return fit_to_shape(model, model.input_shape(), features);
+}
+
+std::vector<Tensor> fit_to_inputs(const Model& model, const Batch& batch) {
+  std::vector<Tensor> inputs = batch.inputs();
+  const std::vector<std::size_t> layers = model.input_layers();
+  if (inputs.size() != layers.size()) {
     throw InvalidArgument(fmt::format(
-        "model \"{}\" takes examples of shape {} ({} values), found {} ({} values)", model.name(),
-        expected.to_string(), expected.size(), features.shape().without_batch().to_string(),
-        features.shape().without_batch().size()));
+        "model \"{}\": expected features for each of its {} inputs, found features for {}; see "
+        "Dataset::from_tensors()",
+        model.name(), layers.size(), inputs.size()));
   }
-  return features.reshape(expected.with_batch(features.dim(0)));
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    inputs[k] = fit_to_shape(model, model.layers()[layers[k]]->output_shape(), inputs[k]);
+  }
+  return inputs;
 }
 
 Labels predict(const Model& model, const Tensor& features) {
@@ -169,38 +271,89 @@ Labels predict(const Model& model, const Tensor& features) {
     throw InvalidArgument("predict: expected features, found an undefined tensor");
   }
   check_no_nan(features);
-  return predict_rows(WithCurrentKernelRanges(model).model(), features);
+  check_one_output("predict", model.output_layers().size(), "evaluate_outputs()");
+  const Tensor input = fit_to_input(model, features);
+  return predict_rows(WithCurrentKernelRanges(model).model(), {&input, 1});
 }
 
 Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group) {
+  check_one_output("evaluate", model.output_layers().size(), "evaluate_outputs()");
   const WithCurrentKernelRanges current(model);
-  return evaluate_in_pieces(data, group_or_alone(group),
-                            [&](std::size_t, std::size_t, const Tensor& features) {
-                              return predict_rows(current.model(), features);
-                            });
+  return evaluate_one_output(data, group_or_alone(group),
+                             [&](std::size_t, std::size_t, const Batch& batch) {
+                               return predict_rows(current.model(), fit_to_inputs(model, batch));
+                             });
+}
+
+std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, const Dataset& data,
+                                                        ProcessGroup* group) {
+  check_outputs("evaluate_outputs", data, model.output_layers().size());
+  const WithCurrentKernelRanges current(model);
+  const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
+    const std::vector<Tensor> outputs =
+        outputs_for_classes(current.model(), fit_to_inputs(model, batch));
+    std::vector<Labels> classes(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (data.has_labels(k)) classes[k] = classes_of(outputs[k], decision_threshold(model, k));
+    }
+    return classes;
+  };
+  return evaluate_in_pieces(data, group_or_alone(group), predict);
+}
+
+std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
+                                                        const Dataset& data, ProcessGroup* group) {
+  Interpreter interpreter(model, {.batch = kInterpreterBatch});
+  return evaluate_outputs(interpreter, data, group);
+}
+
+std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
+                                                        const Dataset& data, ProcessGroup* group) {
+  const IntegerModel& model = interpreter.model();
+  check_outputs("evaluate_outputs", data, model.outputs.size());
+  const auto predict = [&](std::size_t, std::size_t, const Batch& batch) {
+    const std::vector<Tensor> outputs = real_outputs(interpreter, batch);
+    std::vector<Labels> classes(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (!data.has_labels(k)) continue;
+      classes[k] = classes_of(outputs[k], decision_threshold(model, k));
+    }
+    return classes;
+  };
+  return evaluate_in_pieces(data, group_or_alone(group), predict);
+}
+
+std::vector<MetricValue> measure(const Model& model, const Dataset& data,
+                                 const std::vector<OutputMetric>& metrics, ProcessGroup* group) {
+  check_outputs("measure", data, model.output_layers().size());
+  const WithCurrentKernelRanges current(model);
+  return measure_in_pieces(data, metrics, group_or_alone(group), [&](const Batch& batch) {
+    return current.model().forward_all_logits(fit_to_inputs(model, batch));
+  });
 }
 
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics, ProcessGroup* group) {
-  const WithCurrentKernelRanges current(model);
-  return measure_in_pieces(data, metrics, group_or_alone(group), [&](const Tensor& features) {
-    return current.model().forward_logits(fit_to_input(model, features));
-  });
+  check_one_output("measure", model.output_layers().size(), "metrics of type OutputMetric");
+  return measure(model, data, of_first_output(metrics), group);
 }
 
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics) {
+  check_one_output("measure", model.outputs.size(), "evaluate_outputs()");
   const InterpreterOptions options{.batch = kInterpreterBatch};
   Interpreter interpreter(ends_in(model, OpCode::softmax) ? without_end(model) : model, options);
   std::optional<Interpreter> before_sigmoid;
   if (ends_in(model, OpCode::logistic)) before_sigmoid.emplace(without_end(model), options);
-  return measure_in_pieces(data, metrics, group_or_alone(nullptr), [&](const Tensor& features) {
-    Tensor outputs = real_outputs(interpreter, features);
+  const auto outputs_of = [&](const Batch& batch) {
+    std::vector<Tensor> outputs = real_outputs(interpreter, batch);
     if (before_sigmoid) {
-      detail::TensorAccess::set_logits(outputs, real_outputs(*before_sigmoid, features));
+      detail::TensorAccess::set_logits(outputs.front(),
+                                       real_outputs(*before_sigmoid, batch).front());
     }
     return outputs;
-  });
+  };
+  return measure_in_pieces(data, of_first_output(metrics), group_or_alone(nullptr), outputs_of);
 }
 
 std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& integers,
@@ -210,15 +363,19 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
   Interpreter interpreter(integers, {.batch = kInterpreterBatch});
   std::size_t differing = 0;
   each_own_piece(data, group_or_alone(group), [&](std::size_t begin, std::size_t end) {
-    const Tensor features = data.features(begin, end);
-    const Tensor expected = current.model().forward(fit_to_input(simulated, features));
-    const Tensor found = real_outputs(interpreter, features);
-    const std::size_t rows = found.span().size() / width_of(found);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const auto of_row = [&](const Tensor& all) {
-        return all.span().subspan(row * width_of(found), width_of(found));
+    const Batch batch = data.batch(begin, end);
+    const std::vector<Tensor> expected =
+        current.model().forward_all(fit_to_inputs(simulated, batch));
+    const std::vector<Tensor> found = real_outputs(interpreter, batch);
+    for (std::size_t row = 0; row < end - begin; ++row) {
+      const auto differs = [&](std::size_t k) {
+        const std::size_t width = width_of(found[k]);
+        return !std::ranges::equal(expected[k].span().subspan(row * width, width),
+                                   found[k].span().subspan(row * width, width));
       };
-      differing += std::ranges::equal(of_row(expected), of_row(found)) ? 0U : 1U;
+      bool any = false;
+      for (std::size_t k = 0; k < found.size(); ++k) any = any || differs(k);
+      differing += any ? 1U : 0U;
     }
   });
   const std::vector<std::size_t> counts =
@@ -232,12 +389,17 @@ Evaluation evaluate(const IntegerModel& model, const Dataset& data, ProcessGroup
 }
 
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup* group) {
+  check_one_output("evaluate", interpreter.model().outputs.size(), "evaluate_outputs()");
   const auto size = static_cast<std::size_t>(data.example_shape().size());
-  return evaluate_in_pieces(
-      data, group_or_alone(group), [&](std::size_t begin, std::size_t end, const Tensor& features) {
-        if (data.bytes().empty()) return interpreter.predict(features.span());
-        return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
-      });
+  const auto predict = [&](std::size_t begin, std::size_t end, const Batch& batch) -> Labels {
+    if (data.inputs() > 1) {
+      return classes_of(real_outputs(interpreter, batch).front(),
+                        decision_threshold(interpreter.model()));
+    }
+    if (data.bytes().empty()) return interpreter.predict(batch.features.span());
+    return interpreter.predict_bytes(data.bytes().subspan(begin * size, (end - begin) * size));
+  };
+  return evaluate_one_output(data, group_or_alone(group), predict);
 }
 
 std::size_t count_differing(const Evaluation& a, const Evaluation& b) {

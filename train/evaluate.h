@@ -8,6 +8,7 @@
 #include <octet/train/metric.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace octet {
@@ -22,6 +23,9 @@ struct Evaluation {
 /// Features [n, ...] as the model takes them: reshaped where only the shape of an example differs,
 /// e.g. images [28, 28] for an Input({784}). Throws InvalidArgument where the sizes differ.
 Tensor fit_to_input(const Model& model, const Tensor& features);
+/// The features of a batch for each input of the model, reshaped as fit_to_input() does. Throws
+/// InvalidArgument also for features of another number of inputs.
+std::vector<Tensor> fit_to_inputs(const Model& model, const Batch& batch);
 
 /// The class of each row: see decision_threshold(). A quantized model is run as it is simulated,
 /// with the ranges of its kernels as they are now. Changes nothing: several threads may use one
@@ -33,12 +37,36 @@ Tensor fit_to_input(const Model& model, const Tensor& features);
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group = nullptr);
 
+/// The evaluation of every output of a model, in their order; none of one whose targets are
+/// tensors. Otherwise as evaluate(), which is for a model of one output. Throws InvalidArgument for
+/// a data set with targets for another number of outputs.
+std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, const Dataset& data,
+                                                        ProcessGroup* group = nullptr);
+std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
+                                                        const Dataset& data,
+                                                        ProcessGroup* group = nullptr);
+std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
+                                                        const Dataset& data,
+                                                        ProcessGroup* group = nullptr);
+
+/// A metric, and the number of the output of a model that it measures.
+struct OutputMetric {
+  std::size_t output = 0;
+  Metric metric;
+};
+
 /// Each metric on all of `data`: the mean, weighted by rows, of its values for pieces of 1000 rows
 /// and a smaller last one. That is the metric of the whole for any that is a mean over rows. A
 /// quantized model is run as predict() runs it. Throws InvalidArgument as check_metrics() and for
 /// an empty data set, NumericError that names a metric which is NaN or infinite.
 std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<Metric>& metrics, ProcessGroup* group = nullptr);
+
+/// Measures outputs of a model of several. Throws InvalidArgument also for an output that the model
+/// does not have, and for a data set with targets for another number of outputs.
+std::vector<MetricValue> measure(const Model& model, const Dataset& data,
+                                 const std::vector<OutputMetric>& metrics,
+                                 ProcessGroup* group = nullptr);
 
 /// Measures the metrics on the outputs of the integer engine as real values: for a model that ends
 /// in a SOFTMAX, what enters it, as forward_logits() gives it.

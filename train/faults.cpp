@@ -21,7 +21,7 @@ std::string parameter_at_fault(const Model& model) {
   return "";
 }
 
-std::string first_layer_at_fault(Model& model, const Tensor& features) {
+std::string first_layer_at_fault(Model& model, std::span<const Tensor> inputs) {
   const NoGrad guard;
   constexpr const char* kAdvice = ". Try a smaller learning rate";
   if (std::string fault = parameter_at_fault(model); !fault.empty()) return fault + kAdvice;
@@ -32,17 +32,20 @@ std::string first_layer_at_fault(Model& model, const Tensor& features) {
                           model.layers()[layer]->name());
     }
   };
-  model.forward_all({&features, 1}, {.logits = true}, look);
+  model.forward_all(inputs, {.logits = true}, look);
   if (!fault.empty()) return fault + kAdvice;
   return "every layer's output is finite; the loss itself is not";
 }
 
 std::string data_at_fault(const Batch& batch) {
   constexpr const char* kAdvice = "; look at the data set and its augmentation";
-  if (!all_finite(batch.features)) {
+  if (!std::ranges::all_of(batch.inputs(), all_finite)) {
     return std::string("the batch itself holds NaN or infinity") + kAdvice;
   }
-  if (!batch.targets.are_labels() && !all_finite(batch.targets.values())) {
+  const auto is_finite = [](const Targets& targets) {
+    return targets.are_labels() || all_finite(targets.values());
+  };
+  if (!std::ranges::all_of(batch.all_targets(), is_finite)) {
     return std::string("the targets of the batch hold NaN or infinity") + kAdvice;
   }
   return "";

@@ -3,6 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/train/data/data_loader.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace octet {
 std::string parameter_at_fault(const Model& model);
 
 /// The first layer of a forward pass whose output is not finite, in words.
-std::string first_layer_at_fault(Model& model, const Tensor& features);
+std::string first_layer_at_fault(Model& model, std::span<const Tensor> inputs);
 
 /// What of a batch is not finite, in words; empty where all is.
 std::string data_at_fault(const Batch& batch);

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 
 namespace octet {
@@ -73,14 +74,13 @@ std::ptrdiff_t prediction(std::span<const T> values, std::size_t sample, std::si
   return std::ranges::max_element(row) - row.begin();
 }
 
+/// Notes the samples in which the predictions of an output differ.
 template <class T>
-std::uint64_t count_predictions(std::span<const T> a, std::span<const T> b, std::size_t samples) {
-  std::uint64_t differing = 0;
-  const std::size_t size = a.size() / samples;
-  for (std::size_t i = 0; i < samples; ++i) {
-    differing += prediction(a, i, size) != prediction(b, i, size) ? 1U : 0U;
+void note_predictions(std::span<const T> a, std::span<const T> b, std::vector<bool>& differs) {
+  const std::size_t size = a.size() / differs.size();
+  for (std::size_t i = 0; i < differs.size(); ++i) {
+    if (prediction(a, i, size) != prediction(b, i, size)) differs[i] = true;
   }
-  return differing;
 }
 
 void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>& b) {
@@ -106,22 +106,44 @@ void check_ends(const LayerCodes& a, const LayerCodes& b) {
         "other is integers",
         (a.float_output() ? a : b).float_output()->name));
   }
-  const auto output = [](const LayerCodes& of) {
-    return of.float_output() ? of.float_output()->size : of.layers()[of.output_layer()].size;
+  const auto check_sizes = [&](std::string_view what, const std::vector<Index>& x,
+                               const std::vector<Index>& y) {
+    if (x.size() != y.size()) {
+      throw InvalidArgument(
+          fmt::format("compare: expected two models with as many {}s, found {} and {}", what,
+                      x.size(), y.size()));
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (x[k] == y[k]) continue;
+      throw InvalidArgument(fmt::format(
+          "compare: a sample's {}{} has {} {} in one model, {} in the other", what,
+          x.size() == 1 ? "" : fmt::format(" {}", k + 1), x[k],
+          what == "output" && a.float_output() ? "values in float" : "quantized values", y[k]));
+    }
   };
-  for (const auto& [what, x, y] :
-       {std::tuple("input", a.layers().front().size, b.layers().front().size),
-        std::tuple("output", output(a), output(b))}) {
-    if (x == y) continue;
-    throw InvalidArgument(
-        fmt::format("compare: a sample's {} has {} {} in one model, {} in the other", what, x,
-                    std::string_view(what) == "output" && a.float_output() ? "values in float"
-                                                                           : "quantized values",
-                    y));
-  }
+  const auto sizes = [](const LayerCodes& of, const std::vector<std::size_t>& layers) {
+    std::vector<Index> result;
+    for (const std::size_t layer : layers) result.push_back(of.layers()[layer].size);
+    return result;
+  };
+  const auto outputs = [&](const LayerCodes& of) {
+    return of.float_output() ? std::vector{of.float_output()->size} : sizes(of, of.output_layers());
+  };
+  check_sizes("input", sizes(a, a.input_layers()), sizes(b, b.input_layers()));
+  check_sizes("output", outputs(a), outputs(b));
 }
 
-/// What a sample takes in both: every layer's codes, and the reals that they stand for in a
+/// The layers that are compared: all, or those that outputs are made of.
+std::vector<std::size_t> compared_layers(const LayerCodes& network, Compare what) {
+  if (what == Compare::outputs) {
+    return network.float_output() ? std::vector<std::size_t>() : network.output_layers();
+  }
+  std::vector<std::size_t> all(network.layers().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+/// What a sample takes in both: every layer's quantized values, and their real values in a
 /// simulation, or as samples.
 std::size_t sample_bytes(const LayerCodes& a, const LayerCodes& b) {
   std::size_t codes = 0;
@@ -162,47 +184,48 @@ LayerDifference NetworkDifference::total() const {
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what) {
   const auto features = [&](std::size_t begin, std::size_t end) {
-    return data.features(begin, end);
+    return data.batch(begin, end).inputs();
   };
   return compare_networks(a, b, data.size(), features, what);
 }
 
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t samples,
-                                   FunctionRef<Tensor(std::size_t, std::size_t)> make_samples,
-                                   Compare what) {
+                                   MakeSamples make_samples, Compare what) {
   check_ends(a, b);
   if (what == Compare::layers) check_layers(a.layers(), b.layers());
-  const bool every = what == Compare::layers;
   const bool in_float = a.float_output().has_value();
-  const std::size_t count = every ? a.layers().size() : in_float ? 0 : 1;
-  const std::size_t first_a = every ? 0 : a.output_layer();
-  const std::size_t first_b = every ? 0 : b.output_layer();
+  const std::vector<std::size_t> layers_a = compared_layers(a, what);
+  const std::vector<std::size_t> layers_b = compared_layers(b, what);
   NetworkDifference result;
   result.samples = samples;
-  for (std::size_t i = 0; i < count; ++i) {
-    result.layers.emplace_back().name = a.layers()[first_a + i].name;
+  for (const std::size_t layer : layers_a) {
+    result.layers.emplace_back().name = a.layers()[layer].name;
   }
   if (in_float) result.layers.emplace_back().name = a.float_output()->name;
   const std::size_t per_pass = samples_per_pass("compare", sample_bytes(a, b), kMostPerPass);
   const auto compare_piece = [&](std::size_t begin) {
     const std::size_t end = std::min(samples, begin + per_pass);
     const std::size_t rows = end - begin;
-    const Tensor piece = make_samples(begin, end);
+    const std::vector<Tensor> piece = make_samples(begin, end);
     a.run(piece);
     b.run(piece);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < layers_a.size(); ++i) {
       result.layers[i] +=
-          compare_codes(codes_of(a, first_a + i, rows), codes_of(b, first_b + i, rows));
+          compare_codes(codes_of(a, layers_a[i], rows), codes_of(b, layers_b[i], rows));
     }
+    std::vector<bool> differs(rows);
     if (in_float) {
       const auto x = floats_of(a, rows);
       const auto y = floats_of(b, rows);
       result.layers.back() += compare_floats(x, y);
-      result.differing_predictions += count_predictions(x, y, rows);
+      note_predictions(x, y, differs);
     } else {
-      result.differing_predictions += count_predictions(codes_of(a, a.output_layer(), rows),
-                                                        codes_of(b, b.output_layer(), rows), rows);
+      for (std::size_t k = 0; k < a.output_layers().size(); ++k) {
+        note_predictions(codes_of(a, a.output_layers()[k], rows),
+                         codes_of(b, b.output_layers()[k], rows), differs);
+      }
     }
+    result.differing_predictions += static_cast<std::uint64_t>(std::ranges::count(differs, true));
   };
   parallel_region([&] {
     for (std::size_t i = 0; i < samples; i += per_pass) compare_piece(i);

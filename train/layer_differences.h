@@ -33,10 +33,11 @@ struct LayerDifference {
 
 /// What two networks gave for the same samples.
 struct NetworkDifference {
-  /// The input first: see LayerCodes::layers(). An output in float is the last one.
+  /// The inputs first: see LayerCodes::layers(). An output in float is the last one.
   std::vector<LayerDifference> layers;
   std::uint64_t samples = 0;
-  /// Samples whose largest output, the first of several, is another one.
+  /// Samples in which the place of the largest value of an output, the first of equal ones, is
+  /// another one.
   std::uint64_t differing_predictions = 0;
 
   LayerDifference total() const;
@@ -45,17 +46,19 @@ struct NetworkDifference {
 enum class Compare { layers, outputs };
 
 /// Runs both on all samples of `data` and compares their quantized values, layer by layer or those
-/// of the output alone, and the values of an output that layers in float compute. Throws
-/// InvalidArgument where they do not have the same number of layers, quantized values and values in
-/// float, and where one sample takes more than 1 GiB of memory.
+/// of the outputs alone, and the values of an output that layers in float compute. Throws
+/// InvalidArgument where they do not have the same number of inputs, outputs, layers, quantized
+/// values and values in float, and where one sample takes more than 1 GiB of memory.
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, const Dataset& data,
                                    Compare what = Compare::layers);
 
+/// Makes samples [begin, end) of each input as floats [end - begin, ...].
+using MakeSamples = FunctionRef<std::vector<Tensor>(std::size_t begin, std::size_t end)>;
+
 /// Compares two networks on `count` samples, which are made as they are needed, in order and at
-/// most 500 or 64 MiB at a time: samples(begin, end) gives them as floats [end - begin, ...].
+/// most 500 or 64 MiB at a time.
 NetworkDifference compare_networks(LayerCodes& a, LayerCodes& b, std::size_t count,
-                                   FunctionRef<Tensor(std::size_t begin, std::size_t end)> samples,
-                                   Compare what = Compare::layers);
+                                   MakeSamples samples, Compare what = Compare::layers);
 
 /// Compares a trained model with what was made of it: 0 everywhere under Simulation::integer.
 NetworkDifference compare_networks(const Model& model, const IntegerModel& shipped,

@@ -109,29 +109,26 @@ Tensor rows_of_classes(const Tensor& x) { return x.rank() == 2 ? x : x.reshape({
 
 /// Throws InvalidArgument where a sigmoid ends an output that other layers read: the output comes
 /// without its logits.
-void refuse_sigmoid_read(const Model& model) {
-  for (const std::size_t output : model.output_layers()) {
-    const Layer& last = *model.layers()[output];
-    if (last.activation() != Activation::sigmoid || model.readers(output).empty()) continue;
-    throw InvalidArgument(fmt::format(
-        "binary_cross_entropy: expected an output that no other layer reads, or no sigmoid at its "
-        "end, found layer \"{}\" of model \"{}\"; add the sigmoid as a layer of its own for the "
-        "output",
-        last.name(), model.name()));
-  }
+void refuse_sigmoid_read(const Model& model, std::size_t output) {
+  const std::size_t node = model.output_layers()[output];
+  const Layer& last = *model.layers()[node];
+  if (last.activation() != Activation::sigmoid || model.readers(node).empty()) return;
+  throw InvalidArgument(fmt::format(
+      "binary_cross_entropy: expected an output that no other layer reads, or no sigmoid at its "
+      "end, found layer \"{}\" of model \"{}\"; add the sigmoid as a layer of its own for the "
+      "output",
+      last.name(), model.name()));
 }
 
-/// Throws InvalidArgument where an output of the model ends in `activation`.
-void refuse_end(const Model& model, Activation activation, std::string_view loss,
-                std::string_view why) {
-  for (const std::size_t output : model.output_layers()) {
-    const Layer& last = *model.layers()[output];
-    if (last.activation() != activation) continue;
-    throw InvalidArgument(fmt::format(
-        "{}: expected a model that does not end in a {}, found layer \"{}\" at the end of model "
-        "\"{}\", which does; {}",
-        loss, to_string(activation), last.name(), model.name(), why));
-  }
+/// Throws InvalidArgument where the output ends in `activation`.
+void refuse_end(const Model& model, std::size_t output, Activation activation,
+                std::string_view loss, std::string_view why) {
+  const Layer& last = *model.layers()[model.output_layers()[output]];
+  if (last.activation() != activation) return;
+  throw InvalidArgument(fmt::format(
+      "{}: expected a model that does not end in a {}, found layer \"{}\" at the end of model "
+      "\"{}\", which does; {}",
+      loss, to_string(activation), last.name(), model.name(), why));
 }
 
 }  // namespace
@@ -170,23 +167,23 @@ Loss categorical_cross_entropy() {
 
 Loss binary_cross_entropy() { return BinaryCrossEntropy{}; }
 
-std::optional<float> decision_threshold(const Model& model) {
-  if (model.output_shape().size() != 1 || model.ends_in_softmax()) return std::nullopt;
-  const Layer& last = *model.layers()[model.output_layers().front()];
+std::optional<float> decision_threshold(const Model& model, std::size_t output) {
+  const Layer& last = *model.layers()[model.output_layers()[output]];
+  if (last.output_shape().size() != 1 || last.ends_in_softmax()) return std::nullopt;
   return last.activation() == Activation::sigmoid ? 0.5F : 0.0F;
 }
 
-Loss classification_loss(const Model& model) {
+Loss classification_loss(const Model& model, std::size_t output) {
   const bool is_sigmoid =
-      model.layers()[model.output_layers().front()]->activation() == Activation::sigmoid;
-  if (decision_threshold(model)) return binary_cross_entropy();
+      model.layers()[model.output_layers()[output]]->activation() == Activation::sigmoid;
+  if (decision_threshold(model, output)) return binary_cross_entropy();
   if (!is_sigmoid) return sparse_categorical_cross_entropy();
-  refuse_sigmoid_read(model);
+  refuse_sigmoid_read(model, output);
   return BinaryCrossEntropyPerClass{};
 }
 
-void require_output_for(const Loss& loss, const Model& model) {
-  if (takes_logits_of_sigmoid(loss)) refuse_sigmoid_read(model);
+void require_output_for(const Loss& loss, const Model& model, std::size_t output) {
+  if (takes_logits_of_sigmoid(loss)) refuse_sigmoid_read(model, output);
   const std::string_view compares =
       loss.target<MeanSquaredError>() != nullptr    ? "mean_squared_error"
       : loss.target<MeanAbsoluteError>() != nullptr ? "mean_absolute_error"
@@ -194,13 +191,14 @@ void require_output_for(const Loss& loss, const Model& model) {
                                                     : "";
   if (compares.empty()) return;
   refuse_end(
-      model, Activation::softmax, compares,
+      model, output, Activation::softmax, compares,
       "losses get what stands before it, which would be compared with the targets: leave the "
       "softmax out, or use categorical_cross_entropy(), for targets that are shares");
 }
 
-void require_logits_for(const Loss& loss, const Model& model, const Tensor& output) {
-  const Layer& last = *model.layers()[model.output_layers().front()];
+void require_logits_for(const Loss& loss, const Model& model, const Tensor& output,
+                        std::size_t number) {
+  const Layer& last = *model.layers()[model.output_layers()[number]];
   if (!takes_logits_of_sigmoid(loss) || last.activation() != Activation::sigmoid) return;
   if (detail::TensorAccess::logits(output).defined()) return;
   throw InvalidArgument(fmt::format(

@@ -3,6 +3,7 @@
 #include <octet/core/tensor.h>
 #include <octet/train/data/targets.h>
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 
@@ -39,24 +40,27 @@ Loss binary_cross_entropy();
 
 /// The output above which a model with one output per example says class 1: 0.5 where it ends in a
 /// sigmoid, else 0, the output being a logit. None for a model with several outputs, and for one
-/// that ends in a softmax: its class is the first largest output.
-std::optional<float> decision_threshold(const Model& model);
+/// that ends in a softmax: its class is the first largest output. `output` is the number of one of
+/// the model's outputs, whose own numbers count.
+std::optional<float> decision_threshold(const Model& model, std::size_t output = 0);
 
 /// The loss that goes with labels and the end of a built model: binary_cross_entropy() for one
 /// output, a sigmoid's or a logit, and for a sigmoid of several, one per class; else
-/// sparse_categorical_cross_entropy().
-Loss classification_loss(const Model& model);
+/// sparse_categorical_cross_entropy(). `output` is the number of the output that it is for.
+Loss classification_loss(const Model& model, std::size_t output = 0);
 
 /// Throws InvalidArgument, naming model and layer, where `loss` does not get what the model's end
 /// suggests: binary_cross_entropy() after a sigmoid whose result other layers read too, and
 /// mean_squared_error(), mean_absolute_error() or cosine_distance() with a softmax, which losses
-/// never see. Trainer calls it. A function of your own that calls one of them is not recognized.
-void require_output_for(const Loss& loss, const Model& model);
+/// never see. `output` is the number of the output that `loss` gets. Trainer calls it. A function
+/// of your own that calls one of them is not recognized.
+void require_output_for(const Loss& loss, const Model& model, std::size_t output = 0);
 
 /// Throws InvalidArgument, naming the layer, where `loss` takes the logits of a sigmoid and
-/// `output` of Model::forward_logits() comes without: a layer of your own lost its context. Trainer
-/// calls it.
-void require_logits_for(const Loss& loss, const Model& model, const Tensor& output);
+/// `output` of Model::forward_logits() comes without: a layer of your own lost its context. It is
+/// output `number` of the model. Trainer calls it.
+void require_logits_for(const Loss& loss, const Model& model, const Tensor& output,
+                        std::size_t number = 0);
 
 /// The mean of (output - target)^2 over rows and outputs. Targets have the output's shape.
 Loss mean_squared_error();

@@ -21,8 +21,6 @@
 namespace octet {
 namespace {
 
-constexpr const char* kTestLoss = "test_loss";
-
 /// A digest of names and values.
 std::string digest_of(const std::vector<NamedTensor>& tensors) {
   Archive archive;
@@ -49,7 +47,17 @@ void check_test_set(const Model& model, const Dataset& test) {
     throw InvalidArgument(fmt::format(
         "Trainer: the test set '{}' is empty; to train without one, leave it out", test.name()));
   }
-  fit_to_input(model, test.features(0, 1));
+  fit_to_inputs(model, test.batch(0, 1));
+}
+
+/// Throws InvalidArgument where a data set does not have targets for each output.
+void check_targets(const Model& model, const Dataset& data) {
+  if (data.outputs() == model.output_layers().size()) return;
+  throw InvalidArgument(
+      fmt::format("Trainer: expected targets for each of the {} outputs of model \"{}\", found "
+                  "'{}' with targets "
+                  "for {}; see Dataset::from_tensors()",
+                  model.output_layers().size(), model.name(), data.name(), data.outputs()));
 }
 
 }  // namespace
@@ -88,12 +96,11 @@ Trainer::Trainer(Model& model, std::unique_ptr<Optimizer> optimizer, TrainerOpti
         fmt::format("Trainer: expected freeze_batch_norm_after to be 0 epochs or more, found {}",
                     *options_.freeze_batch_norm_after));
   }
-  require_output_for(options_.loss, *model_);
-  check_metrics(options_.metrics);
-  if (std::ranges::count(options_.metrics, kTestLoss, &Metric::name) != 0) {
-    throw InvalidArgument(fmt::format(
-        "metric \"{0}\": TrainerOptions::{0} measures a number of that name", kTestLoss));
+  losses_ = detail::losses_by_output(*model_, options_.loss, options_.metrics, options_.losses);
+  for (std::size_t k = 0; k < losses_.size(); ++k) {
+    require_output_for(losses_[k].loss, *model_, k);
   }
+  detail::check_metrics_of(losses_);
   if (!model_->built()) model_->build(options_.seed);
   ParameterGroup scales = learned_scales(*model_, options_.learned_scale_rate);
   if (std::ranges::any_of(model_->parameters(),
@@ -146,12 +153,14 @@ const History& Trainer::train_until(const Dataset& train, const Dataset* test, I
   const CollectWarnings collect(warnings_);
   if (position_.epoch < last) check_trainable(*model_);
   DataLoader loader(train, loader_options());
+  check_targets(*model_, train);
+  if (test != nullptr) check_targets(*model_, *test);
   // Before an epoch is spent on it.
   if (test != nullptr) check_test_set(*model_, *test);
   require_same_ranks(train, test);
   stopped_ = false;
   // An epoch that goes on knows already what an Augment has made of its labels.
-  has_classes_ = train.has_labels() && (has_classes_ || sums_.images == 0.0);
+  has_classes_ = losses_.size() == 1 && train.has_labels() && (has_classes_ || sums_.images == 0.0);
   for (const auto& callback : callbacks_) callback->on_fit_begin(*this, history_);
   prepare(train, test);
   const auto wants_stop = [](const auto& callback) { return callback->wants_stop(); };
@@ -284,7 +293,7 @@ std::vector<Metric> Trainer::metrics_for(const Dataset& test) const {
   std::vector<Metric> metrics = options_.metrics;
   const auto needs = [](const auto& callback) { return callback->needs_test_loss(); };
   if (options_.test_loss || !test.has_labels() || std::ranges::any_of(callbacks_, needs)) {
-    metrics.insert(metrics.begin(), loss_metric(kTestLoss, options_.loss));
+    metrics.insert(metrics.begin(), loss_metric(detail::kTestLoss, options_.loss));
   }
   return metrics;
 }
@@ -306,7 +315,31 @@ std::optional<IntegerModel> Trainer::exportable() {
   }
 }
 
+void Trainer::score_outputs(EpochRecord& record, const Dataset& test) {
+  ProcessGroup* group = options_.group;
+  record.metrics = measure(*model_, test, detail::metrics_of(losses_), group);
+  double total = 0.0;
+  for (const OutputLoss& each : losses_) {
+    total += static_cast<double>(each.weight) * *find_metric(record, each.output + "_loss");
+  }
+  record.metrics.insert(record.metrics.begin(), {detail::kTestLoss, total});
+  const auto add = [&](const std::vector<std::optional<Evaluation>>& results, const char* what) {
+    for (std::size_t k = 0; k < losses_.size(); ++k) {
+      if (results[k]) record.metrics.push_back({losses_[k].output + what, results[k]->accuracy});
+    }
+  };
+  add(evaluate_outputs(*model_, test, group), "_accuracy");
+  const std::optional<IntegerModel> lowered = is_quantized(*model_) ? exportable() : std::nullopt;
+  if (!lowered) return;
+  add(evaluate_outputs(*lowered, test, group), "_integer_accuracy");
+  record.differing_predictions = count_differing_outputs(*model_, *lowered, test, group);
+}
+
 void Trainer::score(EpochRecord& record, const Dataset& test) {
+  if (losses_.size() > 1) {
+    score_outputs(record, test);
+    return;
+  }
   const std::vector<Metric> metrics = metrics_for(test);
   ProcessGroup* group = options_.group;
   if (!metrics.empty()) record.metrics = measure(*model_, test, metrics, group);

@@ -13,6 +13,7 @@
 #include <octet/train/loss.h>
 #include <octet/train/metric.h>
 #include <octet/train/optimizer.h>
+#include <octet/train/output_losses.h>
 #include <octet/train/schedule.h>
 
 #include <concepts>
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,7 +39,15 @@ class ShardedStep;
 }  // namespace detail
 
 struct TrainerOptions {
+  /// The loss of a model of one output.
   Loss loss = sparse_categorical_cross_entropy();
+  /// The loss of each output of a model of several, in any order; `loss` and `metrics` are then not
+  /// used. Training minimizes sum_k weight_k loss_k, which is the train_loss of a record and
+  /// its metric "test_loss". Further metrics of a record are, for each output with the name NAME,
+  /// NAME_loss, NAME_accuracy if its targets are labels, for a quantized model that can be
+  /// lowered NAME_integer_accuracy too, and NAME_METRIC for those of `metrics`. Empty: the model
+  /// has one output.
+  std::vector<OutputLoss> losses{};
   /// Metrics that are measured on the test set after each epoch, beside accuracy: see measure().
   std::vector<Metric> metrics{};
   /// Measures the loss on the test set too, as the metric "test_loss". Where targets are tensors,
@@ -92,8 +102,8 @@ std::size_t default_shards(int ranks);
 class Trainer {
  public:
   /// Keeps a reference to `model`, which must outlive the trainer and is built with options.seed
-  /// where it has no tensors yet. Throws InvalidArgument for options that make no sense, and as
-  /// require_output_for().
+  /// where it has no tensors yet. Throws InvalidArgument for options that make no sense, losses for
+  /// other outputs than those of the model among them, and as require_output_for().
   template <std::derived_from<Optimizer> O>
   Trainer(Model& model, const O& optimizer, TrainerOptions options = {})
       : Trainer(model, optimizer.clone(), std::move(options)) {}
@@ -119,7 +129,8 @@ class Trainer {
   const History& fit_until(const Dataset& train, const Dataset& test, int epochs);
   const History& fit_until(const Dataset& train, int epochs);
 
-  /// Evaluates the model as octet::evaluate() does, divided among the ranks of the group.
+  /// Evaluates a model of one output as octet::evaluate() does, divided among the ranks of the
+  /// group.
   Evaluation evaluate(const Dataset& data) const {
     return octet::evaluate(*model_, data, options_.group);
   }
@@ -209,10 +220,14 @@ class Trainer {
   /// Puts a line of an epoch into the log, on rank 0, where no callback shows it.
   void tell(const std::string& line) const;
   std::vector<Metric> metrics_for(const Dataset& test) const;
-  Tensor loss_of(const Tensor& output, const Targets& targets) const;
+  /// The metrics of several outputs, and what they say of the whole.
+  void score_outputs(EpochRecord& record, const Dataset& test);
+  /// The loss of the outputs: of several, the weighted sum.
+  Tensor loss_of(const std::vector<Tensor>& outputs, const Batch& batch) const;
+  Tensor loss_of_output(std::size_t output, const Tensor& value, const Targets& targets) const;
   /// The share of the examples so far that were classed right; none where they have no classes.
   std::optional<double> accuracy_so_far() const;
-  void check_loss(const Tensor& loss, const Tensor& features) const;
+  void check_loss(const Tensor& loss, std::span<const Tensor> inputs) const;
   /// What a checkpoint holds of gradient_errors_, of all shards, on rank 0; all ranks call it.
   std::vector<NamedTensor> errors_of_all_shards() const;
   /// The gradient errors of this rank in a checkpoint; empty where it holds none. Throws
@@ -226,6 +241,8 @@ class Trainer {
   Model* model_;
   std::unique_ptr<Optimizer> optimizer_;
   TrainerOptions options_;
+  /// By output of the model; options_.loss and options_.metrics where there is one.
+  std::vector<OutputLoss> losses_;
   std::vector<std::shared_ptr<Callback>> callbacks_;
   std::string phase_;
   LoaderPosition position_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <octet/core/clock.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
 #include <octet/core/profile.h>
 #include <octet/core/tensor_internal.h>
 #include <octet/layers/quantize/quantize_model.h>
@@ -124,20 +125,22 @@ void Trainer::add(const detail::ExampleSums& sums, std::size_t examples) {
 detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
                                            const Random& random,
                                            FunctionRef<void(const Tensor&)> ready) {
-  const ForwardContext context{.mode = ForwardContext::Mode::training, .random = random};
-  const Tensor features = fit_to_input(*model_, batch.features);
+  const ForwardContext context{
+      .mode = ForwardContext::Mode::training, .random = random, .logits = true};
+  const std::vector<Tensor> inputs = fit_to_inputs(*model_, batch);
   try {
-    const Tensor output = model_->forward_logits(features, context);
-    Tensor loss = loss_of(output, batch.targets);
-    check_loss(loss, features);
+    const std::vector<Tensor> outputs = model_->forward_all(inputs, context);
+    Tensor loss = loss_of(outputs, batch);
+    check_loss(loss, inputs);
     const auto images = static_cast<double>(batch.targets.size());
     detail::ExampleSums sums{.loss = static_cast<double>(loss.item()) * images};
     if (has_classes_) {
       const ProfileScope scope("metrics");
       const std::optional<float> threshold = decision_threshold(*model_);
-      const std::optional<Labels> labels = classes_in(batch.targets, output.shape(), threshold);
+      const std::optional<Labels> labels =
+          classes_in(batch.targets, outputs.front().shape(), threshold);
       has_classes_ = labels.has_value();
-      if (labels) sums.right = share_right(output, *labels, threshold) * images;
+      if (labels) sums.right = share_right(outputs.front(), *labels, threshold) * images;
     }
     const double share = images / static_cast<double>(rows);
     const Tensor seed = Tensor::full(loss.shape(), static_cast<float>(share));
@@ -150,20 +153,32 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
   }
 }
 
-Tensor Trainer::loss_of(const Tensor& output, const Targets& targets) const {
+Tensor Trainer::loss_of(const std::vector<Tensor>& outputs, const Batch& batch) const {
   const ProfileScope scope("loss");
-  require_logits_for(options_.loss, *model_, output);
-  Tensor loss = options_.loss(output, targets);
-  if (loss.defined() && loss.size() == 1) return loss;
+  const Tensor first = loss_of_output(0, outputs[0], batch.targets);
+  if (outputs.size() == 1) return first;
+  Tensor total = first * losses_[0].weight;
+  for (std::size_t k = 1; k < outputs.size(); ++k) {
+    total = total + loss_of_output(k, outputs[k], batch.more_targets[k - 1]) * losses_[k].weight;
+  }
+  return total;
+}
+
+Tensor Trainer::loss_of_output(std::size_t output, const Tensor& value,
+                               const Targets& targets) const {
+  require_logits_for(losses_[output].loss, *model_, value, output);
+  Tensor loss = losses_[output].loss(value, targets);
+  const bool is_one = loss.defined() && loss.size() == 1;
+  if (is_one) return losses_.size() == 1 ? loss : loss.reshape({});
   throw InvalidArgument(fmt::format(
       "Trainer: expected a loss that returns one number, found {}; take the mean() over the batch",
       loss.defined() ? loss.shape().to_string() : "an undefined tensor"));
 }
 
-void Trainer::check_loss(const Tensor& loss, const Tensor& features) const {
+void Trainer::check_loss(const Tensor& loss, std::span<const Tensor> inputs) const {
   if (std::isfinite(loss.item())) return;
   throw NumericError(fmt::format("the loss is {}; {}", std::isnan(loss.item()) ? "NaN" : "infinite",
-                                 first_layer_at_fault(*model_, features)));
+                                 first_layer_at_fault(*model_, inputs)));
 }
 
 std::string Trainer::place() const {

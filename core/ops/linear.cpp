@@ -64,6 +64,11 @@ Tensor affine(const Tensor& x, const Tensor& kernel, const Tensor& bias, bool cl
 
 Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias,
               FusedActivation activation) {
+  if (x.rank() > 2 && kernel.rank() == 2 && x.dim(-1) == kernel.dim(0)) {
+    const Shape leading = x.shape().without_dim(-1);
+    const Tensor rows = x.reshape({leading.size(), kernel.dim(0)});
+    return linear(rows, kernel, bias, activation).reshape(x.shape().with_dim(-1, kernel.dim(1)));
+  }
   check_matmul(x, kernel);
   if (bias.defined()) check_unit_bias(bias, {x.dim(0), kernel.dim(1)});
   const RealLimits limits = real_limits(activation);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <octet/core/ops/strides.h>
 #include <octet/core/parallel.h>
+#include <octet/core/strides.h>
 #include <octet/core/tensor.h>
 
 #include <algorithm>

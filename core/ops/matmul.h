@@ -12,6 +12,12 @@ namespace octet {
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
               Transpose transpose_b = Transpose::no);
 
+/// The products a' b' of the matrices that lie in the last two axes of a and b: a' is [.., m, k],
+/// b' is [.., k, n], the result [.., m, n], each matrix as matmul() computes it. Throws
+/// InvalidArgument for ranks below 2, where k differs, and unless the axes in front are the same.
+Tensor batch_matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
+                    Transpose transpose_b = Transpose::no);
+
 /// Throws what matmul(a, b) throws.
 void check_matmul(const Tensor& a, const Tensor& b);
 

@@ -30,8 +30,10 @@ std::optional<Shape> resolve(const Shape& wanted, Index count) {
   return wanted.with_dim(axis, count / rest);
 }
 
-/// One copy: out's neighbours are `axes` walked in order.
-void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out) {
+/// Walks `axes`, which lie in `strided`, in order: move(a, b) for each element of it and its like
+/// among the neighbours in `dense`.
+template <class Strided, class Dense, class Move>
+void walk_strided(const std::vector<Axis<1>>& axes, Strided* strided, Dense* dense, Move&& move) {
   const Axis<1> inner = axes.empty() ? Axis<1>{1, {1}} : axes.back();
   const std::span<const Axis<1>> outer(axes.data(), axes.empty() ? 0 : axes.size() - 1);
   parallel_for(static_cast<std::size_t>(detail::count_of(outer)),
@@ -39,11 +41,33 @@ void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out)
                [&](std::size_t begin, std::size_t end) {
                  Walk<1> row(outer, static_cast<Index>(begin));
                  for (std::size_t i = begin; i < end; ++i, row.next()) {
-                   const float* from = in + row.offset(0);
-                   float* to = out + static_cast<Index>(i) * inner.extent;
-                   for (Index j = 0; j < inner.extent; ++j) to[j] = from[j * inner.strides[0]];
+                   Strided* from = strided + row.offset(0);
+                   Dense* to = dense + static_cast<Index>(i) * inner.extent;
+                   for (Index j = 0; j < inner.extent; ++j) move(from[j * inner.strides[0]], to[j]);
                  }
                });
+}
+
+/// One copy: out's neighbours are `axes` walked in order.
+void copy_strided(const std::vector<Axis<1>>& axes, const float* in, float* out) {
+  walk_strided(axes, in, out, [](const float& from, float& to) { to = from; });
+}
+
+void check_slices(const Shape& shape, const std::vector<AxisSlice>& axes) {
+  if (std::ssize(axes) != shape.rank()) {
+    throw InvalidArgument(fmt::format("slice: expected a slice for each axis of shape {}, found {}",
+                                      shape.to_string(), axes.size()));
+  }
+  for (Index i = 0; i < shape.rank(); ++i) {
+    const AxisSlice& axis = axes[static_cast<std::size_t>(i)];
+    if (axis.begin >= 0 && axis.begin <= axis.end && axis.end <= shape[i] && axis.step >= 1) {
+      continue;
+    }
+    throw InvalidArgument(fmt::format(
+        "slice: expected 0 <= begin <= end <= {} and a step of at least 1 for axis {} of shape {}, "
+        "found [{}, {}) in steps of {}",
+        shape[i], i, shape.to_string(), axis.begin, axis.end, axis.step));
+  }
 }
 
 /// The axes counted from the front.
@@ -157,6 +181,31 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
     return grads;
   };
   return record("concatenate", y, parts, backward, BackwardReads::nothing);
+}
+
+Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes) {
+  check_slices(x.shape(), axes);
+  const std::vector<Index> strides = detail::row_major_strides(x.shape());
+  std::vector<Axis<1>> loop;
+  std::vector<Index> dims;
+  Index first = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    dims.push_back(axes[i].extent());
+    loop.push_back({dims.back(), {axes[i].step * strides[i]}});
+    first += axes[i].begin * strides[i];
+  }
+  loop = detail::merge_axes(loop);
+  Tensor y(Shape(std::move(dims)));
+  if (y.size() > 0) copy_strided(loop, x.data() + first, y.data());
+  const auto backward = [shape = x.shape(), loop, first](const Tensor& g) {
+    Tensor grad = Tensor::zeros(shape);
+    if (g.size() > 0) {
+      walk_strided(loop, grad.data() + first, g.data(),
+                   [](float& to, const float& from) { to = from; });
+    }
+    return std::vector<Tensor>{grad};
+  };
+  return record("slice", y, {x}, backward, BackwardReads::nothing);
 }
 
 Tensor slice(const Tensor& x, Index begin, Index end) {

@@ -22,6 +22,20 @@ Tensor permute(const Tensor& x, const std::vector<Index>& axes);
 /// The parts laid end to end along `axis`; all other extents must agree (InvalidArgument).
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis = 0);
 
+/// Elements begin, begin + step, ... of an axis, those in front of `end`.
+struct AxisSlice {
+  Index begin = 0;
+  Index end = 0;
+  Index step = 1;
+
+  Index extent() const { return end > begin ? (end - begin - 1) / step + 1 : 0; }
+};
+
+/// A copy of what lies in the slices of all axes: element (i0, i1, ...) is x at
+/// (begin0 + i0 step0, begin1 + i1 step1, ...). Throws InvalidArgument unless there is a slice for
+/// each axis with 0 <= begin <= end <= extent and a step of at least 1.
+Tensor slice(const Tensor& x, const std::vector<AxisSlice>& axes);
+
 /// Rows [begin, end) of the first axis, a view. Throws InvalidArgument unless
 /// 0 <= begin <= end <= rows.
 Tensor slice(const Tensor& x, Index begin, Index end);

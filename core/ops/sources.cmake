@@ -17,7 +17,6 @@ target_sources(octet_training PRIVATE
   ops/pool2d.cpp
   ops/reduce.cpp
   ops/shape_ops.cpp
-  ops/strides.cpp
   ops/tensor_rows.cpp
   ops/transposed_conv2d.cpp
   ops/window_internal.cpp)

@@ -9,9 +9,7 @@ namespace {
 constexpr std::string_view kHeader = R"(/*
  * @name@.h: the network "@model@" in integers, written by Octet.
  *
- *   input     @input@
- *   output    @output@
- *   flash     @flash@ bytes of constants; the code takes one to three kilobytes more
+@ends@ *   flash     @flash@ bytes of constants; the code takes one to three kilobytes more
  *   ram       @ram@ bytes of static buffers
 @weights@ *   work      @macs@ multiply-accumulates per sample
  *   sums      |sum| <= @bound@
@@ -35,15 +33,7 @@ extern "C" {
 #endif
 
 /* A code q stands for (q - ZERO_POINT) * SCALE. */
-#define @NAME@_INPUT_SIZE @input_size@
-#define @NAME@_INPUT_SHAPE {@input_shape@}
-#define @NAME@_INPUT_SCALE @input_scale@
-#define @NAME@_INPUT_ZERO_POINT @input_zero_point@
-#define @NAME@_OUTPUT_SIZE @output_size@
-#define @NAME@_OUTPUT_SHAPE {@output_shape@}
-#define @NAME@_OUTPUT_SCALE @output_scale@
-#define @NAME@_OUTPUT_ZERO_POINT @output_zero_point@
-
+@end_macros@
 #define @NAME@_FLASH_BYTES @flash@
 #define @NAME@_RAM_BYTES @ram@
 #define @NAME@_MACS @macs@
@@ -58,27 +48,31 @@ typedef char @name@_sums_fit_32_bits[@NAME@_ACCUMULATOR_BOUND <= INT32_MAX ? 1 :
 #define @NAME@_ERROR_NULL 1 /* a pointer is null; nothing was written */
 
 /*
- * Runs one sample: INPUT_SIZE codes in, OUTPUT_SIZE codes out, which may not overlap. Returns OK
+ * Runs one sample: @input_sizes@ codes in, @output_sizes@ codes out, which may not overlap. Returns OK
  * or an error above. Uses static buffers: one call at a time.
  */
-int @name@_invoke(const @input_type@ *input, @output_type@ *output);
+int @name@_invoke(@parameters@);
 
 #ifndef @NAME@_NO_FLOAT
 /*
- * For callers who have floats; these two alone compute in them, and need a compiler that rounds
+ * For callers who have floats; @these@ alone compute in them, and need a compiler that rounds
  * every result to float32 as IEEE 754 says. Neither -ffast-math nor the x87 unit (-mfpmath=387,
  * which 32-bit x86 has by default) does: values next to the middle of two codes then change. Codes
  * are rounded to the nearest, ties @ties@, and NaN becomes the zero point.
  */
-int @name@_quantize_input(const float *values, @input_type@ *codes);
-int @name@_dequantize_output(const @output_type@ *codes, float *values);
-#endif
+@helpers@#endif
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
+)";
+
+constexpr std::string_view kEndMacros = R"(#define @NAME@_@END@_SIZE @size@
+#define @NAME@_@END@_SHAPE {@shape@}
+#define @NAME@_@END@_SCALE @scale@
+#define @NAME@_@END@_ZERO_POINT @zero_point@
 )";
 
 std::string_view contract_text(Rounding rounding) {
@@ -119,13 +113,42 @@ std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
       bytes, count);
 }
 
+/// What the header says of inputs and outputs.
+void fill_ends(const CPlan& plan, Fillings& f) {
+  const std::vector<CEnd> ends = all_ends(plan);
+  for (const CEnd& end : ends) {
+    Fillings of_end = plan.fillings(end);
+    of_end["size"] = std::to_string(end.tensor->size());
+    of_end["shape"] = shape_text(*end.tensor);
+    of_end["scale"] = float_literal(end.tensor->quantization.scale());
+    of_end["zero_point"] = operand_text(end.tensor->quantization.zero_point());
+    f["end_macros"] += fill(kEndMacros, of_end);
+    f["ends"] += fmt::format(" *   {:<9} {}\n", end.name, tensor_text(*end.tensor));
+  }
+  std::vector<std::string> input_sizes;
+  for (const CEnd& input : plan.inputs) {
+    input_sizes.push_back(input.macro + "_SIZE");
+    f["helpers"] += fill("int @name@_quantize_@end@(const float *values, @type@ *codes);\n",
+                         plan.fillings(input));
+  }
+  std::vector<std::string> output_sizes;
+  for (const CEnd& output : plan.outputs) {
+    output_sizes.push_back(output.macro + "_SIZE");
+    f["helpers"] += fill("int @name@_dequantize_@end@(const @type@ *codes, float *values);\n",
+                         plan.fillings(output));
+  }
+  f["input_sizes"] = fmt::format("{}", fmt::join(input_sizes, " and "));
+  f["output_sizes"] = fmt::format("{}", fmt::join(output_sizes, " and "));
+  f["these"] = ends.size() == 2 ? "these two" : fmt::format("these {}", ends.size());
+}
+
 }  // namespace
 
 std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const CSource& figures) {
   Fillings f = plan.fillings();
   f["model"] = comment_text(plan.model->name);
-  f["input"] = tensor_text(plan.input());
-  f["output"] = tensor_text(plan.output());
+  f["parameters"] = c_parameters(plan);
+  fill_ends(plan, f);
   f["flash"] = std::to_string(figures.flash_bytes);
   f["ram"] = std::to_string(figures.ram_bytes);
   f["macs"] = std::to_string(figures.macs);
@@ -134,12 +157,6 @@ std::string c_header(const CPlan& plan, const std::vector<CLayer>& layers, const
   f["contract"] = contract_text(plan.rounding);
   f["ties"] = plan.rounding == Rounding::fp32 ? "to even" : "away from zero";
   f["crc"] = fmt::format("{:08x}", plan.crc);
-  f["input_shape"] = shape_text(plan.input());
-  f["output_shape"] = shape_text(plan.output());
-  f["input_scale"] = float_literal(plan.input().quantization.scale());
-  f["output_scale"] = float_literal(plan.output().quantization.scale());
-  f["input_zero_point"] = operand_text(plan.input().quantization.zero_point());
-  f["output_zero_point"] = operand_text(plan.output().quantization.zero_point());
   f["weights"] = weights_text(plan, layers);
   std::string& list = f["layers"];
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/deploy/c/operators.h>
 #include <octet/deploy/tflite/writer.h>
@@ -41,27 +42,48 @@ void check_name(std::string_view name) {
   throw InvalidArgument(fmt::format("c source: {}", problem));
 }
 
-/// The model without QUANTIZE from floats at its front and DEQUANTIZE at its end.
+/// The model without a QUANTIZE that alone reads an input of floats, and without a DEQUANTIZE that
+/// gives an output.
 IntegerModel without_float_ends(IntegerModel model) {
-  if (model.inputs.size() != 1 || model.outputs.size() != 1) {
-    fail_model(fmt::format("expected a model of one input and one output, found {} and {}",
-                           model.inputs.size(), model.outputs.size()));
-  }
-  const auto is_float = [&](std::int32_t i) {
-    return model.tensors[static_cast<std::size_t>(i)].dtype == DType::float32;
-  };
   auto& ops = model.operators;
-  if (!ops.empty() && ops.front().code == OpCode::quantize && is_float(model.inputs[0]) &&
-      ops.front().inputs[0] == model.inputs[0]) {
-    model.inputs[0] = ops.front().outputs[0];
-    ops.erase(ops.begin());
+  for (std::int32_t& input : model.inputs) {
+    if (model.tensors[static_cast<std::size_t>(input)].dtype != DType::float32) continue;
+    const auto reads = [&](const Operator& op) { return std::ranges::count(op.inputs, input) > 0; };
+    const auto reader = std::ranges::find_if(ops, reads);
+    if (reader == ops.end() || reader->code != OpCode::quantize ||
+        std::ranges::count_if(ops, reads) > 1) {
+      continue;
+    }
+    input = reader->outputs[0];
+    ops.erase(reader);
   }
-  if (!ops.empty() && ops.back().code == OpCode::dequantize &&
-      ops.back().outputs[0] == model.outputs[0]) {
-    model.outputs[0] = ops.back().inputs[0];
-    ops.pop_back();
+  for (std::int32_t& output : model.outputs) {
+    const auto writer = std::ranges::find_if(ops, [&](const Operator& op) {
+      return op.code == OpCode::dequantize && op.outputs[0] == output;
+    });
+    if (writer == ops.end() || std::ranges::count(model.outputs, writer->inputs[0]) > 0) continue;
+    output = writer->inputs[0];
+    ops.erase(writer);
   }
   return model;
+}
+
+std::string capitals(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// `role` is "input" or "output".
+std::vector<CEnd> ends_of(const IntegerModel& model, const std::vector<std::int32_t>& tensors,
+                          std::string_view role) {
+  std::vector<CEnd> ends;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::string name =
+        tensors.size() == 1 ? std::string(role) : fmt::format("{}{}", role, i + 1);
+    ends.push_back({name, capitals(name), &model.tensors[static_cast<std::size_t>(tensors[i])]});
+  }
+  return ends;
 }
 
 /// `place` says where the tensor is, e.g. "operator RELU".
@@ -104,11 +126,14 @@ class Layout {
     plan_.arena_bytes = static_cast<std::int64_t>(memory.total_bytes);
     offsets_ = std::move(memory.offsets);
     for (const Operator& op : model_.operators) {
-      if (!definition(op.code).only_reshapes && is_needed(op)) add_step(op);
+      if (definition(op.code).only_reshapes) continue;
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        if (needed_[static_cast<std::size_t>(op.outputs[i])]) add_step(op, i);
+      }
     }
-    const std::int32_t output = home(model_.outputs[0]);
-    if (output == model_.inputs[0] || tensor(output).is_constant()) {
-      plan_.copied = read(model_.outputs[0]);
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
+      if (place(model_.outputs[i]).first != plan_.outputs[i].name)
+        plan_.outputs[i].copied = read(model_.outputs[i]);
     }
   }
 
@@ -125,13 +150,16 @@ class Layout {
   }
 
   bool is_needed(const Operator& op) const {
-    return needed_[static_cast<std::size_t>(op.outputs[0])];
+    return std::ranges::any_of(
+        op.outputs, [&](std::int32_t i) { return needed_[static_cast<std::size_t>(i)]; });
   }
 
   /// What the output is made of, from the back; the rest is left out.
   void find_needed() {
     needed_.assign(model_.tensors.size(), false);
-    needed_[static_cast<std::size_t>(model_.outputs[0])] = true;
+    for (const std::int32_t output : model_.outputs) {
+      needed_[static_cast<std::size_t>(output)] = true;
+    }
     for (std::size_t i = model_.operators.size(); i-- > 0;) {
       const Operator& op = model_.operators[i];
       if (!is_needed(op)) continue;
@@ -141,36 +169,47 @@ class Layout {
 
   /// A RESHAPE or SQUEEZE gives its input another shape where it lies.
   void find_homes() {
-    check_codes(tensor(model_.inputs[0]), "input");
+    for (const std::int32_t input : model_.inputs) check_codes(tensor(input), "input");
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
-      const std::int32_t out = op.outputs[0];
       const auto step = static_cast<std::ptrdiff_t>(i);
       if (!is_needed(op)) continue;
       const std::string place = fmt::format("operator {} ({})", i, to_string(op.code));
-      check_codes(tensor(out), place);
+      for (const std::int32_t out : op.outputs) check_codes(tensor(out), place);
       for (const std::int32_t in : values_of(op)) {
         check_codes(tensor(in), place);
         use(home(in)).last = step;
       }
       if (definition(op.code).only_reshapes) {
-        home(out) = home(op.inputs[0]);
-      } else {
+        home(op.outputs[0]) = home(op.inputs[0]);
+        continue;
+      }
+      for (const std::int32_t out : op.outputs) {
+        if (!needed_[static_cast<std::size_t>(out)]) continue;
         use(out) = {static_cast<std::size_t>(tensor(out).size()), step, step};
       }
     }
-    check_codes(tensor(model_.outputs[0]), "output");
     // The caller's memory.
-    use(model_.inputs[0]).bytes = 0;
-    use(home(model_.outputs[0])).bytes = 0;
+    for (const std::int32_t input : model_.inputs) use(input).bytes = 0;
+    for (const std::int32_t output : model_.outputs) {
+      check_codes(tensor(output), "output");
+      use(home(output)).bytes = 0;
+    }
   }
 
   /// Where the values of tensor i lie, and of which type that memory is.
   std::pair<std::string, DType> place(std::int32_t i) {
     const std::int32_t at = home(i);
-    if (at == model_.inputs[0]) return {"input", plan_.input().dtype};
+    for (std::size_t k = 0; k < model_.inputs.size(); ++k) {
+      if (at == model_.inputs[k]) return {plan_.inputs[k].name, plan_.inputs[k].tensor->dtype};
+    }
     if (tensor(at).is_constant()) return {constant(at), tensor(at).dtype};
-    if (at == home(model_.outputs[0])) return {"output", plan_.output().dtype};
+    // Of outputs that hold the same codes, the first is written and the others are copied.
+    for (std::size_t k = 0; k < model_.outputs.size(); ++k) {
+      if (at == home(model_.outputs[k])) {
+        return {plan_.outputs[k].name, plan_.outputs[k].tensor->dtype};
+      }
+    }
     const std::size_t offset = offsets_[static_cast<std::size_t>(at)];
     const std::string arena = plan_.name + "_arena";
     return {offset == 0 ? arena : fmt::format("{} + {}", arena, offset), DType::int8};
@@ -190,11 +229,12 @@ class Layout {
     return name;
   }
 
-  void add_step(const Operator& op) {
-    CStep step{static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, {}, {}};
+  void add_step(const Operator& op, std::size_t result) {
+    CStep step{
+        static_cast<int>(plan_.steps.size()) + 1, {model_, op, plan_.rounding}, result, {}, {}};
     for (const std::int32_t in : values_of(op)) step.from.push_back(read(in));
-    const auto [memory, type] = place(op.outputs[0]);
-    step.to = pointer(memory, type, tensor(op.outputs[0]), "");
+    const auto [memory, type] = place(op.outputs[result]);
+    step.to = pointer(memory, type, tensor(op.outputs[result]), "");
     plan_.steps.push_back(std::move(step));
   }
 
@@ -213,12 +253,6 @@ std::uint32_t crc_of(const IntegerModel& model) {
   return static_cast<std::uint32_t>(crc32_z(0, bytes.data(), bytes.size()));
 }
 
-std::string capitals(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
-
 }  // namespace
 
 std::string_view c_type(DType dtype) { return dtype == DType::uint8 ? "uint8_t" : "int8_t"; }
@@ -234,13 +268,37 @@ std::vector<std::int32_t> codes_of(DType dtype, std::span<const std::uint8_t> by
   return codes;
 }
 
-Fillings CPlan::fillings() const {
-  return {{"name", name},
-          {"NAME", macro},
-          {"input_type", std::string(c_type(input().dtype))},
-          {"output_type", std::string(c_type(output().dtype))},
-          {"input_size", std::to_string(input().size())},
-          {"output_size", std::to_string(output().size())}};
+Fillings CPlan::fillings() const { return {{"name", name}, {"NAME", macro}}; }
+
+Fillings CPlan::fillings(const CEnd& end) const {
+  Fillings result = fillings();
+  result["end"] = end.name;
+  result["END"] = end.macro;
+  result["type"] = c_type(end.tensor->dtype);
+  return result;
+}
+
+std::int64_t size_of(const std::vector<CEnd>& ends) {
+  std::int64_t size = 0;
+  for (const CEnd& end : ends) size += end.tensor->size();
+  return size;
+}
+
+std::vector<CEnd> all_ends(const CPlan& plan) {
+  std::vector<CEnd> ends = plan.inputs;
+  ends.insert(ends.end(), plan.outputs.begin(), plan.outputs.end());
+  return ends;
+}
+
+std::string c_parameters(const CPlan& plan) {
+  std::vector<std::string> parameters;
+  for (const CEnd& input : plan.inputs) {
+    parameters.push_back(fmt::format("const {} *{}", c_type(input.tensor->dtype), input.name));
+  }
+  for (const CEnd& output : plan.outputs) {
+    parameters.push_back(fmt::format("{} *{}", c_type(output.tensor->dtype), output.name));
+  }
+  return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
 CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourceOptions& options) {
@@ -262,6 +320,8 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   plan.weights = options.weights;
   plan.crc = crc_of(model);
   plan.model = std::make_shared<const IntegerModel>(without_float_ends(model));
+  plan.inputs = ends_of(*plan.model, plan.model->inputs, "input");
+  plan.outputs = ends_of(*plan.model, plan.model->outputs, "output");
   Layout(plan).run();
   return plan;
 }

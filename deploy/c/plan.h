@@ -13,14 +13,27 @@
 
 namespace octet::detail {
 
-/// One operator of the C source and the memory that it goes between.
+/// One result of an operator of the C source and the memory that it goes between.
 struct CStep {
   /// From 1.
   int number = 0;
   KernelSource source;
-  /// C expressions: `input`, a place in the arena, a constant, or `output`.
+  /// Which of the operator's outputs the step computes.
+  std::size_t result = 0;
+  /// C expressions: an input, a place in the arena, a constant, or an output.
   std::vector<std::string> from;
   std::string to;
+};
+
+/// One input or output of a model as C source has it.
+struct CEnd {
+  /// The parameter: "input", or of several inputs "input1", "input2", ...; and the same in
+  /// capitals, for macros.
+  std::string name;
+  std::string macro;
+  const ModelTensor* tensor = nullptr;
+  /// For an output that no step writes, the C expression of the quantized values that it holds.
+  std::string copied{};
 };
 
 /// A model laid out as C source.
@@ -40,19 +53,24 @@ struct CPlan {
   /// Constants that steps read as they read values, and their bytes.
   std::string constants;
   std::int64_t constant_bytes = 0;
-  /// Where no step writes the output: the C expression of the codes that it holds.
-  std::string copied;
+  /// In the order of the model's.
+  std::vector<CEnd> inputs;
+  std::vector<CEnd> outputs;
 
-  const ModelTensor& input() const { return at(model->inputs[0]); }
-  const ModelTensor& output() const { return at(model->outputs[0]); }
-  /// @name@, @NAME@, the C types and sizes of both ends: what every template may use.
+  /// @name@ and @NAME@: what every template may use.
   Fillings fillings() const;
-
- private:
-  const ModelTensor& at(std::int32_t index) const {
-    return model->tensors[static_cast<std::size_t>(index)];
-  }
+  /// fillings(), and @end@, @END@ and @type@ of an input or output.
+  Fillings fillings(const CEnd& end) const;
 };
+
+/// The codes of all these inputs or outputs for one sample.
+std::int64_t size_of(const std::vector<CEnd>& ends);
+
+/// The inputs of a plan, and behind them its outputs.
+std::vector<CEnd> all_ends(const CPlan& plan);
+
+/// The parameters of @name@_invoke().
+std::string c_parameters(const CPlan& plan);
 
 /// "int8_t" or "uint8_t".
 std::string_view c_type(DType dtype);

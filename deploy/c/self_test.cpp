@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <octet/core/error.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/core/random.h>
@@ -24,10 +25,8 @@ constexpr std::string_view kMain = R"(
 @golden@/* 0 where every byte is as Octet's interpreter has it, else 1. */
 int main(void)
 {
-    static @output_type@ output[@NAME@_OUTPUT_SIZE];
-    for (int32_t i = 0; i < @samples@; ++i) {
-        if (@name@_invoke(@name@_golden_input[i], output) != @NAME@_OK ||
-            memcmp(output, @name@_golden_output[i], sizeof output) != 0) {
+@outputs@    for (int32_t i = 0; i < @samples@; ++i) {
+        if (@name@_invoke(@arguments@) != @NAME@_OK@comparisons@) {
             return 1;
         }
     }
@@ -36,18 +35,24 @@ int main(void)
 #endif
 )";
 
-template <class Code>
-void quantize_codes(std::span<const float> values, const QuantParams& params, Rounding rounding,
-                    std::vector<std::uint8_t>& bytes) {
-  quantize(values, params, std::span(reinterpret_cast<Code*>(bytes.data()), bytes.size()),
-           quantize_mode(rounding));
+/// The codes of one input of a sample.
+void quantize_codes(std::span<const float> values, const ModelTensor& input, Rounding rounding,
+                    std::uint8_t* codes) {
+  const auto run = [&]<class Code>(Code* to) {
+    quantize(values, stored_params(input), std::span(to, values.size()), quantize_mode(rounding));
+  };
+  if (input.dtype == DType::int8) {
+    run(reinterpret_cast<std::int8_t*>(codes));
+  } else {
+    run(codes);
+  }
 }
 
 /// The most samples that golden inputs and outputs may have. Throws InvalidArgument where one is
 /// too large: shapes in a small file can ask for that.
 std::size_t most_samples(const CPlan& plan) {
-  const std::int64_t in = plan.input().size();
-  const std::int64_t out = plan.output().size();
+  const std::int64_t in = size_of(plan.inputs);
+  const std::int64_t out = size_of(plan.outputs);
   if (in > kMostGoldenCodes - std::min(out, kMostGoldenCodes)) {
     throw InvalidArgument(fmt::format(
         "c source: a sample has {} values of input and {} of output, more than the {} that are "
@@ -57,11 +62,10 @@ std::size_t most_samples(const CPlan& plan) {
   return static_cast<std::size_t>(kMostGoldenCodes / (in + out));
 }
 
-/// The bytes of the golden inputs, samples end to end.
+/// The bytes of the golden inputs, samples end to end, each the codes of all inputs.
 std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions& options) {
-  const ModelTensor& input = plan.input();
-  const auto size = static_cast<std::size_t>(input.size());
-  const std::vector<float>& values = options.self_test_inputs;
+  const auto size = static_cast<std::size_t>(size_of(plan.inputs));
+  const std::span<const float> values = options.self_test_inputs;
   if (values.size() % size != 0) {
     throw InvalidArgument(fmt::format(
         "c source: {} self-test values are no whole number of samples of {}", values.size(), size));
@@ -70,7 +74,7 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
   if (values.size() / size > most) {
     throw InvalidArgument(fmt::format(
         "c source: the self-test has {} samples, more than {} of {} + {} values; give it fewer",
-        values.size() / size, most, size, plan.output().size()));
+        values.size() / size, most, size, size_of(plan.outputs)));
   }
   std::vector<std::uint8_t> bytes(values.empty() ? std::min(kMadeUpSamples, most) * size
                                                  : values.size());
@@ -79,39 +83,74 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
     }
-  } else if (input.dtype == DType::int8) {
-    quantize_codes<std::int8_t>(values, stored_params(input), plan.rounding, bytes);
-  } else {
-    quantize_codes<std::uint8_t>(values, stored_params(input), plan.rounding, bytes);
+  }
+  for (std::size_t i = 0; i < values.size();) {
+    for (const CEnd& input : plan.inputs) {
+      const auto count = static_cast<std::size_t>(input.tensor->size());
+      quantize_codes(values.subspan(i, count), *input.tensor, plan.rounding, bytes.data() + i);
+      i += count;
+    }
   }
   return bytes;
 }
 
-std::string golden_text(const CPlan& plan, std::string_view role, const ModelTensor& tensor,
-                        std::span<const std::uint8_t> bytes) {
-  return matrix_text(c_type(tensor.dtype), fmt::format("{}_golden_{}", plan.name, role),
-                     codes_of(tensor.dtype, bytes), static_cast<std::size_t>(tensor.size()));
+std::string golden_text(const CPlan& plan, const CEnd& end, std::span<const std::uint8_t> bytes) {
+  return matrix_text(c_type(end.tensor->dtype), fmt::format("{}_golden_{}", plan.name, end.name),
+                     codes_of(end.tensor->dtype, bytes),
+                     static_cast<std::size_t>(end.tensor->size()));
+}
+
+/// Gives input `k` of the interpreter its golden codes, and returns them as text.
+std::string set_golden_input(const CPlan& plan, std::span<const std::uint8_t> samples,
+                             std::size_t k, Interpreter& interpreter) {
+  const auto sample_size = static_cast<std::size_t>(size_of(plan.inputs));
+  const auto before = static_cast<std::size_t>(
+      size_of({plan.inputs.begin(), plan.inputs.begin() + static_cast<std::ptrdiff_t>(k)}));
+  const auto size = static_cast<std::size_t>(plan.inputs[k].tensor->size());
+  std::vector<std::uint8_t> codes;
+  for (std::size_t i = before; i < samples.size(); i += sample_size) {
+    const auto of_sample = samples.subspan(i, size);
+    codes.insert(codes.end(), of_sample.begin(), of_sample.end());
+  }
+  std::memcpy(interpreter.input_bytes(k).data(), codes.data(), codes.size());
+  return golden_text(plan, plan.inputs[k], codes);
+}
+
+/// What the interpreter has put out at output `k`, as text.
+std::string golden_output(const CPlan& plan, std::size_t k, const Interpreter& interpreter) {
+  std::vector<std::uint8_t> codes;
+  for (Index i = 0; i < interpreter.batch(); ++i) {
+    const auto bytes = interpreter.tensor_bytes(plan.model->outputs[k], i);
+    const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    codes.insert(codes.end(), from, from + bytes.size());
+  }
+  return golden_text(plan, plan.outputs[k], codes);
 }
 
 }  // namespace
 
 std::string c_self_test(const CPlan& plan, const CSourceOptions& options) {
   const std::vector<std::uint8_t> inputs = golden_inputs(plan, options);
-  const std::size_t samples = inputs.size() / static_cast<std::size_t>(plan.input().size());
+  const std::size_t samples = inputs.size() / static_cast<std::size_t>(size_of(plan.inputs));
   Interpreter interpreter(plan.model,
                           {.rounding = plan.rounding, .batch = static_cast<Index>(samples)});
-  std::memcpy(interpreter.input_bytes().data(), inputs.data(), inputs.size());
-  interpreter.invoke();
-  std::vector<std::uint8_t> outputs;
-  for (std::size_t i = 0; i < samples; ++i) {
-    const auto bytes = interpreter.tensor_bytes(plan.model->outputs[0], static_cast<Index>(i));
-    const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    outputs.insert(outputs.end(), from, from + bytes.size());
-  }
   Fillings f = plan.fillings();
   f["samples"] = std::to_string(samples);
-  f["golden"] = golden_text(plan, "input", plan.input(), inputs) +
-                golden_text(plan, "output", plan.output(), outputs);
+  std::vector<std::string> arguments;
+  for (std::size_t k = 0; k < plan.inputs.size(); ++k) {
+    f["golden"] += set_golden_input(plan, inputs, k, interpreter);
+    arguments.push_back(fill("@name@_golden_@end@[i]", plan.fillings(plan.inputs[k])));
+  }
+  interpreter.invoke();
+  for (std::size_t k = 0; k < plan.outputs.size(); ++k) {
+    const Fillings of_end = plan.fillings(plan.outputs[k]);
+    f["golden"] += golden_output(plan, k, interpreter);
+    f["outputs"] += fill("    static @type@ @end@[@NAME@_@END@_SIZE];\n", of_end);
+    f["comparisons"] +=
+        fill(" ||\n            memcmp(@end@, @name@_golden_@end@[i], sizeof @end@) != 0", of_end);
+    arguments.push_back(plan.outputs[k].name);
+  }
+  f["arguments"] = fmt::format("{}", fmt::join(arguments, ", "));
   return fill(kMain, f);
 }
 

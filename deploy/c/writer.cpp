@@ -11,6 +11,7 @@
 namespace octet {
 namespace {
 
+using detail::CEnd;
 using detail::CLayer;
 using detail::CPlan;
 using detail::CStep;
@@ -29,9 +30,9 @@ constexpr std::string_view kTop = R"(/*
 )";
 
 constexpr std::string_view kInvoke =
-    R"(int @name@_invoke(const @input_type@ *input, @output_type@ *output)
+    R"(int @name@_invoke(@parameters@)
 {
-    if (!input || !output) {
+    if (@is_null@) {
         return @NAME@_ERROR_NULL;
     }
 @calls@    return @NAME@_OK;
@@ -39,22 +40,21 @@ constexpr std::string_view kInvoke =
 )";
 
 /// An output that no step writes.
-constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_OUTPUT_SIZE; ++i) {
-        output[i] = @copied@[i];
+constexpr std::string_view kCopy = R"(    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+        @end@[i] = @copied@[i];
     }
 )";
 
-constexpr std::string_view kFloatHelpers = R"(
-#ifndef @NAME@_NO_FLOAT
-int @name@_quantize_input(const float *values, @input_type@ *codes)
+constexpr std::string_view kQuantizeInput =
+    R"(int @name@_quantize_@end@(const float *values, @type@ *codes)
 {
-    const float lowest = @lowest@ - @NAME@_INPUT_ZERO_POINT;
-    const float highest = @highest@ - @NAME@_INPUT_ZERO_POINT;
+    const float lowest = @lowest@ - @NAME@_@END@_ZERO_POINT;
+    const float highest = @highest@ - @NAME@_@END@_ZERO_POINT;
     if (!values || !codes) {
         return @NAME@_ERROR_NULL;
     }
-    for (int32_t i = 0; i < @NAME@_INPUT_SIZE; ++i) {
-        const float exact = values[i] / @NAME@_INPUT_SCALE;
+    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+        const float exact = values[i] / @NAME@_@END@_SCALE;
         const float number = exact == exact ? exact : 0.0f;
         const float steps = number < lowest ? lowest : number > highest ? highest : number;
         int32_t whole = (int32_t)steps;
@@ -64,22 +64,24 @@ int @name@_quantize_input(const float *values, @input_type@ *codes)
         } else if (rest < -0.5f || (rest == -0.5f@tie@)) {
             --whole;
         }
-        codes[i] = (@input_type@)(whole + @NAME@_INPUT_ZERO_POINT);
+        codes[i] = (@type@)(whole + @NAME@_@END@_ZERO_POINT);
     }
     return @NAME@_OK;
 }
 
-int @name@_dequantize_output(const @output_type@ *codes, float *values)
+)";
+
+constexpr std::string_view kDequantizeOutput =
+    R"(int @name@_dequantize_@end@(const @type@ *codes, float *values)
 {
     if (!codes || !values) {
         return @NAME@_ERROR_NULL;
     }
-    for (int32_t i = 0; i < @NAME@_OUTPUT_SIZE; ++i) {
-        values[i] = @NAME@_OUTPUT_SCALE * (float)(codes[i] - @NAME@_OUTPUT_ZERO_POINT);
+    for (int32_t i = 0; i < @NAME@_@END@_SIZE; ++i) {
+        values[i] = @NAME@_@END@_SCALE * (float)(codes[i] - @NAME@_@END@_ZERO_POINT);
     }
     return @NAME@_OK;
 }
-#endif
 )";
 
 std::string arena_text(const CPlan& plan) {
@@ -95,16 +97,35 @@ std::string invoke_text(const CPlan& plan) {
     calls += fmt::format("    {}_layer{}({}, {});\n", plan.name, step.number,
                          fmt::join(step.from, ", "), step.to);
   }
-  if (!plan.copied.empty()) {
-    f["copied"] = plan.copied;
-    calls += detail::fill(kCopy, f);
+  for (const CEnd& output : plan.outputs) {
+    if (output.copied.empty()) continue;
+    Fillings of_end = plan.fillings(output);
+    of_end["copied"] = output.copied;
+    calls += detail::fill(kCopy, of_end);
   }
+  std::vector<std::string> is_null;
+  for (const CEnd& end : detail::all_ends(plan)) is_null.push_back("!" + end.name);
+  f["parameters"] = detail::c_parameters(plan);
+  f["is_null"] = fmt::format("{}", fmt::join(is_null, " || "));
   f["calls"] = calls;
-  const bool is_signed = plan.input().dtype == DType::int8;
-  f["lowest"] = is_signed ? "-128" : "0";
-  f["highest"] = is_signed ? "127" : "255";
-  f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
-  return detail::fill(kInvoke, f) + detail::fill(kFloatHelpers, f);
+  return detail::fill(kInvoke, f);
+}
+
+std::string float_helpers_text(const CPlan& plan) {
+  std::string text;
+  for (const CEnd& input : plan.inputs) {
+    Fillings f = plan.fillings(input);
+    const bool is_signed = input.tensor->dtype == DType::int8;
+    f["lowest"] = is_signed ? "-128" : "0";
+    f["highest"] = is_signed ? "127" : "255";
+    f["tie"] = plan.rounding == Rounding::fp32 ? " && whole % 2 != 0" : "";
+    text += detail::fill(kQuantizeInput, f);
+  }
+  for (const CEnd& output : plan.outputs) {
+    if (&output != plan.outputs.data()) text += "\n";
+    text += detail::fill(kDequantizeOutput, plan.fillings(output));
+  }
+  return fmt::format("\n#ifndef {}_NO_FLOAT\n{}#endif\n", plan.macro, text);
 }
 
 CSource make_figures(const CPlan& plan, const std::vector<CLayer>& layers) {
@@ -146,6 +167,7 @@ CSource to_c_source(const IntegerModel& model, std::string_view name,
   for (const CLayer& layer : layers) result.source += layer.function;
   result.source += arena_text(plan);
   result.source += invoke_text(plan);
+  result.source += float_helpers_text(plan);
   result.source += detail::c_self_test(plan, options);
   return result;
 }

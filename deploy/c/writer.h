@@ -28,8 +28,8 @@ struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
-  /// Real values that the self-test runs, samples end to end. Empty: four random samples, or fewer
-  /// large ones.
+  /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
+  /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};
 };
 
@@ -50,9 +50,11 @@ struct CSource {
 
 /// The model, forks and all, in plain C99 that is C++17 too, for machines down to microcontrollers:
 /// constants, static buffers and `int NAME_invoke(const int8_t *input, int8_t *output)` for one
-/// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. It uses no
-/// heap, no library and, in any rounding mode, no floating point: the float roundings of fp32 are
-/// computed in integers. A QUANTIZE from floats at the front and a DEQUANTIZE at the end become
+/// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. Several
+/// inputs are the parameters input1, input2, ..., in the order of the model's, and several outputs
+/// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses
+/// no heap, no library and, in any rounding mode, no floating point: the float roundings of fp32
+/// are computed in integers. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
 /// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
 /// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
 /// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
@@ -60,10 +62,10 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no graph of int8 operators with one input and one output, for self-test inputs that are
-/// no whole samples, and for what makes too much text: samples of more than 2^22 values in all, or
-/// operators that share constants, each of which writes them out (64 MiB, or 16 bytes for every
-/// byte of constants); FormatError where the model is not valid.
+/// that is no graph of int8 operators, for self-test inputs that are no whole samples, and for what
+/// makes too much text: samples of more than 2^22 values in all, or operators that share constants,
+/// each of which writes them out (64 MiB, or 16 bytes for every byte of constants); FormatError
+/// where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});
 

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <octet/core/printable.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/layer_registry.h>
+#include <octet/layers/reused_layer.h>
 #include <octet/layers/zero_padding2d.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 namespace octet::detail::onnx_import {
 namespace {
@@ -76,6 +79,13 @@ void require_known(const Graph& graph) {
       "would import (missing: {})",
       describe(*unknown.front()), graph.nodes.size() - unknown.size(), graph.nodes.size(),
       fmt::join(kinds, ", "));
+}
+
+bool same_weights(const Weights& a, const Weights& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.shape() == y.second.shape() &&
+           std::ranges::equal(std::as_const(x.second).span(), std::as_const(y.second).span());
+  });
 }
 
 }  // namespace
@@ -265,13 +275,14 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
   for (const auto& [key, tensor] : weights) {
     graph_.spend(static_cast<std::size_t>(tensor.size()));
   }
-  layer->set_name(unique_name(node));
   std::vector<Shape> shapes;
   std::vector<Value> values;
   for (const Imported& input : inputs) {
     shapes.push_back(input.physical);
     values.push_back(input.value);
   }
+  const std::string description = describe_layer(*layer).to_json();
+  layer->set_name(unique_name(node));
   layer->build_all(shapes, Random(0));
   Imported result;
   result.physical = layer->output_shape();
@@ -285,7 +296,24 @@ Imported Builder::add(const Node& node, std::unique_ptr<Layer> layer,
     }
   }
   result.logical = Shape(std::move(logical));
-  if (!weights.empty()) weights_.emplace_back(model_.layers().size(), std::move(weights));
+  if (weights.empty()) {
+    result.value = model_.add(std::move(layer), values);
+    return result;
+  }
+  // Nodes that read the same initializers are one layer, as the program was that exported them.
+  const std::span constants = std::span(node.inputs).subspan(1);
+  for (const LayerOfFile& earlier : weights_) {
+    const Layer& first = *model_.layers()[earlier.layer];
+    if (std::ranges::equal(earlier.constants, constants) && earlier.description == description &&
+        first.input_shapes() == shapes && same_weights(earlier.weights, weights)) {
+      result.value = model_.add(std::make_unique<ReusedLayer>(first.name(), layer->name()), values);
+      return result;
+    }
+  }
+  weights_.push_back({model_.layers().size(),
+                      {constants.begin(), constants.end()},
+                      description,
+                      std::move(weights)});
   result.value = model_.add(std::move(layer), values);
   return result;
 }
@@ -299,11 +327,11 @@ Imported Builder::padded(const Node& node, const Imported& x, const Padding2D& p
 }
 
 void Builder::set_weights() {
-  for (const auto& [index, weights] : weights_) {
-    const Layer& layer = *model_.layers()[index];
+  for (const LayerOfFile& made : weights_) {
+    const Layer& layer = *model_.layers()[made.layer];
     std::vector<NamedTensor> tensors = layer.parameters();
     append(tensors, layer.state());
-    for (const auto& [key, given] : weights) {
+    for (const auto& [key, given] : made.weights) {
       const auto found = std::ranges::find(tensors, key, &NamedTensor::name);
       if (found == tensors.end() || found->tensor.shape() != given.shape()) {
         refuse("import_onnx: layer \"{}\": expected \"{}\" of another shape than {}", layer.name(),

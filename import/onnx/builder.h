@@ -103,8 +103,15 @@ class Builder {
   UniqueNames names_;
   /// What nodes read and what the graph puts out.
   std::set<std::string, std::less<>> read_;
-  /// By position of the layer in the model.
-  std::vector<std::pair<std::size_t, Weights>> weights_;
+  /// A layer with weights of the file: its position in the model, the names of the constants that
+  /// its node reads, and what it is but for its name.
+  struct LayerOfFile {
+    std::size_t layer;
+    std::vector<std::string> constants;
+    std::string description;
+    Weights weights;
+  };
+  std::vector<LayerOfFile> weights_;
 };
 
 /// A row of the table of operators.

@@ -14,7 +14,7 @@ namespace octet {
 /// number otherwise.
 ///
 ///     CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV     Conv2D, DepthwiseConv2D, TransposedConv2D
-///     FULLY_CONNECTED                                Dense, behind a Flatten where it needs one
+///     FULLY_CONNECTED                                Dense, behind a Flatten unless keep_num_dims
 ///     ADD, MUL                                       Add, Multiply; of a constant per channel, and
 ///     SUB                                            of a constant only: BatchNorm
 ///     AVERAGE_POOL_2D, MAX_POOL_2D                   AveragePool2D, MaxPool2D

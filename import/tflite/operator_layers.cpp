@@ -205,15 +205,15 @@ class Converter {
     const Tensor kernel = floats_of(input(1));
     require_rank(input(1), 2);
     const Index inputs = kernel.dim(1);
+    const auto& a = op_.as<FullyConnectedAttributes>();
     const Shape read = example(input(0));
-    if (read.size() != inputs) {
+    if (!a.keep_num_dims && read.size() != inputs) {
       refuse("its input {} is not one vector of {} an example", read.to_string(), inputs);
     }
-    if (read.rank() != 1) add(Flatten());
+    if (read.rank() != 1 && !a.keep_num_dims) add(Flatten());
     const Tensor lying = permuted(kernel.reshape({1, 1, kernel.dim(0), inputs}), {0, 1, 3, 2});
     const bool bias = keep_weights(lying.reshape({inputs, kernel.dim(0)}));
-    const auto fused = op_.as<FullyConnectedAttributes>().activation;
-    add(Dense(kernel.dim(0), activation_of(fused), {.use_bias = bias}));
+    add(Dense(kernel.dim(0), activation_of(a.activation), {.use_bias = bias}));
   }
 
   void binary() {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/file.h>
+#include <octet/core/function_ref.h>
 #include <octet/core/printable.h>
 #include <octet/import/weights/weight_file.h>
 #include <octet/train/data/array_file.h>
@@ -106,9 +107,7 @@ std::vector<std::uint8_t> contents(zip_t& archive, const Member& member) {
   return bytes;
 }
 
-WeightTensor tensor_of(std::string name, const std::vector<std::uint8_t>& bytes) {
-  ByteSource source(bytes);
-  const NpyArray array = read_npy(source, fmt::format("\"{}{}\"", printable(name), kSuffix));
+WeightTensor tensor_of(std::string name, const NpyArray& array) {
   return std::visit(
       [&](const auto& values) -> WeightTensor {
         using T = typename std::remove_cvref_t<decltype(values)>::value_type;
@@ -122,11 +121,12 @@ WeightTensor tensor_of(std::string name, const std::vector<std::uint8_t>& bytes)
       array.values);
 }
 
-std::vector<WeightTensor> parse_npz(std::span<const std::uint8_t> bytes) {
+/// Calls use(name, array) for every array.
+void parse_npz(std::span<const std::uint8_t> bytes,
+               FunctionRef<void(std::string name, NpyArray array)> use) {
   if (bytes.empty()) throw FormatError("expected a zip, found an empty file");
   const Archive archive = open(bytes);
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
-  std::vector<WeightTensor> tensors;
   std::uint64_t total = 0;
   const std::uint64_t most = std::max<std::uint64_t>(kMostGzipped, bytes.size());
   for (zip_int64_t i = 0; i < count; ++i) {
@@ -136,20 +136,38 @@ std::vector<WeightTensor> parse_npz(std::span<const std::uint8_t> bytes) {
       throw FormatError(fmt::format("the arrays come to more than {} bytes", most));
     }
     total += member.size;
-    tensors.push_back(tensor_of(member.name, contents(*archive, member)));
+    const std::vector<std::uint8_t> file = contents(*archive, member);
+    ByteSource source(file);
+    use(member.name, read_npy(source, fmt::format("\"{}{}\"", printable(member.name), kSuffix)));
   }
-  return tensors;
+}
+
+void parse_npz(const std::filesystem::path& path,
+               FunctionRef<void(std::string name, NpyArray array)> use) {
+  const MappedFile file(path);
+  try {
+    parse_npz(file.bytes(), use);
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
+  }
 }
 
 }  // namespace
 
 std::vector<WeightTensor> read_npz(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  try {
-    return parse_npz(file.bytes());
-  } catch (const FormatError& error) {
-    throw FormatError(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  std::vector<WeightTensor> tensors;
+  parse_npz(path, [&](std::string name, const NpyArray& array) {
+    tensors.push_back(tensor_of(std::move(name), array));
+  });
+  return tensors;
+}
+
+std::vector<std::pair<std::string, NpyArray>> read_npz_arrays(const std::filesystem::path& path) {
+  std::vector<std::pair<std::string, NpyArray>> arrays;
+  parse_npz(path, [&](std::string name, NpyArray array) {
+    arrays.emplace_back(std::move(name), std::move(array));
+  });
+  return arrays;
 }
 
 }  // namespace octet

@@ -2,9 +2,11 @@
 
 #include <octet/core/shape.h>
 #include <octet/core/tensor.h>
+#include <octet/train/data/npy.h>
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -42,6 +44,9 @@ void write_safetensors(const std::filesystem::path& path,
 /// arrays of one name, checksums that are wrong, and for compressed arrays of more than 1032 times
 /// their bytes in the file or of 1 GiB together.
 std::vector<WeightTensor> read_npz(const std::filesystem::path& path);
+
+/// The arrays of such a file by name, in the order of the zip. Throws as read_npz().
+std::vector<std::pair<std::string, NpyArray>> read_npz_arrays(const std::filesystem::path& path);
 
 /// Reads a file of weights of either kind, which its first bytes tell. Throws as the reader of the
 /// kind, and FormatError for a file of another.

@@ -25,6 +25,21 @@ Tensor leaky_relu(const Tensor& x, float alpha) {
   });
 }
 
+/// min(x, 0), which passes the gradient at 0, where relu() does not.
+Tensor negative_part(const Tensor& x) {
+  const Tensor y = detail::map(
+      Work::map_floats, [](float v) { return v > 0.0F ? 0.0F : v; }, x);
+  return record("negative_part", y, {x}, [x = x.detach()](const Tensor& g) {
+    return std::vector<Tensor>{detail::map(
+        Work::map_floats, [](float gv, float v) { return v > 0.0F ? 0.0F : gv; }, g, x)};
+  });
+}
+
+/// max(x, 0) + alpha min(x, 0); alpha broadcasts to x.
+Tensor prelu(const Tensor& x, const Tensor& alpha) {
+  return add(relu(x), mul(negative_part(x), alpha));
+}
+
 /// x relu6(x + 3) / 6.
 Tensor hard_swish(const Tensor& x) {
   const Tensor y = detail::map(
@@ -72,6 +87,26 @@ Tensor repeated(const Step& step, const Tensor& x) {
   return upsample2d(x, {step.numbers[0] / x.dim(1), step.numbers[1] / x.dim(2)});
 }
 
+/// All of the batch, and of each other axis what the step's numbers say.
+Tensor sliced(const Step& step, const Tensor& x) {
+  const std::size_t rank = step.numbers.size() / 3;
+  std::vector<AxisSlice> axes{{0, x.dim(0)}};
+  for (std::size_t i = 1; i < rank; ++i) {
+    axes.push_back({step.numbers[i], step.numbers[rank + i], step.numbers[2 * rank + i]});
+  }
+  return slice(x, axes);
+}
+
+Tensor transposed(const Step& step, const Tensor& x) {
+  return permute(x, {step.numbers.begin(), step.numbers.end()});
+}
+
+Tensor multiplied(const Step& step, const Tensor& x, const Tensor& y) {
+  const auto& attributes = std::get<BatchMatmulAttributes>(step.attributes);
+  const auto transpose = [](bool adjoint) { return adjoint ? Transpose::yes : Transpose::no; };
+  return batch_matmul(x, y, transpose(attributes.adj_x), transpose(attributes.adj_y));
+}
+
 Tensor joined(const Step& step, std::span<const Tensor> x) {
   const auto& attributes = std::get<ConcatenationAttributes>(step.attributes);
   return apply_activation(attributes.activation,
@@ -88,6 +123,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return apply_activation(clamp_of(step), sub(x[0], x[1]));
     case OpCode::mul:
       return apply_activation(clamp_of(step), mul(x[0], x[1]));
+    case OpCode::batch_matmul:
+      return multiplied(step, x[0], x[1]);
     case OpCode::concatenation:
       return joined(step, x);
     case OpCode::average_pool_2d:
@@ -98,6 +135,10 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return pad2d(x[0], padding_of(step));
     case OpCode::resize_nearest_neighbor:
       return repeated(step, x[0]);
+    case OpCode::strided_slice:
+      return sliced(step, x[0]);
+    case OpCode::transpose:
+      return transposed(step, x[0]);
     case OpCode::reshape:
       return x[0].reshape(result.with_batch(x[0].dim(0)));
     case OpCode::relu:
@@ -108,6 +149,8 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
       return clamp(x[0], -1.0F, 1.0F);
     case OpCode::leaky_relu:
       return leaky_relu(x[0], std::get<LeakyReluAttributes>(step.attributes).alpha);
+    case OpCode::prelu:
+      return prelu(x[0], x[1]);
     case OpCode::hard_swish:
       return hard_swish(x[0]);
     case OpCode::logistic:
@@ -123,6 +166,7 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
     case OpCode::mean:
     case OpCode::padv2:
     case OpCode::quantize:
+    case OpCode::split:
     case OpCode::squeeze:
     case OpCode::transpose_conv:
       break;
@@ -135,7 +179,9 @@ Tensor float_operator(const Step& step, const Shape& result, std::span<const Ten
 
 Shape result_shape(const Step& step, std::span<const Shape> inputs) {
   std::vector<Tensor> none;
-  for (const Shape& shape : inputs) none.emplace_back(shape.with_batch(0));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    none.emplace_back(step.reads_parameter(i) ? inputs[i] : inputs[i].with_batch(0));
+  }
   try {
     return float_operator(step, {}, none).shape().without_batch();
   } catch (const InvalidArgument& error) {

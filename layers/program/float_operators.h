@@ -11,8 +11,8 @@ namespace octet {
 /// does not take down.
 Tensor float_operator(const Step& step, const Shape& result, std::span<const Tensor> x);
 
-/// The shape of what the operator gives for examples of `inputs`: that of an empty batch. Throws
-/// what float_operator() does for shapes that do not fit.
+/// The shape of what the operator gives for `inputs`, each the shape of an example or of a
+/// parameter. Throws what float_operator() does for shapes that do not fit.
 Shape result_shape(const Step& step, std::span<const Shape> inputs);
 
 }  // namespace octet

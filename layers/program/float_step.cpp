@@ -26,7 +26,7 @@ bool fits_operator(const LayerWeights& weights, const Tensor& x) {
   if (!has_operator_layout(weights)) return false;
   const Index units = weights.kernel.dim(-1);
   if (weights.bias.defined() && weights.bias.shape() != Shape{units}) return false;
-  return weights.convolution.has_value() || (x.rank() == 2 && x.dim(1) == weights.kernel.dim(0));
+  return weights.convolution.has_value() || (x.rank() >= 2 && x.dim(-1) == weights.kernel.dim(0));
 }
 
 Tensor convolution(const LayerWeights& weights, const Tensor& images, FusedActivation clamp) {
@@ -50,7 +50,7 @@ Tensor linear_step(const Step& step, const Tensor& x, const ForwardContext& cont
   if (step.folded != nullptr && step.folded->uses_batch(context)) {
     return apply_activation(step.clamp, step.folded->normalized(x, context));
   }
-  return linear_in_floats(*step.layer, *step.layer->weights(), x, step.clamp);
+  return linear_in_floats(*step.layer, weights_of(step), x, step.clamp);
 }
 
 }  // namespace
@@ -88,6 +88,8 @@ Tensor run_in_floats(const Step& step, const Shape& result, std::span<const Tens
       return linear_step(step, x[0], context);
     case Step::Kind::function:
       return step.function.run(x, context, step.clamp);
+    case Step::Kind::parameter:
+      return step.parameter;
     case Step::Kind::quantize:
       break;
   }

@@ -46,6 +46,31 @@ bool clamps_below_zero(const Step& step) {
   return real_limits(clamp).lo == 0.0F;
 }
 
+/// A constant operand that a step's numbers become.
+struct StepConstant {
+  std::string_view suffix;
+  std::vector<std::int32_t> shape;
+  std::span<const std::int32_t> numbers;
+};
+
+std::vector<StepConstant> constants_of(const Step& step) {
+  const std::span<const std::int32_t> numbers(step.numbers);
+  if (numbers.empty()) return {};
+  const auto count = static_cast<std::int32_t>(numbers.size());
+  if (step.code == OpCode::pad) return {{"/paddings", {count / 2, 2}, numbers}};
+  if (step.code == OpCode::resize_nearest_neighbor) return {{"/size", {count}, numbers}};
+  if (step.code == OpCode::transpose) return {{"/permutation", {count}, numbers}};
+  if (step.code == OpCode::strided_slice) {
+    const std::size_t rank = numbers.size() / 3;
+    const std::vector<std::int32_t> shape{count / 3};
+    return {{"/begin", shape, numbers.first(rank)},
+            {"/end", shape, numbers.subspan(rank, rank)},
+            {"/strides", shape, numbers.last(rank)}};
+  }
+  throw InvalidArgument(
+      fmt::format("lower: {} reads no numbers beside its inputs", to_string(step.code)));
+}
+
 }  // namespace
 
 void require_operator_range(const QuantParams& grid, bool clamps_at_zero,
@@ -109,6 +134,8 @@ std::int32_t Lowering::append(const Step& step, const Program::Value& result,
       return with_quantized_result(now, function(now, inputs[0]));
     case Step::Kind::quantize:
       return quantize(now, inputs[0]);
+    case Step::Kind::parameter:
+      return parameter(now);
   }
   throw InvalidArgument(fmt::format("{}: a step of no known kind", now.owner));
 }
@@ -244,13 +271,9 @@ std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_
     builder_.reshape(now.result.name(), read[0], output, now.result.shape);
     return output;
   }
-  if (!step.numbers.empty()) {
-    const bool pads = step.code == OpCode::pad;
-    const auto count = static_cast<std::int32_t>(step.numbers.size());
-    read.push_back(builder_.constant(now.result.name() + (pads ? "/paddings" : "/size"),
-                                     DType::int32,
-                                     pads ? std::vector{count / 2, 2} : std::vector{count},
-                                     std::span<const std::int32_t>(step.numbers)));
+  for (const StepConstant& constant : constants_of(step)) {
+    read.push_back(builder_.constant(now.result.name() + std::string(constant.suffix), DType::int32,
+                                     constant.shape, constant.numbers));
   }
   builder_.op(step.code, std::move(read), output, step.attributes);
   return output;

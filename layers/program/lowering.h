@@ -39,6 +39,8 @@ class Lowering {
   std::int32_t input(std::string_view name, const Shape& example_shape);
   /// A model input of quantized values.
   std::int32_t quantized_input(const Shape& example_shape, const QuantParams& params);
+  /// A constant of the quantized values of `parameter`, which carries its quantization parameters.
+  std::int32_t quantized_constant(std::string name, const Tensor& parameter);
 
   /// Appends the operators of a step that reads the tensors `inputs`, and returns that of its
   /// result. Throws InvalidArgument, naming the layer, where the step has no operator, a quantizer
@@ -83,6 +85,11 @@ class Lowering {
   std::int32_t result(const Current& now, std::span<const std::int32_t> inputs,
                       std::string_view suffix);
   std::int32_t quantize_op(const Current& now, std::int32_t input, const QuantParams& params);
+  std::int32_t parameter(const Current& now);
+  template <class T>
+  std::int32_t shared_constant(const Current& now, const std::string& name, DType dtype,
+                               std::vector<std::int32_t> shape, std::span<const T> values,
+                               QuantParams params = ModelBuilder::no_quantization());
   std::vector<std::int32_t> real_weights(const Current& now, const LayerWeights& weights);
   std::vector<std::int32_t> integer_weights(const Current& now, const LayerWeights& weights,
                                             std::int32_t input);
@@ -94,6 +101,8 @@ class Lowering {
   Numbers numbers_;
   LowerOptions options_;
   ModelBuilder builder_;
+  /// By layer and name of a constant: what the layer's steps have made of it.
+  std::map<std::pair<const Layer*, std::string>, std::vector<std::int32_t>> constants_;
   /// By tensor of integers: its real values.
   std::map<std::int32_t, std::int32_t> reals_;
   std::optional<Rounding> rounding_;

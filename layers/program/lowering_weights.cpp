@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/core/ops/shape_ops.h>
+#include <octet/core/tensor_internal.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
 #include <octet/runtime/operators/int16_sums.h>
 
@@ -32,14 +34,31 @@ Attributes window_attributes(const Conv2DOptions& options, FusedActivation activ
   return attributes;
 }
 
-OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation) {
-  if (!weights.convolution) return FullyConnectedAttributes{.activation = activation};
+/// `rank` is that of what the operator reads, the batch included.
+OperatorAttributes attributes_of(const LayerWeights& weights, FusedActivation activation,
+                                 std::size_t rank) {
+  if (!weights.convolution) {
+    return FullyConnectedAttributes{.activation = activation, .keep_num_dims = rank > 2};
+  }
   const Conv2DOptions& options = *weights.convolution;
   if (weights.transposed) return window_attributes<TransposeConvAttributes>(options, activation);
   if (!weights.depthwise) return window_attributes<Conv2DAttributes>(options, activation);
   auto attributes = window_attributes<DepthwiseConv2DAttributes>(options, activation);
   attributes.depth_multiplier = static_cast<std::int32_t>(weights.kernel.dim(-1) / options.groups);
   return attributes;
+}
+
+std::string kernel_name(const Step& step) {
+  return step.weights_name.empty() ? "kernel" : step.weights_name;
+}
+
+std::string bias_name(const Step& step) {
+  return step.weights_name.empty() ? "bias" : step.weights_name + "_bias";
+}
+
+/// The shape of one example of a tensor.
+Shape example_of(const ModelTensor& tensor) {
+  return Shape(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
 }
 
 /// The shape of a kernel as its operator has it: units first, or last behind an extent of 1 where
@@ -59,7 +78,11 @@ std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
 
 std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   const Layer& layer = *now.step.layer;
-  const LayerWeights weights = require_weights(layer, now.owner);
+  const LayerWeights weights =
+      now.step.weights ? now.step.weights() : require_weights(layer, now.owner);
+  if (now.step.weights) {
+    require_operator_weights(weights, example_of(tensor(input)), now.result.shape, now.owner);
+  }
   const bool separate = now.on_integers && has_separate_clamp(weights, now.step.clamp,
                                                               now.step.scheme->options->rounding);
   const std::int32_t read = now.on_integers ? input : reals_of(input);
@@ -77,12 +100,64 @@ std::int32_t Lowering::linear(const Current& now, std::int32_t input) {
   }
   const FusedActivation clamp = separate ? FusedActivation::none : now.step.clamp;
   builder_.op(now.step.code, std::move(operands), output).attributes =
-      attributes_of(weights, clamp);
+      attributes_of(weights, clamp, builder_.tensor(read).shape.size());
   if (is_wide(output)) widen_int16_result(weights.depthwise ? 3 : 0);
   if (!separate) return output;
   const std::int32_t clamped = result(now, {&read, 1}, "");
   builder_.op(operator_of(layer.activation()), {output}, clamped);
   return clamped;
+}
+
+/// A constant named after the layer and `name`: one for all steps of the layer that read the same
+/// values.
+template <class T>
+std::int32_t Lowering::shared_constant(const Current& now, const std::string& name, DType dtype,
+                                       std::vector<std::int32_t> shape, std::span<const T> values,
+                                       QuantParams params) {
+  std::vector<std::int32_t>& made = constants_[{now.step.layer, name}];
+  const auto bytes = std::as_bytes(values);
+  for (const std::int32_t index : made) {
+    const ModelTensor& constant = tensor(index);
+    if (constant.dtype == dtype && constant.quantization == params &&
+        std::ranges::equal(std::as_bytes(std::span(constant.data)), bytes)) {
+      return index;
+    }
+  }
+  std::string full = now.step.layer->name() + "/" + name;
+  if (!made.empty()) full += fmt::format("/{}", made.size());
+  made.push_back(
+      builder_.constant(std::move(full), dtype, std::move(shape), values, std::move(params)));
+  return made.back();
+}
+
+std::int32_t Lowering::quantized_constant(std::string name, const Tensor& parameter) {
+  const QuantParams& params = *detail::TensorAccess::grid(parameter);
+  std::vector<std::int32_t> shape;
+  for (Index axis = 0; axis < parameter.rank(); ++axis) {
+    shape.push_back(static_cast<std::int32_t>(parameter.dim(axis)));
+  }
+  const auto size = static_cast<std::size_t>(parameter.size());
+  if (type_of_codes(params) == DType::int16) {
+    return builder_.constant(std::move(name), DType::int16, std::move(shape),
+                             std::span(int16_codes(parameter, params).get(), size), params);
+  }
+  return builder_.constant(std::move(name), DType::int8, std::move(shape),
+                           std::span(codes_on_grid(parameter, params).get(), size), params);
+}
+
+/// The constant of a step of kind parameter.
+std::int32_t Lowering::parameter(const Current& now) {
+  const StepScheme* scheme = now.step.scheme.get();
+  const Tensor values = now.step.parameter.detach();
+  if (scheme != nullptr && scheme->result != nullptr && numbers_ == Numbers::integers) {
+    return quantized_constant(now.result.name(), scheme->result->quantize_dequantize(values));
+  }
+  std::vector<std::int32_t> shape;
+  for (Index axis = 0; axis < values.rank(); ++axis) {
+    shape.push_back(static_cast<std::int32_t>(values.dim(axis)));
+  }
+  return builder_.constant(now.result.name(), DType::float32, std::move(shape),
+                           std::as_const(values).span());
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Current& now, const LayerWeights& weights) {
@@ -93,11 +168,11 @@ std::vector<std::int32_t> Lowering::real_weights(const Current& now, const Layer
   const auto units = static_cast<std::int32_t>(kernel.dim(-1));
   const Tensor matrix = kernel.reshape({kernel.size() / units, units});
   const Tensor lying = weights.depthwise ? matrix : transpose(matrix);
-  std::vector<std::int32_t> constants = {builder_.constant(
-      now.step.layer->name() + "/kernel", DType::float32, operator_shape(weights), lying.span())};
+  std::vector<std::int32_t> constants = {shared_constant(now, kernel_name(now.step), DType::float32,
+                                                         operator_shape(weights), lying.span())};
   if (weights.bias.defined()) {
-    constants.push_back(builder_.constant(now.step.layer->name() + "/bias", DType::float32, {units},
-                                          std::as_const(weights.bias).span()));
+    constants.push_back(shared_constant(now, bias_name(now.step), DType::float32, {units},
+                                        std::as_const(weights.bias).span()));
   }
   return constants;
 }
@@ -117,8 +192,8 @@ std::vector<std::int32_t> Lowering::integer_weights(const Current& now, const La
     params.quantized_dimension = 3;
   }
   std::vector<std::int32_t> constants = {
-      builder_.constant(now.step.layer->name() + "/kernel", DType::int8, operator_shape(weights),
-                        std::span<const std::int8_t>(kernel), std::move(params))};
+      shared_constant(now, kernel_name(now.step), DType::int8, operator_shape(weights),
+                      std::span<const std::int8_t>(kernel), std::move(params))};
   // XNNPACK takes no convolution without a bias; of int16 codes, the type of the bias says by
   // which contract runtimes rescale.
   if ((weights.convolution || wide) && codes.bias.empty()) {
@@ -147,13 +222,13 @@ std::int32_t Lowering::integer_bias(const Current& now, std::vector<std::int32_t
                                     QuantParams grid, bool wide) {
   const DType type = wide ? DType::int64 : DType::int32;
   std::tie(grid.qmin, grid.qmax) = code_limits(type);
-  const std::string name = now.step.layer->name() + "/bias";
+  const std::string name = bias_name(now.step);
   const auto units = static_cast<std::int32_t>(codes.size());
   if (!wide) {
-    return builder_.constant(name, type, {units}, std::span<const std::int32_t>(codes), grid);
+    return shared_constant(now, name, type, {units}, std::span<const std::int32_t>(codes), grid);
   }
   const std::vector<std::int64_t> numbers(codes.begin(), codes.end());
-  return builder_.constant(name, type, {units}, std::span<const std::int64_t>(numbers), grid);
+  return shared_constant(now, name, type, {units}, std::span<const std::int64_t>(numbers), grid);
 }
 
 }  // namespace octet

@@ -46,6 +46,10 @@ const Step* Program::producer(std::size_t value) const {
   return found == steps.end() ? nullptr : &*found;
 }
 
+LayerWeights weights_of(const Step& step) {
+  return step.weights ? step.weights() : step.layer->weights().value();
+}
+
 void finish(Program& program) {
   for (const Step& step : program.steps) {
     for (const std::size_t input : step.inputs) ++program.values[input].readers;

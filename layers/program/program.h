@@ -3,6 +3,7 @@
 #include <octet/core/tensor.h>
 #include <octet/layers/graph.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@ namespace octet {
 
 class Model;
 class PreparedStep;
+class SharedRange;
 class WeightOscillation;
 struct QuantizeOptions;
 
@@ -42,6 +44,9 @@ struct StepScheme {
   Quantizer* result = nullptr;
   /// The quantizer that all inputs of a CONCATENATION share.
   Quantizer* joined = nullptr;
+  /// For a quantizer that several steps of the program share; null for one that is the step's own.
+  std::shared_ptr<SharedRange> shared{};
+  std::size_t shared_position = 0;
   WeightOscillation* oscillation = nullptr;
   /// What integer_operator() keeps of a step from one batch to the next.
   std::shared_ptr<PreparedStep> prepared{};
@@ -53,10 +58,11 @@ struct StepScheme {
 /// One operator of a program.
 struct Step {
   enum class Kind {
-    op,        ///< an operator without weights
-    linear,    ///< the operator of Layer::weights()
-    function,  ///< a TensorFunction
-    quantize   ///< QUANTIZE
+    op,         ///< an operator without weights
+    linear,     ///< the operator of LayerWeights
+    function,   ///< a TensorFunction
+    quantize,   ///< QUANTIZE
+    parameter,  ///< a tensor of the layer
   };
   Kind kind = Kind::op;
   /// The operator of a step of kind op or linear.
@@ -65,9 +71,17 @@ struct Step {
   OperatorAttributes attributes{};
   /// The clamp behind a linear step, or behind a function that takes one.
   FusedActivation clamp = FusedActivation::none;
-  /// What PAD and RESIZE_NEAREST_NEIGHBOR read beside their input: [4, 2] and [2] numbers.
+  /// What PAD, RESIZE_NEAREST_NEIGHBOR, STRIDED_SLICE and TRANSPOSE read beside their input: [4, 2]
+  /// and [2] numbers; begin, end and strides, one number each for the batch and each other axis;
+  /// the permutation, the batch in front.
   std::vector<std::int32_t> numbers{};
   TensorFunction function{};
+  /// The tensor of a step of kind parameter.
+  Tensor parameter{};
+  /// The weights of a step of kind linear that are not Layer::weights(), and their name in the
+  /// layer.
+  std::function<LayerWeights()> weights{};
+  std::string weights_name{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.
   const Layer* layer = nullptr;
   std::size_t node = 0;
@@ -78,8 +92,17 @@ struct Step {
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};
+  /// The value after which the quantizer of the result is named that all steps with this number
+  /// share, as those that a scan repeats for every step of time.
+  std::optional<std::size_t> shared_range{};
   std::vector<std::size_t> inputs{};
+  /// Positions of the inputs that are results of steps of kind parameter, without a batch axis.
+  std::vector<std::size_t> parameter_inputs{};
   std::size_t result = 0;
+
+  bool reads_parameter(std::size_t input) const {
+    return std::ranges::count(parameter_inputs, input) > 0;
+  }
 };
 
 /// What a model computes: the steps that its layers emitted, in the order in which they run.
@@ -88,8 +111,9 @@ struct Program {
     /// The layer that it is named after, with `suffix` behind; null for the inputs of one layer.
     const Layer* layer = nullptr;
     std::string suffix{};
-    /// The shape of one example.
+    /// The shape of one example, or of a parameter.
     Shape shape{};
+    bool is_parameter = false;
     /// How many steps read the value, once for each of their inputs, and whether it is an output.
     std::size_t readers = 0;
     bool is_output = false;
@@ -107,6 +131,9 @@ struct Program {
   /// The step that gives a value; null where it comes from outside.
   const Step* producer(std::size_t value) const;
 };
+
+/// The weights of a step of kind linear as they are now.
+LayerWeights weights_of(const Step& step);
 
 /// Counts the readers of all values and calls StepScheme::prepare, once all layers have emitted.
 void finish(Program& program);

@@ -116,7 +116,10 @@ void ProgramRun::run_step(const Step& step, std::vector<Tensor>* seen) {
   }
   const bool ends_layer = program_.result_of_layer[step.node] == step.result;
   // Files have a quantized tensor of it where it is quantized.
-  if (seen != nullptr && (ends_layer || is_quantized(step, result))) seen->push_back(result);
+  const bool computes = step.kind != Step::Kind::parameter;
+  if (seen != nullptr && computes && (ends_layer || is_quantized(step, result))) {
+    seen->push_back(result);
+  }
 }
 
 std::vector<Tensor> run(const Program& program, const Model& model, std::span<const Tensor> inputs,

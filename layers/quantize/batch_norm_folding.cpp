@@ -27,8 +27,9 @@ const BatchNorm* folded_into(const Model& model, std::size_t i,
                              FunctionRef<bool(const Layer&)> is_quantized) {
   Layer& layer = *model.layers()[i];
   const std::vector<std::size_t> readers = model.readers(i);
-  if (readers.size() != 1 || model.is_output(i)) return nullptr;
+  if (readers.size() != 1 || model.is_output(i) || model.is_reused(i)) return nullptr;
   const BatchNorm* norm = as_batch_norm(*model.layers()[readers.front()]);
+  if (model.is_reused(readers.front())) return nullptr;
   if (norm == nullptr || has_own_way(*norm) || is_quantized(layer) != is_quantized(*norm)) {
     return nullptr;
   }
@@ -58,6 +59,8 @@ Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i]) continue;
     const Layer& source = *model.layers()[i];
+    std::vector<Value> inputs;
+    for (const std::size_t input : model.inputs_of(i)) inputs.push_back(*values[input]);
     std::unique_ptr<Layer> layer = clone_of(source, source.name());
     const BatchNorm* behind = folded_into(model, i, is_quantized);
     if (behind != nullptr) {
@@ -65,8 +68,6 @@ Model with_folded_batch_norm(const Model& model, BatchNormMode mode,
     } else if (const BatchNorm* alone = as_batch_norm(source)) {
       layer = folded(std::make_unique<ChannelIdentity>(source.name()), *alone, mode, source);
     }
-    std::vector<Value> inputs;
-    for (const std::size_t input : model.inputs_of(i)) inputs.push_back(*values[input]);
     values[i] = result.add(std::move(layer), inputs);
     if (behind != nullptr) values[model.readers(i).front()] = values[i];
     Layer& added = *result.layers().back();

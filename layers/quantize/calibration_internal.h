@@ -2,9 +2,11 @@
 
 #include <octet/layers/model.h>
 
+#include <span>
+
 namespace octet::detail {
 
 /// calibrate() without a warning: for one of several batches, or one of many models.
-void show_samples(Model& model, const Tensor& samples);
+void show_samples(Model& model, std::span<const Tensor> inputs);
 
 }  // namespace octet::detail

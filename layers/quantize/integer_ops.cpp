@@ -28,8 +28,11 @@ IntegerModel model_of(const Step& step, const StepInputs& in) {
   const std::string& owner = step.scheme->owner;
   Lowering lowering(owner, Lowering::Numbers::integers);
   std::vector<std::int32_t> tensors;
-  for (const Tensor& x : in.x) {
-    tensors.push_back(lowering.quantized_input(x.shape().without_batch(), require_grid(x, owner)));
+  for (std::size_t i = 0; i < in.x.size(); ++i) {
+    const QuantParams& params = require_grid(in.x[i], owner);
+    tensors.push_back(step.reads_parameter(i)
+                          ? lowering.quantized_constant(fmt::format("parameter_{}", i), in.x[i])
+                          : lowering.quantized_input(in.x[i].shape().without_batch(), params));
   }
   lowering.append(step, {nullptr, owner, in.result}, tensors);
   std::vector<std::int32_t> results;
@@ -176,7 +179,9 @@ PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& i
   const auto make = [&] {
     return std::make_shared<const PreparedOperators>(model_of(step, in), scheme.options->rounding);
   };
-  if (scheme.prepared == nullptr || step.kind == Step::Kind::linear) return make();
+  const bool keeps = scheme.prepared != nullptr && step.kind != Step::Kind::linear &&
+                     step.parameter_inputs.empty();
+  if (!keeps) return make();
   std::vector<QuantParams> params;
   for (const Tensor& x : in.x) params.push_back(require_grid(x, scheme.owner));
   if (scheme.result != nullptr) params.push_back(scheme.result->params());
@@ -188,8 +193,11 @@ PreparedStep::Operators prepared_operators(const Step& step, const StepInputs& i
 Tensor integer_operator(const Step& step, const StepInputs& in, const Tensor& real, bool clips,
                         const LearnedRange& learned) {
   const StepScheme& scheme = *step.scheme;
-  const std::vector<Tensor> results =
-      run_on_codes(*prepared_operators(step, in), in.x, scheme.owner);
+  std::vector<Tensor> x;
+  for (std::size_t i = 0; i < in.x.size(); ++i) {
+    if (!step.reads_parameter(i)) x.push_back(in.x[i]);
+  }
+  const std::vector<Tensor> results = run_on_codes(*prepared_operators(step, in), x, scheme.owner);
   if (in.before != nullptr) in.before->insert(in.before->end(), results.begin(), results.end() - 1);
   return real.defined() ? with_gradients_of(real, results.back(), clips, learned) : results.back();
 }

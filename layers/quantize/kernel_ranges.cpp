@@ -7,17 +7,19 @@
 namespace octet {
 namespace {
 
-/// Whether observing its kernel would leave a layer's quantizer as it is.
+/// Whether observing the tensors that it trains would leave a layer's quantizers as they are.
 bool is_current(const Layer& layer) {
-  const Quantizer* kernel = layer.kernel_quantizer();
-  if (kernel == nullptr) return true;
   const auto* wrapper = as_quantize_wrapper(layer);
-  if (wrapper != nullptr && !wrapper->holds_frozen_weights()) return false;
-  const std::unique_ptr<Quantizer> refreshed = kernel->clone();
-  refreshed->observe(layer.weights()->kernel);
-  return std::ranges::equal(refreshed->min().span(), kernel->min().span()) &&
-         std::ranges::equal(refreshed->max().span(), kernel->max().span()) &&
-         refreshed->has_range() == kernel->has_range();
+  if (wrapper == nullptr) return true;
+  return wrapper->holds_frozen_weights() &&
+         std::ranges::all_of(wrapper->trained_tensors(), [](const auto& trained) {
+           const auto& [quantizer, tensor] = trained;
+           const std::unique_ptr<Quantizer> refreshed = quantizer->clone();
+           refreshed->observe(tensor);
+           return std::ranges::equal(refreshed->min().span(), quantizer->min().span()) &&
+                  std::ranges::equal(refreshed->max().span(), quantizer->max().span()) &&
+                  refreshed->has_range() == quantizer->has_range();
+         });
 }
 
 }  // namespace

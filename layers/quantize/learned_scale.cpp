@@ -19,6 +19,11 @@ std::int32_t lsq_zero_point(const QuantSpec& spec) {
   return spec.is_signed ? 0 : 1 << (spec.num_bits - 1);
 }
 
+/// A write would make a backward pass refuse what an earlier operator of this step has read.
+void set_unless_equal(Tensor& tensor, std::size_t at, float value) {
+  if (std::as_const(tensor).data()[at] != value) tensor.data()[at] = value;
+}
+
 }  // namespace
 
 const LearnedScale::Policy LearnedScale::kLsq = {
@@ -120,8 +125,8 @@ void LearnedScale::start(const ObservedRange& range) {
   for (std::size_t c = 0; c < channels(); ++c) {
     const Values values = policy_->values_of(spec(), {measured.scale(c), measured.zero_point(c)});
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
-      parameters_[p].value.data()[c] = values.at(p);
-      parameters_[p].start.data()[c] = values.at(p);
+      set_unless_equal(parameters_[p].value, c, values.at(p));
+      set_unless_equal(parameters_[p].start, c, values.at(p));
     }
   }
 }
@@ -155,9 +160,7 @@ float LearnedScale::repaired(std::size_t parameter, std::size_t channel) const {
 void LearnedScale::repair() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     for (std::size_t c = 0; c < channels(); ++c) {
-      const float value = repaired(p, c);
-      Tensor& tensor = parameters_[p].value;
-      if (std::as_const(tensor).data()[c] != value) tensor.data()[c] = value;
+      set_unless_equal(parameters_[p].value, c, repaired(p, c));
     }
   }
 }

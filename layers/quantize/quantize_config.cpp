@@ -90,6 +90,16 @@ std::unique_ptr<Quantizer> for_result(const Layer& layer, const QuantizeOptions&
   throw InvalidArgument("default_8bit: Scales outside the enumeration");
 }
 
+std::unique_ptr<Quantizer> for_kernel(int unit_axis, const QuantizeOptions& options) {
+  const QuantSpec spec{.num_bits = options.weight_bits,
+                       .narrow_range = !options.full_weight_grid || options.weight_bits == 8,
+                       .symmetric = true,
+                       .axis = options.per_channel ? unit_axis : -1};
+  auto measured = measured_kernel(spec, options);
+  if (options.weight_scales == Scales::measured) return measured;
+  return std::make_unique<LsqQuantizer>(std::move(measured));
+}
+
 /// Throws InvalidArgument for a choice outside its enumeration: it has no name.
 void require_enumerators(const QuantizeOptions& options) {
   static_cast<void>(to_string(options.rounding));
@@ -189,13 +199,13 @@ QuantizeOptions QuantizeOptions::tfmot_ranges() {
 }
 
 std::unique_ptr<Quantizer> Default8BitQuantizeConfig::kernel_quantizer(const Layer& layer) const {
-  const QuantSpec spec{.num_bits = options().weight_bits,
-                       .narrow_range = !options().full_weight_grid || options().weight_bits == 8,
-                       .symmetric = true,
-                       .axis = options().per_channel ? layer.weights().value().unit_axis : -1};
-  auto measured = measured_kernel(spec, options());
-  if (options().weight_scales == Scales::measured) return measured;
-  return std::make_unique<LsqQuantizer>(std::move(measured));
+  return for_kernel(layer.weights().value().unit_axis, options());
+}
+
+std::unique_ptr<Quantizer> QuantizeConfig::parameter_quantizer(const Layer& /*layer*/,
+                                                               int unit_axis) const {
+  if (unit_axis >= 0) return for_kernel(unit_axis, options());
+  return std::make_unique<LastValueQuantizer>(activation_spec(options()), options().range_start);
 }
 
 QuantSpec activation_spec(const QuantizeOptions& options) {

@@ -54,9 +54,9 @@ struct QuantizeOptions {
   /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits,
   /// because no operator would clamp them to fewer. 16 applies to all results and to inputs, with
   /// rounding mode q15 only: int16 values with zero point 0 and scale max(max x / 32767, -min x /
-  /// 32768), whose products with weights are summed in int64. Layers that become FULLY_CONNECTED,
-  /// CONV_2D, DEPTHWISE_CONV_2D or RESHAPE take them; softmax, sigmoid and tanh then compute in
-  /// float.
+  /// 32768), whose products with weights are summed in int64. Layers that become BATCH_MATMUL,
+  /// FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE take them;
+  /// softmax, sigmoid and tanh then compute in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
@@ -115,6 +115,11 @@ class QuantizeConfig {
   /// Makes the quantizer of the output of any other layer; the default scheme has one where
   /// result_rule() is measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
+  /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
+  /// lie along `unit_axis`, or a Graph::parameter(), for which that is -1. The default scheme
+  /// quantizes a kernel as kernel_quantizer() does, and any other tensor per tensor to 8 bits,
+  /// asymmetric, or to the 16 bits of activations, from the range that it has now.
+  virtual std::unique_ptr<Quantizer> parameter_quantizer(const Layer& layer, int unit_axis) const;
 
  private:
   QuantizeOptions options_;

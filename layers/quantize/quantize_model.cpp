@@ -30,6 +30,10 @@ class ResultOnlyConfig : public Default8BitQuantizeConfig {
   std::unique_ptr<Quantizer> kernel_quantizer(const Layer& /*layer*/) const override {
     return nullptr;
   }
+  std::unique_ptr<Quantizer> parameter_quantizer(const Layer& /*layer*/,
+                                                 int /*unit_axis*/) const override {
+    return nullptr;
+  }
   std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const override {
     const bool has_no_grid = result_rule(layer, options().rounding) == ResultRule::clamps;
     return has_no_grid ? activation_quantizer(layer)
@@ -110,9 +114,11 @@ void require_int16_operators(const Layer& layer) {
     const OperatorDefinition& about = definition(step.code);
     if (about.takes_int16 || about.output_grid == OutputGrid::fixed) continue;
     throw InvalidArgument(fmt::format(
-        "quantize_model: layer \"{}\" of type {}: expected layers that become FULLY_CONNECTED, "
-        "CONV_2D, DEPTHWISE_CONV_2D or RESHAPE with activations of 16 bits, found {}; leave it "
-        "in_float(), let the strides of a convolution do its work, or use 8 bits",
+        "quantize_model: layer \"{}\" of type {}: expected layers that become BATCH_MATMUL, "
+        "FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE with "
+        "activations of 16 bits, found {}; leave it in_float(), let the strides of a convolution "
+        "do "
+        "its work, or use 8 bits",
         layer.name(), layer.type(), about.name));
   }
 }
@@ -127,6 +133,7 @@ class Quantization {
     values_.resize(source_.layers().size());
     fused_.resize(values_.size());
     on_grid_.resize(values_.size());
+    added_.resize(values_.size());
     put_on_grid_.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (!fused_[i]) values_[i] = quantized(i);
@@ -140,8 +147,13 @@ class Quantization {
  private:
   Value quantized(std::size_t i) {
     std::unique_ptr<Layer> copy = clone_of(*source_.layers()[i], source_.layers()[i]->name());
+    if (const std::size_t used = source_.used_layer(i); used != i) {
+      on_grid_[i] = on_grid_[used];
+      return add(std::make_unique<ReusedLayer>(added_[used], copy->name()), inputs_of(i));
+    }
     if (plans_[i].config == nullptr) {
       on_grid_[i] = copy->example_shape() != nullptr;
+      added_[i] = copy->name();
       const Value value = add(std::move(copy), inputs_of(i));
       return on_grid_[i] ? add(std::make_unique<QuantizeLayer>(options_), {value}) : value;
     }
@@ -155,6 +167,7 @@ class Quantization {
     // Before it is trained, since lower() would refuse it afterwards.
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
+    added_[i] = wrapper->name();
     Value value = add(std::move(wrapper), inputs_of(i));
     if (clamp != i) {
       fused_[clamp] = true;
@@ -197,8 +210,9 @@ class Quantization {
   std::size_t fusible_clamp(std::size_t i) const {
     const std::vector<std::size_t> readers = source_.readers(i);
     // What another layer, or the user, reads before the clamp has to stay.
-    if (readers.size() != 1 || source_.is_output(i)) return i;
+    if (readers.size() != 1 || source_.is_output(i) || source_.is_reused(i)) return i;
     const std::size_t next = readers.front();
+    if (source_.is_reused(next)) return i;
     const Layer& clamp = *source_.layers()[next];
     const Activation function = clamp.activation();
     if (!is_activation(clamp) || function == Activation::none || quantizes_before(function)) {
@@ -227,6 +241,8 @@ class Quantization {
   /// By layer of the source: what became of it, and whether that is part of the layer it reads.
   std::vector<Value> values_;
   std::vector<bool> fused_;
+  /// By layer of the source: the name of the layer of the result that it became.
+  std::vector<std::string> added_;
   /// By layer of the source: whether its result lies on a grid, and its result put on one.
   std::vector<bool> on_grid_;
   std::vector<std::optional<Value>> put_on_grid_;
@@ -255,9 +271,15 @@ Model quantize_model(const Model& model, const QuantizeOptions& options) {
   const auto is_quantized = [](const Layer& layer) { return !layer.quantization().in_float; };
   const Model source = with_folded_batch_norm(model, options.batch_norm, is_quantized);
   std::vector<Plan> plans;
-  for (const auto& layer : source.layers()) {
-    const bool stays = layer->example_shape() != nullptr || !is_quantized(*layer);
-    plans.push_back(stays ? Plan{} : plan_of(*layer, options, "quantize_model"));
+  for (std::size_t i = 0; i < source.layers().size(); ++i) {
+    // A layer that is used once more has its plan already.
+    if (source.used_layer(i) != i) {
+      plans.push_back(plans[source.used_layer(i)]);
+      continue;
+    }
+    const Layer& layer = *source.layers()[i];
+    const bool stays = layer.example_shape() != nullptr || !is_quantized(layer);
+    plans.push_back(stays ? Plan{} : plan_of(layer, options, "quantize_model"));
   }
   return Quantization(source, std::move(plans), options).run();
 }
@@ -293,14 +315,18 @@ Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   std::vector<Plan> plans(source.layers().size());
   bool any_marked = false;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Layer& layer = *source.layers()[i];
+    const std::size_t used = source.used_layer(i);
+    const Layer& layer = *source.layers()[used];
     if (!layer.is_annotated()) continue;
     any_marked = true;
     for (const std::size_t input : source.inputs_of(i)) {
-      if (plans[input].config == nullptr)
+      // A layer that is used several times is quantized everywhere or nowhere.
+      if (plans[input].config == nullptr && source.used_layer(input) == input &&
+          !source.is_reused(input)) {
         plans[input] = plan_of_feeder(source, input, plans, options);
+      }
     }
-    plans[i] = plan_of(layer, options, "quantize_apply");
+    plans[i] = used == i ? plan_of(layer, options, "quantize_apply") : plans[used];
   }
   if (!any_marked) {
     throw InvalidArgument(fmt::format(

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,7 +77,15 @@ inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions&
 /// step, and a moving average then lies inside the extremes of all. Returns what it logs as
 /// warnings: range_warnings(), and that all features are one value. Throws InvalidArgument for a
 /// model that is not quantized and for features without an example.
-std::vector<std::string> calibrate(Model& model, const Tensor& features);
+///
+/// `inputs` are one tensor [n, ...] for each of the model's inputs, in their order:
+/// std::vector{images, angles} for a model of two. Throws InvalidArgument for another number of
+/// them and for batches of unlike sizes.
+std::vector<std::string> calibrate(Model& model, std::span<const Tensor> inputs);
+/// @overload
+inline std::vector<std::string> calibrate(Model& model, const Tensor& features) {
+  return calibrate(model, {&features, 1});
+}
 
 /// A line that names the layers whose results were 0 throughout the samples that gave the model its
 /// ranges: they can represent next to nothing but 0, as after a data loader that failed. Empty
@@ -85,11 +94,16 @@ std::vector<std::string> calibrate(Model& model, const Tensor& features);
 std::vector<std::string> range_warnings(const Model& model);
 
 /// Post-training quantization in one call: quantize_model(), and ranges from `samples`, some
-/// hundred examples as the model will see them, run as one batch. The result is ready to be
-/// evaluated, lowered and exported. Logs warnings as calibrate() does. Throws InvalidArgument as
-/// quantize_model() and where there is no sample.
-Model quantize_post_training(const Model& model, const Tensor& samples,
+/// hundred examples as the model will see them, run as one batch; `inputs` as calibrate() takes
+/// them. The result is ready to be evaluated, lowered and exported. Logs warnings as calibrate()
+/// does. Throws InvalidArgument as quantize_model(), and as calibrate() does for its inputs.
+Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
                              const QuantizeOptions& options = {});
+/// @overload
+inline Model quantize_post_training(const Model& model, const Tensor& samples,
+                                    const QuantizeOptions& options = {}) {
+  return quantize_post_training(model, {&samples, 1}, options);
+}
 inline Sequential quantize_post_training(const Sequential& model, const Tensor& samples,
                                          const QuantizeOptions& options = {}) {
   return quantize_post_training(static_cast<const Model&>(model), samples, options);

@@ -94,31 +94,6 @@ Shape QuantizeWrapper::do_build_all(std::span<const Shape> input_shapes, const R
   return layer_->output_shape();
 }
 
-/// A quantizer for each result that is measured before the layer's, named as its tensor in files.
-void QuantizeWrapper::build_inner_quantizers() {
-  const Rounding rounding = config_->options().rounding;
-  if (has_kernel()) return;
-  const ResultRule rule = result_rule(*layer_, rounding);
-  const bool is_measured = rule == ResultRule::measured;
-  if (rule == ResultRule::unknown || (result_ != nullptr) != is_measured) return;
-  const Program program = program_of(*layer_);
-  const std::size_t of_result = step_of_result(program.steps, rule);
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    if (!measures_result(step, rounding) || (is_measured && i == of_result)) continue;
-    const Program::Value& value = program.values[step.result];
-    std::string suffix = value.suffix;
-    std::ranges::replace(suffix, '/', '_');
-    const std::string prefix = (suffix.starts_with('_') ? suffix.substr(1) : suffix) + "_";
-    if (count == inner_.size()) inner_.push_back(config_->activation_quantizer(*layer_));
-    Quantizer* const quantizer = inner_[count++].get();
-    if (quantizer == nullptr) continue;
-    quantizer->build(name() + "/" + prefix + "range", prefix, value.shape,
-                     Quantizer::ZeroPoint::kept);
-  }
-}
-
 bool QuantizeWrapper::in_integers() const {
   return config_->options().simulation == Simulation::integer;
 }
@@ -144,7 +119,8 @@ std::size_t QuantizeWrapper::step_of_result(std::span<const Step> steps, ResultR
   const std::size_t last = steps.size() - 1;
   if (!has_kernel()) {
     const auto measures = [&](const Step& step) {
-      return measures_result(step, config_->options().rounding);
+      return step.kind != Step::Kind::parameter &&
+             measures_result(step, config_->options().rounding);
     };
     const auto found = std::find_if(steps.rbegin(), steps.rend(), measures);
     const bool is_last = rule != ResultRule::measured || found == steps.rend();
@@ -176,7 +152,6 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
   if (steps.empty()) return results;
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   const std::size_t of_result = step_of_result(steps, rule);
-  auto inner = inner_.begin();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
     if (!is_quantized_step(step, i == of_result, i > of_result, rule)) continue;
@@ -184,19 +159,15 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
     step.scheme = std::make_shared<StepScheme>(
         StepScheme{.owner = name(),
                    .options = &config_->options(),
+                   .result = i == of_result ? result_.get() : nullptr,
                    .prepared = keeps_operators ? make_prepared_step() : nullptr,
                    .run = run_quantized,
-                   .prepare = tie_joined});
-    if (step.kind == Step::Kind::linear) {
-      step.scheme->kernel = kernel_.get();
-      step.scheme->oscillation = oscillation_.get();
-    }
-    if (i == of_result) {
-      step.scheme->result = result_.get();
-    } else if (inner != inner_.end() && measures_result(step, config_->options().rounding)) {
-      step.scheme->result = (inner++)->get();
-    }
+                   .prepare = prepare_quantized});
+    if (step.kind != Step::Kind::linear) continue;
+    step.scheme->kernel = kernel_.get();
+    step.scheme->oscillation = oscillation_.get();
   }
+  give_inner_quantizers(steps, of_result, rule);
   return results;
 }
 

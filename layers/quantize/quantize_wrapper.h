@@ -43,6 +43,8 @@ class QuantizeWrapper : public Layer {
   /// Sets frozen weights back to their quantized values, from which an optimizer moves them, and
   /// tells whether there are any.
   void hold_frozen_weights();
+  /// Quantizers of tensors that are trained, and these tensors.
+  std::vector<std::pair<Quantizer*, Tensor>> trained_tensors() const;
   bool holds_frozen_weights() const;
 
   /// The operators of the wrapped layer, quantized.
@@ -77,7 +79,11 @@ class QuantizeWrapper : public Layer {
   void require_sound_kernel() const;
   void require_int32_sums() const;
   void require_freezable() const;
+  struct Inner;
+  std::vector<Inner> inner_values(std::span<const Step> steps, std::size_t of_result,
+                                  ResultRule rule) const;
   void build_inner_quantizers();
+  void give_inner_quantizers(std::span<Step> steps, std::size_t of_result, ResultRule rule) const;
   std::size_t step_of_result(std::span<const Step> steps, ResultRule rule) const;
   bool is_quantized_step(const Step& step, bool gives_result, bool is_behind,
                          ResultRule rule) const;
@@ -92,8 +98,8 @@ class QuantizeWrapper : public Layer {
   /// The quantizer of the result, before a softmax, sigmoid or tanh that ends a layer with a
   /// kernel.
   std::unique_ptr<Quantizer> result_;
-  /// The quantizers of what the operators of a layer without a kernel give before its result, in
-  /// their order; null where the config leaves one alone.
+  /// The quantizers of what the operators of a layer without weights() give before its result, and
+  /// of the tensors that they read, in their order; null where the config leaves one alone.
   std::vector<std::unique_ptr<Quantizer>> inner_;
 };
 

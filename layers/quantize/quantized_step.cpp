@@ -10,6 +10,7 @@
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
 #include <octet/layers/quantize/quantized_step.h>
+#include <octet/layers/quantize/shared_range.h>
 #include <octet/layers/quantize/step_rules.h>
 #include <octet/layers/quantize/tensor_codes.h>
 #include <octet/layers/quantize/weight_codes.h>
@@ -63,7 +64,7 @@ Tensor in_floats(const Step& step, const StepInputs& in) {
 /// The result of real values, quantized where the scheme has a quantizer for it.
 Tensor finished(const StepScheme& scheme, const Tensor& real, const StepInputs& in) {
   if (scheme.result == nullptr) return real;
-  scheme.result->watch(real, in.context);
+  watch_result(scheme, real, in.context);
   return simulated(scheme, *scheme.result, real);
 }
 
@@ -92,7 +93,7 @@ Tensor with_statistics_of_batch(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Tensor& x = in.x[0];
   const FoldedBatchNorm::Batch batch = step.folded->run_batch(x);
-  LayerWeights weights = *step.layer->weights();
+  LayerWeights weights = weights_of(step);
   weights.bias = {};
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
@@ -112,7 +113,7 @@ Tensor integer_linear(const Step& step, const LayerWeights& weights, const StepI
   const StepScheme& scheme = *step.scheme;
   const IntegerLinear sums(weights, step.clamp, in.x[0], scheme.kernel->params(),
                            scheme.options->rounding, scheme.owner, scheme.kernel->learned_range());
-  if (in.context.observes()) scheme.result->watch(sums.real_output(), in.context);
+  if (in.context.observes()) watch_result(scheme, sums.real_output(), in.context);
   if (in.before != nullptr && has_separate_clamp(weights, step.clamp, scheme.options->rounding)) {
     in.before->push_back(sums.before_activation(scheme.result->params()));
   }
@@ -125,7 +126,7 @@ Tensor int16_linear(const Step& step, const LayerWeights& weights, const StepInp
   Tensor real;
   if (in.context.observes() || wants_gradient(step, in.x)) {
     real = apply_activation(step.clamp, fake_quant_linear(step, weights, in.x[0]));
-    if (in.context.observes()) scheme.result->watch(real, in.context);
+    if (in.context.observes()) watch_result(scheme, real, in.context);
   }
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
@@ -135,7 +136,7 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
   if (step.folded != nullptr && step.folded->uses_batch(in.context)) {
     return with_statistics_of_batch(step, in);
   }
-  const LayerWeights weights = *step.layer->weights();
+  const LayerWeights weights = weights_of(step);
   if (scheme.kernel != nullptr) scheme.kernel->watch(weights.kernel, in.context);
   count_oscillation(scheme, weights.kernel, in.context);
   if (!multiplies_integers(scheme)) {
@@ -156,7 +157,7 @@ Tensor measured(const Step& step, const StepInputs& in) {
     real = in_floats(step, in);
   }
   if (!by_operator) return finished(scheme, real, in);
-  scheme.result->watch(real, in.context);
+  watch_result(scheme, real, in.context);
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
@@ -241,11 +242,12 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
 Tensor run_quantized(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::quantize:
-      step.scheme->result->watch(in.x[0], in.context);
+      watch_result(*step.scheme, in.x[0], in.context);
       return simulated(*step.scheme, *step.scheme->result, in.x[0]);
     case Step::Kind::linear:
       return quantized_linear(step, in);
     case Step::Kind::function:
+    case Step::Kind::parameter:
       return finished(*step.scheme, in_floats(step, in), in);
     case Step::Kind::op:
       return quantized_operator(step, in);
@@ -253,6 +255,9 @@ Tensor run_quantized(const Step& step, const StepInputs& in) {
   throw InvalidArgument("quantized step: a kind outside the enumeration");
 }
 
+namespace {
+
+/// Ties the quantizers of what a CONCATENATION joins.
 void tie_joined(Program& program, std::size_t index) {
   const Step& step = program.steps[index];
   if (step.kind != Step::Kind::op || step.code != OpCode::concatenation ||
@@ -267,11 +272,21 @@ void tie_joined(Program& program, std::size_t index) {
                       "scale (softmax, sigmoid or tanh); put another layer between",
                       step.scheme->owner, fixed->scheme->owner));
     }
-    producers.push_back(quantizer_of(program, input));
+    Quantizer* const producer = quantizer_of(program, input);
+    // Steps of a scan, and uses of one layer, share theirs already.
+    if (std::ranges::count(producers, producer) == 0) producers.push_back(producer);
   }
   step.scheme->joined = producers.front();
   // Where one is left in float there is nothing to tie.
-  if (std::ranges::count(producers, nullptr) == 0) Quantizer::tie(producers);
+  const bool ties = producers.size() > 1 && std::ranges::count(producers, nullptr) == 0;
+  if (ties) Quantizer::tie(producers);
+}
+
+}  // namespace
+
+void prepare_quantized(Program& program, std::size_t step) {
+  share_range(program, step);
+  tie_joined(program, step);
 }
 
 }  // namespace octet

@@ -20,12 +20,24 @@ void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)
   }
 }
 
-/// Throws InvalidArgument unless there is an example to take ranges from.
-void require_samples(std::string_view operation, const Tensor& samples) {
-  if (samples.defined() && samples.rank() > 0 && samples.size() > 0) return;
-  throw InvalidArgument(fmt::format(
-      "{}: expected samples [n, ...] to take ranges from, found {}", operation,
-      samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+/// Whether a quantizer is that of a kernel or of another tensor that the layer trains.
+bool is_of_trained_tensor(const Layer& layer, const Quantizer& quantizer) {
+  const auto* wrapper = as_quantize_wrapper(layer);
+  return wrapper != nullptr &&
+         std::ranges::any_of(wrapper->trained_tensors(),
+                             [&](const auto& trained) { return trained.first == &quantizer; });
+}
+
+/// Throws InvalidArgument unless every input has an example to take ranges from.
+void require_samples(std::string_view operation, const Model& model,
+                     std::span<const Tensor> inputs) {
+  model.require_inputs(operation, inputs);
+  for (const Tensor& samples : inputs) {
+    if (samples.defined() && samples.rank() > 0 && samples.size() > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected samples [n, ...] to take ranges from, found {}", operation,
+        samples.defined() ? "shape " + samples.shape().to_string() : "an undefined tensor"));
+  }
 }
 
 /// Whether the tensor of a quantizer that takes its range from what it sees was 0 throughout.
@@ -40,23 +52,24 @@ bool saw_zeros_alone(const Quantizer& quantizer) {
 
 }  // namespace
 
-void detail::show_samples(Model& model, const Tensor& samples) {
+void detail::show_samples(Model& model, std::span<const Tensor> inputs) {
   if (!is_quantized(model)) {
     throw InvalidArgument(
         fmt::format("calibrate: expected a quantized model, found \"{}\", which is in float; "
                     "calibrate what quantize_model() returns",
                     model.name()));
   }
-  require_samples("calibrate", samples);
-  no_grad(
-      [&] { return model.forward_logits(samples, {.mode = ForwardContext::Mode::calibration}); });
+  require_samples("calibrate", model, inputs);
+  no_grad([&] {
+    return model.forward_all(inputs, {.mode = ForwardContext::Mode::calibration, .logits = true});
+  });
 }
 
 std::vector<std::string> range_warnings(const Model& model) {
   std::vector<std::string> layers;
   for (const auto& layer : model.layers()) {
     if (std::ranges::any_of(layer->quantizers(), [&](const Quantizer* quantizer) {
-          return quantizer != layer->kernel_quantizer() && saw_zeros_alone(*quantizer);
+          return !is_of_trained_tensor(*layer, *quantizer) && saw_zeros_alone(*quantizer);
         })) {
       layers.push_back(fmt::format("\"{}\"", layer->name()));
     }
@@ -72,40 +85,43 @@ std::vector<std::string> range_warnings(const Model& model) {
       named < layers.size() ? ", ..." : "")};
 }
 
-std::vector<std::string> calibrate(Model& model, const Tensor& features) {
-  detail::show_samples(model, features);
+std::vector<std::string> calibrate(Model& model, std::span<const Tensor> inputs) {
+  detail::show_samples(model, inputs);
   std::vector<std::string> warnings = range_warnings(model);
-  const std::span<const float> values = features.span();
-  if (values.size() > 1 && std::ranges::count(values, values[0]) == std::ssize(values)) {
-    warnings.push_back(fmt::format(
-        "calibrate: input \"{}\": all {} samples hold the one value {}, from which no "
-        "range of what the model will see follows",
-        model.layers()[model.input_layers().front()]->name(), features.dim(0), values[0]));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const float> values = inputs[i].span();
+    if (values.size() < 2 || std::ranges::count(values, values[0]) != std::ssize(values)) continue;
+    warnings.push_back(
+        fmt::format("calibrate: input \"{}\": all {} samples hold the one value {}, from which no "
+                    "range of what the model will see follows",
+                    model.layers()[model.input_layers()[i]]->name(), inputs[i].dim(0), values[0]));
   }
   for (const std::string& warning : warnings) log_warn(warning);
   return warnings;
 }
 
-Model quantize_post_training(const Model& model, const Tensor& samples,
+Model quantize_post_training(const Model& model, std::span<const Tensor> inputs,
                              const QuantizeOptions& options) {
-  require_samples("quantize_post_training", samples);
+  require_samples("quantize_post_training", model, inputs);
   Model quantized = quantize_model(model, options);
-  calibrate(quantized, samples);
+  calibrate(quantized, inputs);
   return quantized;
 }
 
 void refresh_kernel_ranges(Model& model) {
   for (const auto& layer : model.layers()) {
-    if (Quantizer* kernel = layer->kernel_quantizer()) kernel->observe(layer->weights()->kernel);
-    if (auto* wrapper = as_quantize_wrapper(*layer)) wrapper->hold_frozen_weights();
+    auto* wrapper = as_quantize_wrapper(*layer);
+    if (wrapper == nullptr) continue;
+    for (auto& [quantizer, tensor] : wrapper->trained_tensors()) quantizer->observe(tensor);
+    wrapper->hold_frozen_weights();
   }
 }
 
 void freeze_ranges(Model& model, bool frozen) {
   for (const auto& layer : model.layers()) {
     for (Quantizer* quantizer : layer->quantizers()) {
-      // A kernel keeps moving, so its range has to follow it.
-      if (quantizer != layer->kernel_quantizer()) quantizer->freeze(frozen);
+      // What is trained keeps moving, so its range has to follow it.
+      if (!is_of_trained_tensor(*layer, *quantizer)) quantizer->freeze(frozen);
     }
   }
 }

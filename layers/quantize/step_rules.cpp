@@ -10,6 +10,7 @@ namespace octet {
 ResultRule rule_of(const Step& step, Rounding rounding) {
   switch (step.kind) {
     case Step::Kind::linear:
+    case Step::Kind::parameter:
     case Step::Kind::quantize:
       return ResultRule::measured;
     case Step::Kind::function:

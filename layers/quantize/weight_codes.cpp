@@ -35,8 +35,8 @@ void check_kernel(const QuantParams& params, Index units, const std::string& own
   }
 }
 
-/// The results [units] of a layer with a kernel [inputs, units].
-Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std::string& owner) {
+/// The results [.., units] of a layer with a kernel [inputs, units] for examples [.., inputs].
+Shape require_matrix(const Shape& examples, const LayerWeights& weights, const std::string& owner) {
   if (weights.unit_axis != 1) {
     throw InvalidArgument(
         fmt::format("{}: expected a kernel [inputs, units], whose LayerWeights have unit_axis 1, "
@@ -44,18 +44,18 @@ Shape require_matrix(const Layer& layer, const LayerWeights& weights, const std:
                     owner, weights.unit_axis));
   }
   const Shape& kernel = weights.kernel.shape();
-  if (kernel.rank() != 2 || layer.input_shape() != Shape{kernel[0]}) {
+  if (kernel.rank() != 2 || examples.rank() == 0 || examples.dim(-1) != kernel[0]) {
     throw InvalidArgument(fmt::format(
-        "{}: expected a kernel [inputs, units] for examples [inputs], found a kernel {} "
-        "for examples {}; put a Flatten layer in front of a layer that reads more axes",
-        owner, kernel.to_string(), layer.input_shape().to_string()));
+        "{}: expected a kernel [inputs, units] for examples [.., inputs], found a kernel {} for "
+        "examples {}; put a Flatten layer in front of a layer that reads all axes at once",
+        owner, kernel.to_string(), examples.to_string()));
   }
-  return {kernel[1]};
+  return examples.with_dim(-1, kernel[1]);
 }
 
 /// The results of a convolution: [height, width, units], of sequences [steps, units], and of
 /// examples [channels] [units].
-Shape require_convolution(const Layer& layer, const LayerWeights& weights,
+Shape require_convolution(const Shape& examples, const LayerWeights& weights,
                           const std::string& owner) {
   constexpr int kUnitAxis = 3;
   if (weights.unit_axis != kUnitAxis) {
@@ -65,7 +65,7 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                     owner, kUnitAxis, weights.unit_axis));
   }
   try {
-    const Tensor no_images(images_of(layer.input_shape()).with_batch(0));
+    const Tensor no_images(images_of(examples).with_batch(0));
     if (weights.transposed) {
       return transposed_geometry(no_images, weights).input_shape().without_batch();
     }
@@ -78,7 +78,7 @@ Shape require_convolution(const Layer& layer, const LayerWeights& weights,
                       geometry.channels, geometry.groups));
     }
     Shape results = geometry.output_shape().without_batch();
-    while (results.rank() > layer.input_shape().rank()) results = results.without_dim(0);
+    while (results.rank() > examples.rank()) results = results.without_dim(0);
     return results;
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{}: {}", owner, error.what()));
@@ -146,25 +146,30 @@ std::vector<std::int8_t> taps_first(std::span<const std::int8_t> weights, Index 
   return result;
 }
 
+void require_operator_weights(const LayerWeights& weights, const Shape& examples,
+                              const Shape& results, const std::string& owner) {
+  const Shape expected = weights.convolution ? require_convolution(examples, weights, owner)
+                                             : require_matrix(examples, weights, owner);
+  const Shape& kernel = weights.kernel.shape();
+  if (results != expected) {
+    throw InvalidArgument(fmt::format("{}: expected results {} of a kernel {}, found {}", owner,
+                                      expected.to_string(), kernel.to_string(),
+                                      results.to_string()));
+  }
+  if (weights.bias.defined() && weights.bias.shape() != Shape{kernel.dim(-1)}) {
+    throw InvalidArgument(fmt::format("{}: expected a bias of {} values for a kernel {}, found {}",
+                                      owner, kernel.dim(-1), kernel.to_string(),
+                                      weights.bias.shape().to_string()));
+  }
+}
+
 LayerWeights require_weights(const Layer& layer, const std::string& owner) {
   const std::optional<LayerWeights> weights = layer.weights();
   if (!weights) {
     throw InvalidArgument(
         fmt::format("{}: expected a layer with a kernel, found {} without", owner, layer.type()));
   }
-  const Shape results = weights->convolution ? require_convolution(layer, *weights, owner)
-                                             : require_matrix(layer, *weights, owner);
-  const Shape& kernel = weights->kernel.shape();
-  if (layer.output_shape() != results) {
-    throw InvalidArgument(fmt::format("{}: expected results {} of a kernel {}, found {}", owner,
-                                      results.to_string(), kernel.to_string(),
-                                      layer.output_shape().to_string()));
-  }
-  if (weights->bias.defined() && weights->bias.shape() != Shape{kernel.dim(-1)}) {
-    throw InvalidArgument(fmt::format("{}: expected a bias of {} values for a kernel {}, found {}",
-                                      owner, kernel.dim(-1), kernel.to_string(),
-                                      weights->bias.shape().to_string()));
-  }
+  require_operator_weights(*weights, layer.input_shape(), layer.output_shape(), owner);
   return *weights;
 }
 

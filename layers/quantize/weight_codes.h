@@ -28,9 +28,13 @@ struct WeightCodes {
 
 /// The weights of a layer that FULLY_CONNECTED or an operator of a convolution computes. Throws
 /// InvalidArgument that names `owner` unless the layer has a kernel [inputs, units] with unit_axis
-/// 1, examples [inputs] and results [units], or those of a convolution (see LayerWeights), and,
-/// where it has one, a bias [units].
+/// 1, examples [.., inputs] and results [.., units], or those of a convolution (see LayerWeights),
+/// and, where it has one, a bias [units].
 LayerWeights require_weights(const Layer& layer, const std::string& owner);
+/// Throws InvalidArgument that names `owner` unless weights of this layout make `results` of
+/// `examples`, see above.
+void require_operator_weights(const LayerWeights& weights, const Shape& examples,
+                              const Shape& results, const std::string& owner);
 
 /// The operator that computes a layer with weights.
 OpCode operator_of(const LayerWeights& weights);

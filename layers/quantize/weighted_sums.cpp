@@ -28,8 +28,8 @@ class DenseSumsOfLayer final : public WeightedSums {
         sums_(std::move(codes.weights), codes.bias, zero_point),
         scales_(std::move(codes.weight_params.scales)) {}
 
-  Shape result_shape() const override { return {rows(), units()}; }
-  Index rows() const override { return x_shape_[0]; }
+  Shape result_shape() const override { return x_shape_.with_dim(-1, units()); }
+  Index rows() const override { return x_shape_.without_dim(-1).size(); }
   Index rows_per_line() const override { return 1; }
 
   void compute(
@@ -46,14 +46,15 @@ class DenseSumsOfLayer final : public WeightedSums {
   Tensor input_gradient(const Tensor& g) const override {
     Tensor result(x_shape_);
     gemm_f32(g.dim(0), {g.data(), g.dim(1)}, sums_.weights(), scales_, result.data(),
-             result.dim(1));
+             result.dim(-1));
     return result;
   }
 
   Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish) const override {
-    return octet::kernel_gradient(x, g, std::move(finish));
+    const Tensor lines = detail::TensorAccess::view(x, {rows(), x.dim(-1)});
+    return octet::kernel_gradient(lines, g, std::move(finish));
   }
 
   Requantizer requantizer(float input_scale, std::span<const float> weight_scales,

@@ -205,6 +205,17 @@ QuantParams fitting_product(std::span<const QuantParams> inputs, QuantParams mea
   return QuantizedMul::fitting_params(inputs[0], inputs[1], std::move(measured));
 }
 
+std::unique_ptr<Kernel> make_prelu(const KernelSource& source) {
+  return make_binary(source, quantized_prelu,
+                     [](float x, float a) { return x >= 0.0F ? x : a * x; });
+}
+
+void check_prelu(const OperatorView& view) {
+  // The slopes are repeated over the input, never the input over the slopes.
+  view.require_same_shape();
+  check_binary(view);
+}
+
 constexpr OperatorDefinition binary_definition(
     std::string_view name,
     QuantParams (*fitting_grid)(std::span<const QuantParams> inputs, QuantParams measured),
@@ -270,6 +281,21 @@ QuantizedMul quantized_mul(const KernelSource& source) {
 
 OperatorDefinition definitions::mul() {
   return checked(binary_definition("MUL", fitting_product, make_mul));
+}
+
+QuantizedPrelu quantized_prelu(const KernelSource& source) {
+  return QuantizedPrelu::make(source.input(0).quantization, source.input(1).quantization,
+                              source.output().quantization, source.rounding);
+}
+
+OperatorDefinition definitions::prelu() {
+  return checked({.name = "PRELU",
+                  .default_attributes = default_of<NoAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = 2,
+                  .output_grid = OutputGrid::measured,
+                  .check = check_prelu,
+                  .make_kernel = make_prelu});
 }
 
 }  // namespace octet::detail

@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
-// ADD, SUB and MUL, element by element: y = f(a + b), f(a - b) and f(a b), f a fused activation. An
-// operand may be a constant. Shapes broadcast as in numpy: aligned at the last axis, an extent of 1
-// is repeated.
+// ADD, SUB, MUL and PRELU, element by element: y = f(a + b), f(a - b) and f(a b), f a fused
+// activation, and y = max(a, 0) + b min(a, 0). An operand may be a constant. Shapes broadcast as in
+// numpy: aligned at the last axis, an extent of 1 is repeated.
 
 namespace octet::detail {
 
@@ -138,9 +138,43 @@ class QuantizedMul {
   ActivationRange limits_;
 };
 
-/// The arithmetic of an int8 ADD or SUB, and of an int8 MUL. Both throw InvalidArgument unless
-/// inputs and output have one normal, positive scale each.
+/// The arithmetic of an int8 PRELU whose operands, x and the slopes alpha, have scales and zero
+/// points of their own, with d = q_x - zero_point_x and p = d (q_alpha - zero_point_alpha):
+///   out = clamp(M(d, scale_x / scale_out) + zero_point) where d >= 0,
+///   out = clamp(M(p, scale_x scale_alpha / scale_out) + zero_point) elsewhere,
+/// M the multiplication with two roundings, in every rounding mode: XNNPACK does not take it. The
+/// factors are float32 in LiteRT's kernel (fp32 and single), and computed in double in
+/// TFLite Micro (double).
+class QuantizedPrelu {
+ public:
+  /// Throws InvalidArgument unless all three have one sound scale and int8 zero points, and
+  /// NumericError for a factor beyond float32.
+  [[nodiscard]] static QuantizedPrelu make(const QuantParams& x, const QuantParams& alpha,
+                                           const QuantParams& out, Rounding rounding);
+
+  [[nodiscard]] std::int32_t apply(std::int32_t x, std::int32_t alpha) const noexcept;
+  /// Computes apply() for each pair. Throws InvalidArgument where sizes differ.
+  void run(std::span<const std::int8_t> x, std::span<const std::int8_t> alpha,
+           std::span<std::int8_t> out) const;
+
+  /// The factor where d >= 0.
+  [[nodiscard]] QuantizedMultiplier factor_above() const noexcept { return above_; }
+  /// The factor elsewhere.
+  [[nodiscard]] QuantizedMultiplier factor_below() const noexcept { return below_; }
+  [[nodiscard]] std::int32_t zero_point() const noexcept { return zero_point_; }
+
+ private:
+  QuantizedMultiplier above_;
+  QuantizedMultiplier below_;
+  std::int32_t x_zero_point_ = 0;
+  std::int32_t alpha_zero_point_ = 0;
+  std::int32_t zero_point_ = 0;
+};
+
+/// The arithmetic of an int8 ADD or SUB, of an int8 MUL, and of an int8 PRELU. All throw
+/// InvalidArgument unless inputs and output have one normal, positive scale each.
 QuantizedAdd quantized_add(const KernelSource& source);
 QuantizedMul quantized_mul(const KernelSource& source);
+QuantizedPrelu quantized_prelu(const KernelSource& source);
 
 }  // namespace octet::detail

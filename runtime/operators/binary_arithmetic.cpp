@@ -188,4 +188,43 @@ void QuantizedMul::run(std::span<const std::int8_t> first, std::span<const std::
   }
 }
 
+QuantizedPrelu QuantizedPrelu::make(const QuantParams& x, const QuantParams& alpha,
+                                    const QuantParams& out, Rounding rounding) {
+  require_int8_operand("PRELU", x, "input");
+  require_int8_operand("PRELU", alpha, "alpha");
+  require_int8_operand("PRELU", out, "output");
+  QuantizedPrelu result;
+  result.x_zero_point_ = x.zero_point();
+  result.alpha_zero_point_ = alpha.zero_point();
+  result.zero_point_ = out.zero_point();
+  if (rounding == Rounding::double_rounding) {
+    const double steps = double{x.scale()};
+    result.above_ = quantize_multiplier(steps / double{out.scale()});
+    result.below_ = quantize_multiplier(steps * double{alpha.scale()} / double{out.scale()});
+  } else {
+    const float product = x.scale() * alpha.scale();
+    result.above_ = quantize_multiplier(double{x.scale() / out.scale()});
+    result.below_ = quantize_multiplier(double{product / out.scale()});
+  }
+  return result;
+}
+
+std::int32_t QuantizedPrelu::apply(std::int32_t x, std::int32_t alpha) const noexcept {
+  const std::int32_t distance = x - x_zero_point_;
+  const std::int32_t steps =
+      distance >= 0
+          ? multiply_by_quantized_multiplier_double(distance, above_)
+          : multiply_by_quantized_multiplier_double(distance * (alpha - alpha_zero_point_), below_);
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(std::int64_t{steps} + zero_point_, -128, 127));
+}
+
+void QuantizedPrelu::run(std::span<const std::int8_t> x, std::span<const std::int8_t> alpha,
+                         std::span<std::int8_t> out) const {
+  require_one_size("PRELU", x, alpha, out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::int8_t>(apply(x[i], alpha[i]));
+  }
+}
+
 }  // namespace octet::detail

@@ -34,7 +34,7 @@ class Concatenation final : public Kernel {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const ConcatenationPart& part = parts_[i];
       const std::byte* from = a.inputs[i].data + sample * a.inputs[i].stride;
-      std::byte* to = a.output + sample * sample_bytes_ + part.offset;
+      std::byte* to = a.output() + sample * sample_bytes_ + part.offset;
       for (std::size_t k = 0; k < part.count; ++k, from += part.elements, to += part.stride) {
         std::memcpy(to, from, part.elements);
       }

@@ -62,10 +62,11 @@ void check_operator(const IntegerModel& model, std::size_t index) {
     view.fail("holds the attributes of another operator");
   }
   if (op.inputs.size() < rules.least_inputs || op.inputs.size() > rules.most_inputs ||
-      op.outputs.size() != 1) {
-    view.fail(fmt::format("expected {} to {} inputs and 1 output, found {} and {}",
-                          rules.least_inputs, rules.most_inputs, op.inputs.size(),
-                          op.outputs.size()));
+      op.outputs.empty() || op.outputs.size() > rules.most_outputs) {
+    view.fail(fmt::format(
+        "expected {} to {} inputs and {}, found {} and {}", rules.least_inputs, rules.most_inputs,
+        rules.most_outputs == 1 ? "1 output" : fmt::format("1 to {} outputs", rules.most_outputs),
+        op.inputs.size(), op.outputs.size()));
   }
   for (std::size_t i = 0; i < rules.least_inputs; ++i) {
     if (op.inputs[i] == -1) view.fail(fmt::format("input {} is absent", i));

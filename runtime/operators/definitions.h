@@ -33,6 +33,7 @@ struct OperatorDefinition {
   OperatorAttributes (*default_attributes)();
   std::size_t least_inputs;
   std::size_t most_inputs;
+  std::size_t most_outputs = 1;
   OutputGrid output_grid;
   /// The fewest bits in which files may store its weights, input 1: ModelTensor::stored_bits.
   int least_weight_bits = 8;
@@ -78,6 +79,9 @@ consteval OperatorDefinition checked(OperatorDefinition definition) {
   if (definition.least_inputs < 1 || definition.least_inputs > definition.most_inputs ||
       definition.most_inputs > kMostInputs) {
     throw "an operator takes 1 to kMostInputs inputs";
+  }
+  if (definition.most_outputs < 1 || definition.most_outputs > kMostOutputs) {
+    throw "an operator has 1 to kMostOutputs outputs";
   }
   if ((definition.fixed_grid != nullptr) != (definition.output_grid == OutputGrid::fixed)) {
     throw "an operator has a fixed grid where its output_grid says so, and only there";

@@ -114,14 +114,6 @@ FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requ
 /// Returns the numbers of a FULLY_CONNECTED.
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
 
-/// A constant as numbers.
-template <class T>
-std::vector<T> values_of(const ModelTensor& tensor) {
-  std::vector<T> values(tensor.data.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-  return values;
-}
-
 /// One number per unit: the third operand, or zeros where there is none. Units run along `axis` of
 /// the weights.
 template <class T>

@@ -31,10 +31,11 @@ void OperatorView::fail_types() const {
   fail(fmt::format("types ({}) -> {} are not supported", types, to_string(output().dtype)));
 }
 
-void OperatorView::require_output_shape(const std::vector<std::int32_t>& shape) const {
-  if (output().shape != shape) {
+void OperatorView::require_output_shape(const std::vector<std::int32_t>& shape,
+                                        std::size_t i) const {
+  if (output(i).shape != shape) {
     fail(fmt::format("expected output shape [{}], found [{}]", fmt::join(shape, ", "),
-                     fmt::join(output().shape, ", ")));
+                     fmt::join(output(i).shape, ", ")));
   }
 }
 
@@ -76,9 +77,9 @@ void OperatorView::require_elementwise() const {
   require_per_tensor(output(), "output");
 }
 
-void OperatorView::require_same_grid() const {
+void OperatorView::require_same_grid(std::size_t i) const {
   const QuantParams& in = input().quantization;
-  const QuantParams& out = output().quantization;
+  const QuantParams& out = output(i).quantization;
   if (in.scales != out.scales || in.zero_points != out.zero_points || in.scales.size() > 1) {
     fail("input and output need the same single scale and zero point");
   }

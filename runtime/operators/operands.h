@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct Operands {
     return model.tensors[static_cast<std::size_t>(index)];
   }
   const ModelTensor& input(std::size_t i = 0) const { return tensor(op.inputs[i]); }
-  const ModelTensor& output() const { return tensor(op.outputs[0]); }
+  const ModelTensor& output(std::size_t i = 0) const { return tensor(op.outputs[i]); }
   bool has_input(std::size_t i) const { return i < op.inputs.size() && op.inputs[i] != -1; }
 };
 
@@ -35,16 +36,16 @@ class OperatorView : public Operands {
   /// "types (int8, float32) -> int8 are not supported".
   [[noreturn]] void fail_types() const;
 
-  /// Requires the output to have `shape`, which follows from the input.
-  void require_output_shape(const std::vector<std::int32_t>& shape) const;
+  /// Requires output i to have `shape`, which follows from the input.
+  void require_output_shape(const std::vector<std::int32_t>& shape, std::size_t i = 0) const;
   void require_same_shape() const;
   void require_per_tensor(const ModelTensor& tensor, std::string_view role) const;
   void require_quantized(const ModelTensor& tensor, std::string_view role) const;
   void require_known(FusedActivation activation) const;
   /// float32 -> float32 or int8 -> int8 of one shape and one scale each.
   void require_elementwise() const;
-  /// Input and output have the same single scale and zero point, or none.
-  void require_same_grid() const;
+  /// Input and output i have the same single scale and zero point, or none.
+  void require_same_grid(std::size_t i = 0) const;
   /// An output of codes has the scale and zero point that the operator's definition fixes.
   void require_fixed_grid() const;
 
@@ -55,6 +56,14 @@ class OperatorView : public Operands {
 /// The products of an operator whose every output is a sum over the weights of one unit; units lie
 /// along `axis` of input 1.
 std::int64_t products_with_units(const Operands& operands, std::size_t axis);
+
+/// A constant as numbers.
+template <class T>
+std::vector<T> values_of(const ModelTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
+  return values;
+}
 
 /// How far the fixed output scale of SOFTMAX, LOGISTIC and TANH may be off, relatively.
 inline constexpr double kFixedScaleTolerance = 0.001;

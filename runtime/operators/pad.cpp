@@ -31,7 +31,7 @@ class Pad final : public Kernel {
     parallel_for(static_cast<std::size_t>(a.samples), grain,
                  [&](std::size_t begin, std::size_t end) {
                    for (std::size_t i = begin; i < end; ++i) {
-                     std::byte* y = a.output + i * output_bytes_;
+                     std::byte* y = a.output() + i * output_bytes_;
                      fill(y);
                      copy(a.inputs[0].data + i * a.inputs[0].stride, y, 0);
                    }
@@ -81,10 +81,7 @@ class Pad final : public Kernel {
 };
 
 std::vector<std::int32_t> paddings_of(const Operands& operands) {
-  const ModelTensor& paddings = operands.input(1);
-  std::vector<std::int32_t> values(paddings.data.size() / sizeof(std::int32_t));
-  std::memcpy(values.data(), paddings.data.data(), paddings.data.size());
-  return values;
+  return values_of<std::int32_t>(operands.input(1));
 }
 
 void check_paddings(const OperatorView& view) {

@@ -18,7 +18,7 @@ class Copy final : public Kernel {
   explicit Copy(const ModelTensor& tensor) : sample_bytes_(sample_bytes(tensor)) {}
 
   void run(const KernelArguments& a) const override {
-    std::memcpy(a.output, a.inputs[0].data, static_cast<std::size_t>(a.samples) * sample_bytes_);
+    std::memcpy(a.output(), a.inputs[0].data, static_cast<std::size_t>(a.samples) * sample_bytes_);
   }
 
  private:

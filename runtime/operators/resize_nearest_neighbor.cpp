@@ -24,7 +24,7 @@ class ResizeNearestNeighbor final : public Kernel {
     parallel_for(rows, parallel_grain(Work::read_bytes, row_bytes),
                  [&](std::size_t begin, std::size_t end) {
                    for (std::size_t row = begin; row < end; ++row) {
-                     copy_row(a, row, a.output + row * row_bytes);
+                     copy_row(a, row, a.output() + row * row_bytes);
                    }
                  });
   }

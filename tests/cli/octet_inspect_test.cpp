@@ -57,17 +57,17 @@ struct TfliteFile {
 
 TEST_F(OctetInspect, NamesOperatorsAndTypesOfATfliteFileThatIsRefused) {
   TfliteFile file;
-  // SOFTMAX becomes BATCH_MATMUL; the weights of the first layer, read by operator 1, float16.
+  // SOFTMAX becomes CUMSUM; the weights of the first layer, read by operator 1, float16.
   file.put<std::int32_t>(
-      file.root().tables(model_field::operator_codes)[2].place(code_field::builtin_code), 126);
+      file.root().tables(model_field::operator_codes)[2].place(code_field::builtin_code), 128);
   file.put<std::int8_t>(file.graph().tables(graph_field::tensors)[2].place(tensor_field::type), 1);
   write_file_atomic(path("m.tflite"), file.bytes);
   const std::string text = text_of_refused(path("m.tflite"));
   for (const char* part :
        {"refused: '", "type float16 is not supported",
         "5 operators, 2 of which Octet does not take", "\n!     1  FULLY_CONNECTED",
-        "tensor 2 'dense_1/kernel': type float16 is not supported\n", "\n!     3  BATCH_MATMUL",
-        "         BATCH_MATMUL is not supported\n", "\n      2  FULLY_CONNECTED",
+        "tensor 2 'dense_1/kernel': type float16 is not supported\n", "\n!     3  CUMSUM",
+        "         CUMSUM is not supported\n", "\n      2  FULLY_CONNECTED",
         "input: tensor 0 'input', float32 [-1, 6]",
         "dense_1/kernel                   float16  [5, 6]", "5 scales along axis 0"}) {
     expect_mentions(text, part);
@@ -77,8 +77,8 @@ TEST_F(OctetInspect, NamesOperatorsAndTypesOfATfliteFileThatIsRefused) {
   const json& graph = found.at("graphs").at(0);
   EXPECT_EQ(graph.at("operators").size(), 5U);
   EXPECT_EQ(graph.at("operators")[0].at("refusal"), "");
-  EXPECT_EQ(graph.at("operators")[3].at("operator"), "BATCH_MATMUL");
-  EXPECT_EQ(graph.at("operators")[3].at("refusal"), "BATCH_MATMUL is not supported");
+  EXPECT_EQ(graph.at("operators")[3].at("operator"), "CUMSUM");
+  EXPECT_EQ(graph.at("operators")[3].at("refusal"), "CUMSUM is not supported");
   EXPECT_EQ(graph.at("tensors")[2].at("dtype"), "float16");
   EXPECT_EQ(graph.at("tensors")[2].at("quantization_parameters").at("scales").size(), 5U);
 }

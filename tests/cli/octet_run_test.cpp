@@ -4,7 +4,9 @@
 #include <octet/deploy/tflite/writer.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/tests/cli/octet_tool.h>
+#include <octet/tests/import/zip_files.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/train/data/npy_files.h>
 
 #include <cstring>
 #include <filesystem>
@@ -46,6 +48,33 @@ TEST_F(OctetTool, RunGivesWhatTheInterpreterGives) {
     ASSERT_EQ(got.size(), expected.size());
     EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0);
   }
+}
+
+/// A model of two inputs and outputs: sum = x + z, and z.
+IntegerModel make_two() {
+  RawModelBuilder b;
+  const QuantParams grid = quant(0.5F, 0);
+  const std::int32_t x = b.activation("x", {1, 2}, DType::int8, grid);
+  const std::int32_t z = b.activation("z", {1, 2}, DType::int8, grid);
+  b.model.inputs = {x, z};
+  const std::int32_t sum = b.activation("sum", {1, 2}, DType::int8, grid);
+  b.op(OpCode::add, {x, z}, sum);
+  b.model.outputs = {sum, z};
+  return b.model;
+}
+
+TEST_F(OctetTool, RunTakesSeveralInputsAndOutputsSampleBySample) {
+  write_tflite(make_two(), path("m.tflite"));
+  const std::string run = "run '" + path("m.tflite") + "' --input '" + path("in.bin") +
+                          "' --out '" + path("out.bin") + "'";
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>{1, 2, 10, 20, 3, 4, 30, 40});
+  const Result result = octet(run);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(path("out.bin")),
+            (std::vector<std::uint8_t>{11, 22, 10, 20, 33, 44, 30, 40}));
+  write_file_atomic(path("in.bin"), std::vector<std::uint8_t>(7));
+  expect_failure(run, 1,
+                 "multiple of 4 (samples of 4 bytes each, int8 [1, 2] and then int8 [1, 2])");
 }
 
 TEST_F(OctetTool, RunWritesEverySamplesOutputWhereNoInputReachesIt) {
@@ -128,6 +157,38 @@ TEST_F(OctetTool, RunMayWriteWhereItReads) {
       octet(model + "--input '" + path("a.bin") + "' --output '" + path("a.bin") + "'").exit_code,
       0);
   EXPECT_EQ(read_file(path("a.bin")), read_file(path("b.bin")));
+}
+
+TEST_F(OctetTool, EvalScoresEveryOutputOnNamedArrays) {
+  IntegerModel model = make_two();
+  // The other output has the name of an input.
+  model.outputs.pop_back();
+  write_tflite(model, path("m.tflite"));
+  const Bytes x = npy_bytes<float>("<f4", "(3, 2)", {1, 0, 0, 1, 2, 0});
+  const Bytes z = npy_bytes<float>("<f4", "(3, 2)", {0, 0.5F, 0, 0, 0, 4});
+  const std::string eval = "eval '" + path("m.tflite") + "' --data '" + path("d.npz") + "'";
+  const auto write = [&](const std::vector<std::pair<std::string, Bytes>>& files) {
+    write_file_atomic(path("d.npz"), zip_bytes(files, false));
+  };
+  // Sums (1, 0.5), (0, 1), (2, 4): classes 0, 1, 1.
+  write(
+      {{"z.npy", z}, {"x.npy", x}, {"sum.npy", npy_bytes<std::int64_t>("<i8", "(3,)", {0, 1, 0})}});
+  Result result = octet(eval);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind("sum: accuracy 66.67 % (2 of 3)\n3 samples, rounding fp32, ", 0), 0U)
+      << result.out;
+  write({{"z.npy", z},
+         {"x.npy", x},
+         {"sum.npy", npy_bytes<float>("<f4", "(3, 2)", {1, 0.5F, 0, 1, 2, 1})}});
+  result = octet(eval + " --json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("outputs")[0].at("mean_absolute_error"), 0.5);
+  write({{"x.npy", x}, {"sum.npy", x}});
+  expect_failure(eval, 1, "expected an array \"z\" for the input of that name, found sum");
+  write({{"x.npy", x}, {"z.npy", z}, {"sum.npy", x}, {"other.npy", x}});
+  expect_failure(eval, 1, "named after inputs and outputs of the model, found other too");
+  write({{"x.npy", x}, {"z.npy", npy_bytes<float>("<f4", "(2, 2)", {0, 0, 0, 0})}, {"sum.npy", x}});
+  expect_failure(eval, 1, "features 2 of shape [3, ...], one row per example");
 }
 
 /// An IDX file of unsigned bytes.

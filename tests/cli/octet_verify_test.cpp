@@ -1,9 +1,12 @@
 // `octet verify` as its users run it.
 
+#include <octet/deploy/c/writer.h>
 #include <octet/deploy/tflite/writer.h>
+#include <octet/layers/add.h>
 #include <octet/layers/lower.h>
 #include <octet/runtime/dense_form.h>
 #include <octet/tests/cli/mnist_qat.h>
+#include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/runtime/contract_oracle.h>
 #include <octet/tests/runtime/models.h>
 #include <octet/tests/train/training.h>
@@ -156,6 +159,44 @@ TEST_F(OctetVerify, ACheckpointAndItsFilesAgree) {
         "layer outputs that differ: 0 of 45450 (0.00000 %)", "predictions that differ: 0 of 303"}) {
     expect_mentions(text.out, part);
   }
+}
+
+TEST_F(OctetVerify, SeveralInputsAndOutputsAreCompared) {
+  Model model("two");
+  const Value x = model.add(Dense(8, Activation::relu), model.input({6}, "x"));
+  const Value z = model.add(Dense(8, Activation::relu), model.input({3}, "z"));
+  const Value sum = model.add(Add(), {x, z});
+  model.output(model.add(Dense(3, Activation::softmax, "kind"), sum));
+  model.output(model.add(Dense(2, Activation::none, "size"), sum));
+  model.build(1);
+  const std::vector<Tensor> inputs = {random_tensor({64, 6}, 1), random_tensor({64, 3}, 2)};
+  const Model quantized = quantize_post_training(model, inputs);
+  quantized.save(path("two.ckpt"));
+  for (const IoType type : {IoType::int8, IoType::uint8, IoType::float32}) {
+    const IntegerModel integers = lower(quantized, {.input = type, .output = type});
+    write_tflite(integers, path("two.tflite"));
+    write_c_source(integers, path("two"));
+    for (const char* other : {"two.tflite", "two.c"}) {
+      for (const auto& [a, b] :
+           {std::pair(path("two.ckpt"), path(other)), std::pair(path(other), path("two.ckpt"))}) {
+        const json outputs = verify_json({a, b, "--random", "50"}, 0);
+        EXPECT_EQ(outputs.at("total").at("compared"), 50 * (3 + 2));
+        EXPECT_EQ(outputs.at("differing_predictions"), 0);
+      }
+    }
+  }
+  const json layers = verify_json({path("two.ckpt"), path("two.tflite"), "--layers"}, 0);
+  EXPECT_EQ(layers.at("layers")[0].at("name"), "x");
+  EXPECT_EQ(layers.at("layers")[1].at("name"), "z");
+  // A difference in either output is one.
+  IntegerModel changed = lower(quantized);
+  std::swap(changed.outputs[0], changed.outputs[1]);
+  write_tflite(changed, path("swapped.tflite"));
+  expect_failure({path("two.ckpt"), path("swapped.tflite")}, 1,
+                 "a sample's output 1 has 3 quantized values");
+  changed.outputs.pop_back();
+  write_tflite(changed, path("one.tflite"));
+  expect_failure({path("two.ckpt"), path("one.tflite")}, 1, "as many outputs, found 2 and 1");
 }
 
 TEST_F(OctetVerify, AnotherContractDiffers) {

@@ -1,3 +1,4 @@
+#include <octet/compress/adaround.h>
 #include <octet/compress/post_training.h>
 #include <octet/core/parallel.h>
 #include <octet/layers/batch_norm.h>
@@ -213,16 +214,26 @@ TEST(BiasCorrection, RefusesByName) {
   Tensor broken = x.clone();
   broken.data()[0] = kNan;
   EXPECT_THROW(correct_biases(model, broken), NumericError);
+}
 
+TEST(BiasCorrection, OfAModelOfTwoInputsTakesATensorForEach) {
   Model two("two");
-  const Value a = two.input({2});
-  two.output(two.add(Add(), {a, two.input({2})}));
+  const Value a = two.add(Dense(3, Activation::relu), two.input({2}));
+  const Value b = two.add(Dense(3, Activation::relu), two.input({4}));
+  two.output(two.add(Dense(2), two.add(Add(), {a, b})));
   two.build();
-  Model quantized = quantize_model(two);
-  const Tensor pair = random_tensor({4, 2}, 1);
-  quantized.forward_all(std::vector{pair, pair}, calibration());
-  expect_throws_naming<InvalidArgument>([&] { correct_biases(quantized, pair); },
-                                        {"correct_biases", "\"two\"", "one input", "2"});
+  const std::vector<Tensor> inputs = {random_tensor({64, 2}, 1), random_tensor({64, 4}, 2)};
+  Model quantized = quantize_post_training(two, inputs, {.weight_bits = 4});
+  const AdaRounding rounding = adaround(quantized, inputs, {.steps = 20});
+  EXPECT_EQ(rounding.rounded.size() + rounding.left_out.size(), 3U);
+  const BiasCorrection correction = correct_biases(quantized, inputs);
+  ASSERT_EQ(correction.corrected.size(), 3U);
+  EXPECT_GT(correction.corrected[0].largest_error, 0.0);
+  expect_throws_naming<InvalidArgument>([&] { correct_biases(quantized, inputs[0]); },
+                                        {"correct_biases", "\"two\"", "2 inputs", "found 1"});
+  const std::vector<Tensor> unlike = {inputs[0], random_tensor({63, 4}, 2)};
+  expect_throws_naming<InvalidArgument>([&] { correct_biases(quantized, unlike); },
+                                        {"correct_biases", "one batch size", "64", "63"});
 }
 
 }  // namespace

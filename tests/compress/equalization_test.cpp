@@ -104,6 +104,25 @@ TEST(Equalization, OfTwoDenseLayersIsTheFormula) {
   EXPECT_EQ(report.left_out[0].layer, "b");
 }
 
+TEST(Equalization, OfDenseLayersOverRowsIsThatOfVectors) {
+  const auto layers = [](const Shape& shape) {
+    Sequential model = build_model(Input(shape), Dense(4, Activation::relu, "a"),
+                                   Dense(3, Activation::softmax, "b"));
+    make_uneven(model, 7);
+    return model;
+  };
+  Sequential vectors = layers({5});
+  Sequential rows = layers({2, 3, 5});
+  const Sequential before(rows);
+  cross_layer_equalization(vectors);
+  cross_layer_equalization(rows);
+  for (const char* name : {"a", "b"}) {
+    EXPECT_TRUE(std::ranges::equal(rows.layer(name).weights()->kernel.span(),
+                                   vectors.layer(name).weights()->kernel.span()));
+  }
+  expect_same_function(before, rows, random_tensor({20, 2, 3, 5}, 1, -1.0F, 1.0F));
+}
+
 /// Images to classes, with everything between that may stand there.
 Sequential long_chain() {
   Sequential model("m", Input({11, 10, 3}));

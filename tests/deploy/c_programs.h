@@ -97,15 +97,32 @@ struct CCase {
   CWeights weights = CWeights::int8;
 };
 
-/// The bytes that the interpreter makes of a case's inputs.
+/// The codes of one sample of these inputs or outputs.
+inline std::size_t sample_size(const IntegerModel& model, const std::vector<std::int32_t>& ends) {
+  std::int64_t size = 0;
+  for (const std::int32_t end : ends) size += model.tensors[static_cast<std::size_t>(end)].size();
+  return static_cast<std::size_t>(size);
+}
+
+/// The bytes that the interpreter makes of a case's inputs: samples end to end, in each its outputs
+/// one behind the other, as `inputs` has the inputs.
 inline Bytes interpreted(const CCase& c) {
   Interpreter interpreter(c.model, {.rounding = c.rounding});
-  interpreter.resize_batch(static_cast<Index>(c.inputs.size() / interpreter.input_bytes().size()));
-  std::memcpy(interpreter.input_bytes().data(), c.inputs.data(), c.inputs.size());
-  interpreter.invoke();
-  const auto out = interpreter.output_bytes();
-  Bytes bytes(out.size());
-  std::memcpy(bytes.data(), out.data(), bytes.size());
+  Bytes bytes;
+  const std::size_t step = sample_size(c.model, c.model.inputs);
+  for (auto rest = std::span(c.inputs); rest.size() >= step;) {
+    for (std::size_t k = 0; k < c.model.inputs.size(); ++k) {
+      const auto to = interpreter.input_bytes(k);
+      std::memcpy(to.data(), rest.data(), to.size());
+      rest = rest.subspan(to.size());
+    }
+    interpreter.invoke();
+    for (std::size_t k = 0; k < c.model.outputs.size(); ++k) {
+      const auto out = interpreter.output_bytes(k);
+      const auto* from = reinterpret_cast<const std::uint8_t*>(out.data());
+      bytes.insert(bytes.end(), from, from + out.size());
+    }
+  }
   return bytes;
 }
 
@@ -155,19 +172,31 @@ class CDriver {
  private:
   static std::string call(const IntegerModel& model, const std::string& macro,
                           const std::string& name, std::size_t input_bytes) {
-    const auto type = [&](std::int32_t i) {
-      const bool is_unsigned = model.tensors[static_cast<std::size_t>(i)].dtype == DType::uint8;
-      return std::string(is_unsigned ? "uint8_t" : "int8_t");
+    std::string buffers;
+    std::string reads;
+    std::string arguments;
+    std::string writes;
+    const auto add = [&](const std::vector<std::int32_t>& ends, const std::string& role) {
+      for (std::size_t k = 0; k < ends.size(); ++k) {
+        const auto& tensor = model.tensors[static_cast<std::size_t>(ends[k])];
+        const std::string number = ends.size() == 1 ? "" : std::to_string(k + 1);
+        const std::string buffer = (role == "INPUT" ? "x" : "y") + number;
+        buffers += std::string("    static ") +
+                   (tensor.dtype == DType::uint8 ? "uint8_t " : "int8_t ") + buffer + "[" + macro +
+                   "_" + role + number + "_SIZE];\n";
+        arguments += (arguments.empty() ? "" : ", ") + buffer;
+        std::string& text = role == "INPUT" ? reads : writes;
+        text += role == "INPUT" ? "      if (fread(" + buffer + ", sizeof " + buffer +
+                                      ", 1, in) != 1) return 3;\n"
+                                : "      fwrite(" + buffer + ", sizeof " + buffer + ", 1, out);\n";
+      }
     };
-    const std::string in = type(model.inputs[0]);
-    const std::string out = type(model.outputs[0]);
-    const auto size =
-        static_cast<std::size_t>(model.tensors[static_cast<std::size_t>(model.inputs[0])].size());
-    return "  {\n    static " + in + " x[" + macro + "_INPUT_SIZE];\n    static " + out + " y[" +
-           macro + "_OUTPUT_SIZE];\n    long i;\n    for (i = 0; i < " +
-           std::to_string(input_bytes / size) +
-           "; ++i) {\n      if (fread(x, sizeof x, 1, in) != 1) return 3;\n      if (" + name +
-           "_invoke(x, y) != 0) return 4;\n      fwrite(y, sizeof y, 1, out);\n    }\n  }\n";
+    add(model.inputs, "INPUT");
+    add(model.outputs, "OUTPUT");
+    return "  {\n" + buffers + "    long i;\n    for (i = 0; i < " +
+           std::to_string(input_bytes / sample_size(model, model.inputs)) + "; ++i) {\n" + reads +
+           "      if (" + name + "_invoke(" + arguments + ") != 0) return 4;\n" + writes +
+           "    }\n  }\n";
   }
 
   static std::string main_text(const std::string& calls) {
@@ -197,9 +226,7 @@ class CDriver {
 /// `count` samples of random codes for a model.
 inline Bytes random_codes(const IntegerModel& model, std::size_t count, std::uint64_t seed) {
   const Random random(seed);
-  const auto size =
-      static_cast<std::size_t>(model.tensors[static_cast<std::size_t>(model.inputs[0])].size());
-  Bytes bytes(count * size);
+  Bytes bytes(count * sample_size(model, model.inputs));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::uint8_t>(random.below(i, 256));
   }

@@ -138,10 +138,6 @@ TEST(CSource, RefusesWhatIsNoGraphOfCodes) {
           "did you mean the int8 model?");
   refused(make_unary(OpCode::quantize, real, wide), "\"w\" is int16");
 
-  IntegerModel two_outputs = small_model();
-  two_outputs.outputs.push_back(two_outputs.operators[0].outputs[0]);
-  refused(two_outputs, "found 1 and 2");
-
   ModelTensor bare = codes;
   bare.quantization = {};
   refused(make_unary(OpCode::reshape, bare, bare), "has 0 scales");

@@ -7,6 +7,7 @@
 #include <octet/runtime/dense_form.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/runtime/operators/conv_2d.h>
+#include <octet/tests/deploy/lowered.h>
 #include <octet/tests/runtime/models.h>
 
 #include <algorithm>
@@ -130,6 +131,24 @@ TEST(DenseForm, RowsBiasesAndReadersOfEveryKind) {
   const IntegerModel both = per_channel_as_conv_2d(b.model);
   EXPECT_EQ(std::ranges::count(codes_of(both), OpCode::conv_2d), 1);
   expect_same_bytes(b.model, both);
+}
+
+// Rows that a layer keeps are pixels of one image, so that the batch stays the first axis.
+TEST(DenseForm, LayersThatKeepAxesReadPixels) {
+  Sequential net("rows", Input({3, 2, 5}), Dense(4, Activation::relu), Dense(6), Flatten(),
+                 Dense(2));
+  net.build(1);
+  Sequential model = quantize_model(net, {.per_channel = true});
+  calibrate(model, random_tensor({20, 3, 2, 5}, 1, -1.0F, 1.0F));
+  const IntegerModel dense = lower(model);
+  const IntegerModel conv = per_channel_as_conv_2d(dense);
+  EXPECT_EQ(codes_of(conv),
+            (Codes{OpCode::reshape, OpCode::conv_2d, OpCode::conv_2d, OpCode::reshape,
+                   OpCode::reshape, OpCode::reshape, OpCode::conv_2d, OpCode::reshape}));
+  const auto& pixels = conv.tensors[static_cast<std::size_t>(conv.operators[1].outputs[0])];
+  EXPECT_EQ(pixels.shape, (std::vector<std::int32_t>{1, 1, 6, 4}));
+  EXPECT_EQ(pixels.shape_signature, (std::vector<std::int32_t>{-1, 1, 6, 4}));
+  expect_same_bytes(dense, from_tflite(to_tflite(conv)));
 }
 
 TEST(DenseForm, AConvolutionOfPixelsIsADenseLayerOverChannels) {

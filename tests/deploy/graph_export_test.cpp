@@ -133,14 +133,61 @@ TEST(GraphExport, CSourceLeavesOutWhatNobodyReads) {
   EXPECT_EQ(source.ram_bytes, 0);
 }
 
-TEST(GraphExport, CSourceOfSeveralEndsIsRefusedByName) {
-  try {
-    to_c_source(draw_graph(0, true), "net");
-    FAIL();
-  } catch (const InvalidArgument& error) {
-    EXPECT_NE(std::string(error.what()).find("one input and one output, found 3 and 1"),
-              std::string::npos)
-        << error.what();
+/// One value that is put out three times, once as it came in and once in another shape.
+IntegerModel make_repeated() {
+  Draw draw(6);
+  RawModelBuilder b;
+  const QuantParams grid = quant(0.05F, 4);
+  const std::int32_t x = b.activation("x", {1, 6}, DType::int8, grid);
+  const std::int32_t z = b.activation("z", {1, 4}, DType::int8, grid);
+  b.model.inputs = {x, z};
+  const std::int32_t y = add_dense(b, x, {.units = 4, .output_scale = 0.05F}, draw);
+  const std::int32_t square = b.activation("square", {2, 2}, DType::int8, quant(0.05F, 0));
+  b.model.tensors.back().quantization = b.model.tensors[static_cast<std::size_t>(y)].quantization;
+  b.op(OpCode::reshape, {y}, square, ReshapeAttributes{.new_shape = {2, 2}});
+  const std::int32_t sum = add_add(b, y, z, grid);
+  b.model.outputs = {sum, y, x, square};
+  return b.model;
+}
+
+TEST_F(CompiledC, GraphsOfSeveralEndsEqualTheInterpreter) {
+  std::vector<CCase> cases;
+  std::vector<IntegerModel> models = {make_repeated()};
+  for (std::uint64_t seed = 0; seed < 16; ++seed) models.push_back(draw_graph(seed, true));
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (const Rounding rounding : kContracts) {
+      cases.push_back({models[i], rounding, random_codes(models[i], 20, i)});
+    }
+  }
+  const CDriver driver(std::move(cases));
+  const Words flags = joined(joined(kStrict, kTrapUndefined), {"-std=c99", "-O1"});
+  for (const std::string& compiler : c_compilers()) {
+    EXPECT_EQ(driver.differing(compiler, flags), 0U);
+  }
+}
+
+TEST_F(CompiledC, SeveralEndsHaveNamesHelpersAndASelfTest) {
+  const IntegerModel model = make_repeated();
+  const std::vector<float> samples(2 * (6 + 4), 0.5F);
+  const CSource source = to_c_source(model, "net", {.self_test_inputs = samples});
+  for (const char* expected :
+       {" *   input2    \"z\", int8 [1, 4]", "#define NET_INPUT2_SIZE 4\n",
+        "#define NET_OUTPUT4_SHAPE {2, 2}\n", "INPUT1_SIZE and INPUT2_SIZE codes in",
+        "int net_invoke(const int8_t *input1, const int8_t *input2, int8_t *output1, int8_t "
+        "*output2, int8_t *output3, int8_t *output4);\n",
+        "int net_quantize_input2(const float *values, int8_t *codes);\n",
+        "int net_dequantize_output4(const int8_t *codes, float *values);\n"}) {
+    EXPECT_NE(source.header.find(expected), std::string::npos) << expected << source.header;
+  }
+  EXPECT_NE(source.source.find("net_golden_input2[2][4]"), std::string::npos);
+  project_.write(source);
+  for (const std::string& compiler : c_compilers()) {
+    for (const char* standard : {"-std=c99", "-std=c++17"}) {
+      const Words flags = joined(kStrict, {standard, "-DNET_SELFTEST"});
+      const bool is_cpp = std::string(standard).find("++") != std::string::npos;
+      project_.build(compiler, is_cpp ? joined({"-x", "c++"}, flags) : flags, "net", {"net.c"});
+      EXPECT_EQ(project_.run("net").exit_code, 0);
+    }
   }
 }
 

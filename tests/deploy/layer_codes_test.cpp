@@ -70,7 +70,7 @@ TEST(LayerCodes, ValuesOfConstantsAloneAreThereForEverySample) {
 TEST(LayerCodes, TheOutputIsTheOneThatTheModelNames) {
   for (const bool constant : {false, true}) {
     const InterpretedCodes codes(make_graph(constant));
-    EXPECT_EQ(codes.layers()[codes.output_layer()].name, constant ? "add_0" : "add_2");
+    EXPECT_EQ(codes.layers()[codes.output_layers().front()].name, constant ? "add_0" : "add_2");
   }
   // Behind the output as reals, and the input itself.
   IntegerModel reals = make_graph(false);
@@ -85,10 +85,10 @@ TEST(LayerCodes, TheOutputIsTheOneThatTheModelNames) {
   reals.operators.push_back(dequantize);
   reals.outputs = {index};
   const InterpretedCodes converted(reals);
-  EXPECT_EQ(converted.layers()[converted.output_layer()].name, "add_2");
+  EXPECT_EQ(converted.layers()[converted.output_layers().front()].name, "add_2");
   IntegerModel same = make_graph(false);
   same.outputs = same.inputs;
-  EXPECT_EQ(InterpretedCodes(same).output_layer(), 0U);
+  EXPECT_EQ(InterpretedCodes(same).output_layers().front(), 0U);
   same.outputs = {1};
   expect_mentions(message_of<InvalidArgument>([&] { InterpretedCodes codes(same); }),
                   "found \"c\", which comes from \"c\" alone");
@@ -122,11 +122,15 @@ TEST(LayerCodes, OutputsAreComparedWhateverLiesBehindThem) {
 /// A network that gives the codes of one sample, however many it was given.
 class ShortCodes : public LayerCodes {
  public:
-  ShortCodes() { layers_ = {{"x", kWidth}, {"y", kWidth}}; }
+  ShortCodes() {
+    layers_ = {{"x", kWidth}, {"y", kWidth}};
+    input_layers_ = {0};
+    output_layers_ = {1};
+  }
   std::span<const std::int16_t> codes(std::size_t /*layer*/) const override { return codes_; }
 
  protected:
-  void run_samples(const Tensor& /*samples*/) override {}
+  void run_samples(std::span<const Tensor> /*inputs*/) override {}
 
  private:
   std::vector<std::int16_t> codes_ = std::vector<std::int16_t>(kWidth);

@@ -44,6 +44,31 @@ inline OnnxTensor slice(const OnnxTensor& x, const std::vector<double>& begin,
   return y;
 }
 
+/// In steps along some axes.
+inline OnnxTensor slice(OnnxTensor x, const std::vector<double>& begin,
+                        const std::vector<double>& end, const std::vector<double>& axes,
+                        const std::vector<double>& steps) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    const std::int64_t extent = x.shape.at(axis);
+    std::size_t inner = 1;
+    for (std::size_t k = axis + 1; k < x.shape.size(); ++k) {
+      inner *= static_cast<std::size_t>(x.shape[k]);
+    }
+    OnnxTensor y{x.type, x.shape, {}};
+    y.shape[axis] = 0;
+    for (auto at = begin.at(i); at < end.at(i); at += steps.at(i)) ++y.shape[axis];
+    for (std::size_t from = 0; from < x.values.size(); ++from) {
+      const double past =
+          static_cast<double>(from / inner % static_cast<std::size_t>(extent)) - begin[i];
+      const bool is_taken = past >= 0 && past < end[i] - begin[i] && std::fmod(past, steps[i]) == 0;
+      if (is_taken) y.values.push_back(x.values[from]);
+    }
+    x = std::move(y);
+  }
+  return x;
+}
+
 /// Along axis 0, which is dropped.
 inline OnnxTensor sum_of_planes(const OnnxNode& node, const OnnxTensor& x) {
   if (node.attributes.at("keepdims") != 0) throw std::runtime_error("ReduceSum: keeps axis 0");

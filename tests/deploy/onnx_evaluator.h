@@ -138,6 +138,46 @@ class OnnxEvaluator {
     return y;
   }
 
+  /// Products of the last two axes; the axes in front are broadcast.
+  OnnxTensor matmul(const OnnxNode& node) const {
+    const OnnxTensor& x = in(node, 0);
+    const OnnxTensor& w = in(node, 1);
+    const auto front =
+        common_shape({x.shape.begin(), x.shape.end() - 2}, {w.shape.begin(), w.shape.end() - 2});
+    const std::int64_t rows = x.shape[x.shape.size() - 2];
+    const std::int64_t depth = x.shape.back();
+    const std::int64_t columns = w.shape.back();
+    if (w.shape[w.shape.size() - 2] != depth) throw std::runtime_error("MatMul: depths differ");
+    OnnxTensor y{OnnxElement::float32, front, {}};
+    y.shape.insert(y.shape.end(), {rows, columns});
+    const auto matrix = [&](const OnnxTensor& t, std::int64_t number) {
+      std::int64_t from = 0;
+      std::int64_t stride = t.shape[t.shape.size() - 2] * t.shape.back();
+      for (std::size_t k = 3; k <= t.shape.size(); ++k) {
+        const std::int64_t mine = t.shape[t.shape.size() - k];
+        const std::int64_t extent = y.shape[y.shape.size() - k];
+        from += mine == 1 ? 0 : number % extent * stride;
+        number /= extent;
+        stride *= mine;
+      }
+      return from;
+    };
+    const std::int64_t count =
+        std::accumulate(front.begin(), front.end(), std::int64_t{1}, std::multiplies<>());
+    for (std::int64_t i = 0; i < count * rows * columns; ++i) {
+      const std::int64_t number = i / (rows * columns);
+      const std::int64_t a = matrix(x, number) + i / columns % rows * depth;
+      const std::int64_t b = matrix(w, number) + i % columns;
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        sum = onnx::f32(sum + onnx::f32(x.values.at(static_cast<std::size_t>(a + k)) *
+                                        w.values.at(static_cast<std::size_t>(b + k * columns))));
+      }
+      y.values.push_back(sum);
+    }
+    return y;
+  }
+
   OnnxTensor pad(const OnnxNode& node) const {
     const OnnxTensor& x = in(node, 0);
     const auto& pads = in(node, 1).values;
@@ -274,6 +314,7 @@ class OnnxEvaluator {
     if (node.op == "QuantizeLinear") return quantize(node);
     if (node.op == "DequantizeLinear") return dequantize(node);
     if (node.op == "Gemm") return gemm(node);
+    if (node.op == "MatMul") return matmul(node);
     if (node.op == "Conv") {
       return onnx::conv(node, in(node, 0), in(node, 1),
                         node.inputs.size() > 2 ? &in(node, 2) : nullptr);
@@ -302,9 +343,14 @@ class OnnxEvaluator {
     if (node.op == "BitShift") return onnx::shifted_right(node, in(node, 0), in(node, 1));
     if (node.op == "BitwiseAnd") return onnx::common_bits(in(node, 0), in(node, 1));
     if (node.op == "Slice") {
-      return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
+      if (node.inputs.size() == 3) {
+        return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values);
+      }
+      return onnx::slice(in(node, 0), in(node, 1).values, in(node, 2).values, in(node, 3).values,
+                         in(node, 4).values);
     }
     if (node.op == "Mul") return map(node, [](double a, double b) { return a * b; });
+    if (node.op == "PRelu") return map(node, [](double a, double b) { return a < 0 ? a * b : a; });
     if (node.op == "Add") return map(node, [](double a, double b) { return a + b; });
     if (node.op == "Div") return divide(node);
     if (node.op == "Concat") return concat(node);

@@ -20,22 +20,22 @@ inline double at(const OnnxTensor& t, std::int64_t i, std::int64_t j, std::int64
 
 inline OnnxTensor transpose(const OnnxNode& node, const OnnxTensor& x) {
   const auto& order = node.lists.at("perm");
-  if (order.size() != 4) throw std::runtime_error("Transpose: not of four axes");
-  OnnxTensor y{x.type, {}, {}};
+  OnnxTensor y{x.type, {}, std::vector<double>(x.values.size())};
   for (const std::int64_t axis : order) {
     y.shape.push_back(x.shape.at(static_cast<std::size_t>(axis)));
   }
-  std::int64_t to[4];
-  std::int64_t from[4];
-  for (to[0] = 0; to[0] < y.shape[0]; ++to[0]) {
-    for (to[1] = 0; to[1] < y.shape[1]; ++to[1]) {
-      for (to[2] = 0; to[2] < y.shape[2]; ++to[2]) {
-        for (to[3] = 0; to[3] < y.shape[3]; ++to[3]) {
-          for (std::size_t i = 0; i < 4; ++i) from[order[i]] = to[i];
-          y.values.push_back(at(x, from[0], from[1], from[2], from[3]));
-        }
-      }
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    std::vector<std::int64_t> places(x.shape.size());
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t k = x.shape.size(); k-- > 0;) {
+      places[k] = rest % x.shape[k];
+      rest /= x.shape[k];
     }
+    std::int64_t index = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      index = index * y.shape[k] + places.at(static_cast<std::size_t>(order[k]));
+    }
+    y.values[static_cast<std::size_t>(index)] = x.values[i];
   }
   return y;
 }

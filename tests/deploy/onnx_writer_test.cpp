@@ -309,6 +309,9 @@ TEST(OnnxWriter, RowsOfAnyRankAndReshape) {
                          [](double v) { return static_cast<std::int8_t>(v); });
   interpreter.invoke();
   EXPECT_EQ(onnx.value("dense_0").values, codes_of(interpreter, y));
+  EXPECT_EQ(file_of(kept.model, {.style = OnnxStyle::standard, .float_io = false}).ops(),
+            (Ops{"DequantizeLinear", "DequantizeLinear", "MatMul", "DequantizeLinear", "Add",
+                 "QuantizeLinear"}));
 }
 
 TEST(OnnxWriter, EndsAreRealsOrTheModelsOwn) {

@@ -58,8 +58,8 @@ TEST(ForeignTflite, TheLargerOfTheTwoCodesCounts) {
 
 TEST(ForeignTflite, UnknownOperatorsAreNamed) {
   File file;
-  file.put<std::int32_t>(file.code(2).place(code_field::builtin_code), 126);
-  file.expect_error("operator 3: BATCH_MATMUL is not supported");
+  file.put<std::int32_t>(file.code(2).place(code_field::builtin_code), 128);
+  file.expect_error("operator 3: CUMSUM is not supported");
   File index;
   index.put<std::uint32_t>(index.op(2).place(operator_field::opcode_index), 9);
   index.expect_error("code index 9 outside the 4 operator codes");

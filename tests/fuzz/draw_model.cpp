@@ -304,6 +304,75 @@ class ModelDrawer {
     return shape;
   }
 
+  /// Mostly a part of each axis, by places from the front.
+  std::vector<std::int32_t> complete_strided_slice(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::array<std::vector<std::int32_t>, 3> numbers;
+    for (std::int32_t& extent : shape) {
+      const std::int32_t begin = bytes_.between(-1, 3);
+      const std::int32_t step = bytes_.between(0, 3);
+      numbers[0].push_back(begin);
+      numbers[1].push_back(extent);
+      numbers[2].push_back(step);
+      if (begin >= 0 && begin < extent && step > 0) extent = (extent - begin - 1) / step + 1;
+    }
+    for (const std::vector<std::int32_t>& operand : numbers) {
+      op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(operand.size())}));
+      ModelTensor& made = model_.tensors.back();
+      made.quantization = {};
+      store(operand, made);
+    }
+    return shape;
+  }
+
+  /// Mostly with two axes exchanged.
+  std::vector<std::int32_t> complete_transpose(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    std::vector<std::int32_t> axes;
+    for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<std::int32_t>(i));
+    const auto first = static_cast<std::size_t>(bytes_.between(0, 3));
+    const auto second = static_cast<std::size_t>(bytes_.between(0, 3));
+    if (first < axes.size() && second < axes.size()) {
+      std::swap(axes[first], axes[second]);
+      std::swap(shape[first], shape[second]);
+    }
+    op.inputs.push_back(add_constant(DType::int32, {static_cast<std::int32_t>(axes.size())}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(axes, made);
+    return shape;
+  }
+
+  /// The first operand and itself, one of both transposed, or with its first axis dropped.
+  std::vector<std::int32_t> complete_batch_matmul(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    op.inputs.push_back(op.inputs[0]);
+    const bool adj_x = bytes_.flag();
+    op.attributes = BatchMatmulAttributes{.adj_x = adj_x, .adj_y = !adj_x};
+    if (shape.size() < 2) return shape;
+    const std::size_t last = shape.size() - 1;
+    if (bytes_.flag()) {
+      op.inputs[1] = add_constant(tensor(op.inputs[0]).dtype, {shape[last - 1], shape[last]});
+    }
+    (adj_x ? shape[last - 1] : shape[last]) = adj_x ? shape[last] : shape[last - 1];
+    return shape;
+  }
+
+  /// Into 1 to 3 parts; the shape of each.
+  std::vector<std::int32_t> complete_split(Operator& op) {
+    std::vector<std::int32_t> shape = tensor(op.inputs[0]).shape;
+    const std::array axis = {bytes_.between(-1, 3)};
+    const std::int32_t parts = bytes_.between(1, 3);
+    op.attributes = SplitAttributes{.num_splits = parts};
+    op.inputs.push_back(add_constant(DType::int32, {}));
+    ModelTensor& made = model_.tensors.back();
+    made.quantization = {};
+    store(axis, made);
+    const auto at = static_cast<std::size_t>(axis[0]);
+    if (at < shape.size() && shape[at] >= parts) shape[at] /= parts;
+    return shape;
+  }
+
   void fix_output_scale(OpCode code) {
     ModelTensor& out = model_.tensors.back();
     if (!out.is_quantized()) return;
@@ -323,11 +392,16 @@ class ModelDrawer {
         complete_pair(op);
         op.attributes = BinaryAttributes{.activation = draw_activation()};
         return {dtype, shape};
+      case OpCode::prelu:
+        complete_pair(op);
+        return {dtype, shape};
       case OpCode::resize_nearest_neighbor:
         return {dtype, complete_resize(op)};
       case OpCode::average_pool_2d:
       case OpCode::max_pool_2d:
         return {dtype, complete_pool(op)};
+      case OpCode::batch_matmul:
+        return {dtype, complete_batch_matmul(op)};
       case OpCode::concatenation:
         return {dtype, complete_concatenation(op)};
       case OpCode::conv_2d:
@@ -343,6 +417,12 @@ class ModelDrawer {
         return {dtype, complete_padv2(op)};
       case OpCode::mean:
         return {dtype, complete_mean(op)};
+      case OpCode::transpose:
+        return {dtype, complete_transpose(op)};
+      case OpCode::strided_slice:
+        return {dtype, complete_strided_slice(op)};
+      case OpCode::split:
+        return {dtype, complete_split(op)};
       case OpCode::squeeze:
         return {dtype, complete_squeeze(op)};
       case OpCode::leaky_relu:
@@ -374,15 +454,18 @@ class ModelDrawer {
     op.code = kOpCodes[static_cast<std::size_t>(bytes_.between(0, kOpCodes.size() - 1))];
     op.inputs = {from};
     op.attributes = default_attributes(op.code);
-    auto [dtype, shape] = complete(op);
-    const std::int32_t to = add(dtype, std::move(shape));
-    fix_output_scale(op.code);
-    if (definition(op.code).output_grid == OutputGrid::same_as_input) {
-      model_.tensors.back().quantization = tensor(from).quantization;
+    const auto [dtype, shape] = complete(op);
+    const auto* split = std::get_if<SplitAttributes>(&op.attributes);
+    for (std::int32_t i = split == nullptr ? 1 : split->num_splits; i > 0; --i) {
+      op.outputs.push_back(add(dtype, shape));
+      fix_output_scale(op.code);
+      if (definition(op.code).output_grid == OutputGrid::same_as_input) {
+        model_.tensors.back().quantization = tensor(from).quantization;
+      }
     }
-    op.outputs = {to};
+    const std::int32_t last = op.outputs.back();
     model_.operators.push_back(std::move(op));
-    return to;
+    return last;
   }
 
   DrawBytes& bytes_;

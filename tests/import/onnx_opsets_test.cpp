@@ -91,5 +91,44 @@ TEST(OnnxOpsets, SqueezedAxesOfAnInputOrAnAttribute) {
   }
 }
 
+/// x [.., 2] by the matrix [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], plus 0.1, 0.2 and 0.3.
+Tensor affine(const Tensor& x) {
+  Tensor result(x.shape().with_dim(-1, 3));
+  for (Index i = 0; i < result.size(); ++i) {
+    const float* row = x.data() + i / 3 * 2;
+    const auto unit = static_cast<float>(i % 3);
+    result.data()[i] =
+        row[0] * (0.1F + 0.1F * unit) + row[1] * (0.4F + 0.1F * unit) + 0.1F + 0.1F * unit;
+  }
+  return result;
+}
+
+// PyTorch writes a Linear over time so; behind images the channels have to be brought last, where
+// the model has them.
+TEST(OnnxOpsets, MatMulContractsTheLastAxis) {
+  const std::vector<Message> tensors = {floats("w", {2, 3}), floats("b", {3})};
+  const std::vector<Message> dense = {node("MatMul", {"t", "w"}, "m"),
+                                      node("Add", {"b", "m"}, "y")};
+  std::vector<Message> direct = {node("Identity", {"x"}, "t")};
+  direct.insert(direct.end(), dense.begin(), dense.end());
+  std::vector<Message> of_channels = {
+      node("MaxPool", {"x"}, "i", {attribute("kernel_shape", std::vector<std::int64_t>{1, 1})}),
+      node("Transpose", {"i"}, "t", {attribute("perm", std::vector<std::int64_t>{0, 2, 3, 1})})};
+  of_channels.insert(of_channels.end(), dense.begin(), dense.end());
+  const Tensor x = Tensor::uniform({4, 5, 2}, Random(5), -1.0F, 1.0F);
+  const Tensor images = x.reshape({4, 5, 1, 2});
+  for (const auto& [file, input] :
+       {std::pair(onnx_file({-1, 5, 2}, direct, tensors), x),
+        std::pair(onnx_file({-1, 5, 1, 2}, direct, tensors), images),
+        std::pair(onnx_file({-1, 2, 5, 1}, of_channels, tensors), images)}) {
+    const Model model = import_onnx(file);
+    EXPECT_EQ(model.layers().back()->type(), "Dense");
+    const Tensor found = model.forward(input);
+    const Tensor expected = affine(input);
+    ASSERT_EQ(found.shape(), expected.shape());
+    EXPECT_THAT(found.span(), testing::Pointwise(testing::FloatNear(1e-6F), expected.span()));
+  }
+}
+
 }  // namespace
 }  // namespace octet::test::onnx_opsets_test

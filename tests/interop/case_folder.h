@@ -51,9 +51,9 @@ class CaseFolder {
     const Interpreter interpreter = run(model, input, rounding);
     ordered_json outputs = ordered_json::array();
     for (const std::int32_t i : model.outputs) outputs.push_back(describe(interpreter, i));
-    const bool per_channel = std::ranges::any_of(
-        model.operators, [&](const Operator& op) { return is_per_channel(model, op); });
-    if (rounding == Rounding::fp32 && per_channel) add_reference(outputs, model, input);
+    const bool by_single = std::ranges::any_of(
+        model.operators, [&](const Operator& op) { return rescales_by_single(model, op); });
+    if (rounding == Rounding::fp32 && by_single) add_reference(outputs, model, input);
     cases_.push_back({{"name", name},
                       {"samples", input.count},
                       {"model", store_file(to_tflite(model))},

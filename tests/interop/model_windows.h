@@ -22,10 +22,14 @@ inline bool is_transposed(const Operator& op) { return op.code == OpCode::transp
 /// Which the XNNPACK of tfjs-tflite rounds otherwise.
 inline bool is_mean(const Operator& op) { return op.code == OpCode::mean; }
 
-/// A TRANSPOSE_CONV that XNNPACK does not take is rounded twice under every contract, which ONNX
-/// files in style exact do not.
+/// A TRANSPOSE_CONV that XNNPACK does not take is rounded twice under every contract, and so is a
+/// BATCH_MATMUL by a second operand of another zero point than 0: ONNX files in style exact round
+/// neither twice.
 inline bool rounds_twice(const IntegerModel& model) {
   return std::ranges::any_of(model.operators, [&](const Operator& op) {
+    if (op.code == OpCode::batch_matmul) {
+      return detail::Operands(model, op).input(1).quantization.zero_point() != 0;
+    }
     return is_transposed(op) && !detail::xnnpack_takes_transpose_conv({model, op});
   });
 }

@@ -6,7 +6,9 @@
 #include <octet/tests/layers/quantize/random_nets.h>
 #include <octet/tests/runtime/conv_models.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
+#include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/packed_models.h>
 #include <octet/tests/runtime/transposed_models.h>
@@ -21,8 +23,9 @@ constexpr std::uint32_t kNets = 200;
 constexpr std::uint32_t kTrainedGraphs = 100;
 constexpr std::uint32_t kChains = 100;
 constexpr std::uint32_t kConvolutions = 100;
-constexpr std::uint32_t kElementwise = 150;
+constexpr std::uint32_t kElementwise = 200;
 constexpr std::uint32_t kReadOnly = 90;
+constexpr std::uint32_t kMoving = 90;
 constexpr std::uint32_t kTrainedConvolutions = 40;
 constexpr std::uint32_t kTransposed = 60;
 constexpr std::uint32_t kTrainedTransposed = 40;
@@ -175,16 +178,18 @@ bool add_transposed(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("transposed-{:03}", seed), model, seed);
 }
 
-/// MUL, ADD or SUB with a constant, shapes that broadcast among them, HARD_SWISH or
+/// MUL, ADD or SUB with a constant, shapes that broadcast among them, PRELU, HARD_SWISH or
 /// RESIZE_NEAREST_NEIGHBOR. False where runtimes could not run it.
 bool add_elementwise(CaseFolder& folder, std::uint32_t seed) {
   test::Draw draw(seed);
   const std::string name = fmt::format("elementwise-{:03}", seed);
-  switch (seed % 3) {
+  switch (seed % 4) {
     case 0:
       return add_graph(folder, name, test::draw_constant_pair(draw, /*batched=*/true), seed);
     case 1:
       return add_graph(folder, name, test::draw_hard_swish(draw), seed);
+    case 2:
+      return add_graph(folder, name, test::model_of(test::draw_prelu(draw, true), true), seed);
     default:
       return add_graph(folder, name, test::model_of(test::draw_resize(draw)), seed);
   }
@@ -202,6 +207,25 @@ bool add_read_only(CaseFolder& folder, std::uint32_t seed) {
     default:
       return add_graph(folder, name, test::squeeze_model({2, 1, draw.between(1, 9), 1}, {1, -1}),
                        seed);
+  }
+}
+
+/// STRIDED_SLICE, TRANSPOSE, SPLIT, or BATCH_MATMUL with a constant. False where runtimes could not
+/// run it.
+bool add_moving(CaseFolder& folder, std::uint32_t seed) {
+  test::Draw draw(seed);
+  const std::string name = fmt::format("moving-{:03}", seed);
+  switch (seed % 4) {
+    case 0:
+      return add_graph(folder, name, test::batched_slice_model(test::draw_slicing(draw, 4)), seed);
+    case 1:
+      return add_graph(folder, name,
+                       test::batched_transpose_model(test::draw_transposition(draw, 4)), seed);
+    case 2:
+      return add_graph(folder, name, test::batched_split_model(test::draw_splitting(draw, 4)),
+                       seed);
+    default:
+      return add_graph(folder, name, test::draw_batched_matmul(draw), seed);
   }
 }
 
@@ -285,6 +309,7 @@ void add_random_cases(CaseFolder& folder) {
   add_some(kConvolutions, add_convolution);
   add_some(kElementwise, add_elementwise);
   add_some(kReadOnly, add_read_only);
+  add_some(kMoving, add_moving);
   add_some(kTrainedConvolutions, add_trained_convolutions);
   add_some(kTransposed, add_transposed);
   add_some(kTrainedTransposed, add_trained_transposed);

@@ -6,8 +6,8 @@
 #include <vector>
 
 // What tfjs-tflite computes. Its XNNPACK is of a time that knew no FULLY_CONNECTED with a scale per
-// channel: TensorFlow Lite's own kernel does it, and rescales as under contract single. All else is
-// fp32.
+// channel and no BATCH_MATMUL: TensorFlow Lite's own kernels do them, and rescale as under contract
+// single. All else is fp32.
 
 namespace octet::interop {
 
@@ -17,9 +17,10 @@ inline const ModelTensor& tensor_of(const IntegerModel& model, std::int32_t i) {
   return model.tensors[static_cast<std::size_t>(i)];
 }
 
-inline bool is_per_channel(const IntegerModel& model, const Operator& op) {
-  return op.code == OpCode::fully_connected &&
-         tensor_of(model, op.inputs[1]).quantization.per_channel();
+inline bool rescales_by_single(const IntegerModel& model, const Operator& op) {
+  return op.code == OpCode::batch_matmul ||
+         (op.code == OpCode::fully_connected &&
+          tensor_of(model, op.inputs[1]).quantization.per_channel());
 }
 
 /// One operator by our interpreter; `values` has what it reads.
@@ -51,7 +52,7 @@ inline std::vector<Bytes> run_reference(const IntegerModel& model, const Bytes& 
   value(model.inputs[0]) = input;
   for (const Operator& op : model.operators) {
     const Rounding rounding =
-        is_per_channel(model, op) ? Rounding::single_rounding : Rounding::fp32;
+        rescales_by_single(model, op) ? Rounding::single_rounding : Rounding::fp32;
     value(op.outputs[0]) = run_operator(model, op, values, samples, rounding);
   }
   return values;

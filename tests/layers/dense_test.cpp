@@ -146,18 +146,44 @@ TEST(Dense, StartsWithABiasOfZeroAndAKernelOfItsInitialiser) {
   expect_tensor(zeros->kernel(), {4, 3}, std::vector<float>(12, 0.0F));
 }
 
-TEST(Dense, RefusesNoUnitsAndNamesFlattenForImages) {
+TEST(Dense, RefusesNoUnitsAndExamplesWithoutAnAxis) {
   expect_error([] { Dense(0); }, "at least 1 unit, found 0");
   expect_error([] { Dense(-3); }, "-3");
-  for (const auto& [shape, instead] : {std::pair{Shape{28, 10}, "Conv1D(3, 1)"},
-                                       {Shape{28, 28, 3}, "Conv2D(3, 1)"},
-                                       {Shape{2, 28, 28, 3}, "Flatten"}}) {
-    const std::string message =
-        error_of([&, &shape = shape] { built(Dense(3, Activation::relu, "head"), shape); });
-    for (const std::string& part :
-         {std::string("head"), shape.to_string(), std::string("Flatten"), std::string(instead)}) {
-      EXPECT_NE(message.find(part), std::string::npos) << message;
+  expect_error([] { built(Dense(3, Activation::relu, "head"), Shape(std::vector<Index>{})); },
+               "Dense \"head\": expected examples [.., inputs], found scalars");
+}
+
+// Each row of inputs is an example of a Dense on vectors.
+TEST(Dense, ContractsTheLastAxisOfExamplesOfAnyRank) {
+  for (const Shape& shape : {Shape{5, 7}, Shape{2, 3, 7}, Shape{1, 2, 2, 7}}) {
+    for (const Activation activation : kAll) {
+      const auto rows = dense_of(activation, 7, 4);
+      const auto dense = built(Dense(4, activation), shape);
+      ASSERT_EQ(dense->output_shape(), shape.with_dim(-1, 4));
+      ASSERT_EQ(dense->kernel().shape(), (Shape{7, 4}));
+      fill(dense->kernel(), values_of(rows->kernel()));
+      fill(dense->bias(), values_of(rows->bias()));
+      Tensor x = leaf(random_tensor(shape.with_batch(2), 3));
+      Tensor flat = leaf(x.detach().clone().reshape({2 * shape.size() / 7, 7}));
+      Tensor y = dense->forward(x, {});
+      expect_tensor(y, shape.with_dim(-1, 4).with_batch(2), values_of(rows->forward(flat, {})));
+      const Tensor upstream = random_tensor(y.shape(), 6);
+      y.backward(upstream);
+      rows->forward(flat, {}).backward(upstream.reshape({flat.dim(0), 4}));
+      expect_tensor(x.grad(), x.shape(), values_of(flat.grad()));
+      expect_tensor(dense->kernel().grad(), {7, 4}, values_of(rows->kernel().grad()));
+      expect_tensor(dense->bias().grad(), {4}, values_of(rows->bias().grad()));
     }
+  }
+}
+
+TEST(Dense, HasTheGradientOfItsFormulaOverRows) {
+  for (const FusedActivation clamp : {FusedActivation::none, FusedActivation::relu6}) {
+    const auto formula = [clamp](const std::vector<Tensor>& in) {
+      return linear(in[0], in[1], in[2], clamp);
+    };
+    expect_gradient(formula,
+                    {random_tensor({2, 3, 4}, 5), random_tensor({4, 2}, 6), random_tensor({2}, 7)});
   }
 }
 

@@ -37,6 +37,30 @@ TEST(LayerInputs, OfAModelAreBatchesOfOneSize) {
   }
 }
 
+TEST(LayerInputs, GiveRangesTogether) {
+  const Model real = two_inputs();
+  const std::vector<Tensor> both = {random_tensor({9, 3}, 1), random_tensor({9, 3}, 2)};
+  Model quantized = quantize_post_training(real, both);
+  EXPECT_TRUE(has_ranges(quantized));
+  Model calibrated = quantize_model(real);
+  calibrated.forward_all(both, calibration());
+  EXPECT_TRUE(std::ranges::equal(quantized.forward_all(both).front().span(),
+                                 calibrated.forward_all(both).front().span()));
+  const std::vector<Tensor> constant = {both[0], Tensor::ones({9, 3})};
+  Model warned = quantize_model(real);
+  EXPECT_NE(calibrate(warned, constant).front().find("input \"y\": all 9 samples hold the one"),
+            std::string::npos);
+  expect_throws_naming<InvalidArgument>(
+      [&] { static_cast<void>(quantize_post_training(real, both[0])); },
+      {"quantize_post_training", "\"m\"", "expected 2 inputs", "found 1", "one tensor for each"});
+  const std::vector<Tensor> unlike = {both[0], random_tensor({4, 3}, 2)};
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(calibrate(quantized, unlike)); },
+                                        {"calibrate", "one batch size", "9", "4", "\"y\""});
+  const std::vector<Tensor> none = {both[0], Tensor()};
+  expect_throws_naming<InvalidArgument>([&] { static_cast<void>(calibrate(quantized, none)); },
+                                        {"calibrate", "expected samples", "undefined"});
+}
+
 TEST(LayerInputs, OfALayerAreAsManyAsItWasBuiltFor) {
   const Tensor x = Tensor::ones({2, 3});
   const std::vector<Shape> shapes = {{3}, {3}};

@@ -108,7 +108,7 @@ TEST(Model, TakesSeveralInputsAndGivesSeveralOutputs) {
   expect_tensor(outputs[1], {1, 6}, {10, 20, 30, 11, 22, 33});
   expect_error([&] { model.forward(inputs[0]); }, "\"m\" with 2 and 2; use forward_all()");
   expect_error([&] { model.forward_all({inputs.data(), 1}); }, "expected 2 inputs, found 1");
-  expect_error([&] { model.input_shape(); }, "one input and one output");
+  expect_error([&] { model.input_shape(); }, "one input, found \"m\" with 2");
 }
 
 TEST(Model, SummaryShowsWhatEachLayerReads) {

@@ -196,7 +196,9 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
       {"max_pool2d"});
   for (const auto& [code, function] : {std::pair{OpCode::pad, "Graph::pad()"},
                                        {OpCode::reshape, "Graph::reshape()"},
-                                       {OpCode::resize_nearest_neighbor, "repeat_pixels()"}}) {
+                                       {OpCode::resize_nearest_neighbor, "repeat_pixels()"},
+                                       {OpCode::strided_slice, "Graph::slice()"},
+                                       {OpCode::transpose, "Graph::transpose()"}}) {
     refused(
         [code = code](Graph& g, auto x) {
           return std::vector{g.op(code, {x[0], x[0]})};
@@ -207,6 +209,12 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
              auto x) { return std::vector{g.op(OpCode::leaky_relu, {x[0]}, PoolAttributes{})}; },
           {"LEAKY_RELU", "another operator"});
   refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {5})}; }, {"32", "[5]"});
+  refused(
+      [](Graph& g, auto x) {
+        return std::vector{g.slice(x[0], {{0, 4}, {0, 4}, {0, 3}})};
+      },
+      {"slice", "[0, 3)", "axis 3"});
+  refused([](Graph& g, auto x) { return std::vector{g.transpose(x[0], {0, 1, 1})}; }, {"permute"});
   refused([](Graph& g, auto x) { return std::vector{g.reshape(x[0], {32})}; },
           {"do_build()", "[4, 4, 2]", "[32]"});
 }
@@ -234,6 +242,25 @@ TEST(Graph, FloatsComputeTheAttributesThatFilesHave) {
   EXPECT_EQ(result(OpCode::average_pool_2d, clamped), (std::vector<float>{0, 1}));
   EXPECT_NEAR(result(OpCode::softmax, SoftmaxAttributes{.beta = 2.0F})[1],
               1.0F / (1.0F + std::exp(-4.0F)), 1e-6F);
+}
+
+// The slopes are computed of x here, so that gradients of both operands reach it.
+TEST(Graph, PreluPassesGradientsToItsInputAndItsSlopes) {
+  Sequential model("m", Input({3, 2}), Emitting([](Graph& g, std::span<const GraphValue> x) {
+                     const GraphValue slopes = g.op(OpCode::logistic, {x[0]});
+                     return std::vector{g.op(OpCode::prelu, {x[0], slopes})};
+                   }));
+  model.build();
+  Tensor x = leaf(Tensor::from({1, 3, 2}, {-1, 1, 0, 2, -3, 5}));
+  Tensor y = model.forward(x);
+  const auto sigmoid_of = [](float v) { return 1.0F / (1.0F + std::exp(-v)); };
+  const std::vector<float> expected = {-sigmoid_of(-1), 1, 0, 2, -3 * sigmoid_of(-3), 5};
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(y.span()[i], expected[i], 1e-6F) << i;
+  y.backward(Tensor::ones(y.shape()));
+  EXPECT_EQ(x.grad().span()[1], 1.0F);
+  EXPECT_NEAR(x.grad().span()[2], 0.5F, 1e-6F) << "the slope at 0";
+  expect_gradient([&](const std::vector<Tensor>& in) { return model.forward(in[0]); },
+                  {random_tensor({2, 3, 2}, 5)});
 }
 
 /// Computes nothing that it says.

@@ -58,7 +58,9 @@ inline IntegerModel model_of(const Pair& p, bool batched = false) {
     second = b.constant("second", p.second, DType::int8, p.constant, p.grids[1]);
   }
   const std::int32_t y = value("y", p.result(), p.grids[2]);
-  b.op(p.code, {first, second}, y, BinaryAttributes{.activation = p.activation});
+  b.op(p.code, {first, second}, y);
+  auto* attributes = std::get_if<BinaryAttributes>(&b.model.operators[0].attributes);
+  if (attributes != nullptr) attributes->activation = p.activation;
   b.model.outputs = {y};
   return b.model;
 }
@@ -78,6 +80,22 @@ inline std::int8_t naive_mul(std::int8_t a, oracle::Quant qa, std::int8_t b, ora
   const oracle::Limits limits =
       xnnpack ? oracle::limits_to_even(clamp, out) : oracle::limits_of(clamp, out);
   return static_cast<std::int8_t>(std::clamp(steps + out.zero_point, limits.lo, limits.hi));
+}
+
+/// Quantized values x of PRELU with slopes alpha.
+inline std::int8_t naive_prelu(std::int8_t x, oracle::Quant qx, std::int8_t alpha, oracle::Quant qa,
+                               oracle::Quant out, oracle::Clamp /*clamp*/, Rounding rounding) {
+  const std::int64_t d = std::int64_t{x} - qx.zero_point;
+  const bool in_double = rounding == Rounding::double_rounding;
+  double factor = in_double ? double{qx.scale} / double{out.scale} : double{qx.scale / out.scale};
+  if (d < 0) {
+    const float product = qx.scale * qa.scale;
+    factor = in_double ? double{qx.scale} * double{qa.scale} / double{out.scale}
+                       : double{product / out.scale};
+  }
+  const std::int64_t product = d < 0 ? d * (std::int64_t{alpha} - qa.zero_point) : d;
+  const std::int64_t steps = oracle::rescale(product, factor, 0.0F, oracle::Contract::twice);
+  return static_cast<std::int8_t>(std::clamp<std::int64_t>(steps + out.zero_point, -128, 127));
 }
 
 /// Element `i` of `shape`, in an operand whose extents of 1 are repeated.
@@ -108,9 +126,10 @@ inline std::vector<std::int8_t> naive_pair(const Pair& p, const std::vector<std:
   for (std::size_t i = 0; i < size; ++i) {
     const std::int8_t a = first[broadcast_index(i, shape, p.first)];
     const std::int8_t b = second[broadcast_index(i, shape, p.second)];
-    const auto f = p.code == OpCode::add   ? naive_add
-                   : p.code == OpCode::sub ? naive_sub
-                                           : naive_mul;
+    const auto f = p.code == OpCode::add     ? naive_add
+                   : p.code == OpCode::sub   ? naive_sub
+                   : p.code == OpCode::prelu ? naive_prelu
+                                             : naive_mul;
     y.push_back(f(a, grid(0), b, grid(1), grid(2), oracle_clamp(p.activation), rounding));
   }
   return y;
@@ -153,6 +172,23 @@ inline IntegerModel draw_constant_pair(Draw& draw, bool batched = false) {
   for (const std::int32_t extent : p.second) size *= static_cast<std::size_t>(extent);
   p.constant = random_codes(size, draw);
   return model_of(p, batched);
+}
+
+/// Slopes that are repeated over any axes of the input, or have fewer axes.
+inline Pair draw_prelu(Draw& draw, bool batched = false) {
+  Pair p = draw_pair(draw, batched);
+  p.code = OpCode::prelu;
+  p.first = p.result();
+  if (p.second.size() < 5 && draw.between(0, 1) == 0) {
+    p.second = {p.first.back()};
+  }
+  p.activation = FusedActivation::none;
+  std::size_t size = 1;
+  for (const std::int32_t extent : p.second) size *= static_cast<std::size_t>(extent);
+  p.constant = random_codes(size, draw);
+  p.grids[1] = quant(draw.uniform(0.002F, 0.02F), draw.between(-128, 127));
+  p.grids[2] = quant(p.grids[0].scale() * draw.uniform(0.3F, 2.0F), draw.between(-128, 127));
+  return p;
 }
 
 // ---- HARD_SWISH

@@ -1,4 +1,4 @@
-// MUL, ADD and SUB of operands that broadcast, HARD_SWISH, SQUEEZE and
+// MUL, ADD, SUB and PRELU of operands that broadcast, HARD_SWISH, SQUEEZE and
 // RESIZE_NEAREST_NEIGHBOR.
 
 #include <gtest/gtest.h>
@@ -40,6 +40,35 @@ TEST(BinaryOperators, AreTheOracleForShapesThatBroadcast) {
               naive_pair(p, first, second, rounding))
         << round;
   }
+}
+
+// Slopes that are constants or computed.
+TEST(BinaryOperators, PreluIsTheOracle) {
+  Draw draw(32);
+  for (int round = 0; round < 150; ++round) {
+    Pair p = draw_prelu(draw);
+    const Rounding rounding = kContracts[round % 3];
+    const auto x = random_codes(elements(p.first), draw);
+    const auto alpha = p.constant;
+    if (round % 4 == 0) p.constant.clear();
+    Interpreter interpreter(model_of(p), {.rounding = rounding});
+    std::ranges::copy(x, interpreter.input<std::int8_t>(0).begin());
+    if (p.constant.empty()) std::ranges::copy(alpha, interpreter.input<std::int8_t>(1).begin());
+    interpreter.invoke();
+    ASSERT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()),
+              naive_pair(p, x, alpha, rounding))
+        << round;
+  }
+}
+
+// The slopes have as many axes as the input at most, and are the ones that are repeated.
+TEST(BinaryOperators, PreluRefusesSlopesThatTheInputWouldBeRepeatedFor) {
+  expect_operator_refuses(
+      model_of(Pair{.code = OpCode::prelu}),
+      [](IntegerModel& m) {
+        m.tensors[0].shape = {1, 1, 3};
+      },
+      "input shape [1, 1, 3] and output shape [1, 2, 3] differ");
 }
 
 /// What one sample gives, it gives in a batch and on several threads too.
@@ -91,6 +120,9 @@ TEST(BinaryOperators, OfFloats) {
   EXPECT_EQ(computed(), (std::vector<float>{0, 0, 0, 0}));
   b.model.operators[0].attributes = BinaryAttributes{};
   EXPECT_EQ(computed(), (std::vector<float>{-2.5F, -6, -39.5F, -1}));
+  b.model.operators[0] = {.code = OpCode::prelu, .inputs = {0, c}, .outputs = {y}};
+  Interpreter prelu(b.model);
+  EXPECT_EQ((run<float, float>(prelu, {3, -4, -40, -1})), (std::vector<float>{3, 8, -20, 2}));
 }
 
 TEST(BinaryOperators, RefuseShapesByName) {

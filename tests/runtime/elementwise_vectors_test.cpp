@@ -1,4 +1,5 @@
-// What real runtimes computed of elementwise operators and copies: tests/data/vectors_conv.json.
+// What real runtimes computed of elementwise operators and copies: tests/data/vectors_conv.json,
+// vectors_prelu.json.
 
 #include <gtest/gtest.h>
 #include <octet/core/error.h>
@@ -73,25 +74,28 @@ IntegerModel model_of(OpCode code, const json& vector) {
   return b.model;
 }
 
+/// Fails where the interpreter does not give the bytes of the vectors of one operator.
+void compare(const json& root, const std::string& name, const Named& of) {
+  int compared = 0;
+  for_vectors(root, name, [&](const json& v, Rounding rounding, const auto& expected) {
+    Interpreter interpreter(model_of(of.code, v), {.rounding = rounding});
+    for (std::size_t i = 0; i < v.at("inputs").size(); ++i) {
+      const auto codes = v.at("inputs")[i].at("data").template get<std::vector<std::int8_t>>();
+      std::ranges::copy(codes, interpreter.input<std::int8_t>(i).begin());
+    }
+    interpreter.invoke();
+    EXPECT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()), expected)
+        << v.at("id") << " " << to_string(rounding);
+    ++compared;
+  });
+  EXPECT_EQ(compared, of.results) << name;
+}
+
 TEST(ElementwiseVectors, AreTheBytesOfRealRuntimes) {
   const json root = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_conv.json"));
-  for (const auto& [name, of] : kOperators) {
-    int compared = 0;
-    for_vectors(root, name,
-                [&, code = of.code](const json& v, Rounding rounding, const auto& expected) {
-                  Interpreter interpreter(model_of(code, v), {.rounding = rounding});
-                  for (std::size_t i = 0; i < v.at("inputs").size(); ++i) {
-                    const auto codes =
-                        v.at("inputs")[i].at("data").template get<std::vector<std::int8_t>>();
-                    std::ranges::copy(codes, interpreter.input<std::int8_t>(i).begin());
-                  }
-                  interpreter.invoke();
-                  EXPECT_EQ(copy(std::as_const(interpreter).output<std::int8_t>()), expected)
-                      << v.at("id") << " " << to_string(rounding);
-                  ++compared;
-                });
-    EXPECT_EQ(compared, of.results) << name;
-  }
+  for (const auto& [name, of] : kOperators) compare(root, name, of);
+  const json prelu = json::parse(std::ifstream(OCTET_TEST_DATA_DIR "/vectors_prelu.json"));
+  compare(prelu, "PRELU", {OpCode::prelu, 9});
 }
 
 /// No operator of the vectors is without a test: those of windows and borders have theirs beside

@@ -71,7 +71,7 @@ std::vector<IntegerModel> models_of(float first, float second, std::int32_t zero
   const QuantParams out = quant(second, zero_point);
   std::vector<IntegerModel> models = unary_models(in, out);
   for (const float third : kOtherScales) {
-    for (const OpCode code : {OpCode::add, OpCode::sub, OpCode::mul}) {
+    for (const OpCode code : {OpCode::add, OpCode::sub, OpCode::mul, OpCode::prelu}) {
       models.push_back(model_of(Pair{
           .code = code, .first = {256}, .second = {256}, .grids = {in, quant(third, 5), out}}));
     }

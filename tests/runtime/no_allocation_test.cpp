@@ -5,8 +5,10 @@
 #include <octet/runtime/operators/definitions.h>
 #include <octet/tests/core/keep_threads.h>
 #include <octet/tests/runtime/elementwise_models.h>
+#include <octet/tests/runtime/matmul_models.h>
 #include <octet/tests/runtime/mean_models.h>
 #include <octet/tests/runtime/models.h>
+#include <octet/tests/runtime/moving_models.h>
 #include <octet/tests/runtime/naive_graph.h>
 #include <octet/tests/runtime/transposed_models.h>
 #include <octet/tests/runtime/window_models.h>
@@ -129,6 +131,8 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::max_pool_2d:
       pooling.code = code;
       return model_of(pooling);
+    case OpCode::batch_matmul:
+      return matmul_model(draw_matmul(draw));
     case OpCode::concatenation:
       return make_axes();
     case OpCode::conv_2d:
@@ -144,6 +148,12 @@ IntegerModel model_of_one(OpCode code) {
     case OpCode::pad:
     case OpCode::padv2:
       return draw_pad(draw, code);
+    case OpCode::transpose:
+      return transpose_model(draw_transposition(draw));
+    case OpCode::strided_slice:
+      return slice_model(draw_slicing(draw));
+    case OpCode::split:
+      return split_model(draw_splitting(draw));
     case OpCode::squeeze:
       return squeeze_model({1, 70, 1}, {-1});
     case OpCode::resize_nearest_neighbor:
@@ -152,6 +162,8 @@ IntegerModel model_of_one(OpCode code) {
       return unary(DType::int8, DType::float32, {});
     case OpCode::quantize:
       return unary(DType::float32, DType::int8, quant(0.03F, 3));
+    case OpCode::prelu:
+      return model_of(draw_prelu(draw));
     case OpCode::leaky_relu:
     case OpCode::relu:
     case OpCode::relu6:

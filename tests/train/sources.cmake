@@ -27,16 +27,21 @@ set(OCTET_TRAIN_TESTS
   train/odd_numbers_test.cpp
   train/optimizer_test.cpp
   train/parameter_groups_test.cpp
+  train/prelu_test.cpp
   train/profile_test.cpp
   train/run/progress_bar_test.cpp
   train/qat_recipe_test.cpp
   train/qat_test.cpp
   train/ranges_test.cpp
   train/residual_mlp_test.cpp
+  train/reused_layer_test.cpp
   train/save_fault_test.cpp
   train/run/run_folders_test.cpp
   train/run/run_outputs_test.cpp
   train/schedule_test.cpp
+  train/sequences_test.cpp
+  train/several_ends_test.cpp
+  train/several_kernels_test.cpp
   train/silent_loss_test.cpp
   train/run/stop_signals_test.cpp
   train/trainer_fault_test.cpp

@@ -68,6 +68,12 @@ DataLoader::DataLoader(const Dataset& dataset, LoaderOptions options)
   if (dataset.empty()) {
     throw InvalidArgument(fmt::format("DataLoader: data set '{}' is empty", dataset.name()));
   }
+  if (options_.augment && (dataset.inputs() > 1 || dataset.outputs() > 1)) {
+    throw InvalidArgument(fmt::format(
+        "DataLoader: expected a set of one input and one target to augment, found '{}' with {} and "
+        "{}; augment the tensors before they become a data set",
+        dataset.name(), dataset.inputs(), dataset.outputs()));
+  }
   if (options_.batch_size == 0) {
     throw InvalidArgument("DataLoader: expected a batch size of at least 1, found 0");
   }

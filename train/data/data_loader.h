@@ -20,7 +20,7 @@ class ReadAhead;
 /// Changes a batch before it is trained on. It may write into `features` or put another tensor with
 /// as many rows there, and the same goes for the targets (mixing examples, say). A function that
 /// takes labels as std::span<const std::int32_t> is one too. `random` differs for each batch and
-/// depends on (seed, epoch, batch) alone.
+/// depends on (seed, epoch, batch) alone. It is for sets of one input and one target.
 using Augment = std::function<void(Tensor& features, Targets& targets, Random random)>;
 
 struct LoaderOptions {

@@ -21,11 +21,57 @@ constexpr std::size_t kGrainValues = 1U << 15;
 
 constexpr std::size_t kRowsAhead = 2;
 
+/// Rows row(0) to row(count - 1) of a tensor.
+Tensor rows_of(const Tensor& tensor, std::size_t count, FunctionRef<std::size_t(std::size_t)> row) {
+  Tensor result(tensor.shape().without_batch().with_batch(static_cast<Index>(count)));
+  const std::span<const float> from = tensor.span();
+  const auto size = static_cast<std::size_t>(tensor.shape().without_batch().size());
+  float* out = result.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::copy_n(from.data() + row(i) * size, size, out + i * size);
+  }
+  return result;
+}
+
+/// Targets of `count` examples: row i of the result is row(i) of `targets`.
+Targets rows_of(const Targets& targets, std::size_t count,
+                FunctionRef<std::size_t(std::size_t)> row) {
+  if (!targets.are_labels()) return rows_of(targets.values(), count, row);
+  Labels labels(count);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = targets.labels()[row(i)];
+  return labels;
+}
+
 std::size_t grain_rows(std::size_t example_size) {
   return std::max<std::size_t>(1, kGrainValues / example_size);
 }
 
+/// Throws InvalidArgument unless there is a row of at least one value for each example.
+void check_rows_of(std::string_view set, std::string_view what, std::size_t number,
+                   const Tensor& tensor, std::size_t examples) {
+  if (tensor.defined() && tensor.rank() > 0 && tensor.dim(0) == static_cast<Index>(examples) &&
+      tensor.shape().without_batch().size() > 0) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "Dataset {}: expected {} {} of shape [{}, ...], one row per example as the first have, found "
+      "{}",
+      set, what, number, examples, tensor.defined() ? tensor.shape().to_string() : "no tensor"));
+}
+
 }  // namespace
+
+std::vector<Tensor> Batch::inputs() const {
+  std::vector<Tensor> all = {features};
+  all.insert(all.end(), more_features.begin(), more_features.end());
+  return all;
+}
+
+std::vector<Targets> Batch::all_targets() const {
+  std::vector<Targets> all = {targets};
+  all.insert(all.end(), more_targets.begin(), more_targets.end());
+  return all;
+}
 
 Dataset::Dataset(std::string name, Shape example_shape, std::size_t size, std::size_t values)
     : name_(std::move(name)), example_shape_(std::move(example_shape)), size_(size) {
@@ -108,6 +154,56 @@ Dataset Dataset::from_tensors(std::string name, const Tensor& features, const Te
   return set;
 }
 
+Dataset Dataset::from_tensors(std::string name, const std::vector<Tensor>& features,
+                              const std::vector<Targets>& targets) {
+  if (features.empty() || targets.empty()) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected features for each input and targets for each output of a "
+                    "model, found {} and {}",
+                    name, features.size(), targets.size()));
+  }
+  const bool has_rows = features[0].defined() && features[0].rank() > 0;
+  const Tensor rows = targets[0].are_labels() && has_rows ? Tensor::zeros({features[0].dim(0), 1})
+                      : targets[0].are_labels()           ? Tensor()
+                                                          : targets[0].values();
+  Dataset set = from_tensors(std::move(name), features[0], rows);
+  for (std::size_t i = 1; i < features.size(); ++i) {
+    check_rows_of(set.name_, "features", i + 1, features[i], set.size_);
+    set.more_features_.push_back(features[i].clone());
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i].are_labels()) {
+      set.check_own_labels(i + 1, targets[i].labels());
+    } else if (i > 0) {
+      check_rows_of(set.name_, "targets", i + 1, targets[i].values(), set.size_);
+    }
+    if (i > 0) {
+      set.more_targets_.push_back(targets[i].are_labels() ? targets[i]
+                                                          : Targets(targets[i].values().clone()));
+    }
+  }
+  if (targets[0].are_labels() && !set.empty()) {
+    const Labels& labels = targets[0].labels();
+    set.target_shape_.reset();
+    set.targets_.clear();
+    set.set_labels(labels, 1 + *std::ranges::max_element(labels));
+  }
+  return set;
+}
+
+void Dataset::check_own_labels(std::size_t number, const Labels& labels) const {
+  if (labels.size() != size_) {
+    throw InvalidArgument(
+        fmt::format("Dataset {}: expected targets {} to be {} labels, one per example, found {}",
+                    name_, number, size_, labels.size()));
+  }
+  const auto wrong = std::ranges::find_if(labels, [](std::int32_t label) { return label < 0; });
+  if (wrong == labels.end()) return;
+  throw InvalidArgument(
+      fmt::format("Dataset {}: expected targets {} to be labels of 0 or more, found {} in row {}",
+                  name_, number, *wrong, wrong - labels.begin()));
+}
+
 Dataset Dataset::with_targets(const Tensor& targets) const {
   if (is_read()) {
     throw InvalidArgument(fmt::format(
@@ -115,6 +211,7 @@ Dataset Dataset::with_targets(const Tensor& targets) const {
         name_));
   }
   Dataset result = *this;
+  result.more_targets_.clear();
   result.set_targets(targets);
   return result;
 }
@@ -180,6 +277,7 @@ Batch Dataset::read(std::span<const std::uint32_t> rows) const {
   const Shape expected = example_shape_.with_batch(count);
   const bool features_fit = batch.features.defined() && batch.features.shape() == expected;
   const bool targets_fit =
+      batch.more_features.empty() && batch.more_targets.empty() &&
       batch.targets.are_labels() == has_labels() && batch.targets.size() == rows.size() &&
       (has_labels() || batch.targets.values().shape() == target_shape_->with_batch(count));
   if (!features_fit || !targets_fit) {
@@ -197,12 +295,28 @@ Batch Dataset::read(std::span<const std::uint32_t> rows) const {
 Batch Dataset::batch(std::span<const std::uint32_t> rows) const {
   check_rows(rows);
   if (is_read()) return read(rows);
-  return {features(rows), targets(rows)};
+  Batch batch{features(rows), targets(rows)};
+  gather_more(batch, rows.size(), [&](std::size_t i) { return std::size_t{rows[i]}; });
+  return batch;
+}
+
+void Dataset::gather_more(Batch& batch, std::size_t count,
+                          FunctionRef<std::size_t(std::size_t)> row) const {
+  for (const Tensor& each : more_features_) {
+    batch.more_features.push_back(rows_of(each, count, row));
+  }
+  for (const Targets& each : more_targets_) {
+    batch.more_targets.push_back(rows_of(each, count, row));
+  }
 }
 
 Batch Dataset::batch(std::size_t begin, std::size_t end) const {
   check_range(begin, end);
-  if (!is_read()) return {features(begin, end), targets(begin, end)};
+  if (!is_read()) {
+    Batch batch{features(begin, end), targets(begin, end)};
+    gather_more(batch, end - begin, [&](std::size_t i) { return begin + i; });
+    return batch;
+  }
   std::vector<std::uint32_t> rows(end - begin);
   std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(begin));
   return read(rows);
@@ -335,6 +449,10 @@ Dataset Dataset::head(std::size_t count) const {
   if (target_shape_) {
     result.targets_ = first(targets_, kept * static_cast<std::size_t>(target_shape_->size()));
   }
+  Batch more;
+  gather_more(more, kept, [](std::size_t i) { return i; });
+  result.more_features_ = std::move(more.more_features);
+  result.more_targets_ = std::move(more.more_targets);
   return result;
 }
 

@@ -19,6 +19,14 @@ namespace octet {
 struct Batch {
   Tensor features;
   Targets targets;
+  /// With several inputs, the features of those behind the first, and likewise the targets.
+  std::vector<Tensor> more_features{};
+  std::vector<Targets> more_targets{};
+
+  /// A tensor for each input of a model.
+  std::vector<Tensor> inputs() const;
+  /// The targets of each output of a model.
+  std::vector<Targets> all_targets() const;
 };
 
 /// Reads examples on demand, for example from a file that does not fit memory. Training requests
@@ -39,7 +47,8 @@ class DatasetReader {
   /// resumed TrainingRun tells whether its data have changed.
   virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
-  /// size(). Exceptions reach the caller of Trainer::fit() or of evaluate().
+  /// size(), for a model of one input and one output. Exceptions reach the caller of Trainer::fit()
+  /// or of evaluate().
   virtual Batch read(std::span<const std::uint32_t> rows) = 0;
 };
 
@@ -65,11 +74,23 @@ class Dataset {
   /// Throws InvalidArgument unless both have n rows of at least one value.
   static Dataset from_tensors(std::string name, const Tensor& features, const Tensor& targets);
 
+  /// Features for each input of a model and targets for each of its outputs, in their order: class
+  /// labels, as many classes as the largest of them plus 1, or tensors as above.
+  ///
+  ///     const Dataset pairs = Dataset::from_tensors("pairs", {images, angles}, {labels,
+  ///     distances});
+  ///
+  /// All are copied. What this class says of features, targets, labels and classes applies to the
+  /// first ones; batch() holds all. Throws InvalidArgument if there are no features or no
+  /// targets, for other numbers of rows, and for labels below 0.
+  static Dataset from_tensors(std::string name, const std::vector<Tensor>& features,
+                              const std::vector<Targets>& targets);
+
   /// A data set whose examples `reader` reads on demand; nothing is kept. Throws InvalidArgument
   /// for a null reader and for sizes and shapes that make no sense.
   static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
 
-  /// Returns the examples with these targets, [size(), ...], instead of their own: images with
+  /// Returns the examples with these targets, [size(), ...], instead of all their own: images with
   /// several labels at once, say. Throws InvalidArgument for another number of rows, and for a set
   /// with a reader.
   Dataset with_targets(const Tensor& targets) const;
@@ -79,8 +100,11 @@ class Dataset {
   bool empty() const { return size_ == 0; }
   const Shape& example_shape() const { return example_shape_; }
 
-  /// Whether the targets are class labels; else they are tensors of target_shape().
-  bool has_labels() const { return !target_shape_; }
+  /// Whether the targets of an output are class labels; else they are tensors, those of the first
+  /// of target_shape(). `output` must be below outputs().
+  bool has_labels(std::size_t output = 0) const {
+    return output == 0 ? !target_shape_ : more_targets_[output - 1].are_labels();
+  }
   /// Labels are in [0, classes()); 0 where the targets are tensors.
   int classes() const { return classes_; }
   /// Returns the examples with names for the classes, in the order of labels, for reports. Throws
@@ -106,6 +130,10 @@ class Dataset {
   Targets targets(std::span<const std::uint32_t> rows) const;
   Targets targets(std::size_t begin, std::size_t end) const;
 
+  /// How many inputs an example has features for, and how many outputs it has targets for.
+  std::size_t inputs() const { return 1 + more_features_.size(); }
+  std::size_t outputs() const { return 1 + more_targets_.size(); }
+
   /// Features and targets together: for a set with a reader, half the work of reading each.
   Batch batch(std::span<const std::uint32_t> rows) const;
   Batch batch(std::size_t begin, std::size_t end) const;
@@ -129,9 +157,15 @@ class Dataset {
   /// Examples row(0) to row(count - 1).
   Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void prefetch_row(std::size_t row) const;
+  /// Adds the features and targets behind the first ones, for the examples row(0) to
+  /// row(count - 1).
+  void gather_more(Batch& batch, std::size_t count,
+                   FunctionRef<std::size_t(std::size_t)> row) const;
   /// Row i of the result is the target of example row(i).
   Targets gather_targets(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void check_labels(std::span<const std::int32_t> labels) const;
+  /// Throws InvalidArgument unless targets `number`, from 1, are a label of 0 or more per example.
+  void check_own_labels(std::size_t number, const Labels& labels) const;
   void check_rows(std::span<const std::uint32_t> rows) const;
   Batch read(std::span<const std::uint32_t> rows) const;
   void check_range(std::size_t begin, std::size_t end) const;
@@ -148,6 +182,8 @@ class Dataset {
   /// None where the targets are labels.
   std::optional<Shape> target_shape_;
   std::vector<float> targets_;
+  std::vector<Tensor> more_features_;
+  std::vector<Targets> more_targets_;
   /// Stands in for bytes_, floats_, labels_ and targets_; null without a reader.
   std::shared_ptr<SharedReader> reader_;
 };

@@ -116,6 +116,21 @@ std::string fingerprint(const Dataset& data) {
     const Targets targets = data.targets(0, data.size());
     parts.push_back(xxh64(bytes_of(targets.values().span())));
   }
+  const auto add_tensor = [&](const Tensor& tensor) {
+    parts.insert(parts.end(), tensor.shape().begin(), tensor.shape().end());
+    parts.push_back(xxh64(bytes_of(tensor.span())));
+  };
+  if (data.inputs() > 1 || data.outputs() > 1) {
+    const Batch all = data.batch(0, data.size());
+    std::ranges::for_each(all.more_features, add_tensor);
+    for (const Targets& targets : all.more_targets) {
+      if (targets.are_labels()) {
+        parts.push_back(xxh64(bytes_of(std::span<const std::int32_t>(targets.labels()))));
+      } else {
+        add_tensor(targets.values());
+      }
+    }
+  }
   const std::vector<std::uint64_t> examples =
       data.empty() ? decltype(parts){} : hash_examples(data);
   parts.insert(parts.end(), examples.begin(), examples.end());

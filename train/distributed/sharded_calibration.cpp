@@ -50,7 +50,7 @@ std::vector<float> ShardedCalibration::states_of_shards(const std::vector<Batch>
   for (const Batch& shard : own) {
     if (!shard.features.defined()) continue;
     state_.restore(before);
-    show_samples(*model_, fit_to_input(*model_, shard.features));
+    show_samples(*model_, fit_to_inputs(*model_, shard));
     const std::vector<float> values = state_.values();
     states.insert(states.end(), values.begin(), values.end());
   }

@@ -118,7 +118,7 @@ CLayer make_add_layer(const CPlan& plan, const CStep& step) {
   return layer;
 }
 
-constexpr std::string_view kMul = R"(/* @summary@. */
+constexpr std::string_view kPair = R"(/* @summary@. */
 static void @layer@(const int8_t *first, const int8_t *second, int8_t *output)
 {
 @loops@}
@@ -151,7 +151,34 @@ CLayer make_mul_layer(const CPlan& plan, const CStep& step) {
   f["lo"] = std::to_string(multiplier.limits().lo);
   f["hi"] = std::to_string(multiplier.limits().hi);
   f["loops"] = binary_loops(step.source, kProduct, f);
-  layer.function = fill(kMul, f);
+  layer.function = fill(kPair, f);
+  return layer;
+}
+
+constexpr std::string_view kSlope = R"(const int32_t x = first[@first@] - @first_zero@;
+const int64_t steps = x >= 0
+    ? @name@_@rescale@(x, @above@, @above_shift@)
+    : @name@_@rescale@(x * (second[@second@] - @second_zero@), @below@, @below_shift@);
+output[@place@] = @name@_to_code(steps, @zero_point@, -128, 127);
+)";
+
+CLayer make_prelu_layer(const CPlan& plan, const CStep& step) {
+  const QuantizedPrelu prelu = quantized_prelu(step.source);
+  CLayer layer;
+  layer.summary = summary_of(step, binary_detail(step));
+  layer.calls = {CFunction::rescale_twice, CFunction::to_code};
+  Fillings f = layer_fillings(plan, step);
+  f["summary"] = layer.summary;
+  f["rescale"] = c_rescale_twice(plan);
+  f["above"] = std::to_string(prelu.factor_above().multiplier);
+  f["above_shift"] = std::to_string(c_shift(prelu.factor_above()));
+  f["below"] = std::to_string(prelu.factor_below().multiplier);
+  f["below_shift"] = std::to_string(c_shift(prelu.factor_below()));
+  f["first_zero"] = operand_text(step.source.input(0).quantization.zero_point());
+  f["second_zero"] = operand_text(step.source.input(1).quantization.zero_point());
+  f["zero_point"] = operand_text(prelu.zero_point());
+  f["loops"] = binary_loops(step.source, kSlope, f);
+  layer.function = fill(kPair, f);
   return layer;
 }
 
@@ -191,6 +218,8 @@ COperator c_forms::add() { return {.reads_all_inputs = true, .make = make_add_la
 COperator c_forms::sub() { return {.reads_all_inputs = true, .make = make_add_layer}; }
 
 COperator c_forms::mul() { return {.reads_all_inputs = true, .make = make_mul_layer}; }
+
+COperator c_forms::prelu() { return {.reads_all_inputs = true, .make = make_prelu_layer}; }
 
 COperator c_forms::concatenation() {
   return {.reads_all_inputs = true, .make = make_concatenation_layer};

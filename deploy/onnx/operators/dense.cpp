@@ -58,6 +58,37 @@ std::string rescaled(OnnxNodes& nodes, const Operands& o, std::string sums, std:
   return nodes.values().node("Mul", {std::move(sums), by}, name + "/rescaled");
 }
 
+/// A matrix [units, depth] as [depth, units].
+std::vector<std::uint8_t> transposed(const ModelTensor& matrix) {
+  const auto units = static_cast<std::size_t>(matrix.shape[0]);
+  const auto depth = static_cast<std::size_t>(matrix.shape[1]);
+  const std::size_t bytes = matrix.data.size() / (units * depth);
+  std::vector<std::uint8_t> result;
+  result.reserve(matrix.data.size());
+  for (std::size_t i = 0; i < depth; ++i) {
+    for (std::size_t u = 0; u < units; ++u) {
+      const auto from = matrix.data.begin() + static_cast<std::ptrdiff_t>((u * depth + i) * bytes);
+      result.insert(result.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+    }
+  }
+  return result;
+}
+
+/// MatMul keeps all axes but the last, as FULLY_CONNECTED with keep_num_dims does.
+void write_mat_mul(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const ModelTensor& matrix = o.input(1);
+  const std::string columns =
+      values.weight_terms(o.op.inputs[1], "/columns", {matrix.shape[1], matrix.shape[0]},
+                          transposed(matrix), /*units_axis=*/1);
+  std::string sums =
+      values.node("MatMul", {values.terms(o.op.inputs[0]), columns}, name + "/product");
+  if (o.has_input(2)) sums = values.node("Add", {sums, dense_bias(nodes, o)}, name + "/sum");
+  nodes.finish_clamped(rescaled(nodes, o, sums, 0, name), out, o.op.activation());
+}
+
 void write_dense(OnnxNodes& nodes, const Operands& o) {
   OnnxValues& values = nodes.values();
   const std::int32_t weights = o.op.inputs[1];
@@ -144,6 +175,12 @@ void write_conv(OnnxNodes& nodes, const Operands& o, const Conv2DGeometry& geome
   write_convolution(nodes, o, "Conv", attributes, suffix, order);
 }
 
+void write_fully_connected(OnnxNodes& nodes, const Operands& o) {
+  const bool keeps_axes = o.op.as<FullyConnectedAttributes>().keep_num_dims;
+  if (keeps_axes && o.output().shape.size() > 2) return write_mat_mul(nodes, o);
+  write_dense(nodes, o);
+}
+
 void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
   const Conv2DGeometry geometry = conv_2d_geometry(o);
   if (geometry.is_matrix_product()) return write_dense(nodes, o);
@@ -185,7 +222,7 @@ void write_transpose_conv(OnnxNodes& nodes, const Operands& o) {
 
 }  // namespace
 
-OnnxOperator onnx_forms::fully_connected() { return {write_dense}; }
+OnnxOperator onnx_forms::fully_connected() { return {write_fully_connected}; }
 OnnxOperator onnx_forms::conv_2d() { return {write_conv_2d}; }
 OnnxOperator onnx_forms::depthwise_conv_2d() { return {write_depthwise}; }
 OnnxOperator onnx_forms::transpose_conv() { return {write_transpose_conv}; }

@@ -109,6 +109,16 @@ void write_mul(OnnxNodes& nodes, const Operands& o) {
                        o.op.activation());
 }
 
+/// ONNX repeats the slopes as a .tflite file does.
+void write_prelu(OnnxNodes& nodes, const Operands& o) {
+  if (!nodes.exact() || !o.output().is_quantized()) {
+    return write_binary_of_reals(nodes, o, "PRelu", "/function");
+  }
+  const QuantizedPrelu prelu = quantized_prelu({o.model, o.op, Rounding::fp32});
+  write_pair_table(nodes, o,
+                   [&](std::int32_t x, std::int32_t alpha) { return prelu.apply(x, alpha); });
+}
+
 /// Codes are copied, so that there is no way between codes and reals.
 void write_concatenation(OnnxNodes& nodes, const Operands& o) {
   Names inputs;
@@ -123,6 +133,8 @@ OnnxOperator onnx_forms::add() { return {write_add}; }
 OnnxOperator onnx_forms::sub() { return {write_add}; }
 
 OnnxOperator onnx_forms::mul() { return {write_mul}; }
+
+OnnxOperator onnx_forms::prelu() { return {write_prelu}; }
 
 OnnxOperator onnx_forms::concatenation() { return {write_concatenation}; }
 

@@ -1,6 +1,9 @@
 #include <octet/deploy/onnx/operators.h>
 #include <octet/runtime/operators/pad.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
+#include <octet/runtime/operators/split.h>
+#include <octet/runtime/operators/strided_slice.h>
+#include <octet/runtime/operators/transpose.h>
 
 namespace octet::detail {
 namespace {
@@ -29,6 +32,74 @@ void write_pad(OnnxNodes& nodes, const Operands& o) {
           ? values.code_constant(name + "/border", out, static_cast<std::int32_t>(held))
           : values.constant(name + "/border", {held});
   nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, value}, out);
+}
+
+/// What Slice takes of some axes.
+struct OnnxSlice {
+  Extents starts{};
+  Extents ends{};
+  Extents axes{};
+  Extents steps{};
+
+  void add(std::int64_t start, std::int64_t end, std::size_t axis, std::int64_t step) {
+    starts.push_back(start);
+    ends.push_back(end);
+    axes.push_back(static_cast<std::int64_t>(axis));
+    steps.push_back(step);
+  }
+  /// The operands of the node, the constants under names that begin with `name`.
+  OnnxNodes::Names operands(OnnxValues& values, const std::string& x,
+                            const std::string& name) const {
+    const auto constant = [&](std::string_view which, const Extents& numbers) {
+      return values.constant(name + std::string(which), OnnxType::int64, {std::ssize(numbers)},
+                             numbers);
+    };
+    return {x, constant("/starts", starts), constant("/ends", ends), constant("/axes", axes),
+            constant("/steps", steps)};
+  }
+};
+
+/// Quantized values are copied. A dropped axis has an extent of 1 in the result of Slice.
+void write_strided_slice(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::int32_t out = o.op.outputs[0];
+  const std::string name = nodes.base_name(out);
+  const std::string& x = values.value(o.op.inputs[0]);
+  const auto slices = slice_axes(o);
+  OnnxSlice cut;
+  bool drops = false;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    drops = drops || slices[i].is_dropped;
+    if (slices[i].extent() == o.input().shape[i]) continue;
+    cut.add(slices[i].begin, slices[i].end, i, slices[i].step);
+  }
+  if (cut.axes.empty()) return nodes.node_to("Reshape", {x, nodes.shape_of(out)}, out);
+  const OnnxNodes::Names operands = cut.operands(values, x, name);
+  if (!drops) return nodes.node_to("Slice", operands, out);
+  nodes.node_to("Reshape", {values.node("Slice", operands, name + "/sliced"), nodes.shape_of(out)},
+                out);
+}
+
+/// Each part by a Slice: quantized values are copied.
+void write_split(OnnxNodes& nodes, const Operands& o) {
+  OnnxValues& values = nodes.values();
+  const std::size_t axis = split_axis(o);
+  const std::int64_t extent = o.output().shape[axis];
+  for (std::size_t i = 0; i < o.op.outputs.size(); ++i) {
+    const std::int32_t out = o.op.outputs[i];
+    const auto part = static_cast<std::int64_t>(i);
+    OnnxSlice cut;
+    cut.add(part * extent, (part + 1) * extent, axis, 1);
+    nodes.node_to("Slice", cut.operands(values, values.value(o.op.inputs[0]), nodes.base_name(out)),
+                  out);
+  }
+}
+
+/// Quantized values are moved as they are.
+void write_transpose(OnnxNodes& nodes, const Operands& o) {
+  const auto axes = permutation_of(o);
+  nodes.node_to("Transpose", {nodes.values().value(o.op.inputs[0])}, o.op.outputs[0],
+                {{"perm", Extents(axes.begin(), axes.end())}});
 }
 
 /// Rows (axis 1) or columns (axis 2) by their numbers.
@@ -69,6 +140,12 @@ OnnxOperator onnx_forms::squeeze() { return {write_reshape}; }
 
 OnnxOperator onnx_forms::pad() { return {write_pad}; }
 OnnxOperator onnx_forms::padv2() { return {write_pad}; }
+
+OnnxOperator onnx_forms::split() { return {write_split}; }
+
+OnnxOperator onnx_forms::strided_slice() { return {write_strided_slice}; }
+
+OnnxOperator onnx_forms::transpose() { return {write_transpose}; }
 
 OnnxOperator onnx_forms::resize_nearest_neighbor() { return {write_resize}; }
 

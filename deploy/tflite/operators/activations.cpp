@@ -8,6 +8,8 @@ int relu_release(int version) { return version >= 2 ? 20100 : 10500; }
 /// Version 2 has int16 as well.
 int leaky_relu_release(int version) { return version == 2 ? 20300 : 11301; }
 
+int prelu_release(int /*version*/) { return 10800; }
+
 int hard_swish_release(int /*version*/) { return 11500; }
 
 }  // namespace
@@ -38,6 +40,13 @@ TfliteOperator tflite_forms::leaky_relu() {
           .required_version = always_first,
           .first_release = leaky_relu_release,
           .options = kRequired<tflite::LeakyReluOptions, LeakyReluAttributes>};
+}
+
+TfliteOperator tflite_forms::prelu() {
+  return {.highest_version = 1,
+          .required_version = always_first,
+          .first_release = prelu_release,
+          .options = kNoOptions};
 }
 
 TfliteOperator tflite_forms::hard_swish() {

@@ -22,6 +22,12 @@ int fully_connected_release(int version) {
   return version <= 10 ? 21100 : 22100;
 }
 
+int batch_matmul_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 3 : version_of_types(o);
+}
+
+int batch_matmul_release(int version) { return version >= 3 ? 20400 : 20300; }
+
 int conv_2d_version(const Operands& o) {
   if (o.input(1).stored_bits != 8) return 7;
   if (o.input().shape[3] != o.input(1).shape[3]) return 6;  // groups
@@ -67,6 +73,13 @@ TfliteOperator tflite_forms::fully_connected() {
           .required_version = fully_connected_version,
           .first_release = fully_connected_release,
           .options = kOptional<tflite::FullyConnectedOptions, FullyConnectedAttributes>};
+}
+
+TfliteOperator tflite_forms::batch_matmul() {
+  return {.highest_version = 3,
+          .required_version = batch_matmul_version,
+          .first_release = batch_matmul_release,
+          .options = kOptional<tflite::BatchMatMulOptions, BatchMatmulAttributes>};
 }
 
 TfliteOperator tflite_forms::conv_2d() {

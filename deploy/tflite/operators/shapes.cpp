@@ -1,5 +1,8 @@
 #include <octet/deploy/tflite/operators.h>
 
+#include <array>
+#include <cstddef>
+
 namespace octet::detail {
 namespace {
 
@@ -11,7 +14,8 @@ WrittenOptions write_reshape(flatbuffers::FlatBufferBuilder& builder, const Oper
 
 int squeeze_release(int /*version*/) { return 10600; }
 
-int pad_version(const Operands& o) {
+/// 4 where there are more axes than the first versions take.
+int version_of_axes(const Operands& o) {
   constexpr std::size_t kFirstMostRank = 4;
   return o.input().shape.size() > kFirstMostRank ? 4 : version_of_types(o);
 }
@@ -19,6 +23,30 @@ int pad_version(const Operands& o) {
 int pad_release(int version) { return version >= 4 ? 20600 : release_of_types(version); }
 
 int padv2_release(int version) { return version == 1 ? 10900 : pad_release(version); }
+
+int split_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 4 : version_of_types(o);
+}
+
+int split_release(int version) { return version >= 4 ? 20300 : release_of_types(version); }
+
+/// A file has the axis in front.
+constexpr std::array<std::size_t, 2> kSplitOrder = {1, 0};
+
+int slice_release(int version) {
+  if (version >= 3) return version == 3 ? 20100 : 20200;
+  return version == 2 ? 11400 : 10600;
+}
+
+int transpose_version(const Operands& o) {
+  return o.input().dtype == DType::int16 ? 5 : version_of_axes(o);
+}
+
+int transpose_release(int version) {
+  if (version >= 4) return version == 4 ? 20300 : 20400;
+  if (version == 3) return 11500;
+  return version == 2 ? 11400 : 10600;
+}
 
 int resize_version(const Operands& o) {
   const auto& a = o.op.as<ResizeNearestNeighborAttributes>();
@@ -48,16 +76,38 @@ TfliteOperator tflite_forms::squeeze() {
 
 TfliteOperator tflite_forms::pad() {
   return {.highest_version = 4,
-          .required_version = pad_version,
+          .required_version = version_of_axes,
           .first_release = pad_release,
           .options = kEmpty<tflite::PadOptions>};
 }
 
 TfliteOperator tflite_forms::padv2() {
   return {.highest_version = 4,
-          .required_version = pad_version,
+          .required_version = version_of_axes,
           .first_release = padv2_release,
           .options = kEmpty<tflite::PadV2Options>};
+}
+
+TfliteOperator tflite_forms::split() {
+  return {.highest_version = 4,
+          .required_version = split_version,
+          .first_release = split_release,
+          .options = kOptional<tflite::SplitOptions, SplitAttributes>,
+          .order = kSplitOrder};
+}
+
+TfliteOperator tflite_forms::strided_slice() {
+  return {.highest_version = 4,
+          .required_version = version_of_axes,
+          .first_release = slice_release,
+          .options = kOptional<tflite::StridedSliceOptions, StridedSliceAttributes>};
+}
+
+TfliteOperator tflite_forms::transpose() {
+  return {.highest_version = 5,
+          .required_version = transpose_version,
+          .first_release = transpose_release,
+          .options = kEmpty<tflite::TransposeOptions>};
 }
 
 TfliteOperator tflite_forms::resize_nearest_neighbor() {

@@ -1,6 +1,10 @@
 #include <octet/import/onnx/builder.h>
 #include <octet/layers/dense.h>
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
 namespace octet::detail::onnx_import {
 namespace {
 
@@ -39,35 +43,51 @@ Tensor bias_of(const Constant& bias, const Factors& by, Index units) {
   return result;
 }
 
-Imported import_dense(Builder& builder, const Node& node, const Factors& by) {
-  const Imported x = builder.vector(node, builder.input(node, 0));
+/// `x` with its last axis last in the model, as a layer reads what MatMul contracts.
+Imported with_last_axis_last(Builder& builder, const Node& node, const Imported& x) {
+  const Index last = x.logical.rank() - 1;
+  std::vector<Index> axes;
+  std::ranges::copy_if(x.axes, std::back_inserter(axes), [&](Index axis) { return axis != last; });
+  axes.push_back(last);
+  return builder.arranged(node, x, axes);
+}
+
+/// The weights of a layer that reads `x`, whose last axis is its features.
+Imported import_dense(Builder& builder, const Node& node, const Imported& x, const Factors& by) {
   const Constant& weights = builder.required_constant(node, 1);
   if (weights.shape.rank() != 2) {
     refuse("expected weights of two axes, found {}", weights.shape.to_string());
   }
   const Index units = weights.shape[by.transposed ? 0 : 1];
   const Index inputs = weights.shape[by.transposed ? 1 : 0];
-  if (inputs != x.logical[0] || weights.floats().empty()) {
-    refuse("expected weights for {} features, found {}", x.logical[0], weights.shape.to_string());
+  const Index features = x.logical.dim(-1);
+  if (inputs != features || weights.floats().empty()) {
+    refuse("expected weights for {} features, found {}", features, weights.shape.to_string());
   }
-  Weights tensors = {{"kernel", kernel_of(weights, by, x.order(), units)}};
+  std::vector<Index> order(at(features));
+  std::iota(order.begin(), order.end(), 0);
+  if (x.logical.rank() == 1) order = x.order();
+  Weights tensors = {{"kernel", kernel_of(weights, by, order, units)}};
   const Constant* bias = builder.constant(node, 2);
   if (bias != nullptr) tensors.emplace_back("bias", bias_of(*bias, by, units));
   auto layer =
       std::make_unique<Dense>(units, Activation::none, DenseOptions{.use_bias = bias != nullptr});
-  return builder.add(node, std::move(layer), {x}, {0}, std::move(tensors));
+  return builder.add(node, std::move(layer), {x}, x.axes, std::move(tensors));
 }
 
 Imported import_gemm(Builder& builder, const Node& node) {
   if (node.integer("transA", 0) != 0) refuse("expected transA 0, found 1");
-  return import_dense(builder, node,
+  return import_dense(builder, node, builder.vector(node, builder.input(node, 0)),
                       {.transposed = node.integer("transB", 0) != 0,
                        .alpha = node.real("alpha", 1),
                        .beta = node.real("beta", 1)});
 }
 
 Imported import_mat_mul(Builder& builder, const Node& node) {
-  return import_dense(builder, node, {});
+  const Imported& x = builder.input(node, 0);
+  return import_dense(
+      builder, node,
+      x.logical.rank() == 1 ? builder.vector(node, x) : with_last_axis_last(builder, node, x), {});
 }
 
 constexpr std::array<Operator, 2> kDenseOperators = {

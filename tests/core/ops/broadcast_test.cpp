@@ -1,5 +1,5 @@
 #include <octet/core/ops/elementwise.h>
-#include <octet/core/ops/strides.h>
+#include <octet/core/strides.h>
 #include <octet/tests/core/ops/op_testing.h>
 
 #include <utility>

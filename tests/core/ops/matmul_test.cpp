@@ -63,6 +63,49 @@ TEST(Matmul, OneTensorOnBothSides) {
   expect_gradient([](const auto& in) { return matmul(in[0], in[0], kYes, kNo); }, {a});
 }
 
+TEST(BatchMatmul, IsMatmulOfEveryPairOfMatrices) {
+  const Tensor a = random_tensor({2, 3, 4, 5}, 1);
+  const Tensor b = random_tensor({2, 3, 6, 5}, 2);
+  const Tensor c = batch_matmul(a, b, kNo, kYes);
+  ASSERT_EQ(c.shape(), (Shape{2, 3, 4, 6}));
+  const auto matrix = [](const Tensor& x, Index i) {
+    return x.reshape({6, x.dim(2), x.dim(3)}).slice(i, i + 1).reshape({x.dim(2), x.dim(3)});
+  };
+  for (Index i = 0; i < 6; ++i) {
+    expect_tensor(matrix(c, i), {4, 6}, values_of(matmul(matrix(a, i), matrix(b, i), kNo, kYes)));
+  }
+  EXPECT_EQ(batch_matmul(Tensor::zeros({0, 2, 3}), Tensor::zeros({0, 3, 4})).shape(),
+            (Shape{0, 2, 4}));
+}
+
+TEST(BatchMatmul, GradientsOfEveryTranspose) {
+  for (const Transpose ta : {kNo, kYes}) {
+    for (const Transpose tb : {kNo, kYes}) {
+      const Tensor a = random_tensor(ta == kNo ? Shape{2, 3, 4} : Shape{2, 4, 3}, 1);
+      const Tensor b = random_tensor(tb == kNo ? Shape{2, 4, 5} : Shape{2, 5, 4}, 2);
+      expect_gradient([=](const auto& in) { return batch_matmul(in[0], in[1], ta, tb); }, {a, b});
+    }
+  }
+}
+
+TEST(BatchMatmul, Errors) {
+  const Tensor a = Tensor::ones({2, 3, 4});
+  expect_error(
+      [&] {
+        batch_matmul(a, Tensor::ones({3, 4, 5}));
+      },
+      "batch_matmul: expected operands of rank 2 or more, the same axes in front of their "
+      "matrices, found [2, 3, 4] and [3, 4, 5]");
+  expect_error([&] { batch_matmul(a, Tensor::ones({4, 5})); }, "found [2, 3, 4] and [4, 5]");
+  expect_error([&] { batch_matmul(Tensor::ones({4}), Tensor::ones({4})); }, "found [4] and [4]");
+  expect_error(
+      [&] {
+        batch_matmul(a, Tensor::ones({2, 5, 4}));
+      },
+      "batch_matmul: inner dimensions differ: [2, 3, 4] x [2, 5, 4]; did you mean to "
+      "transpose the second operand?");
+}
+
 TEST(Matmul, EmptyInnerDimensionGivesZeros) {
   expect_tensor(matmul(Tensor::ones({2, 0}), Tensor::ones({0, 3})), {2, 3}, {0, 0, 0, 0, 0, 0});
   expect_tensor(matmul(Tensor::ones({0, 2}), Tensor::ones({2, 3})), {0, 3}, {});

@@ -49,6 +49,40 @@ TEST(Reshape, Gradient) {
   }
 }
 
+TEST(SliceOfAxes, TakesElementsInSteps) {
+  const Tensor x = Tensor::arange(24).reshape({2, 3, 4});
+  expect_tensor(slice(x, {{0, 2}, {1, 3, 2}, {0, 4, 3}}), {2, 1, 2}, {4, 7, 16, 19});
+  EXPECT_EQ(slice(x, {{1, 1}, {0, 3}, {0, 4}}).shape(), (Shape{0, 3, 4}));
+  EXPECT_EQ(slice(Tensor::zeros({0, 4}), {{0, 0}, {1, 3}}).shape(), (Shape{0, 2}));
+  expect_tensor(slice(Tensor::scalar(3), {}), {}, {3});
+}
+
+TEST(SliceOfAxes, Gradient) {
+  for (const std::vector<AxisSlice>& axes :
+       {std::vector<AxisSlice>{{0, 2}, {1, 3}, {0, 4}}, {{1, 2}, {0, 3, 2}, {1, 4, 2}}}) {
+    expect_gradient([&](const auto& in) { return square(slice(in[0], axes)); },
+                    {random_tensor({2, 3, 4}, 1)});
+  }
+}
+
+TEST(SliceOfAxes, Errors) {
+  const Tensor x = Tensor::ones({2, 6});
+  expect_error(
+      [&] {
+        slice(x, {{0, 2}});
+      },
+      "slice: expected a slice for each axis of shape [2, 6], found 1");
+  expect_error(
+      [&] {
+        slice(x, {{0, 2}, {0, 7}});
+      },
+      "0 <= begin <= end <= 6 and a step of at least 1 for axis 1 of shape [2, 6], found "
+      "[0, 7) in steps of 1");
+  expect_error([&] { slice(x, {{0, 2}, {-1, 6}}); }, "found [-1, 6)");
+  expect_error([&] { slice(x, {{0, 2}, {3, 2}}); }, "found [3, 2)");
+  expect_error([&] { slice(x, {{0, 2}, {0, 6, 0}}); }, "in steps of 0");
+}
+
 TEST(Views, KeepAGridUnlessItsChannelsMove) {
   Tensor x = Tensor::ones({4, 6});
   auto whole = std::make_shared<const QuantParams>(QuantParams::per_tensor(0.5F, 3));

@@ -32,6 +32,7 @@ class RandomNet {
     model_.add(Input(sequences ? images.without_dim(0) : images, "in"));
     if (one_in(4)) add_norm();
     for (int i = random_.integer(1, 3); i > 0; --i) sequences ? add_conv_1d() : add_conv();
+    if (one_in(3)) add_dense();  // of each pixel or step
     model_.add(Flatten());
     for (int i = random_.integer(0, 2); i > 0; --i) add_dense();
     model_.add(Dense(3, Activation::none, "end"));

@@ -125,6 +125,7 @@ TEST(RandomNets, CoverEveryDepthActivationAndWayToQuantize) {
   std::set<Activation> activations;
   std::set<std::pair<int, bool>> quantized;
   std::set<Index> widths;
+  std::set<Index> ranks;
   for (std::uint32_t seed = 0; seed < kNets; ++seed) {
     RandomNet net(seed);
     depths.insert(net.depth());
@@ -132,6 +133,7 @@ TEST(RandomNets, CoverEveryDepthActivationAndWayToQuantize) {
       if (const auto* dense = dynamic_cast<const Dense*>(layer.get())) {
         activations.insert(dense->activation());
         widths.insert(dense->units());
+        ranks.insert(dense->input_shape().rank());
         EXPECT_EQ(dense->units() % 2, 1);
       }
     }
@@ -140,6 +142,7 @@ TEST(RandomNets, CoverEveryDepthActivationAndWayToQuantize) {
   }
   EXPECT_EQ(depths, (std::set<int>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(activations.size(), 6U);
+  EXPECT_EQ(ranks, (std::set<Index>{1, 2, 3}));
   for (int bits = 2; bits <= 8; ++bits) {
     EXPECT_TRUE(quantized.contains({bits, false}) && quantized.contains({bits, true})) << bits;
   }

@@ -9,11 +9,13 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 namespace octet::test {
 
-/// A random float network: 1 to 6 Dense layers of odd widths with any activation, and between them
-/// clamps, other activations, Dropout, Reshape and Flatten as layers of their own.
+/// A random float network: 1 to 6 Dense layers of odd widths with any activation, of which some
+/// read several rows of inputs, and between them clamps, other activations, Dropout, Reshape and
+/// Flatten as layers of their own.
 class RandomNet {
  public:
   explicit RandomNet(std::uint32_t seed) : random_(seed), model_("net") {
@@ -58,15 +60,24 @@ class RandomNet {
   }
 
   void make_input() {
-    const Index rows = one_in(3) ? random_.integer(2, 5) : 1;
-    const Index inputs = width();
-    if (rows == 1) {
-      model_.add(Input({inputs}));
+    rows_ = one_in(3) ? random_.integer(2, 5) : 1;
+    units_ = width();
+    if (rows_ == 1) {
+      model_.add(Input({units_}));
       return;
     }
-    model_.add(Input({rows, inputs}));
-    if (one_in(2)) model_.add(Reshape({inputs, rows}));
+    model_.add(Input({rows_, units_}));
+    if (one_in(2)) {
+      std::swap(rows_, units_);
+      model_.add(Reshape({rows_, units_}));
+    }
+    if (one_in(4)) model_.add(Reshape({rows_, 1, units_}));
+    if (one_in(2)) flatten();
+  }
+
+  void flatten() {
     model_.add(Flatten());
+    units_ *= std::exchange(rows_, 1);
   }
 
   void add_dense(Activation f) {
@@ -95,8 +106,8 @@ class RandomNet {
         model_.add(Softmax());
         break;
       default:
-        model_.add(Reshape({units_, 1}));
-        model_.add(Flatten());
+        if (rows_ == 1) model_.add(Reshape({units_, 1}));
+        flatten();
     }
   }
 
@@ -113,6 +124,8 @@ class RandomNet {
 
   PortableRandom random_;
   Sequential model_;
+  /// What the last layer gives: rows of units, a vector where it is one.
+  Index rows_ = 1;
   Index units_ = 0;
   int depth_ = 0;
 };

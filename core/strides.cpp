@@ -1,4 +1,4 @@
-#include <octet/core/ops/strides.h>
+#include <octet/core/strides.h>
 
 namespace octet::detail {
 

@@ -1,0 +1,117 @@
+// The quantizers inside a quantized layer without weights(): of what its operators give before its
+// result, and of the tensors that they read.
+
+#include <octet/layers/program/program.h>
+#include <octet/layers/quantize/kernel_ranges.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/result_rule.h>
+#include <octet/layers/quantize/step_rules.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace octet {
+
+/// What one quantizer of inner_ belongs to.
+struct QuantizeWrapper::Inner {
+  /// The step whose result it is, or whose kernel.
+  std::size_t step;
+  bool is_kernel;
+  /// Position in inner_; kOfResult for a step that shares the quantizer of the layer's result.
+  std::size_t slot;
+  static constexpr std::size_t kOfResult = static_cast<std::size_t>(-1);
+};
+
+/// The steps, and the kernels, that have a quantizer in inner_: several have one in common where
+/// they read the kernel of one name, or share their range.
+std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<const Step> steps,
+                                                                  std::size_t of_result,
+                                                                  ResultRule rule) const {
+  const bool is_measured = rule == ResultRule::measured;
+  if (has_kernel() || rule == ResultRule::unknown || (result_ != nullptr) != is_measured) return {};
+  std::vector<Inner> found;
+  std::size_t slots = 0;
+  std::map<std::string, std::size_t> of_kernel;
+  std::map<std::size_t, std::size_t> of_range;
+  if (is_measured && steps[of_result].shared_range) {
+    of_range[*steps[of_result].shared_range] = Inner::kOfResult;
+  }
+  const auto slot_in = [&](auto& slots_by_key, const auto& key) {
+    const auto [at, is_new] = slots_by_key.try_emplace(key, slots);
+    if (is_new) ++slots;
+    return at->second;
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    if (step.kind == Step::Kind::linear) {
+      found.push_back({i, true, slot_in(of_kernel, step.weights_name)});
+    }
+    if ((is_measured && i == of_result) || !measures_result(step, config_->options().rounding)) {
+      continue;
+    }
+    const std::size_t slot = step.shared_range ? slot_in(of_range, *step.shared_range) : slots++;
+    found.push_back({i, false, slot});
+  }
+  return found;
+}
+
+/// Makes and builds the quantizers of inner_, named as the tensors in files.
+void QuantizeWrapper::build_inner_quantizers() {
+  const Program program = program_of(*layer_);
+  if (program.steps.empty()) return;
+  const ResultRule rule = result_rule(*layer_, config_->options().rounding);
+  const std::size_t of_result = step_of_result(program.steps, rule);
+  std::size_t built = 0;
+  for (const Inner& inner : inner_values(program.steps, of_result, rule)) {
+    if (inner.slot != built) continue;
+    const Step& step = program.steps[inner.step];
+    const LayerWeights weights = inner.is_kernel ? weights_of(step) : LayerWeights{};
+    if (built++ == inner_.size()) {
+      const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
+      inner_.push_back(is_tensor ? config_->parameter_quantizer(
+                                       *layer_, inner.is_kernel ? weights.unit_axis : -1)
+                                 : config_->activation_quantizer(*layer_));
+    }
+    Quantizer* const quantizer = inner_[inner.slot].get();
+    if (quantizer == nullptr) continue;
+    const Program::Value& value = program.values[step.shared_range.value_or(step.result)];
+    std::string name = inner.is_kernel ? step.weights_name : value.suffix;
+    if (name.starts_with('/')) name.erase(0, 1);
+    std::ranges::replace(name, '/', '_');
+    quantizer->build(this->name() + "/" + name + (inner.is_kernel ? "" : "_range"), name + "_",
+                     inner.is_kernel ? weights.kernel.shape() : value.shape,
+                     inner.is_kernel ? Quantizer::ZeroPoint::hidden : Quantizer::ZeroPoint::kept);
+  }
+}
+
+void QuantizeWrapper::give_inner_quantizers(std::span<Step> steps, std::size_t of_result,
+                                            ResultRule rule) const {
+  for (const Inner& inner : inner_values(steps, of_result, rule)) {
+    StepScheme* const scheme = steps[inner.step].scheme.get();
+    Quantizer* const quantizer =
+        inner.slot == Inner::kOfResult ? result_.get() : inner_[inner.slot].get();
+    if (scheme != nullptr) (inner.is_kernel ? scheme->kernel : scheme->result) = quantizer;
+  }
+}
+
+std::vector<std::pair<Quantizer*, Tensor>> QuantizeWrapper::trained_tensors() const {
+  if (kernel_) return {{kernel_.get(), layer_->weights()->kernel}};
+  if (inner_.empty()) return {};
+  std::vector<std::pair<Quantizer*, Tensor>> trained;
+  const Program program = program_of(*layer_);
+  const ResultRule rule = result_rule(*layer_, config_->options().rounding);
+  for (const Inner& inner :
+       inner_values(program.steps, step_of_result(program.steps, rule), rule)) {
+    const Step& step = program.steps[inner.step];
+    const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
+    Quantizer* const quantizer = is_tensor ? inner_[inner.slot].get() : nullptr;
+    const auto same = [&](const auto& other) { return other.first == quantizer; };
+    if (quantizer == nullptr || std::ranges::any_of(trained, same)) continue;
+    trained.emplace_back(quantizer, inner.is_kernel ? weights_of(step).kernel : step.parameter);
+  }
+  return trained;
+}
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <octet/layers/program/program.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace octet {
+
+/// What the steps of one pass show a quantizer that they share, as those of a layer that is used
+/// several times: it observes the values of all of them at once, behind the last step, so that its
+/// range is that of their union. Until then they are quantized with the range of the pass before;
+/// in the first pass with that of the first step.
+class SharedRange {
+ public:
+  /// The position of one more step.
+  std::size_t join() { return count_++; }
+  /// Shows the values `x` of the step at `position`; nothing where `context` does not observe.
+  void watch(Quantizer& quantizer, const Tensor& x, std::size_t position,
+             const ForwardContext& context);
+
+ private:
+  std::size_t count_ = 0;
+  std::vector<Tensor> seen_;
+};
+
+/// Shows the quantizer of a step's result real values of it.
+void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardContext& context);
+
+/// Makes the StepScheme::shared of a step and of all before it that have its quantizer.
+void share_range(Program& program, std::size_t step);
+
+}  // namespace octet

@@ -1,0 +1,106 @@
+#include <fmt/core.h>
+#include <octet/core/description.h>
+#include <octet/core/error.h>
+#include <octet/core/ops/elementwise.h>
+#include <octet/layers/graph.h>
+#include <octet/layers/initializer.h>
+#include <octet/layers/self_attention.h>
+
+#include <array>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+enum : std::size_t { kQuery, kKey, kValue, kOutput };
+constexpr std::array<std::string_view, 4> kProjections = {"query", "key", "value", "output"};
+
+}  // namespace
+
+SelfAttention::SelfAttention(Index heads, Index key_dim, SelfAttentionOptions options)
+    : Layer(std::move(options.name)), heads_(heads), key_dim_(key_dim) {
+  if (heads < 1 || key_dim < 1) {
+    throw InvalidArgument(fmt::format(
+        "SelfAttention: expected at least 1 head of 1 column, found {} of {}", heads, key_dim));
+  }
+}
+
+SelfAttention::SelfAttention(const SelfAttention& other)
+    : Layer(other), heads_(other.heads_), key_dim_(other.key_dim_) {
+  for (const auto& [kernel, bias] : other.projections_) {
+    projections_.push_back({clone_leaf(kernel), clone_leaf(bias)});
+  }
+}
+
+GraphValue SelfAttention::project(Graph& g, GraphValue x, std::size_t i,
+                                  std::string_view suffix) const {
+  const auto weights = [this, i] {
+    const auto& [kernel, bias] = projections_[i];
+    if (i != kQuery) return LayerWeights{.kernel = kernel, .bias = bias};
+    const float scale = 1.0F / std::sqrt(static_cast<float>(key_dim_));
+    return LayerWeights{.kernel = kernel * scale, .bias = bias * scale};
+  };
+  return g.linear(x, fmt::format("{}_kernel", kProjections.at(i)), weights, suffix);
+}
+
+/// Projection `i` of x as [heads, steps, key_dim].
+GraphValue SelfAttention::heads_of(Graph& g, GraphValue x, std::size_t i) const {
+  const std::string name = fmt::format("/{}", kProjections.at(i));
+  const GraphValue all = project(g, x, i, name);
+  const GraphValue apart = g.reshape(all, {g.shape(x)[0], heads_, key_dim_}, name + "/columns");
+  return g.transpose(apart, {1, 0, 2}, name + "/heads");
+}
+
+std::vector<GraphValue> SelfAttention::emit(Graph& g, std::span<const GraphValue> inputs) const {
+  const GraphValue x = inputs[0];
+  const GraphValue query = heads_of(g, x, kQuery);
+  const GraphValue key = heads_of(g, x, kKey);
+  const GraphValue value = heads_of(g, x, kValue);
+  const GraphValue scores =
+      g.op(OpCode::batch_matmul, {query, key}, BatchMatmulAttributes{.adj_y = true}, "/scores");
+  const GraphValue weights = g.op(OpCode::softmax, {scores}, std::nullopt, "/weights");
+  const GraphValue context = g.op(OpCode::batch_matmul, {weights, value}, std::nullopt, "/context");
+  const GraphValue steps = g.transpose(context, {1, 0, 2}, "/context/steps");
+  const GraphValue joined = g.reshape(steps, {g.shape(x)[0], heads_ * key_dim_}, "/context/joined");
+  return {project(g, joined, kOutput, "")};
+}
+
+std::vector<NamedTensor> SelfAttention::parameters() const {
+  std::vector<NamedTensor> all;
+  for (std::size_t i = 0; i < projections_.size(); ++i) {
+    all.push_back({fmt::format("{}_kernel", kProjections.at(i)), projections_[i].kernel});
+    all.push_back({fmt::format("{}_bias", kProjections.at(i)), projections_[i].bias});
+  }
+  return all;
+}
+
+void SelfAttention::describe(Description& description) const {
+  description.set("heads", heads_).set("key_dim", key_dim_);
+}
+
+std::unique_ptr<Layer> SelfAttention::make(const Description& d) {
+  return std::make_unique<SelfAttention>(d.integer("heads"), d.integer("key_dim"));
+}
+
+Shape SelfAttention::do_build(const Shape& input_shape, const Random& random) {
+  if (input_shape.rank() != 2) {
+    throw InvalidArgument(
+        fmt::format("SelfAttention \"{}\": expected sequences [steps, features], found {}", name(),
+                    input_shape.to_string()));
+  }
+  const Index features = input_shape[1];
+  const Index columns = heads_ * key_dim_;
+  projections_.clear();
+  for (std::size_t i = 0; i < kProjections.size(); ++i) {
+    const Index from = i == kOutput ? columns : features;
+    const Index to = i == kOutput ? features : columns;
+    projections_.push_back(
+        {initialize(Initializer::glorot_uniform, {from, to}, from, to, random.fork(i)),
+         Tensor::zeros({to})});
+    projections_.back().kernel.set_requires_grad(true);
+    projections_.back().bias.set_requires_grad(true);
+  }
+  return input_shape;
+}
+
+}  // namespace octet

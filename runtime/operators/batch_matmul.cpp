@@ -1,0 +1,319 @@
+#include <fmt/format.h>
+#include <octet/core/buffer.h>
+#include <octet/core/kernels/gemm.h>
+#include <octet/core/kernels/gemm_s16.h>
+#include <octet/core/parallel.h>
+#include <octet/runtime/operators/batch_matmul.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace octet::detail {
+namespace {
+
+/// The most axes that runtimes take.
+constexpr std::size_t kMostMatmulAxes = 5;
+
+/// Where the two matrices of product `number` begin, in elements.
+std::array<Index, 2> matrices_at(const MatmulGeometry& g, Index number) {
+  std::array<Index, 2> offsets{};
+  for (auto axis = g.matrices.rbegin(); axis != g.matrices.rend(); ++axis) {
+    for (std::size_t i = 0; i < 2; ++i) offsets[i] += number % axis->extent * axis->strides[i];
+    number /= axis->extent;
+  }
+  return offsets;
+}
+
+Index product_count(const MatmulGeometry& g) { return count_of<2>(g.matrices); }
+
+/// Products of quantized values of type T, exact, and their rescaling.
+template <class T>
+class IntegerMatmul final : public Kernel {
+ public:
+  explicit IntegerMatmul(const KernelSource& source)
+      : g_(matmul_geometry(source)),
+        requantizer_(matmul_requantizer(source)),
+        zero_points_{source.input(0).quantization.zero_point(),
+                     source.input(1).quantization.zero_point()},
+        output_zero_point_(source.output().quantization.zero_point()),
+        start_(static_cast<std::size_t>(g_.columns)) {}
+
+  std::size_t bytes() const override { return start_.size() * sizeof(std::int64_t); }
+  std::size_t thread_bytes(Index /*samples*/) const override {
+    return terms() * sizeof(std::int16_t) + sums() * (kParts * sizeof(std::int64_t) + 4);
+  }
+
+  void run(const KernelArguments& a) const override {
+    const Index products = product_count(g_);
+    const auto work = static_cast<std::size_t>(g_.rows * g_.columns * g_.depth);
+    parallel_for(static_cast<std::size_t>(a.samples * products),
+                 parallel_grain(Work::integer_multiply_adds, work),
+                 [&](std::size_t begin, std::size_t end) {
+                   for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+                     multiply(a, i / products, i % products);
+                   }
+                 });
+  }
+
+ private:
+  /// int16 factors are multiplied as two numbers of 8 bits each.
+  static constexpr std::size_t kParts = sizeof(T);
+
+  std::size_t sums() const { return static_cast<std::size_t>(g_.rows * g_.columns); }
+  std::size_t terms() const {
+    return static_cast<std::size_t>((g_.rows + static_cast<Index>(kParts) * g_.columns) * g_.depth);
+  }
+
+  void multiply(const KernelArguments& a, Index sample, Index number) const {
+    const auto offsets = matrices_at(g_, number);
+    const auto matrix = [&](std::size_t i) {
+      const std::byte* of_sample =
+          a.inputs[i].data + static_cast<std::size_t>(sample) * a.inputs[i].stride;
+      return reinterpret_cast<const T*>(of_sample) + offsets[i];
+    };
+    const ScratchBuffer<std::int16_t, IntegerMatmul> terms_of(terms());
+    std::int16_t* const left = terms_of.data();
+    std::int16_t* const right = left + g_.rows * g_.depth;
+    gather(matrix(0), g_.rows, g_.row_stride, g_.row_step, zero_points_[0], left);
+    gather(matrix(1), g_.columns, g_.column_stride, g_.column_step, zero_points_[1], right);
+    T* const y = a.to<T>() + (sample * product_count(g_) + number) * g_.rows * g_.columns;
+    const ScratchBuffer<std::int64_t, IntegerMatmul> sums_of(kParts * sums());
+    if constexpr (sizeof(T) == 1) {
+      gemm_s16(g_.rows, g_.columns, g_.depth, left, right, start_.data(), sums_of.data());
+      const ScratchBuffer<std::int32_t, IntegerMatmul> narrow(sums());
+      std::copy_n(sums_of.data(), sums(), narrow.data());
+      requantizer_.requantize({narrow.data(), sums()}, {y, sums()}, output_zero_point_, -128, 127);
+    } else {
+      multiply_halves(left, right, sums_of.data());
+      requantizer_.requantize({sums_of.data(), sums()}, {y, sums()}, -32768, 32767);
+    }
+  }
+
+  /// Rows of quantized values, or columns as rows, less their zero point.
+  void gather(const T* matrix, Index rows, Index stride, Index step, std::int32_t zero_point,
+              std::int16_t* to) const {
+    for (Index row = 0; row < rows; ++row, matrix += stride) {
+      for (Index k = 0; k < g_.depth; ++k) {
+        *to++ = static_cast<std::int16_t>(matrix[k * step] - zero_point);
+      }
+    }
+  }
+
+  /// gemm_s16() takes one factor of 8 bits: a right value is 256 h + l, l of int8.
+  void multiply_halves(const std::int16_t* left, std::int16_t* right, std::int64_t* total) const {
+    const Index size = g_.columns * g_.depth;
+    std::int16_t* const high = right + size;
+    for (Index i = 0; i < size; ++i) {
+      const std::int32_t value = right[i];
+      const auto low = static_cast<std::int8_t>(value & 255);
+      high[i] = static_cast<std::int16_t>((value - low) / 256);
+      right[i] = low;
+    }
+    std::int64_t* const of_high = total + sums();
+    gemm_s16(g_.rows, g_.columns, g_.depth, left, right, start_.data(), total);
+    gemm_s16(g_.rows, g_.columns, g_.depth, left, high, start_.data(), of_high);
+    for (std::size_t i = 0; i < sums(); ++i) total[i] += 256 * of_high[i];
+  }
+
+  MatmulGeometry g_;
+  Requantizer requantizer_;
+  std::array<std::int32_t, 2> zero_points_;
+  std::int32_t output_zero_point_;
+  /// Zeros: there is no bias.
+  std::vector<std::int64_t> start_;
+};
+
+class FloatMatmul final : public Kernel {
+ public:
+  explicit FloatMatmul(const KernelSource& source)
+      : g_(matmul_geometry(source)), attributes_(source.op.as<BatchMatmulAttributes>()) {}
+
+  void run(const KernelArguments& a) const override {
+    const Index products = product_count(g_);
+    const auto operand = [&](std::size_t i, Index sample, Index offset, Index length, bool adj) {
+      const std::byte* of_sample =
+          a.inputs[i].data + static_cast<std::size_t>(sample) * a.inputs[i].stride;
+      return GemmOperand{reinterpret_cast<const float*>(of_sample) + offset, length,
+                         adj ? Transpose::yes : Transpose::no};
+    };
+    for (Index i = 0; i < a.samples * products; ++i) {
+      const auto offsets = matrices_at(g_, i % products);
+      const Index sample = i / products;
+      const auto [adj_x, adj_y] = attributes_;
+      gemm_f32(g_.rows, g_.columns, g_.depth,
+               operand(0, sample, offsets[0], adj_x ? g_.rows : g_.depth, adj_x),
+               operand(1, sample, offsets[1], adj_y ? g_.depth : g_.columns, adj_y),
+               a.to<float>() + i * g_.rows * g_.columns, g_.columns);
+    }
+  }
+
+ private:
+  MatmulGeometry g_;
+  BatchMatmulAttributes attributes_;
+};
+
+/// The extents of an operand's matrices, an adjoint one's exchanged.
+std::array<std::int32_t, 2> matrix_of(const Operands& operands, std::size_t i) {
+  const auto& a = operands.op.as<BatchMatmulAttributes>();
+  const auto& shape = operands.input(i).shape;
+  std::array matrix = {shape[shape.size() - 2], shape.back()};
+  if (i == 0 ? a.adj_x : a.adj_y) std::swap(matrix[0], matrix[1]);
+  return matrix;
+}
+
+/// The axes in front of the matrices.
+Shape in_front(const std::vector<std::int32_t>& shape) {
+  return Shape(std::vector<Index>(shape.begin(), shape.end() - 2));
+}
+
+std::vector<std::int32_t> expected_shape(const OperatorView& view) {
+  const auto& a = view.input(0).shape;
+  const auto& b = view.input(1).shape;
+  std::vector<std::int32_t> shape(std::max(a.size(), b.size()));
+  for (std::size_t back = 1; back <= shape.size(); ++back) {
+    const std::int32_t mine = back <= a.size() ? a[a.size() - back] : 1;
+    const std::int32_t other = back <= b.size() ? b[b.size() - back] : 1;
+    if (back > 2 && mine != other && mine != 1 && other != 1) {
+      view.fail(fmt::format("shapes [{}] and [{}] do not broadcast in front of their matrices",
+                            fmt::join(a, ", "), fmt::join(b, ", ")));
+    }
+    shape[shape.size() - back] = std::max(mine, other);
+  }
+  shape[shape.size() - 2] = matrix_of(view, 0)[0];
+  shape.back() = matrix_of(view, 1)[1];
+  return shape;
+}
+
+/// A batch of any size has to be the first axis of operand and result, in front of the matrices.
+void check_batch(const OperatorView& view, std::size_t i) {
+  const auto& operand = view.input(i);
+  for (std::size_t axis = 0; axis < operand.shape_signature.size(); ++axis) {
+    if (operand.shape_signature[axis] != -1) continue;
+    const auto& result = view.output().shape;
+    if (axis == 0 && operand.shape.size() == result.size() && result.size() > 2 &&
+        result[0] == operand.shape[0]) {
+      continue;
+    }
+    view.fail(
+        fmt::format("axis {} of operand {} is the batch, which has to be the first axis of "
+                    "the result, in front of the matrices",
+                    axis, i));
+  }
+}
+
+void check_types(const OperatorView& view) {
+  const DType dtype = view.input().dtype;
+  if (view.input(1).dtype != dtype || view.output().dtype != dtype) view.fail_types();
+  if (dtype == DType::float32) return;
+  if (dtype != DType::int8 && dtype != DType::int16) view.fail_types();
+  view.require_per_tensor(view.input(0), "first operand");
+  view.require_per_tensor(view.input(1), "second operand");
+  view.require_per_tensor(view.output(), "output");
+  if (dtype != DType::int16) return;
+  for (const ModelTensor* tensor : {&view.input(0), &view.input(1), &view.output()}) {
+    if (tensor->quantization.zero_point() == 0) continue;
+    view.fail(fmt::format("expected the zero point 0 of int16 for '{}', found {}", tensor->name,
+                          tensor->quantization.zero_point()));
+  }
+}
+
+/// Runtimes sum int8 products in int32.
+void check_depth(const OperatorView& view) {
+  constexpr std::int64_t kMostProduct = 255 * 255;
+  const std::int64_t depth = matrix_of(view, 1)[0];
+  if (view.input().dtype != DType::int8 ||
+      depth <= std::numeric_limits<std::int32_t>::max() / kMostProduct) {
+    return;
+  }
+  view.fail(fmt::format("sums of {} products could leave int32", depth));
+}
+
+void check_batch_matmul(const OperatorView& view) {
+  check_types(view);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::size_t rank = view.input(i).shape.size();
+    if (rank >= 2 && rank <= kMostMatmulAxes) continue;
+    view.fail(fmt::format("expected operands of 2 to {} axes, found {} as operand {}",
+                          kMostMatmulAxes, rank, i));
+  }
+  const std::int32_t depth = matrix_of(view, 0)[1];
+  if (const std::int32_t other = matrix_of(view, 1)[0]; depth != other) {
+    view.fail(
+        fmt::format("rows of {} do not fit columns of {}: did you mean another adj_x or "
+                    "adj_y?",
+                    depth, other));
+  }
+  view.require_output_shape(expected_shape(view));
+  check_depth(view);
+  for (std::size_t i = 0; i < 2; ++i) check_batch(view, i);
+}
+
+std::unique_ptr<Kernel> make_batch_matmul(const KernelSource& source) {
+  const DType dtype = source.input().dtype;
+  if (dtype == DType::float32) return std::make_unique<FloatMatmul>(source);
+  if (dtype == DType::int16) return std::make_unique<IntegerMatmul<std::int16_t>>(source);
+  return std::make_unique<IntegerMatmul<std::int8_t>>(source);
+}
+
+std::size_t matmul_bytes(const Operands& operands) {
+  return static_cast<std::size_t>(operands.output().shape.back()) * sizeof(std::int64_t);
+}
+
+std::int64_t matmul_products(const Operands& operands) {
+  return operands.output().size() * matrix_of(operands, 0)[1];
+}
+
+}  // namespace
+
+MatmulGeometry matmul_geometry(const Operands& operands) {
+  const auto& attributes = operands.op.as<BatchMatmulAttributes>();
+  const auto [rows, depth] = matrix_of(operands, 0);
+  const Index columns = matrix_of(operands, 1)[1];
+  MatmulGeometry g{.rows = rows,
+                   .depth = depth,
+                   .columns = columns,
+                   .matrices = {},
+                   .row_stride = attributes.adj_x ? 1 : depth,
+                   .row_step = attributes.adj_x ? rows : 1,
+                   .column_stride = attributes.adj_y ? depth : 1,
+                   .column_step = attributes.adj_y ? 1 : columns};
+  const Shape front = in_front(operands.output().shape);
+  const auto first = broadcast_strides(in_front(operands.input(0).shape), front);
+  const auto second = broadcast_strides(in_front(operands.input(1).shape), front);
+  for (Index i = 0; i < front.rank(); ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    g.matrices.push_back(
+        {front[i], {first[axis] * g.rows * g.depth, second[axis] * g.depth * g.columns}});
+  }
+  g.matrices = merge_axes(g.matrices);
+  return g;
+}
+
+Requantizer matmul_requantizer(const KernelSource& source) {
+  const QuantParams& second = source.input(1).quantization;
+  const bool leaves_xnnpack = source.rounding == Rounding::fp32 && second.zero_point() != 0;
+  const Requantizer requantizer = Requantizer::fully_connected(
+      source.input().quantization.scale(), second.scales, source.output().quantization.scale(),
+      leaves_xnnpack ? Rounding::double_rounding : source.rounding);
+  if (source.input().dtype == DType::int16) {
+    constexpr std::int64_t kMostProduct = std::int64_t{1} << 30;
+    requantizer.require_fitting(matrix_of(source, 0)[1] * kMostProduct, source.output().name);
+  }
+  return requantizer;
+}
+
+OperatorDefinition definitions::batch_matmul() {
+  return checked({.name = "BATCH_MATMUL",
+                  .default_attributes = default_of<BatchMatmulAttributes>,
+                  .least_inputs = 2,
+                  .most_inputs = 2,
+                  .output_grid = OutputGrid::measured,
+                  .takes_int16 = true,
+                  .check = check_batch_matmul,
+                  .make_kernel = make_batch_matmul,
+                  .kernel_bytes = matmul_bytes,
+                  .multiply_adds = matmul_products});
+}
+
+}  // namespace octet::detail

@@ -1,0 +1,69 @@
+#include <octet/core/gradcheck.h>
+#include <octet/octet.h>
+#include <octet/tests/layers/layer_testing.h>
+#include <octet/tests/train/training.h>
+#include <octet/train/layer_differences.h>
+
+namespace octet::test::prelu_test {
+namespace {
+
+PReLU built(const Shape& shape) {
+  PReLU layer(0.25F);
+  layer.build(shape, Random());
+  return layer;
+}
+
+TEST(PReLU, HasASlopeForEachChannelBelowZero) {
+  PReLU layer = built({2, 2});
+  fill(layer.parameters()[0].tensor, {0.5F, -2.0F});
+  const Tensor x = Tensor::from({1, 2, 2}, {1.0F, 3.0F, -4.0F, -1.0F});
+  EXPECT_THAT(layer.forward(x, {}).span(), testing::ElementsAre(1.0F, 3.0F, -2.0F, 2.0F));
+}
+
+TEST(PReLU, HasTheGradientsOfItsInputAndItsSlopes) {
+  PReLU layer = built({3, 2});
+  // No value lies within the step of the difference of 0, where the slope jumps.
+  Tensor x = Tensor::from(
+      {2, 3, 2}, {1.0F, -3.0F, -0.5F, 0.7F, 2.0F, -1.0F, -2.0F, 0.9F, -0.3F, 1.5F, 0.4F, -0.8F});
+  x.set_requires_grad(true);
+  const auto f = [&](const std::vector<Tensor>& in) {
+    const Tensor y = layer.forward(in[0], training());
+    return mul(y, y);
+  };
+  const GradcheckResult result = gradcheck(f, {x, layer.parameters()[0].tensor});
+  EXPECT_TRUE(result.ok) << result.message;
+}
+
+TEST(PReLU, IsTrainedShippedAndLoadedToTheLastBit) {
+  const ScratchDirectory scratch;
+  const Dataset train = clouds(200, 1, 6, 3, 0.2F);
+  const Dataset test = clouds(300, 2, 6, 3, 0.2F);
+  for (const Rounding rounding :
+       {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding}) {
+    Sequential model("m", Input({6}), Dense(9), PReLU(0.25F, "prelu"),
+                     Dense(3, Activation::softmax));
+    model.build(/*seed=*/2);
+    Model quantized = quantize_model(model, {.rounding = rounding});
+    Trainer trainer(quantized, Adam(0.01F));
+    trainer.fit(train, test, 8);
+    EXPECT_GT(*trainer.history().back().test_accuracy, 0.9);
+    EXPECT_EQ(trainer.history().back().differing_predictions, 0U);
+    const auto alpha = tensor_named(quantized.parameters(), "quant_prelu/alpha").span();
+    EXPECT_TRUE(std::ranges::any_of(alpha, [](float value) { return value != 0.25F; }));
+    trainer.save_checkpoint(scratch.path() / "c");
+    const Bytes shipped = exported_bytes(trainer);
+    EXPECT_EQ(to_tflite(lower(load_model(scratch.path() / "c"))), shipped);
+    const IntegerModel read = from_tflite(shipped);
+    EXPECT_EQ(compare_networks(quantized, read, test).total().differing, 0U);
+    EXPECT_EQ(to_c_source(read, "own").source, to_c_source(trainer.lower(), "own").source);
+    EXPECT_NO_THROW(to_onnx(read));
+  }
+}
+
+TEST(PReLU, RefusesAnAlphaThatIsNoNumberAndExamplesWithoutChannels) {
+  EXPECT_THROW(PReLU(std::numeric_limits<float>::quiet_NaN()), InvalidArgument);
+  EXPECT_THROW(PReLU(0.1F).build(Shape{}, Random()), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace octet::test::prelu_test

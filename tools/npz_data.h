@@ -1,0 +1,20 @@
+#pragma once
+
+#include <octet/runtime/interpreter.h>
+#include <octet/train/data/dataset.h>
+
+#include <string>
+
+namespace octet::tools {
+
+/// Whether a file of data is a zip of arrays, as numpy.savez() writes it, and no folder.
+bool is_npz(const std::string& file);
+
+/// The examples in an .npz file for a model: an array for each of its inputs and, as targets, for
+/// each of its outputs, named after them. Features of uint8 are x = byte / 255, of any other type
+/// the numbers. Targets of an integer type and one axis are class labels; others are tensors, used
+/// as they are, [n] as [n, 1]. Throws as read_npz(), and FormatError for an array that is missing,
+/// one that is named after neither, and numbers of examples that differ.
+Dataset read_npz_data(const std::string& file, const Interpreter& interpreter);
+
+}  // namespace octet::tools
