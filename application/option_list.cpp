@@ -60,7 +60,7 @@ void add_files(const Adder& add, Options& o) {
   add.flag("--resume", o.resume, "Go on from the last checkpoint");
   add.app
       .add_option("--report", o.report,
-                  "Writes a page about the run, one HTML file: accuracies, layers, what to do")
+                  "Writes an HTML report about the run: accuracies, layers, what to do")
       ->check(kFile)
       ->type_name("FILE");
   add_class_names(add.app, o.class_names);
@@ -93,7 +93,7 @@ void add_data(const Adder& add, Options& o) {
   command_line::add_numbers(add.app, "--mean", o.mean, kMeans,
                             "Subtracted from pixels in [0, 1]: a number, or one per channel");
   command_line::add_numbers(add.app, "--std", o.deviation, kDeviations,
-                            "What the rest is divided by: a number, or one per channel");
+                            "Divides the difference: a number, or one per channel");
   add.number("--batch", o.batch, kBatch, "Images per step");
   add.number(
       "--shift", o.shift, Count{0, 1024},
@@ -140,7 +140,7 @@ void add_quantized_training(const Adder& add, Options& o) {
   add.number("--epochs,--qat-epochs", o.qat_epochs, kEpochs,
              "Epochs with quantization in the loop; 0: calibration alone");
   add.number("--lr,--qat-lr", o.qat_lr, command_line::kRates,
-             "Adam's learning rate at first; with 4 bits and fewer 1e-3 unless told");
+             "Adam's initial learning rate; default with 4 bits or fewer: 1e-3");
 }
 
 void add_ranges(const Adder& add, Options& o) {
@@ -172,11 +172,10 @@ void add_quantization(const Adder& add, Options& o) {
   add.number("--weight-bits", o.quantize.weight_bits, Count{2, 8},
              "Bits of the weights; the C source stores so many, the .tflite file 4 or 2 where that "
              "changes no result");
-  add.choice(
-      "--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
-      "Bits of what comes out of a ReLU; with 16 the input and all results are int16 values, "
-      "by contract q15, and there is no C source",
-      [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
+  add.choice("--activation-bits", {"2", "3", "4", "5", "6", "7", "8", "16"}, "8",
+             "Bits of the results of a ReLU; with 16 the input and all results are int16 values, "
+             "in rounding mode q15, and there is no C source",
+             [&o](const std::string& text) { o.quantize.activation_bits = std::stoi(text); });
   add.flag("--per-channel", o.quantize.per_channel, "A weight scale per unit, not per layer");
   add.flag(
       "--full-grid", o.quantize.full_weight_grid,
@@ -216,7 +215,7 @@ void add_target(const Adder& add, Options& o) {
                   "The runtime that the model is for, instead of its --rounding")
       ->check(CLI::IsMember(targets));
   add.choice("--rounding", {"fp32", "single", "double"}, "fp32",
-             "Rounding contract of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
+             "Rounding mode of the runtime: fp32 (XNNPACK, ONNX Runtime), single (LiteRT's "
              "built-in kernels on Arm and in plain C++, not on x86), double (TFLite Micro, "
              "CMSIS-NN)",
              [&o](const std::string& text) { o.quantize.rounding = parse_rounding(text); });
@@ -260,9 +259,9 @@ void add_machine(const Adder& add, Options& o) {
 }  // namespace
 
 void add_class_names(CLI::App& app, std::vector<std::string>& names) {
-  app.add_option("--class-names", names,
-                 "What the page of a report calls the classes, in the order of labels; else their "
-                 "numbers")
+  app.add_option(
+         "--class-names", names,
+         "Names of the classes in the report, in the order of labels; default: their numbers")
       ->delimiter(',')
       ->type_name("NAME,NAME,...");
 }

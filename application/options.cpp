@@ -53,13 +53,13 @@ void reconcile_int16(const CLI::App& app, Options& o) {
     throw CLI::ValidationError(
         name, fmt::format("{}, found --activation-bits 16; use 2 to 8 bits or leave it out", why));
   };
-  if (given(app, "--rounding")) refuse("--rounding", "is the contract of int8 values");
+  if (given(app, "--rounding")) refuse("--rounding", "is the rounding mode of int8 values");
   if (o.packed) refuse("--packed", "needs activations of 8 bits and fewer");
   if (searches_bits(o)) {
     refuse(o.flash ? "--flash" : "--max-drop", "counts the bytes of C source of int8 values");
   }
   if (!o.target.empty() && contract_of(parse_target(o.target)) != Rounding::double_rounding) {
-    refuse("--target", "takes int16 values by contract q15 as tflm and cmsis-nn");
+    refuse("--target", "takes int16 values in rounding mode q15 as tflm and cmsis-nn");
   }
   o.quantize.rounding = Rounding::q15;
 }

@@ -60,7 +60,7 @@ struct Options {
   /// Training images are moved by up to so many pixels, see ImageAugmentation.
   int shift = 0;
   std::uint64_t seed = 0;
-  /// Of a batch, see TrainerOptions::shards. 0: default_shards().
+  /// Shards of a batch, see TrainerOptions::shards. 0: default_shards().
   std::size_t shards = 0;
   /// How gradients of shards are added and sent.
   GradientFormat gradients = GradientFormat::float32;

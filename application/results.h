@@ -19,12 +19,12 @@ struct Results {
   double float_accuracy = 0.0;
   /// With --control: after the steps of quantized training, made in float.
   std::optional<double> control_accuracy;
-  /// Of the calibrated model, before any step with quantization in the loop.
+  /// Accuracy of the calibrated model, before any step with quantization in the loop.
   std::optional<double> calibrated_integer_accuracy;
   double simulated_accuracy = 0.0;
   double integer_accuracy = 0.0;
   std::size_t differing_predictions = 0;
-  /// Of the simulation and the exported file, over the test images.
+  /// Differences between the simulation and the exported file, over the test images.
   NetworkDifference layer_differences;
   /// With --flash or --max-drop: the layers with the bits that were found.
   std::vector<LayerFlash> flash;
@@ -37,7 +37,7 @@ struct Results {
   std::string qat_exchange;
   std::uintmax_t float_bytes = 0;
   std::uintmax_t int8_bytes = 0;
-  /// Of the C source, where there is one: constants, and static buffers.
+  /// Bytes of the C source, where there is one: constants, and static buffers.
   std::optional<std::int64_t> c_flash_bytes;
   std::optional<std::int64_t> c_ram_bytes;
   /// After calibration and every QAT epoch of this process.
@@ -45,7 +45,7 @@ struct Results {
   std::vector<OscillationRecord> oscillation_log;
   /// After the last step, where it was counted.
   std::vector<OscillatingWeights> oscillations;
-  /// Of the exported file: see runtime_warnings().
+  /// Warnings about the exported file: see runtime_warnings().
   std::vector<std::string> warnings;
 };
 

@@ -30,7 +30,7 @@ template <class Run>
 double best_rate(double work, Run run) {
   double best = 0.0;
   for (int round = 0; round < kRounds; ++round) {
-    // Of this thread alone: other work on the machine must not lower the peak.
+    // Time of this thread alone: other work on the machine must not lower the peak.
     const double begin = thread_seconds();
     run();
     best = std::max(best, work / (thread_seconds() - begin));

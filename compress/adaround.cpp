@@ -130,12 +130,12 @@ OwnKernel own_kernel(Layer& layer) {
 /// Why a layer is left out; empty where it is not.
 std::string_view why_not(Layer& layer) {
   const Quantizer* quantizer = layer.kernel_quantizer();
-  if (quantizer == nullptr || !quantizer->enabled()) return "its kernel is on no grid";
+  if (quantizer == nullptr || !quantizer->enabled()) return "its kernel is not quantized";
   if (!own_kernel(layer).kernel.defined()) {
     return "it does not keep its kernel in the order of LayerWeights";
   }
   if (!SoftRounding::takes(layer.weights()->kernel, quantizer->params())) {
-    return "its kernel is on another grid than int8 with zero point 0 and scales of units";
+    return "its kernel is not int8 with zero point 0 and one scale, or one per unit";
   }
   return "";
 }

@@ -21,10 +21,10 @@ struct AdaRoundOptions {
   /// before it sets in.
   float regularization = 0.01F;
   float warm_up = 0.2F;
-  /// Its exponent, which falls along half a cosine.
+  /// The regularizer's exponent, which falls along half a cosine.
   int first_exponent = 20;
   int last_exponent = 2;
-  /// Of the samples that each step draws.
+  /// Seed of the samples that each step draws.
   std::uint64_t seed = 0;
 };
 
@@ -32,11 +32,11 @@ struct AdaRoundOptions {
 struct RoundedLayer {
   std::string layer;
   /// The mean squared difference to the float network behind a ReLU or ReLU6, before any other
-  /// activation, over all samples: with every weight rounded to the nearest code, and with what was
-  /// learned. Where that is no better the layer stays as it was.
+  /// activation, over all samples: with every weight rounded to nearest, and with what was learned.
+  /// Where that is no better the layer stays as it was.
   double nearest_error = 0.0;
   double learned_error = 0.0;
-  /// The share of the weights that are not rounded to the nearest code.
+  /// The share of the weights that are not rounded to nearest.
   double moved = 0.0;
 
   bool operator==(const RoundedLayer&) const = default;
@@ -48,9 +48,9 @@ struct AdaRounding {
   std::vector<LeftOut> left_out;
 };
 
-/// AdaRound (Nagel et al., ICML 2020): which of the two codes next to a weight is best depends on
-/// all other weights of its unit. For each layer in the order of the graph, with weights w of scale
-/// s, v one number per weight, and both networks run on the same samples,
+/// AdaRound (Nagel et al., ICML 2020): which of the two quantized values next to a weight is best
+/// depends on all other weights of its unit. For each layer in the order of the graph, with weights
+/// w of scale s, v one number per weight, and both networks run on the same samples,
 ///
 ///     h(v) = clip(1.2 sigmoid(v) - 0.1, 0, 1),   w' = s (floor(w / s) + h(v))
 ///     loss = mean over samples and pixels of sum over units (f(x w' + b) - f(x_float w +
@@ -59,12 +59,12 @@ struct AdaRounding {
 ///
 /// is made small by Adam, v starting where w' = w. x is what the quantized network gives the layer,
 /// whose layers in front are rounded by then, x_float what the float one does; f is a ReLU or ReLU6
-/// that ends the layer. Then h is rounded to 0 or 1. Weights outside the grid keep their code. The
-/// exponent is a whole number in each step, so that powers are products.
+/// that ends the layer. Then h is rounded to 0 or 1. Weights outside the quantized range keep their
+/// quantized value. The exponent is a whole number in each step, so that powers are products.
 ///
-/// A weight that another code was found for becomes that code times s, so that ordinary rounding
-/// gives it, in training, in the interpreter and in files; all others stay as they are. The range
-/// of such a kernel is frozen, since it would move with its weights:
+/// A weight for which another quantized value was found becomes that value times s, so that
+/// ordinary rounding gives it, in training, in the interpreter and in files; all others stay as
+/// they are. The range of such a kernel is frozen, since it would move with its weights:
 /// `layer.kernel_quantizer()->freeze(false)` lets it follow them again, as a training from here on
 /// may want.
 ///

@@ -76,7 +76,8 @@ class Picture {
     return {static_cast<double>(low), static_cast<double>(high)};
   }
 
-  /// Of all that is drawn; accuracies far below the best and the chosen one are cut off.
+  /// The limits of all values that are drawn; accuracies far below the best and the chosen one are
+  /// cut off.
   std::pair<double, double> value_limits() const {
     double low = std::numeric_limits<double>::infinity();
     double high = -low;

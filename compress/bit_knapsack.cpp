@@ -45,7 +45,7 @@ BitKnapsack::BitKnapsack(std::vector<std::vector<KnapsackItem>> layers, std::siz
   }
 }
 
-/// Of two choices of equal loss and bytes.
+/// Breaks the tie between two choices of equal loss and bytes.
 bool BitKnapsack::lower_in_later_layers(std::size_t layer, const Partial& a,
                                         const Partial& b) const {
   const Partial* first = &a;

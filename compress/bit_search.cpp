@@ -354,7 +354,7 @@ class Search {
   Dataset samples_;
   Tensor calibration_;
   BitSearch result_;
-  /// Of what was run, by its bits.
+  /// Scores of the assignments that were run, by their bits.
   std::map<std::vector<int>, ModelScore> scores_;
 };
 

@@ -66,14 +66,15 @@ struct SearchedLayer {
 
 /// One way to give bits to all layers.
 struct BitAssignment {
-  /// Of BitSearch::layers, in their order.
+  /// Bits of each of BitSearch::layers, in their order.
   std::vector<int> bits;
-  /// Of the whole network: see BitSearch::fixed_bytes.
+  /// Bytes of the whole network: see BitSearch::fixed_bytes.
   std::int64_t bytes = 0;
   /// By the additive model: the score of the widest widths and the changes of each layer alone,
   /// added up; the accuracy within [0, 1].
   ModelScore predicted;
-  /// Of the network itself, quantized so and run by the integer engine; none where it was not run.
+  /// The score of the network itself, quantized so and run by the integer engine; none where it was
+  /// not run.
   std::optional<ModelScore> measured{};
 
   bool operator==(const BitAssignment&) const = default;
@@ -82,14 +83,14 @@ struct BitAssignment {
 /// What search_bits() has found.
 struct BitSearch {
   std::vector<SearchedLayer> layers;
-  /// Of layers whose bits are given, in the 8 bits or those that they ask for, and of those in
-  /// float, 4 bytes per parameter.
+  /// Bytes of the layers that are not searched: those whose bits are given, in the 8 bits or those
+  /// that they ask for, and those in float, 4 bytes per parameter.
   std::int64_t fixed_bytes = 0;
   /// On the samples: the float model, and the integers with all layers at the widest width.
   ModelScore in_float;
   ModelScore widest;
   BitAssignment chosen;
-  /// Those that were run to choose one, in the order in which they were.
+  /// The assignments that were run to choose one, in the order in which they were.
   std::vector<BitAssignment> measured;
   /// Every assignment that no other beats in the additive model: by bytes, of less and less loss.
   /// The first is the smallest possible but for ties.
@@ -152,8 +153,8 @@ std::int64_t least_flash(const Model& model, const BitSearchOptions& options = {
 /// under its name. Empty where there is no number.
 std::string bit_curve_csv(const BitSearch& search);
 
-/// The same as a picture, a self-contained SVG: accuracy (where targets are no labels, loss) over
-/// bytes. `title` stands above it.
+/// The curve and what was measured as a picture, a self-contained SVG: accuracy (where targets are
+/// no labels, loss) over bytes. `title` stands above it.
 std::string bit_curve_svg(const BitSearch& search, const std::string& title = "");
 
 }  // namespace octet

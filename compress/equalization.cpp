@@ -123,7 +123,7 @@ class Linear {
     return ranges;
   }
 
-  /// Its tensors, and what they become.
+  /// A tensor of the layer, and what it becomes.
   struct Change {
     Tensor tensor;
     std::vector<float> values;

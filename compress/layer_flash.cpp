@@ -7,7 +7,7 @@ namespace octet {
 namespace {
 
 constexpr std::int64_t kBiasBytes = 4;
-/// Of an int32 multiplier, and a shift in a word of its own.
+/// Bytes of an int32 multiplier, and of a shift in a word of its own.
 constexpr std::int64_t kScaleBytes = 8;
 constexpr int kFloatBits = 32;
 constexpr std::int64_t kFloatBytes = 4;

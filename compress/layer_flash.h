@@ -26,7 +26,7 @@ std::int64_t shipped_bytes(const LayerWeights& weights, int bits, bool per_chann
 /// The flash of one layer of a network, by the layer's name in float.
 struct LayerFlash {
   std::string layer;
-  /// Of the weights; 32 of a layer in float.
+  /// Bits of a weight; 32 of a layer in float.
   int bits = 8;
   std::int64_t bytes = 0;
 

@@ -78,9 +78,10 @@ struct Standardization {
 };
 
 /// Moves the units of the input's channels into the first layer, exactly but for rounding: `model`
-/// then computes of apply(x) what it computed of x. One grid holds the whole input, so that columns
-/// in small units lie between its codes where others are in large ones (degrees beside pascals);
-/// what is standardized uses the grid alike. Whoever runs the model standardizes what it is given.
+/// then computes of apply(x) what it computed of x. The whole input has one scale, so that columns
+/// in small units lie between its quantized values where others are in large ones (degrees beside
+/// pascals); standardized columns use the quantized values alike. Whoever runs the model
+/// standardizes its input.
 ///
 ///     const Standardization columns = standardize_inputs(model, train.features(0, 1000));
 ///     Model quantized = quantize_post_training(model, columns.apply(train.features(0, 1000)));
@@ -115,8 +116,8 @@ struct BiasCorrection {
 ///     b[c] -= mean over samples and pixels of (y[c] - y_float[c])
 ///
 /// layer by layer in the order of the graph, so that each sees what the corrections in front of it
-/// have done. y is made of the codes of its inputs and its weights; the bias of a FoldedBatchNorm
-/// is its beta. Ranges stay as they are.
+/// have done. y is made of the quantized values of its inputs and its weights; the bias of a
+/// FoldedBatchNorm is its beta. Ranges stay as they are.
 ///
 /// `quantized` is what calibrate() has given ranges; `inputs` are one tensor [n, ...] for each of
 /// its inputs, whose n samples run as one batch. The float network is that of the weights as they

@@ -57,8 +57,8 @@ SoftRounding::SoftRounding(const Tensor& kernel, QuantParams params)
     : shape_(kernel.shape()), params_(std::move(params)), v_(kernel.shape()) {
   if (!takes(kernel, params_)) {
     throw InvalidArgument(fmt::format(
-        "SoftRounding: expected int8 codes with zero point 0 and one scale, or one for each index "
-        "of the last axis of a kernel {}, found codes {} to {} and {} scales on axis {}",
+        "SoftRounding: expected int8 values with zero point 0 and one scale, or one for each index "
+        "of the last axis of a kernel {}, found values {} to {} and {} scales on axis {}",
         shape_.to_string(), params_.qmin, params_.qmax, params_.scales.size(),
         params_.quantized_dimension));
   }

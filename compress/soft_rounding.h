@@ -15,7 +15,7 @@ struct RoundingRegularizer {
   float weight = 0.0F;
   int exponent = 2;
 
-  /// Its derivative by one h.
+  /// The regularizer's derivative by one h.
   float slope(float h) const;
 };
 

@@ -26,14 +26,16 @@ class StagedFile;
 /// Replaces `path` by a file of these bytes. Throws IoError that names the file and the cause.
 void write_file_atomic(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 
-/// The same for text.
+/// Replaces `path` by a file of this text. Throws IoError that names the file and the cause.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
-/// The same for texts that belong together: all are on the disk before the first is replaced.
+/// Replaces several files that belong together: all texts are on the disk before the first file is
+/// replaced. Throws IoError that names the file and the cause.
 void write_files_atomic(
     std::initializer_list<std::pair<std::filesystem::path, std::string_view>> files);
 
-/// As write_file_atomic(), and what `path` held before stays as previous_file(path).
+/// Replaces `path` by a file of these bytes, and keeps what it held before as previous_file(path).
+/// Throws IoError that names the file and the cause.
 void write_file_keeping_previous(const std::filesystem::path& path,
                                  std::span<const std::uint8_t> bytes);
 

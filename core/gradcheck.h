@@ -16,7 +16,7 @@ struct GradcheckOptions {
   /// An element passes where |tape - numeric| <= atol + rtol |numeric|.
   double atol = 1e-3;
   double rtol = 1e-2;
-  /// Of the random weights.
+  /// Seed of the random weights of the checked sum.
   std::uint64_t seed = 1;
 };
 

@@ -36,7 +36,7 @@ enum class Work : std::size_t {
   transcendental = 1U << 12,         ///< exp, log, tanh, ... of floats.
   draw_normals = 1U << 13,           ///< Normal random numbers.
   draw_uniforms = 1U << 14,          ///< Uniform random numbers.
-  write_floats = 1U << 14,           ///< Packing or converting to floats or codes.
+  write_floats = 1U << 14,           ///< Packing or converting to floats or quantized values.
   map_floats = 1U << 15,             ///< A few additions or comparisons of floats per element.
   read_floats = 1U << 15,            ///< One pass over floats with a small result.
   read_bytes = 3U << 15,             ///< The same over bytes.

@@ -24,8 +24,8 @@ std::vector<Index> row_major_strides(const Shape& shape);
 /// that are repeated.
 std::vector<Index> broadcast_strides(const Shape& shape, const Shape& target);
 
-/// The same loop in as few axes as possible: extents of 1 dropped, and neighbours that every
-/// operand walks through without a jump joined into one.
+/// Describes a loop in as few axes as possible: extents of 1 are dropped, and neighbours that every
+/// operand walks through without a jump are joined into one.
 template <std::size_t N>
 std::vector<Axis<N>> merge_axes(const std::vector<Axis<N>>& axes) {
   std::vector<Axis<N>> merged;

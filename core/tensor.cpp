@@ -38,7 +38,7 @@ Index offset_of(const Shape& shape, std::initializer_list<Index> index) {
   return offset;
 }
 
-/// Of elements that are computed part by part, without memory for all of them.
+/// Finds the limits of elements that are computed part by part, without memory for all of them.
 MinMax limits_of_parts(const LazyData& data, std::size_t size) {
   std::optional<MinMax> limits;
   std::mutex mutex;
@@ -316,7 +316,7 @@ void TensorAccess::set_grid(Tensor& x, std::shared_ptr<const QuantParams> grid,
   if (!x.impl_->is_whole()) {
     throw InvalidArgument(
         fmt::format("set_grid: expected a tensor of its own, found {} of {} elements; a part of a "
-                    "tensor cannot be on a grid that the rest is not on",
+                    "tensor cannot have quantization parameters that the rest does not have",
                     x.size(), x.impl_->storage->size()));
   }
   x.impl_->storage->remember_grid(std::move(grid), x.shape(), std::move(codes));

@@ -71,13 +71,13 @@ class Tensor {
   /// The value of a tensor of one element. Throws InvalidArgument for more.
   float item() const;
 
-  /// The same data in another shape, one extent of which may be -1. Differentiable.
+  /// Returns a view of the data in another shape, one extent of which may be -1. Differentiable.
   Tensor reshape(const Shape& shape) const;
   /// Rows [begin, end) of the first axis, sharing the data. Differentiable.
   Tensor slice(Index begin, Index end) const;
   /// A copy of the data, outside the tape.
   Tensor clone() const;
-  /// The same data, outside the tape.
+  /// Returns a tensor that shares the data and is outside the tape.
   Tensor detach() const;
 
   /// Whether gradients flow to this tensor: a leaf that asks for them, or the result of an op on

@@ -39,8 +39,8 @@ struct TensorAccess {
   /// Returns a tensor whose elements `data` computes when data() is first called. What `data` reads
   /// must not change until then.
   static Tensor lazy(const Shape& shape, LazyData data);
-  /// The same for data that reads `source`, which may change: the elements are computed before it
-  /// does.
+  /// Returns a lazy tensor whose `data` reads `source`, which may change: the elements are computed
+  /// before it does.
   static Tensor lazy(const Shape& shape, LazyData data, const Tensor& source);
   /// Returns how the elements will be computed; null once they are.
   static const LazyData* pending(const Tensor& x);

@@ -34,7 +34,8 @@ bool is_codes(const ModelTensor& tensor) {
   return tensor.dtype == DType::int8 || tensor.dtype == DType::int16;
 }
 
-/// The codes that an input is, or that a QUANTIZE makes of it; none where layers in float read it.
+/// The quantized values of an input, its own or those that a QUANTIZE computes; none where layers
+/// in float read it.
 std::optional<std::int32_t> codes_of_input(const IntegerModel& model, std::int32_t input) {
   if (is_codes(tensor_of(model, input))) return input;
   const auto makes_codes = [&](const Operator& op) {
@@ -63,23 +64,23 @@ std::vector<std::int32_t> code_tensors(const IntegerModel& model) {
       const bool is_end =
           std::ranges::count(model.outputs, index) > 0 && op.code == OpCode::quantize;
       if (output.dtype != DType::float32 && !is_end) {
-        throw InvalidArgument(fmt::format(
-            "layer codes: expected codes of int8 or int16, or floats, behind every operator, "
-            "found \"{}\" of {}",
-            output.name, to_string(output.dtype)));
+        throw InvalidArgument(
+            fmt::format("layer outputs: expected int8, int16 or floats behind every operator, "
+                        "found \"{}\" of {}",
+                        output.name, to_string(output.dtype)));
       }
     }
   }
   if (tensors.empty()) {
     throw InvalidArgument(fmt::format(
-        "layer codes: expected codes of int8 or int16, found none in model \"{}\"; is this a float "
+        "layer outputs: expected int8 or int16, found none in model \"{}\"; is this a float "
         "model?",
         model.name));
   }
   return tensors;
 }
 
-/// The numbers in `tensors` of the codes that the model's inputs are, or become.
+/// The numbers in `tensors` of the quantized values that the model's inputs are, or become.
 std::vector<std::size_t> find_inputs(const IntegerModel& model,
                                      const std::vector<std::int32_t>& tensors) {
   // Layers in float may stand between one input and its first codes.
@@ -88,10 +89,10 @@ std::vector<std::size_t> find_inputs(const IntegerModel& model,
   for (const std::int32_t input : model.inputs) {
     const std::optional<std::int32_t> codes = codes_of_input(model, input);
     if (!codes) {
-      throw InvalidArgument(
-          fmt::format("layer codes: expected inputs of codes, or that a QUANTIZE makes codes of, "
-                      "found \"{}\" of {}, which layers in float read",
-                      tensor_of(model, input).name, to_string(tensor_of(model, input).dtype)));
+      throw InvalidArgument(fmt::format(
+          "layer outputs: expected inputs of int8 or int16, or floats that a QUANTIZE reads, "
+          "found \"{}\" of {}, which layers in float read",
+          tensor_of(model, input).name, to_string(tensor_of(model, input).dtype)));
     }
     numbers.push_back(
         static_cast<std::size_t>(std::ranges::find(tensors, *codes) - tensors.begin()));
@@ -99,7 +100,7 @@ std::vector<std::size_t> find_inputs(const IntegerModel& model,
   return numbers;
 }
 
-/// The number in `tensors` of the codes that an output is, or is converted from.
+/// The number in `tensors` of the quantized values that an output is, or is converted from.
 std::size_t find_output(const IntegerModel& model, std::int32_t output,
                         const std::vector<std::int32_t>& tensors) {
   std::int32_t tensor = output;
@@ -109,7 +110,7 @@ std::size_t find_output(const IntegerModel& model, std::int32_t output,
   }
   if (found() == tensors.end()) {
     throw InvalidArgument(
-        fmt::format("layer codes: expected an output that an operator computes from codes, "
+        fmt::format("layer outputs: expected an output that an operator computes from integers, "
                     "found \"{}\", which comes from \"{}\" alone",
                     tensor_of(model, output).name, tensor_of(model, tensor).name));
   }
@@ -137,10 +138,10 @@ std::optional<FloatOutput> float_output_of(const IntegerModel& model) {
   if (found == model.outputs.end()) return std::nullopt;
   const ModelTensor& output = tensor_of(model, *found);
   if (model.outputs.size() == 1) return FloatOutput{output.name, output.size()};
-  throw InvalidArgument(
-      fmt::format("layer codes: expected {} outputs of codes, found \"{}\", which layers in float "
-                  "compute; that is taken of a model of one output alone",
-                  model.outputs.size(), output.name));
+  throw InvalidArgument(fmt::format(
+      "layer outputs: expected {} outputs of int8 or int16, found \"{}\", which layers in float "
+      "compute; only a model of one output may have such an output",
+      model.outputs.size(), output.name));
 }
 
 std::vector<CodeLayer> code_layers(const IntegerModel& model,
@@ -185,7 +186,7 @@ InterpreterOptions keeping_tensors(InterpreterOptions options) {
 void LayerCodes::run(std::span<const Tensor> inputs) {
   if (inputs.size() != input_layers_.size()) {
     throw InvalidArgument(
-        fmt::format("layer codes: expected samples for each of {} inputs, found them for {}",
+        fmt::format("layer outputs: expected samples for each of {} inputs, found them for {}",
                     input_layers_.size(), inputs.size()));
   }
   for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -193,12 +194,12 @@ void LayerCodes::run(std::span<const Tensor> inputs) {
     const Index size = layers_[input_layers_[k]].size;
     if (samples.rank() < 1 || samples.shape().without_batch().size() != size) {
       throw InvalidArgument(
-          fmt::format("layer codes: expected samples of {} values, found a batch of shape {}", size,
-                      samples.shape().to_string()));
+          fmt::format("layer outputs: expected samples of {} values, found a batch of shape {}",
+                      size, samples.shape().to_string()));
     }
     if (samples.dim(0) == inputs[0].dim(0)) continue;
     throw InvalidArgument(fmt::format(
-        "layer codes: expected as many samples for each input, found {} for the first and {} for "
+        "layer outputs: expected as many samples for each input, found {} for the first and {} for "
         "\"{}\"",
         inputs[0].dim(0), samples.dim(0), layers_[input_layers_[k]].name));
   }
@@ -265,7 +266,7 @@ void SimulatedCodes::run_samples(std::span<const Tensor> inputs) {
   const auto keep = [&](std::size_t layer, const std::vector<Tensor>& steps) {
     if (steps.size() < numbers_[layer].size()) {
       throw InvalidArgument(fmt::format(
-          "layer codes: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
+          "layer outputs: layer \"{}\" becomes {} operators, but its simulation in floats gives {} "
           "result; use Simulation::integer, or compare outputs alone",
           model.layers()[layer]->name(), numbers_[layer].size(), steps.size()));
     }

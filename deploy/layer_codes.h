@@ -13,10 +13,10 @@
 
 namespace octet {
 
-/// One value of a network of int8 or int16 codes: its input, or the result of an operator.
+/// One value of a network of int8 or int16 values: its input, or the result of an operator.
 struct CodeLayer {
   std::string name;
-  /// Codes of one sample.
+  /// Quantized values of one sample.
   Index size = 0;
   float scale = 1.0F;
   std::int32_t zero_point = 0;
@@ -30,24 +30,24 @@ struct FloatOutput {
   Index size = 0;
 };
 
-/// A network that shows the codes of its layers, whatever computes them.
+/// A network that shows the quantized results of its layers, whatever computes them.
 class LayerCodes {
  public:
   virtual ~LayerCodes() = default;
 
-  /// The codes of the inputs first, then every operator's result in order; floats, a QUANTIZE to
-  /// bytes at the end, and a RESHAPE to or from an image of one pixel that a CONV_2D of 1 x 1 reads
-  /// or makes are none of them.
+  /// The quantized values of the inputs first, then every operator's result in order; floats, a
+  /// QUANTIZE to bytes at the end, and a RESHAPE to or from an image of one pixel that a CONV_2D of
+  /// 1 x 1 reads or makes are none of them.
   const std::vector<CodeLayer>& layers() const { return layers_; }
   /// Which of layers() each of the model's inputs is, or is quantized to.
   const std::vector<std::size_t>& input_layers() const { return input_layers_; }
   /// Which of layers() each of the model's outputs is made of: operators behind them need not be
   /// read.
   const std::vector<std::size_t>& output_layers() const { return output_layers_; }
-  /// The output of a model of one, where layers in float compute it; none where it is codes, or
-  /// what a DEQUANTIZE makes of them.
+  /// The output of a model of one if layers in float compute it; none if it is quantized, or
+  /// dequantized by a DEQUANTIZE at the end.
   const std::optional<FloatOutput>& float_output() const { return float_output_; }
-  /// The contract that it computes by.
+  /// The rounding mode that it computes by.
   Rounding rounding() const { return rounding_; }
 
   /// Runs samples [n, ...] of real values for each input, row-major; the network quantizes them
@@ -57,8 +57,8 @@ class LayerCodes {
   /// @overload
   void run(const Tensor& samples) { run({&samples, 1}); }
 
-  /// The codes of layer i, the samples of the last run end to end; those of a layer that no input
-  /// reaches are the same for each. Codes of int8 are widened.
+  /// The quantized values of layer i, the samples of the last run end to end; those of a layer that
+  /// no input reaches are the same for each. Values of int8 are widened.
   virtual std::span<const std::int16_t> codes(std::size_t layer) const = 0;
   /// The values of float_output(), the samples of the last run end to end; empty where there is
   /// none.
@@ -78,11 +78,11 @@ class LayerCodes {
   Rounding rounding_ = Rounding::fp32;
 };
 
-/// The codes of a model that runs in the Interpreter.
+/// The quantized values of a model that runs in the Interpreter.
 class InterpretedCodes : public LayerCodes {
  public:
-  /// Throws InvalidArgument where the model computes a layer on other codes than int8 and int16, or
-  /// one of several outputs in float, and as the Interpreter's constructor.
+  /// Throws InvalidArgument where the model computes a layer on other quantized values than int8
+  /// and int16, or one of several outputs in float, and as the Interpreter's constructor.
   explicit InterpretedCodes(IntegerModel model, InterpreterOptions options = {});
   std::span<const std::int16_t> codes(std::size_t layer) const override { return codes_[layer]; }
   std::span<const float> floats() const override;
@@ -97,9 +97,9 @@ class InterpretedCodes : public LayerCodes {
   std::vector<std::vector<std::int16_t>> codes_;
 };
 
-/// The codes that a quantized model simulates: its forward pass, layer by layer. Under
-/// Simulation::integer the codes themselves; under Simulation::fake_quant, the codes next to its
-/// reals. The layers are those of lower(model).
+/// The integers that a quantized model simulates: its forward pass, layer by layer. Under
+/// Simulation::integer they are its own; under Simulation::fake_quant, the integers nearest to its
+/// real values. The layers are those of lower(model).
 class SimulatedCodes : public LayerCodes {
  public:
   /// Keeps a reference to `model`, which must not be trained meanwhile, and runs it with the ranges

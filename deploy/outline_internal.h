@@ -21,7 +21,7 @@ struct OutlinedTensor {
   std::string type;
   /// -1 for an extent that is not known; none where the file does not say.
   std::optional<std::vector<std::int64_t>> shape;
-  /// Of data in this file.
+  /// Bytes of constant data in this file.
   std::size_t constant_bytes = 0;
   std::vector<float> scales;
   std::vector<std::int64_t> zero_points;

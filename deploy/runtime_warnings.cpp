@@ -34,7 +34,7 @@ std::optional<std::string> xnnpack_refusal(const Operands& of) {
     if (!(factor < kXnnpackFactorLimit)) {
       return fmt::format(
           "rescale factor {}{}, input scale {} * weight scale {} / output scale {}, is not below "
-          "{}: one step of its input moves a result across the whole grid (are other columns of "
+          "{}: one step of its input moves a result across its whole range (are other columns of "
           "the input in far larger units, or is the layer dead?)",
           factor, of_unit, in, weights[unit], out, kXnnpackFactorLimit);
     }
@@ -86,7 +86,8 @@ std::optional<std::string_view> missing_bias(const Operands& of) {
   }
   if (of.op.code == OpCode::depthwise_conv_2d) {
     return "it has no bias; TFLite Micro ends the program on such a convolution, and XNNPACK "
-           "leaves it to a kernel that rounds twice, as contract double does. Give it a bias of "
+           "leaves it to a kernel that rounds twice, as rounding mode double does. Give it a bias "
+           "of "
            "zeros";
   }
   return std::nullopt;
@@ -138,8 +139,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
     }
     if (overflows_16_bits(of)) {
       warnings.push_back(fmt::format(
-          "{}: it has weights of code -128; XNNPACK (LiteRT.js, tfjs-tflite) adds two products in "
-          "16 bits, which overflow where the codes that they meet are -128 as well. Clamp the "
+          "{}: it has weights of -128; XNNPACK (LiteRT.js, tfjs-tflite) adds two products in "
+          "16 bits, which overflow where the inputs that they meet are -128 as well. Clamp the "
           "weights to -127, as TensorFlow Lite's converter and lower() do",
           name));
     }
@@ -161,7 +162,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
     if (is_dense_of_int16(of)) {
       warnings.push_back(fmt::format(
           "{}: LiteRT (measured: LiteRT.js 2.5.3) rescales sums of int16 by a product in double, "
-          "not by contract q15, so that some codes differ by one; TensorFlow Lite (tfjs-tflite "
+          "not by rounding mode q15, so that some values differ by one; TensorFlow Lite "
+          "(tfjs-tflite "
           "0.0.1-alpha.10) and TFLite Micro keep to q15",
           name));
     }
@@ -173,7 +175,7 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
       } else if (lacks_bias_scale(of)) {
         warnings.push_back(fmt::format(
             "{}: its bias '{}' has no scale; XNNPACK leaves such a layer to LiteRT's own kernel, "
-            "which rounds as contract single or double says. Give it input scale * weight scale",
+            "which rounds as mode single or double says. Give it input scale * weight scale",
             name, of.input(2).name));
       }
       if (for_tflite_micro && loses_activation(of.op)) {
@@ -195,8 +197,8 @@ std::vector<std::string> runtime_warnings(const IntegerModel& model) {
           name, of.tensor(*once).name));
     } else if (for_tflite_micro && is_rescaling_relu6(of)) {
       warnings.push_back(fmt::format(
-          "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps codes "
-          "without rescaling them and gives others. Octet rescales, as LiteRT does",
+          "{}: input and output differ in scale or zero point; TFLite Micro's RELU6 clamps "
+          "without rescaling, with other results. Octet rescales, as LiteRT does",
           name));
     }
   }

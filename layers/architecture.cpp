@@ -123,8 +123,8 @@ std::string difference_of(const Model& model, std::size_t i, const json& found) 
                      fmt::join(read, ", "));
 }
 
-/// As Model::build(), but makes no kernel before the archive is known to hold one of its size:
-/// a broken description could ask for any amount of memory.
+/// Builds a model, but makes no kernel before the archive is known to hold one of its size: a
+/// broken description could ask for any amount of memory.
 void build_as_archived(const Model& model, const Archive& archive) {
   model.check_graph();
   for (std::size_t i = 0; i < model.layers().size(); ++i) {

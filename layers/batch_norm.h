@@ -55,8 +55,8 @@ class BatchNorm final : public Layer {
   Tensor forward(const Tensor& x, const ForwardContext& context) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> state() const override;
-  /// One function: a `.tflite` file has no operator for it. quantize_model() and lower_float() make
-  /// a FoldedBatchNorm of it, with the layer in front where that has a kernel.
+  /// Emits one function of its own: a `.tflite` file has no operator for it. quantize_model() and
+  /// lower_float() make a FoldedBatchNorm of it, with the layer in front where that has a kernel.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
   /// [c], that of "gamma" and of each other tensor.

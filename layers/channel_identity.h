@@ -19,7 +19,8 @@ class ChannelIdentity : public KernelLayer {
   std::vector<NamedTensor> parameters() const override { return {}; }
   std::optional<LayerWeights> weights() const override;
   void describe(Description& description) const override;
-  /// Those of the BatchNorm that is folded into the layer, which has tensors of no other shape.
+  /// The shape of the gamma of the BatchNorm that is folded into the layer, whose tensors all have
+  /// it.
   std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
   std::string_view kernel_name() const override { return "gamma"; }
 

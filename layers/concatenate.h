@@ -6,9 +6,9 @@ namespace octet {
 
 /// Concatenates its inputs along `axis`: [n, ..., a, ...] and [n, ..., b, ...] give [n, ..., a + b,
 /// ...]; all other extents must match. Axis 0 is the first after the batch; a negative one counts
-/// from the end. Quantized, all inputs and the result share one grid, whose range holds that of
-/// every input, as int8 runtimes require. build() throws InvalidArgument for fewer than two inputs,
-/// for an axis that the inputs do not have, and for shapes that do not match.
+/// from the end. Quantized, all inputs and the result share one scale and zero point, whose range
+/// holds that of every input, as int8 runtimes require. build() throws InvalidArgument for fewer
+/// than two inputs, for an axis that the inputs do not have, and for shapes that do not match.
 class Concatenate : public Layer {
  public:
   static constexpr std::string_view kType = "Concatenate";

@@ -78,7 +78,7 @@ class Graph {
   GraphValue pad(GraphValue x, const Padding2D& padding);
   /// Images with each pixel repeated in rows and columns.
   GraphValue repeat_pixels(GraphValue x, const std::array<Index, 2>& factors);
-  /// Of each example what lies in the slices of its axes.
+  /// The part of each example in the slices of its axes.
   GraphValue slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix = "");
   /// Examples whose axis i is axis axes[i] of those of x.
   GraphValue transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix = "");

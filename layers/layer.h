@@ -30,7 +30,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// A value of a Graph: what a layer reads and gives, see Layer::emit().
+/// A value of a Graph: an input or a result of a layer, see Layer::emit().
 struct GraphValue {
   std::size_t index = 0;
 };
@@ -43,8 +43,8 @@ struct ForwardContext {
   Mode mode = Mode::inference;
   /// Random stream of this step, for layers such as Dropout.
   Random random{};
-  /// Skips a final softmax, so that the result is the logits that losses expect, and gives the
-  /// result of a final sigmoid its logits along: see apply_activation(). A model asks so of an
+  /// Skips a final softmax, so that the result is the logits that losses expect, and attaches its
+  /// logits to the result of a final sigmoid: see apply_activation(). A model sets it for an
   /// output, unless another layer reads it.
   bool logits = false;
 
@@ -52,8 +52,8 @@ struct ForwardContext {
   bool observes() const { return mode != Mode::inference; }
 };
 
-/// What quantization needs to know of a layer that multiplies its input by a kernel. Training on
-/// integers and export take these layouts: a kernel [inputs, units] for examples [.., inputs],
+/// What quantization needs to know about a layer that multiplies its input by a kernel. Integer
+/// training and export support two layouts: a kernel [inputs, units] for examples [.., inputs],
 /// which is FULLY_CONNECTED, and that of `convolution`. A layer of another layout can be trained by
 /// Simulation::fake_quant.
 struct LayerWeights {
@@ -62,13 +62,13 @@ struct LayerWeights {
   Tensor bias;
   /// The axis of the kernel along which its units lie: where a scale per channel belongs.
   int unit_axis = 1;
-  /// For a kernel [height, width, channels / groups, units], with unit_axis 3, that slides over
-  /// examples [height, width, channels], over sequences [steps, channels], which are images of
-  /// height 1, or over examples [channels], images of one pixel: CONV_2D.
+  /// Set for CONV_2D: a kernel [height, width, channels / groups, units], with unit_axis 3, that
+  /// slides over examples [height, width, channels], over sequences [steps, channels], which are
+  /// images of height 1, or over examples [channels], images of one pixel.
   std::optional<Conv2DOptions> convolution{};
-  /// For a convolution with as many groups as channels: DEPTHWISE_CONV_2D.
+  /// Whether the convolution has as many groups as channels: DEPTHWISE_CONV_2D.
   bool depthwise = false;
-  /// For a transposed convolution, of one group and without dilation: TRANSPOSE_CONV.
+  /// Whether it is a transposed convolution, of one group and without dilation: TRANSPOSE_CONV.
   bool transposed = false;
 };
 
@@ -87,9 +87,9 @@ struct LayerQuantization {
 ///
 /// A layer of your own derives from this class and overrides type(), do_build() and clone(), and
 /// emit(), which says the operators that it computes: with these it trains, is quantized and is
-/// exported. One that no operators express overrides forward() instead, or forward_all() for
-/// several inputs, and stays in float. To be saved it overrides describe() and is registered with
-/// register_layer(). examples/custom_layer.cpp is such a program.
+/// exported. A layer that operators cannot express overrides forward() instead, or forward_all()
+/// for several inputs, and stays in float. To be saved it overrides describe() and is registered
+/// with register_layer(). examples/custom_layer.cpp is such a program.
 class Layer {
  public:
   /// An empty name is replaced by an automatic one when the layer joins a model.
@@ -115,10 +115,10 @@ class Layer {
   const Shape& input_shape() const { return input_shapes_.front(); }
   const Shape& output_shape() const { return output_shape_; }
 
-  /// Says which operators the layer is: its results, made of `inputs` by the functions of `graph`.
-  /// Called once for every model that is built, not for every batch. By default Graph::linear()
-  /// where the layer has weights(), and else one step that computes forward_all(), which no file
-  /// has an operator for.
+  /// Says which operators the layer computes: returns its results, made of `inputs` by the
+  /// functions of `graph`. Called once for every model that is built, not for every batch. By
+  /// default Graph::linear() where the layer has weights(), and else one step that computes
+  /// forward_all(), for which files have no operator.
   virtual std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const;
 
   /// The result [batch, output_shape...] of the inputs, each [batch, input_shape...]: by default
@@ -158,52 +158,52 @@ class Layer {
   /// frozen by itself; none for any other layer. See Model::part().
   virtual std::vector<Layer*> parts() const { return {}; }
 
-  /// The kernel and the bias of a layer that has them; none for any other.
+  /// The kernel and the bias; none for a layer without a kernel.
   virtual std::optional<LayerWeights> weights() const { return std::nullopt; }
-  /// The layer before its activation, with `kernel` and `bias`, which may be undefined for none, in
-  /// the place of its own: by default the operator that weights() describe. A layer with weights of
+  /// The layer before its activation, computed with `kernel` and `bias` (undefined for none)
+  /// instead of its own: by default the operator that weights() describes. A layer with weights of
   /// another layout overrides it.
   virtual Tensor linear(const Tensor& x, const Tensor& kernel, const Tensor& bias) const;
-  /// The batch normalization that the layer has in its kernel and bias; null where there is none.
+  /// The batch normalization that is folded into kernel and bias; null if there is none.
   virtual FoldedBatchNorm* folded_batch_norm() { return nullptr; }
 
   /// Whether the layer came from quantize_model() or quantize_apply().
   virtual bool is_quantized() const { return false; }
-  /// The rounding contract of a quantized layer.
+  /// The rounding mode of a quantized layer; none in float.
   virtual std::optional<Rounding> contract() const { return std::nullopt; }
-  /// What keeps the ranges of a quantized layer; none for any other.
+  /// The quantizers of a quantized layer, which keep its ranges; none in float.
   virtual std::vector<Quantizer*> quantizers() const { return {}; }
-  /// The one of them that keeps the range of weights().kernel; null where there is none.
+  /// The quantizer of weights().kernel; null if there is none.
   virtual Quantizer* kernel_quantizer() const { return nullptr; }
   /// The quantizer of the layer's result; null where its operator gives it the scale and the zero
   /// point, or the layer is in float.
   virtual Quantizer* result_quantizer() const { return nullptr; }
 
-  /// Writes what the layer is made from, without its name and its tensors: what the factory given
-  /// to register_layer() reads. The entries "type", "name", "annotated", "inputs", "weight_bits",
-  /// "per_channel" and "in_float" are the file's.
+  /// Writes the options from which the factory given to register_layer() makes the layer again,
+  /// without its name and its tensors. The entries "type", "name", "annotated", "inputs",
+  /// "weight_bits", "per_channel" and "in_float" are the file's.
   virtual void describe(Description& description) const;
   /// The shape of the kernel that build_all() would make; none for a layer without. Before memory
-  /// for it is asked for, a file must hold a tensor of that shape under the name kernel_name().
+  /// for it is allocated, a file must hold a tensor of that shape under the name kernel_name().
   virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
     return std::nullopt;
   }
-  /// A layer without a kernel names the largest of its tensors.
+  /// The name of the kernel, or in a layer without one that of its largest tensor.
   virtual std::string_view kernel_name() const { return "kernel"; }
 
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
-  /// The mark of quantize_annotate_layer(): that quantize_apply() is to quantize the layer, as
+  /// Marks the layer for quantize_apply(), as quantize_annotate_layer() does, to be quantized as
   /// `config` says (null: the default scheme).
   void annotate(std::shared_ptr<const QuantizeConfig> config);
   void remove_annotation();
   bool is_annotated() const { return annotated_; }
   const std::shared_ptr<const QuantizeConfig>& annotation() const { return annotation_; }
 
-  /// How this layer is quantized, where not as the others of its model: see quantized() and
+  /// Sets how this layer is quantized if not as the others of its model: see quantized() and
   /// in_float(). Marks the layer for quantize_apply() unless it is left in float. Throws
-  /// InvalidArgument where a QuantizeConfig says it already.
+  /// InvalidArgument for a layer that is annotated with a QuantizeConfig.
   void set_quantization(const LayerQuantization& quantization);
   const LayerQuantization& quantization() const { return quantization_; }
 

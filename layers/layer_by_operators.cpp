@@ -16,7 +16,7 @@ std::vector<GraphValue> Layer::emit(Graph& graph, std::span<const GraphValue> in
   return {graph.call(inputs)};
 }
 
-/// By the operators of emit(), for a layer that does not override `function`.
+/// Computes a layer that does not override `function` by the operators of emit().
 Tensor Layer::by_operators(std::span<const Tensor> inputs, const ForwardContext& context,
                            std::string_view function) {
   require_inputs(inputs);

@@ -15,24 +15,23 @@ namespace octet {
 /// their floats as training does, to the last bit.
 /// Kernel ranges are taken as they are: call refresh_kernel_ranges() first.
 ///
-/// Metadata: "octet.rounding", the contract; "octet.accumulator_bound", the largest value that any
-/// sum of any layer can reach for any input.
-/// Throws InvalidArgument that names the layer where no layer is quantized, one has no range, has a
-/// result on other codes than those of int8, or could overflow int32:
-/// sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for some unit; FormatError where an
-/// operator that a layer emitted does not take its operands.
+/// Metadata: "octet.rounding", the rounding mode; "octet.accumulator_bound", the largest value that
+/// any sum of any layer can reach for any input. Throws InvalidArgument that names the layer where
+/// no layer is quantized, one has no range, has a result on other quantized values than those of
+/// int8, or could overflow int32: sum |w_q| * max |x_q - zero_point| + |b_q| above 2^31 - 1 for
+/// some unit; FormatError where an operator that a layer emitted does not take its operands.
 IntegerModel lower(const Model& model, const LowerOptions& options = {});
 
-/// A float model with float operators, for comparison. Throws InvalidArgument that names a layer
-/// it cannot express.
+/// Converts a float model to float operators, for comparison. Throws InvalidArgument that names a
+/// layer it cannot express.
 IntegerModel lower_float(const Model& model);
 
-/// A lowered model, and what became of its layers.
+/// A lowered model, and the tensors that its layers became.
 struct LoweredModel {
   IntegerModel model;
-  /// By position in Model::layers(): the tensors of codes that the layer gives, one per operator
-  /// that writes codes, in their order; empty where none does. A QuantizeLayer's may be the model
-  /// input. For a RESHAPE that was joined with others stands the tensor that has its values now.
+  /// By position in Model::layers(): the layer's quantized results, one per operator that writes
+  /// one, in their order; may be empty. A QuantizeLayer's may be the model input. A RESHAPE that
+  /// was joined with others is represented by the tensor that now has its values.
   std::vector<std::vector<std::int32_t>> tensors_of_layer;
 };
 

@@ -31,7 +31,7 @@ class Value {
   Value(std::shared_ptr<const int> owner, std::size_t node)
       : owner_(std::move(owner)), node_(node) {}
 
-  /// Names the model, so that a value of another one is noticed.
+  /// Identifies the model, so that a value of another one is noticed.
   std::shared_ptr<const int> owner_;
   std::size_t node_ = 0;
 };
@@ -75,18 +75,19 @@ class Model {
     return add(std::unique_ptr<Layer>(std::make_unique<L>(std::move(layer))), inputs);
   }
   Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs);
-  /// Adds the layers of a chain, of which the first reads `input`; gives the result of the last.
+  /// Adds the layers of a chain, of which the first reads `input`; returns the result of the last.
   Value add(LayerChain chain, const Value& input);
   /// The result of the layer that gave `of`, for other inputs of the same shapes: one layer, whose
   /// parameters both uses train, as a Keras layer that is called twice. Throws InvalidArgument for
   /// an input of the model, and as add().
   Value reuse(const Value& of, const std::vector<Value>& inputs);
-  /// Makes a value the model's next output. Throws InvalidArgument for one that is an output.
+  /// Makes a value the model's next output. Throws InvalidArgument for one that already is an
+  /// output.
   void output(const Value& value);
 
-  /// Makes all tensors; every layer draws from its own stream of `seed`. Called again, starts
-  /// anew. Throws InvalidArgument for a model without inputs or outputs, or with a layer whose
-  /// result is neither read nor an output, and where a layer does not take its inputs' shapes.
+  /// Makes all tensors; every layer draws from its own stream of `seed`. A second call starts anew.
+  /// Throws InvalidArgument for a model without inputs or outputs, or with a layer whose result is
+  /// neither read nor an output, and where a layer does not take its inputs' shapes.
   void build(std::uint64_t seed = 0);
   bool built() const;
 
@@ -94,8 +95,8 @@ class Model {
   const std::vector<std::unique_ptr<Layer>>& layers() const { return layers_; }
   /// The layer of that name. Throws InvalidArgument where there is none.
   Layer& layer(std::string_view name) const;
-  /// The layer of that name, of those that became part of another too: in a model of
-  /// quantize_model(), the layers of the float model by the names that they had there.
+  /// The layer of that name, even if it became part of another layer: in a model of
+  /// quantize_model(), finds the layers of the float model by their names.
   Layer& part(std::string_view name) const;
   /// Positions in layers(): what layer `i` reads, which layers read it, and the model's inputs and
   /// outputs. `i` must be below layers().size().
@@ -116,7 +117,7 @@ class Model {
   const Shape& input_shape() const;
   const Shape& output_shape() const;
 
-  /// Sees a layer's position and what its operators gave, the layer's result last.
+  /// Called with a layer's position and the results of its operators, the layer's result last.
   using Visit = std::function<void(std::size_t layer, const std::vector<Tensor>& steps)>;
   /// The outputs for one tensor per input, each [batch, input_shape...]; `visit`, where given, is
   /// called after every layer. Inference changes nothing: several threads may run one model. Throws
@@ -128,9 +129,9 @@ class Model {
   /// Throws InvalidArgument, naming `operation`, unless there is one tensor for each input and all
   /// are batches of one size.
   void require_inputs(std::string_view operation, std::span<const Tensor> inputs) const;
-  /// Runs a model of one input and one output as forward_all() does.
+  /// Computes the output of a model of one input and one output.
   Tensor forward(const Tensor& x) const { return run_one("forward", x, {}); }
-  /// The same without a final softmax: what softmax_cross_entropy() takes.
+  /// Computes the output without a final softmax: the logits that softmax_cross_entropy() takes.
   Tensor forward_logits(const Tensor& x) const {
     return run_one("forward_logits", x, {.logits = true});
   }
@@ -138,7 +139,8 @@ class Model {
   std::vector<Tensor> forward_all_logits(std::span<const Tensor> inputs) const {
     return run(inputs, {.logits = true}, {});
   }
-  /// The same as `context` says. Training and calibration change ranges: quantizers observe.
+  /// Computes all outputs as `context` says. Training and calibration change ranges: quantizers
+  /// observe.
   std::vector<Tensor> forward_all(std::span<const Tensor> inputs, const ForwardContext& context,
                                   const Visit& visit = {}) {
     return run(inputs, context, visit);
@@ -161,10 +163,9 @@ class Model {
   std::vector<NamedTensor> counters() const;
   void zero_grad() const;
 
-  /// A table as Keras prints it, with a column of the layers that each one reads where the model is
-  /// no chain; what is frozen counts as non-trainable. With Detail::quantization, each state value
-  /// follows its layer.
-  /// Throws InvalidArgument before build().
+  /// A table as Keras prints it; if the model is not a chain, with a column of the layers that each
+  /// one reads. Frozen parameters count as non-trainable. With Detail::quantization, each state
+  /// value follows its layer. Throws InvalidArgument before build().
   std::string summary(Detail detail = Detail::layers) const;
 
   /// Writes parameters, state, counters and architecture_json() into one file, from which

@@ -10,9 +10,9 @@ namespace octet {
 
 /// What MaxPool2D and AveragePool2D have in common: a window that slides over images [h, w, c],
 /// each channel on its own, to [oh, ow, c]. Padding same pads as TensorFlow does; pixels outside
-/// the image count for nothing. Quantized, the result keeps the grid of what it reads. build()
-/// throws InvalidArgument for examples that are no images, for sizes and strides below 1, and where
-/// no window fits into the image.
+/// the image count for nothing. Quantized, the result keeps the scale and zero point of the input.
+/// build() throws InvalidArgument for examples that are no images, for sizes and strides below 1,
+/// and where no window fits into the image.
 class Pool2D : public Layer {
  public:
   const Pool2DOptions& options() const { return options_; }
@@ -55,7 +55,7 @@ class MaxPool2D : public Pool2D {
 };
 
 /// The mean of each window, average_pool2d(); options as those of MaxPool2D. Quantized, it is the
-/// mean of the codes, rounded to a whole one, ties away from code 0.
+/// mean of the quantized values, rounded to an integer, ties away from 0.
 class AveragePool2D : public Pool2D {
  public:
   static constexpr std::string_view kType = "AveragePool2D";

@@ -58,7 +58,7 @@ std::vector<Advice> advise_tried_remedies(const Report& report) {
                                percent_text(trial.accuracy), percent_text(trial.accuracy_without),
                                layers.trial_samples),
         .gain = gain};
-    // Of several remedies for one ill the best.
+    // Keeps the best of several remedies for one ill.
     const auto same = std::ranges::find_if(result, [&](const Advice& other) {
       return other.rule == advice.rule && other.layer == advice.layer;
     });
@@ -99,12 +99,12 @@ std::vector<Advice> advise_oscillation(const Report& report) {
     if (layer.oscillating.value_or(0.0) < kMostOscillating) continue;
     result.push_back({.rule = "oscillating weights",
                       .layer = layer.name,
-                      .evidence = fmt::format("{} of the weights swing between two codes",
+                      .evidence = fmt::format("{} of the weights oscillate between two values",
                                               percent_text(*layer.oscillating)),
                       .action = "a rate that falls to 0 while the network trains quantized: "
                                 "Adam(cosine_decay(rate, steps, 0.0F)), mnist_qat --qat-schedule "
                                 "cosine",
-                      .promise = "fewer weights swing"});
+                      .promise = "fewer weights oscillate"});
   }
   return result;
 }

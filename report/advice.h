@@ -36,8 +36,8 @@ bool loses_significantly(const Report& report);
 std::vector<Advice> advise_tried_remedies(const Report& report);
 /// The integers are significantly worse, and no remedy was found or training has made them so.
 std::vector<Advice> advise_training(const Report& report);
-/// The integers are significantly worse, 2 % or more of a kernel's weights swing between codes, and
-/// the rate did not fall in the last two epochs.
+/// The integers are significantly worse, 2 % or more of a kernel's weights oscillate between
+/// quantized values, and the rate did not fall in the last two epochs.
 std::vector<Advice> advise_oscillation(const Report& report);
 /// Channels of a layer with a kernel have one value in float throughout, and kernels alone read
 /// them.

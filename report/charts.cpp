@@ -226,10 +226,11 @@ std::string histogram_chart(const std::string& title, const GridFacts& facts) {
                    "class=\"muted-text\"");
   body += svg_text(x_at(facts.grid_high), frame.bottom + 26, fmt::format("{:.3g}", facts.grid_high),
                    "text-anchor=\"end\" class=\"muted-text\"");
-  body += svg_text(frame.width / 2, frame.height - 6, fmt::format("{} codes{}", facts.codes, each),
+  body += svg_text(frame.width / 2, frame.height - 6,
+                   fmt::format("{} quantized values{}", facts.codes, each),
                    "text-anchor=\"middle\" class=\"muted-text\"");
   return figure(
-      fmt::format("{}: histogram of {} values on a grid of {} codes from {:.3g} to {:.3g}", title,
+      fmt::format("{}: histogram of {} values, quantized to {} values from {:.3g} to {:.3g}", title,
                   facts.values, facts.codes, facts.grid_low, facts.grid_high),
       frame.width, frame.height, body, title);
 }

@@ -80,7 +80,7 @@ std::string costs_html(const Report& report) {
   table.add(
       {{"Multiply-adds of a sample"}, {""}, cell(static_cast<std::uint64_t>(costs.multiply_adds))});
   std::string text = table.html();
-  text += element("p", fmt::format("Rounding contract: {}. Byte-exact on: {}.", report.contract,
+  text += element("p", fmt::format("Rounding mode: {}. Byte-exact on: {}.", report.contract,
                                    fmt::join(report.targets, ", ")));
   for (const std::string& warning : report.warnings) text += element("p", "Warning: " + warning);
   return text;
@@ -138,8 +138,9 @@ std::string ranges_html(const Report& report) {
   }
   if (layers.empty()) return "";
   std::string text = element("h3", "Ranges of results");
-  text +=
-      element("p", "The reals that the grid spans, after calibration (0) and after each epoch.");
+  text += element(
+      "p",
+      "The range of real values that is quantized, after calibration (0) and after each epoch.");
   text += "<div class=\"charts small\">\n";
   layers.resize(std::min(layers.size(), kMostRangeCharts));
   for (const std::string& layer : layers) {
@@ -158,8 +159,8 @@ std::string ranges_html(const Report& report) {
 
 std::string oscillations_html(const Report& report) {
   if (report.oscillations.empty()) return "";
-  Table table("Weights that swing between two codes more often than once in 200 steps",
-              {"Layer", "After", "Swinging", "Frozen"}, /*sortable=*/true);
+  Table table("Weights that oscillate between two values more often than once in 200 steps",
+              {"Layer", "After", "Oscillating", "Frozen"}, /*sortable=*/true);
   for (const OscillationRecord& one : report.oscillations) {
     table.add({{one.layer},
                {one.moment},

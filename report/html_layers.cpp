@@ -14,7 +14,7 @@ namespace {
 
 /// Layers whose histograms are drawn, those of the least SQNR first.
 constexpr std::size_t kMostHistograms = 16;
-/// Of decibels; what is above lost nothing to speak of.
+/// Decibels from which on a layer has lost nothing to speak of: it gets no bar.
 constexpr double kMostSqnrDrawn = 100.0;
 /// The text of a missing number.
 const Cell kNone{.text = "\xE2\x80\x93", .number = -1.0};
@@ -47,8 +47,8 @@ std::string results_table(const LayerReport& report) {
   Table table(fmt::format("Results of layers on {} test examples; SQNR in dB against the same "
                           "weights in float",
                           report.samples),
-              {"Layer", "Type", "SQNR", "Clipped", "Codes unused", "Dead channels",
-               "Channels of few codes", "Widest channels (\xC3\x97 median)"},
+              {"Layer", "Type", "SQNR", "Clipped", "Values unused", "Dead channels",
+               "Channels of few values", "Widest channels (\xC3\x97 median)"},
               /*sortable=*/true);
   for (const LayerFacts& layer : report.layers) {
     const ChannelFacts& channels = layer.result_channels;
@@ -70,7 +70,7 @@ std::string results_table(const LayerReport& report) {
 
 std::string weights_table(const LayerReport& report) {
   Table table("Weights of layers",
-              {"Layer", "Weights", "Bits", "Scales", "Clipped", "Codes unused", "Oscillating",
+              {"Layer", "Weights", "Bits", "Scales", "Clipped", "Values unused", "Oscillating",
                "Widest channels (\xC3\x97 median)"},
               /*sortable=*/true);
   for (const LayerFacts& layer : report.layers) {
@@ -130,10 +130,10 @@ std::vector<const LayerFacts*> by_sqnr(const LayerReport& report) {
 }
 
 std::string histograms_html(const LayerReport& report) {
-  std::string text = element("h3", "Values on their grids");
+  std::string text = element("h3", "Values and their quantization");
   text += element("p",
                   "Bars are square roots of counts, so that rare values show. The lines below are "
-                  "the codes of the grid; what lies in the shaded part is clipped.");
+                  "the quantized values; what lies in the shaded part is clipped.");
   std::vector<const LayerFacts*> layers = by_sqnr(report);
   if (layers.size() > kMostHistograms) {
     layers.resize(kMostHistograms);

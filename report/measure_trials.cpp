@@ -34,7 +34,7 @@ void detail::try_remedies(const ReportModels& models, const Tensor& calibration,
     }
     return static_cast<double>(right);
   };
-  // Of each remedy: whether it can be carried out, and the examples that one alone has right.
+  // For each remedy: whether it can be carried out, and the examples that one alone has right.
   constexpr std::size_t kNumbers = 4;
   const auto measure = [&](std::size_t i, std::span<double> result) {
     try {

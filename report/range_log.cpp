@@ -21,7 +21,7 @@ void RangeLog::note(const Trainer& trainer, const std::string& moment) {
     if (wrapper == nullptr) continue;
     const Quantizer* quantizer = wrapper->activation_quantizer();
     if (quantizer == nullptr || !quantizer->has_range()) continue;
-    // Of the grid, which a learned scale moves without the observed range.
+    // The range that the scale spans: a learned scale moves it without the observed range.
     const QuantParams grid = quantizer->params();
     const auto real = [&](std::int32_t code) {
       return static_cast<float>(code - grid.zero_point()) * grid.scale();

@@ -8,8 +8,8 @@
 namespace octet {
 
 /// Notes the range of every result and, where they are counted (QuantizeOptions), the weights that
-/// swing between codes: after calibration and after every epoch of a quantized model. For
-/// Report::ranges and Report::oscillations.
+/// oscillate between quantized values: after calibration and after every epoch of a quantized
+/// model. For Report::ranges and Report::oscillations.
 class RangeLog : public Callback {
  public:
   void on_calibrated(Trainer& trainer, const EpochRecord& start) override;

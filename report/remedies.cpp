@@ -37,8 +37,8 @@ bool wastes_codes(const LayerFacts& layer) {
 }
 
 std::string waste_text(const LayerFacts& layer) {
-  return fmt::format("99 % of the values lie on {} of {} codes", layer.result.codes_of_most,
-                     layer.result.codes);
+  return fmt::format("99 % of the values lie on {} of {} quantized values",
+                     layer.result.codes_of_most, layer.result.codes);
 }
 
 /// The layer of the fewest codes among those that waste theirs and that `is_meant`.
@@ -105,10 +105,10 @@ void look_for_clipping(const LayerReport& report, std::vector<Remedy>& found) {
                        std::function<void(QuantizeOptions&)> change) {
     const auto worst = std::ranges::max_element(report.layers, {}, share_of);
     if (worst == report.layers.end() || share_of(*worst) < kMostClipped) return;
-    found.push_back(with_options(
-        "clipped values", *worst,
-        fmt::format("{} of the {} lie outside the grid", percent_text(share_of(*worst)), what),
-        members, flags, std::move(change)));
+    found.push_back(
+        with_options("clipped values", *worst,
+                     fmt::format("{} of the {} are clipped", percent_text(share_of(*worst)), what),
+                     members, flags, std::move(change)));
   };
   add([](const LayerFacts& layer) { return is_input(layer) ? layer.result.clipped_share() : 0.0; },
       "values", ".input_calibration = Calibration::min_max", "--input-calibration min_max",
@@ -164,7 +164,7 @@ void look_for_uneven_channels(const LayerReport& report, std::vector<Remedy>& fo
   if (starved != nullptr) {
     found.push_back(
         equalization("starved channels", *starved,
-                     fmt::format("{} of {} channels vary in float and have fewer than {} codes",
+                     fmt::format("{} of {} channels vary in float and have fewer than {} values",
                                  starved->result_channels.starved,
                                  starved->result_channels.channels, detail::kFewestCodes)));
   }
@@ -177,7 +177,7 @@ void look_for_unlike_columns(const LayerReport& report, std::vector<Remedy>& fou
   found.push_back(
       {.rule = "columns of unlike units",
        .layer = input->name,
-       .evidence = fmt::format("{} of {} columns vary in float and have fewer than {} codes",
+       .evidence = fmt::format("{} of {} columns vary in float and have fewer than {} values",
                                input->result_channels.starved, input->result_channels.channels,
                                detail::kFewestCodes),
        .action = "const Standardization columns = standardize_inputs(model, samples) before "
@@ -238,7 +238,7 @@ void look_for_uneven_branches(const LayerReport& report, const Model& model,
   }
   found.push_back(left_in_float(
       "branches of unlike units", narrow->name,
-      fmt::format("{}: \"{}\" puts it on one grid with branches that reach {:.3g} to {:.3g}",
+      fmt::format("{}: \"{}\" gives it one scale with branches that reach {:.3g} to {:.3g}",
                   waste_text(*narrow), narrow->joined_by, narrow->result.grid_low,
                   narrow->result.grid_high),
       model, layers));

@@ -41,7 +41,7 @@ struct RangeRecord {
   float max = 0.0F;
 };
 
-/// The share of a kernel's weights that swung between codes, after an epoch.
+/// The share of a kernel's weights that oscillated between quantized values, after an epoch.
 struct OscillationRecord {
   std::string moment;
   std::string layer;
@@ -59,18 +59,19 @@ struct Histogram {
   void add(double value);
 };
 
-/// How the values of a tensor lie on their grid of codes.
+/// How a tensor uses its quantized values.
 struct GridFacts {
   std::uint64_t values = 0;
-  /// Values that lie more than half a step outside the grid.
+  /// Values that lie more than half a step outside the quantized range.
   std::uint64_t clipped = 0;
-  /// Codes that some value has, and all codes of the grid.
+  /// How many quantized values occur, and how many there are.
   std::size_t codes_used = 0;
   std::size_t codes = 0;
-  /// How many codes lie from the 0.5th to the 99.5th percentile of the values.
+  /// How many quantized values there are from the 0.5th to the 99.5th percentile of the values.
   std::size_t codes_of_most = 0;
   int bits = 8;
-  /// The reals of the lowest and the highest code, with several scales of the widest.
+  /// The real values of the lowest and the highest quantized value; with several scales, of the
+  /// widest.
   double grid_low = 0.0;
   double grid_high = 0.0;
   Histogram histogram{};
@@ -82,7 +83,7 @@ struct GridFacts {
 struct WideChannel {
   std::size_t channel = 0;
   double span = 0.0;
-  /// Its span in medians of all channels' spans.
+  /// The channel's span in medians of all channels' spans.
   double medians = 0.0;
 };
 
@@ -94,9 +95,10 @@ struct ChannelFacts {
   std::size_t wide = 0;
   /// The widest ones, widest first, three at most.
   std::vector<WideChannel> widest{};
-  /// Of results: channels whose value was the same in float in every sample and place.
+  /// Channels of results whose value was the same in float in every sample and place.
   std::vector<std::size_t> dead{};
-  /// Of results: channels whose value was not, but which fewer than 4 codes are left for.
+  /// How many channels of results varied in float, but have fewer than 4 quantized values left for
+  /// them.
   std::size_t starved = 0;
 };
 
@@ -110,17 +112,18 @@ struct Sensitivity {
 struct LayerFacts {
   std::string name;
   std::string type;
-  /// Of the result, in float by the same weights and in integers; infinite where they are equal.
+  /// The result's SQNR in dB, of the integers against float with the same weights; infinite where
+  /// they are equal.
   std::optional<double> sqnr_db{};
   GridFacts result{};
-  /// Whether the operator decides the grid of the result, as softmax does.
+  /// Whether the operator fixes scale and zero point of the result, as softmax does.
   bool fixed_grid = false;
-  /// The Concatenate that puts the result on one grid with others; "" where none does.
+  /// The Concatenate that gives the result one scale with others; "" where none does.
   std::string joined_by{};
   /// Whether only kernels read its channels, so that one can go without a trace.
   bool separable = false;
   ChannelFacts result_channels{};
-  /// Of a layer with a kernel.
+  /// Quantization of the weights of a layer with a kernel.
   std::optional<GridFacts> weights{};
   ChannelFacts weight_channels{};
   bool per_channel = false;
@@ -149,9 +152,9 @@ struct Trial {
   std::string evidence;
   std::string action;
   double accuracy = 0.0;
-  /// Of the network quantized as it is.
+  /// The accuracy of the network quantized without the remedy.
   double accuracy_without = 0.0;
-  /// That network, first, against it with the remedy.
+  /// McNemar's test of the network without the remedy, first, against it with the remedy.
   PairedTest against_quantized{};
 };
 

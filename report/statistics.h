@@ -32,7 +32,7 @@ Proportion wilson_interval(std::uint64_t count, std::uint64_t total);
 struct PairedTest {
   std::uint64_t only_first_right = 0;
   std::uint64_t only_second_right = 0;
-  /// Of McNemar's test: how likely a split at least as uneven is where both are equally good.
+  /// McNemar's p: how likely a split at least as uneven is where both are equally good.
   double p = 1.0;
 
   bool operator==(const PairedTest&) const = default;
@@ -42,7 +42,7 @@ struct PairedTest {
 /// part of them, p = min(1, 2 sum over i <= k of C(n, i) / 2^n).
 PairedTest mcnemar_test(std::uint64_t only_first_right, std::uint64_t only_second_right);
 
-/// The same from predictions. Throws InvalidArgument where the three are not equally long.
+/// McNemar's test from predictions. Throws InvalidArgument where the three are not equally long.
 PairedTest mcnemar_test(std::span<const std::int32_t> first, std::span<const std::int32_t> second,
                         std::span<const std::int32_t> labels);
 

@@ -28,10 +28,11 @@ enum class DType : std::int8_t {
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);
-/// The lowest and the highest value of an integer type that codes may have; 0, 0 for int64, which
-/// only biases with zero points 0 have, and for floats.
+/// The lowest and the highest value of an integer type that quantized values may have; 0, 0 for
+/// int64, which only biases with zero points 0 have, and for floats.
 std::pair<std::int32_t, std::int32_t> code_limits(DType dtype);
-/// The type of the signed codes of a grid: int16 where it has more of them than int8.
+/// The signed integer type that holds all quantized values of `grid`: int8, or int16 where they
+/// need it.
 DType type_of_codes(const QuantParams& grid);
 /// "float32", "int8", ...: numpy's names.
 std::string_view to_string(DType dtype);
@@ -48,13 +49,13 @@ struct ModelTensor {
   QuantParams quantization;
   /// Row-major, little-endian.
   std::vector<std::uint8_t> data;
-  /// Bits of a code in files: 8, or 4 or 2 where the codes of constant weights fit. `data` has a
-  /// byte per code all the same. FULLY_CONNECTED takes weights of 4 and 2 bits, CONV_2D and
+  /// Bits of a value in files: 8, or 4 or 2 where the values of constant weights fit. `data` has a
+  /// byte per value all the same. FULLY_CONNECTED takes weights of 4 and 2 bits, CONV_2D and
   /// DEPTHWISE_CONV_2D of 4; how runtimes rescale their sums: see contract_of_weights().
   int stored_bits = 8;
-  /// Bits, 1 to 7, of the indices that a file holds in the place of constant codes of int8: an
-  /// operator TFLM_DECODE makes codes of them before TensorFlow Lite Micro runs the model. 0: there
-  /// is none.
+  /// Bits, 1 to 7, of the indices that a file holds in the place of constant int8 values: an
+  /// operator TFLM_DECODE turns them into int8 before TensorFlow Lite Micro runs the model. 0:
+  /// there is none.
   int decoded_bits = 0;
 
   /// Bytes of the data in a file.
@@ -75,7 +76,7 @@ struct IntegerModel {
   std::vector<Operator> operators;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> outputs;
-  /// Free text by name, stored in the file; "octet.rounding" holds the rounding contract.
+  /// Free text by name, stored in the file; "octet.rounding" holds the rounding mode.
   std::map<std::string, std::string> metadata;
 
   /// Throws FormatError that names the tensor or operator at fault: an index outside, a shape whose
@@ -84,8 +85,8 @@ struct IntegerModel {
   void validate() const;
 };
 
-/// The contract that the model's metadata "octet.rounding" names; where there is none, q15 for a
-/// model whose operators with weights read int16, else fp32. Throws FormatError for another name.
+/// The rounding mode that the model's metadata "octet.rounding" names; where there is none, q15 for
+/// a model whose operators with weights read int16, else fp32. Throws FormatError for another name.
 Rounding rounding_of(const IntegerModel& model);
 
 }  // namespace octet

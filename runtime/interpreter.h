@@ -38,7 +38,7 @@ struct QuantizationDetails {
   std::int32_t quantized_dimension = 0;
 };
 
-/// What the TensorFlow Lite interpreter tells about a tensor.
+/// Details of a tensor, as TensorFlow Lite's interpreter gives them.
 struct TensorDetails {
   std::string name;
   std::int32_t index = 0;
@@ -54,9 +54,9 @@ struct TensorDetails {
 /// Details of tensor `index` as the model stores it. Throws InvalidArgument for an index outside.
 TensorDetails tensor_details(const IntegerModel& model, std::int32_t index);
 
-/// The real value above which a model whose output number `output` is one number per sample says
-/// class 1: 0.5 where LOGISTIC gives it, else 0. None for several numbers and where SOFTMAX gives
-/// it: the class is then the first of the largest ones.
+/// The real value above which a model whose output number `output` is one number per sample
+/// predicts class 1: 0.5 if LOGISTIC computes it, else 0. None for several numbers and after
+/// SOFTMAX: the class is then the first of the largest.
 std::optional<float> decision_threshold(const IntegerModel& model, std::size_t output = 0);
 
 /// Runs a model. Memory is planned, weights are packed and multipliers computed once, in the
@@ -94,18 +94,18 @@ class Interpreter {
     return as_span<const T>(typed_output(i, dtype_of<T>()));
   }
 
-  /// The same whatever the type.
+  /// The bytes of an input or an output, whatever its type.
   std::span<std::byte> input_bytes(std::size_t i = 0);
   std::span<const std::byte> output_bytes(std::size_t i = 0) const;
 
   /// The bytes of any tensor, constants included. Throws InvalidArgument for an index outside, and
   /// for an intermediate tensor without InterpreterOptions::keep_tensors.
   std::span<const std::byte> tensor_bytes(std::int32_t index) const;
-  /// The part that belongs to one sample of the batch: all of it where no input reaches the tensor.
-  /// Throws the same, and InvalidArgument for a sample outside the batch.
+  /// The bytes of one sample of the batch; those of the whole tensor if no input reaches it. Throws
+  /// as tensor_bytes() above, and InvalidArgument for a sample outside the batch.
   std::span<const std::byte> tensor_bytes(std::int32_t index, Index sample) const;
 
-  /// Computes the outputs from the inputs.
+  /// Computes the outputs from the inputs. Allocates nothing.
   void invoke();
 
   std::vector<TensorDetails> get_input_details() const;
@@ -113,15 +113,16 @@ class Interpreter {
   /// All named tensors.
   std::vector<TensorDetails> get_tensor_details() const;
 
-  /// The class of each sample of `values`, samples end to end: quantizes floats as the first input
-  /// asks, runs batches of batch() samples (the last may be filled up), takes the largest element
-  /// of the first output, the first where several are equal; where that is one number, class 1 if
-  /// it is above decision_threshold(). Throws InvalidArgument where `values` is no whole number of
-  /// samples or the model has several inputs.
+  /// Predicts the class of each sample of `values`, samples end to end: quantizes the floats for
+  /// the first input, runs batches of batch() samples (the last may be filled up), and takes the
+  /// largest element of the first output, the first of equal ones; if the output is one number,
+  /// class 1 if it is above decision_threshold(). Throws InvalidArgument where `values` is no whole
+  /// number of samples or the model has several inputs.
   std::vector<std::int32_t> predict(std::span<const float> values);
-  /// The same of x = byte / 255, mostly without making floats.
+  /// Predicts the class of each sample of bytes, x = byte / 255, mostly without making floats.
   std::vector<std::int32_t> predict_bytes(std::span<const std::uint8_t> bytes);
-  /// The first output of each sample as real values, samples end to end. Otherwise as predict().
+  /// Returns the first output of each sample as real values, samples end to end. Otherwise as
+  /// predict().
   std::vector<float> run(std::span<const float> values);
   /// Every output as real values, for the values of every input, in the model's order and samples
   /// end to end. An output that no input reaches is repeated for each sample. Throws

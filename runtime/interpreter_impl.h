@@ -64,15 +64,15 @@ struct Interpreter::Impl {
   /// The class of each sample.
   std::vector<std::int32_t> labels_of(std::size_t size,
                                       FunctionRef<void(std::size_t begin, std::size_t end)> set);
-  /// Of input number `i`.
+  /// Sets the values of input number `i`.
   void set_input(std::span<const float> values, std::size_t i = 0);
-  /// The samples that the values of all inputs are. Throws as Interpreter::run_all().
+  /// How many samples the values of all inputs are. Throws as Interpreter::run_all().
   std::size_t samples_in(std::span<const std::span<const float>> inputs) const;
   template <class Code>
   void quantize_input(std::span<const float> values, const ModelTensor& tensor, Code* to) const;
   /// The bytes of a sample of output `i`.
   const std::byte* output_of(Index sample, std::size_t i = 0) const;
-  /// The real values of a sample of output `i`; there are as many as the tensor has elements.
+  /// Writes a sample of output `i` as real values; there are as many as the tensor has elements.
   void real_output(Index sample, std::span<float> to, std::size_t i = 0) const;
   /// The class of a sample: see decision_threshold().
   std::int32_t label(Index sample, std::optional<float> threshold) const;

@@ -65,7 +65,7 @@ class ReshapeJoiner {
     model_.operators = std::move(kept);
   }
 
-  /// Those whose readers now read what is in front of them.
+  /// Removes reshapes whose readers now read what is in front of them.
   void remove_unread() {
     std::set<std::int32_t> read(model_.outputs.begin(), model_.outputs.end());
     for (const Operator& op : model_.operators) read.insert(op.inputs.begin(), op.inputs.end());

@@ -17,15 +17,15 @@ void require_contract(const KernelSource& source) {
   const bool q15 = source.rounding == Rounding::q15;
   if (has_weights(source.op.code) && is_wide(source.input()) && !q15) {
     throw InvalidArgument(
-        fmt::format("expected contract q15 for codes of int16, found {}; run the model by q15",
+        fmt::format("expected rounding mode q15 for int16, found {}; run the model in q15",
                     to_string(source.rounding)));
   }
   const bool bytes = is_byte(source.input().dtype) || is_byte(source.output().dtype);
   if (!q15 || !bytes) return;
-  throw InvalidArgument(fmt::format(
-      "expected codes of int16 under contract q15, found {} -> {}; run models of int8 codes by "
-      "fp32, single or double",
-      to_string(source.input().dtype), to_string(source.output().dtype)));
+  throw InvalidArgument(
+      fmt::format("expected int16 in rounding mode q15, found {} -> {}; run models of int8 in "
+                  "fp32, single or double",
+                  to_string(source.input().dtype), to_string(source.output().dtype)));
 }
 
 }  // namespace

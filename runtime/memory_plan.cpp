@@ -45,7 +45,7 @@ void place_permanent(std::span<const MemoryUse> uses, std::size_t alignment,
 
 struct FullestStep {
   std::ptrdiff_t step = 0;
-  /// Of the blocks of `order` that are in use then: no plan needs less.
+  /// Bytes of the blocks of `order` that are in use at that step: no plan needs less.
   std::size_t bytes = 0;
 };
 

@@ -93,7 +93,7 @@ void check_decoded_bits(const IntegerModel& model, std::size_t index) {
       bits_of_table({reinterpret_cast<const std::int8_t*>(tensor.data.data()),
                      tensor.data.size()}) > tensor.decoded_bits) {
     fail_tensor(model, index,
-                fmt::format("decoded from {} bits, expected constant codes of int8 with at most so "
+                fmt::format("decoded from {} bits, expected a constant of int8 with at most so "
                             "many values",
                             tensor.decoded_bits));
   }
@@ -110,7 +110,7 @@ void check_stored_bits(const IntegerModel& model, std::size_t index) {
       std::ranges::any_of(tensor.quantization.zero_points, [](std::int32_t z) { return z != 0; });
   if (tensor.dtype != DType::int8 || !tensor.is_constant() || has_zero_points) {
     fail_tensor(model, index,
-                fmt::format("stored in {} bits, expected constant codes of int8 with zero points 0",
+                fmt::format("stored in {} bits, expected a constant of int8 with zero points 0",
                             tensor.stored_bits));
   }
   const int half = 1 << (tensor.stored_bits - 1);
@@ -119,7 +119,7 @@ void check_stored_bits(const IntegerModel& model, std::size_t index) {
     if (code >= -half && code < half) continue;
     fail_tensor(
         model, index,
-        fmt::format("stored in {} bits, which do not hold its code {}", tensor.stored_bits, code));
+        fmt::format("stored in {} bits, which do not hold its value {}", tensor.stored_bits, code));
   }
 }
 

@@ -104,7 +104,7 @@ struct LeakyReluAttributes {
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 
-/// Its second operand, a constant, are the axes.
+/// Attributes of MEAN, whose second operand, a constant, holds the axes.
 struct MeanAttributes {
   /// Whether an axis that is gone stays with an extent of 1.
   bool keep_dims = false;
@@ -146,7 +146,7 @@ struct SoftmaxAttributes {
   bool operator==(const SoftmaxAttributes&) const = default;
 };
 
-/// Its second operand, a constant, is the axis.
+/// Attributes of SPLIT, whose second operand, a constant, is the axis.
 struct SplitAttributes {
   /// The number of equal parts, each an output.
   std::int32_t num_splits = 1;
@@ -162,8 +162,8 @@ struct SqueezeAttributes {
   bool operator==(const SqueezeAttributes&) const = default;
 };
 
-/// Its operands are the tensor and, as constants, where a slice of each axis begins, where it ends
-/// and its step, counted from the back where negative.
+/// Attributes of STRIDED_SLICE, whose operands are the tensor and, as constants, where a slice of
+/// each axis begins, where it ends and its step, counted from the back where negative.
 struct StridedSliceAttributes {
   /// Bit i: the slice of axis i begins at the first element, whatever the operand says.
   std::int32_t begin_mask = 0;
@@ -175,7 +175,8 @@ struct StridedSliceAttributes {
   bool operator==(const StridedSliceAttributes&) const = default;
 };
 
-/// Its operands are the image, the weights, the bias (-1 for none) and the output's shape.
+/// Attributes of TRANSPOSE_CONV, whose operands are the image, the weights, the bias (-1 for none)
+/// and the output's shape.
 struct TransposeConvAttributes {
   Padding padding = Padding::valid;
   std::int32_t stride_h = 1;
@@ -228,7 +229,7 @@ struct Operator {
   int version = 1;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> outputs;
-  /// Of the struct that belongs to `code`: see default_attributes().
+  /// A value of the struct that belongs to `code`: see default_attributes().
   OperatorAttributes attributes{};
 
   /// The attributes as those of one code: op.as<SoftmaxAttributes>().beta. Throws FormatError that

@@ -12,7 +12,8 @@ struct OperatorCost {
   /// Products of an input and a weight, each added to a sum; padding counts as input. 0 for an
   /// operator without weights.
   std::int64_t multiply_adds = 0;
-  /// Of the constants that the operator reads: weights and bias, and shapes where it has some.
+  /// Bytes of the constants that the operator reads: weights and bias, and shapes where it has
+  /// some.
   std::size_t constant_bytes = 0;
 };
 

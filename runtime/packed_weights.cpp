@@ -57,7 +57,7 @@ constexpr std::size_t kDecodeBytes = 300;
 
 bool takes_packed_weights(const WeightForm& form, Rounding rounding, int bits) {
   if (bits < definition(form.code).least_weight_bits || form.is_grouped) return false;
-  // Of int16 codes, LiteRT alone takes packed weights.
+  // With int16 activations, LiteRT alone takes packed weights.
   if (rounding == Rounding::q15) return false;
   if (rounding == Rounding::double_rounding) {
     return bits == 4 && (form.code != OpCode::fully_connected || !form.per_channel);
@@ -85,10 +85,11 @@ IntegerModel decode_weights(IntegerModel model) {
   model.validate();
   const Rounding rounding = rounding_of(model);
   if (rounding != Rounding::double_rounding && rounding != Rounding::q15) {
-    throw InvalidArgument(fmt::format(
-        "decode_weights: expected a model of contract double or q15, which TensorFlow Lite Micro "
-        "computes, found {}; train it for Target::tflm",
-        to_string(rounding)));
+    throw InvalidArgument(
+        fmt::format("decode_weights: expected a model in rounding mode double or q15, which "
+                    "TensorFlow Lite Micro "
+                    "computes, found {}; train it for Target::tflm",
+                    to_string(rounding)));
   }
   for (const Operator& op : model.operators) {
     if (!detail::has_weights(op.code)) continue;

@@ -20,7 +20,7 @@ using command_line::UsageError;
 
 /// Bytes of a warning that are printed; names in it may be long.
 inline constexpr std::size_t kMostOfWarning = 600;
-/// The same of a layer's name in a table.
+/// Bytes of a layer's name that are printed in a table.
 inline constexpr std::size_t kMostOfName = 60;
 
 /// The contract that a command line asks for, by its own name or by that of a runtime.

@@ -51,7 +51,7 @@ void add_contract(CLI::App& command, ContractOptions& contract, const std::strin
   for (const octet::Target target : octet::kTargets) names.emplace_back(to_string(target));
   command
       .add_option("--target" + suffix, contract.target,
-                  "The same by the name of the runtime whose arithmetic it is")
+                  "The runtime whose rounding is used, instead of a rounding mode")
       ->check(CLI::IsMember(names));
 }
 
@@ -68,10 +68,10 @@ void add_out(CLI::App& command, std::string& out, const std::string& help) {
 
 void add_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand(
-      "inspect",
-      "Prints what a model consists of, and what of it Octet does not take: then the exit code is "
-      "1.");
+  CLI::App* command = app.add_subcommand("inspect",
+                                         "Prints what a model consists of, and marks what Octet "
+                                         "does not support: the exit code is then "
+                                         "1.");
   command->add_option("FILE", options->file, "A .tflite or .onnx file")->required()->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options] { inspect(*options); });
@@ -79,7 +79,7 @@ void add_inspect(CLI::App& app) {
 
 void add_model(CLI::App& command, InterpretOptions& model) {
   command.add_option("FILE", model.file, "A .tflite file")->required()->check(named());
-  add_contract(command, model.contract, "", "How sums are rescaled; default: what the model says");
+  add_contract(command, model.contract, "", "Rounding mode; default: what the model says");
   add_threads(command, model.threads);
 }
 
@@ -94,16 +94,18 @@ void add_run(CLI::App& app) {
       ->required()
       ->check(named());
   add_out(*command, options->out,
-          "Where the outputs go, end to end, of several in their order for each sample");
+          "The file for the outputs, end to end; of several outputs, a sample is what each gives, "
+          "one behind the other");
   add_number(*command, "--samples", options->samples, kImages,
-             "How many samples the input is known to hold; else its size says so");
+             "How many samples the input holds; default: by its size");
   command->callback([options] { run(*options); });
 }
 
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand(
-      "eval", "Scores a model on the test images of a folder or the arrays of an .npz file.");
+  CLI::App* command = app.add_subcommand("eval",
+                                         "Measures the accuracy of a model on the test images of a "
+                                         "folder or the arrays of an .npz file.");
   add_model(*command, options->model);
   command
       ->add_option(
@@ -132,15 +134,18 @@ void add_export(CLI::App& app) {
                    "A .tflite file whose weights TensorFlow Lite Micro decodes (TFLM_DECODE)")
       ->check(named());
   command
-      ->add_option("--style", options->style,
-                   "exact (default): our codes in any runtime; standard: every scale at its tensor")
+      ->add_option(
+          "--style", options->style,
+          "exact (default): equal values in any runtime; standard: every scale at its tensor")
       ->check(CLI::IsMember({"exact", "standard"}))
       ->needs(onnx);
-  command->add_flag("--int8-io", options->int8_io, "The types of FILE at the ends, not float32")
+  command
+      ->add_flag("--int8-io", options->int8_io,
+                 "Inputs and outputs of the types of FILE, not float32")
       ->needs(onnx);
   command
       ->add_option("--codes", options->codes,
-                   "A quantized tensor whose codes become a further output; may be repeated")
+                   "A quantized tensor that becomes a further output; may be repeated")
       ->allow_extra_args(false)
       ->needs(onnx);
   command->callback([options] { export_model(*options); });
@@ -149,7 +154,7 @@ void add_export(CLI::App& app) {
 void add_import(CLI::App& app) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* command =
-      app.add_subcommand("import", "Makes a float model of an .onnx or a float .tflite file.");
+      app.add_subcommand("import", "Converts an .onnx or a float .tflite file to a float model.");
   command->add_option("FILE", options->file, "An .onnx or .tflite file")
       ->required()
       ->check(named());
@@ -179,9 +184,9 @@ void add_search(CLI::App& app) {
              "The fewest bytes that lose at most so many percentage points of accuracy");
   add_number(*command, "--samples", options->samples, kImages,
              "The first N training images; default: 2000");
-  add_contract(*command, options->contract, "", "How sums are rescaled; default: fp32");
+  add_contract(*command, options->contract, "", "Rounding mode; default: fp32");
   add_threads(*command, options->threads);
-  command->add_option("--csv", options->csv, "Where bytes against accuracy go, as CSV")
+  command->add_option("--csv", options->csv, "A CSV file for bytes against accuracy")
       ->check(named());
   command->add_option("--svg", options->svg, "The same as a picture")->check(named());
   command->add_flag("--json", options->json, "Prints JSON");
@@ -191,8 +196,8 @@ void add_search(CLI::App& app) {
 void add_report(CLI::App& app) {
   const auto options = std::make_shared<ReportCommand>();
   CLI::App* command = app.add_subcommand(
-      "report", "Writes a page about a run that has ended: accuracies, layers, what to do.");
-  command->add_option("FOLDER", options->folder, "What the run was told as --out")
+      "report", "Writes an HTML report about a finished run: accuracies, layers, what to do.");
+  command->add_option("FOLDER", options->folder, "The --out of the run")
       ->required()
       ->check(named());
   command->add_option("--data", options->data, "The folder with IDX files that it trained on")
@@ -245,21 +250,21 @@ void add_verify(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand(
       "verify",
-      "Counts the outputs in which two models differ: exit code 0 where none does, 1 "
+      "Counts the outputs in which two models differ: exit code 0 if none does, 1 "
       "else. Each is a .tflite file, a checkpoint or the .c file of an export. A .c file is "
       "compiled and run as you: give it none that you would not run.");
   for (const auto& [i, letter, small] : {std::tuple(0U, "A", "a"), std::tuple(1U, "B", "b")}) {
     command->add_option(letter, options->files[i], "A model")->required()->check(named());
     add_contract(
         *command, options->contracts[i], fmt::format("-{}", small),
-        fmt::format("How {} rescales sums, for a .tflite file; default: what it says", letter));
+        fmt::format("Rounding mode of {}, for a .tflite file; default: what it says", letter));
   }
   auto* data = command
                    ->add_option("--data", options->data,
                                 "A folder with t10k IDX files: its test images are the samples")
                    ->check(named());
   add_number(*command, "--random", options->random, Count{1, 1000000},
-             fmt::format("N samples of random codes; the default, with N = {}", kDefaultSamples))
+             fmt::format("N samples of random values; the default, with N = {}", kDefaultSamples))
       ->excludes(data);
   command->add_flag("--layers", options->layers, "Compares every layer, not the outputs alone");
   command->add_flag("--json", options->json, "Prints JSON");

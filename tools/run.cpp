@@ -117,7 +117,7 @@ std::size_t samples_in(const RunOptions& options, const std::vector<TensorDetail
     throw InvalidArgument(
         fmt::format("run: '{}' holds what looks like floats: {} bytes, expected {} ({} samples "
                     "{}){}; where they "
-                    "are codes after all, give --samples {}",
+                    "are quantized values after all, give --samples {}",
                     options.input, bytes, bytes / float_bytes * sample_bytes, bytes / float_bytes,
                     samples, hint, bytes / sample_bytes));
   }

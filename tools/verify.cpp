@@ -58,7 +58,7 @@ struct Verification {
 };
 
 Verification compare(const VerifyOptions& options, const Models& models, Compare what) {
-  // Of two models, the one that knows scales.
+  // The file that knows scales: a C source does not.
   const std::size_t known = is_c_source(options.files[0]) ? 1 : 0;
   LayerCodes& a = *models[0].codes;
   LayerCodes& b = *models[1].codes;
@@ -72,11 +72,12 @@ Verification compare(const VerifyOptions& options, const Models& models, Compare
       return inputs;
     };
     const std::size_t count = options.random > 0 ? options.random : kDefaultSamples;
-    return {"random codes", compare_networks(a, b, count, samples, what)};
+    return {"random values", compare_networks(a, b, count, samples, what)};
   }
   if (is_c_source(options.files[known])) {
     throw InvalidArgument(
-        "verify: C source on its own does not say which code a pixel is; compare two of them on "
+        "verify: C source on its own does not say which quantized value a pixel is; compare two of "
+        "them on "
         "--random samples, or one with a .tflite file");
   }
   const Dataset data = load_idx_test(options.data);
@@ -138,7 +139,7 @@ void print_text(const VerifyOptions& options, const Models& models,
   const LayerDifference total = result.total();
   const std::string in_float =
       total.largest_in_float > 0.0F ? fmt::format(", in float {:.2e}", total.largest_in_float) : "";
-  show("{} that differ: {} of {} ({:.5f} %), largest difference {} codes, mean {:.2e}{}\n",
+  show("{} that differ: {} of {} ({:.5f} %), largest difference {}, mean {:.2e}{}\n",
        layers ? "layer outputs" : "outputs", total.differing, total.compared, 100 * total.share(),
        total.largest, total.mean(), in_float);
   show("predictions that differ: {} of {}\n", result.differing_predictions, result.samples);

@@ -150,7 +150,7 @@ bool is_c_source(const std::string& file) {
 
 VerifyModel open_model(const std::string& file, std::optional<Rounding> rounding) {
   if (is_archive(file)) {
-    refuse_rounding(rounding, file, "is a checkpoint: it was trained for one contract");
+    refuse_rounding(rounding, file, "is a checkpoint: it was trained for one rounding mode");
     return {"simulation", std::make_unique<CheckpointCodes>(file)};
   }
   return {"integers",
@@ -159,7 +159,7 @@ VerifyModel open_model(const std::string& file, std::optional<Rounding> rounding
 
 VerifyModel open_c_source(const std::string& file, std::optional<Rounding> rounding,
                           const LayerCodes* other) {
-  refuse_rounding(rounding, file, "is C source: it was written for one contract");
+  refuse_rounding(rounding, file, "is C source: it was written for one rounding mode");
   return {"C source", std::make_unique<CSourceCodes>(file, other), false};
 }
 

@@ -27,7 +27,7 @@ struct Progress {
   double loss = 0.0;
   /// None where targets are tensors.
   std::optional<double> accuracy{};
-  /// Of training alone, in this epoch.
+  /// Seconds of training alone, without evaluation, and examples, in this epoch.
   double seconds = 0.0;
   double images = 0.0;
 };

@@ -24,28 +24,27 @@ class CsvLog : public Callback {
 /// What a callback goes by, higher is better: e.g. minus one of the metrics.
 using Score = std::function<double(const EpochRecord& record)>;
 
-/// By accuracy: that of the integers where there is one, else that on the test set; without either
-/// as loss_score().
+/// Scores by accuracy: of the integers where there is one, else on the test set; without either, as
+/// loss_score() does.
 double score_of(const EpochRecord& record);
 
-/// By loss: minus the "test_loss", without a test set minus the training loss.
+/// Scores by loss: minus the "test_loss", without a test set minus the training loss.
 double loss_score(const EpochRecord& record);
 
 struct EarlyStoppingOptions {
-  /// A score counts as better where it is above the last better one by more than that, as in Keras.
+  /// How much a score has to exceed the best one so far to count as better, as in Keras.
   double min_delta = 0.0;
-  /// score_of for accuracy. Not given: loss_score, and the Trainer measures the loss on the test
-  /// set, see TrainerOptions::test_loss.
+  /// What is watched: score_of for accuracy. Not given: loss_score, and the Trainer measures the
+  /// loss on the test set, see TrainerOptions::test_loss.
   Score score{};
-  /// Whether the weights, with the ranges of a quantized model, are those of the best epoch when
-  /// the fit ends. The history and the models of checkpoints that were saved before are as the last
-  /// epoch left them; the checkpoints hold the weights of the best epoch too, for a run that is
-  /// resumed. Add it before a callback that saves them: else they lack the last epoch's, and the
-  /// log warns where these were the best.
+  /// Whether the model has the weights, and a quantized model the ranges, of the best epoch when
+  /// fit() ends. Checkpoints hold the model of their own epoch and the best weights so far, for a
+  /// run that is resumed. Add this callback before one that saves checkpoints: otherwise they lack
+  /// the weights of the last epoch, and the log warns if these were the best.
   bool restore_best_weights = false;
 };
 
-/// Ends a fit after `patience` epochs in a row without a better score, and says so in the log.
+/// Ends fit() after `patience` epochs in a row without a better score, and says so in the log.
 class EarlyStopping : public Callback {
  public:
   /// Throws InvalidArgument for a patience below 1.

@@ -25,7 +25,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kKind = "octet checkpoint 2";
-/// Its model is a list of layers, and its quantizers do not say whether they are frozen.
+/// The first format: its model is a list of layers, and its quantizers do not say whether they are
+/// frozen.
 constexpr const char* kFirstKind = "octet checkpoint 1";
 /// The entries of "trainer" that are there only where a run has made use of them.
 constexpr const char* kAccumulate = "accumulate_batches";
@@ -44,7 +45,7 @@ std::vector<NamedTensor> prefixed(const std::string& prefix, std::vector<NamedTe
   return tensors;
 }
 
-/// Of number `i` of the callbacks with state.
+/// The prefix of the tensors of callback number `i`, among the callbacks with state.
 std::string callback_prefix(std::size_t i) { return fmt::format("callback{}", i); }
 
 /// The tensors whose names begin with `prefix` and a slash, without it.
@@ -177,7 +178,7 @@ Model load_model(const std::filesystem::path& path, ProcessGroup& group) {
 }
 
 std::vector<NamedTensor> Trainer::errors_of_all_shards() const {
-  // Of a rank one behind the other.
+  // The errors of a rank's shards, end to end.
   std::vector<std::uint8_t> own;
   for (const std::vector<float>& each : gradient_errors_) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(each.data());

@@ -19,7 +19,7 @@ struct CheckpointFile {
 /// missing or damaged the one before it, previous_file(path), with a warning in the log. Throws
 /// IoError or FormatError where neither is whole.
 CheckpointFile read_checkpoint(const std::filesystem::path& path);
-/// The same on all ranks of a group, which all call it: rank 0 reads the file.
+/// Reads a checkpoint on all ranks of a group, which all call it: rank 0 reads the file.
 CheckpointFile read_checkpoint(const std::filesystem::path& path, ProcessGroup& group);
 
 /// The checkpoint with every time in it set to 0, also in the notes named in `history_notes`, which

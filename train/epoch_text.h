@@ -12,10 +12,10 @@ namespace octet::detail {
 /// "  accuracy 98.76 %", or nothing.
 std::string accuracy_cell(const std::optional<double>& share);
 
-/// Of a quantized model after its calibration.
+/// A line about a quantized model after its calibration.
 std::string calibrated_line(const EpochRecord& start);
 
-/// Of so many `epochs`; 0 where that is not known.
+/// A line about an epoch, one of `epochs`; 0 where that number is not known.
 std::string epoch_line(const EpochRecord& record, int epochs);
 
 }  // namespace octet::detail

@@ -107,7 +107,7 @@ std::vector<std::optional<Evaluation>> evaluate_in_pieces(const Dataset& data, P
   return results;
 }
 
-/// The same for a model of one output, whose labels predict_rows() gives.
+/// Evaluates a model of one output, whose labels predict_rows() gives.
 template <class Predict>
 Evaluation evaluate_one_output(const Dataset& data, ProcessGroup& group, Predict&& predict_rows) {
   check_not_empty("evaluate", data);
@@ -233,7 +233,7 @@ void check_no_nan(const Tensor& features) {
       fmt::format("predict: expected numbers, found NaN in row {} of the features", row));
 }
 
-/// With kernel ranges as they are.
+/// Computes the outputs that classes are read from, with ranges of kernels as they are.
 std::vector<Tensor> outputs_for_classes(const Model& model, std::span<const Tensor> inputs) {
   const NoGrad guard;
   // The export's classes are those of its integer softmax; a float model's are those of its logits.

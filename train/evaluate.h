@@ -68,12 +68,12 @@ std::vector<MetricValue> measure(const Model& model, const Dataset& data,
                                  const std::vector<OutputMetric>& metrics,
                                  ProcessGroup* group = nullptr);
 
-/// The same on the outputs of the integer engine as real values: those in front of a SOFTMAX that
-/// ends the model, as forward_logits() gives them.
+/// Measures the metrics on the outputs of the integer engine as real values: for a model that ends
+/// in a SOFTMAX, what enters it, as forward_logits() gives it.
 std::vector<MetricValue> measure(const IntegerModel& model, const Dataset& data,
                                  const std::vector<Metric>& metrics);
 
-/// The same by the integer engine, on a lowered model. Throws InvalidArgument for an empty data set
+/// Evaluates a lowered model by the integer engine. Throws InvalidArgument for an empty data set
 /// and where the sizes of examples and of the model's input differ.
 Evaluation evaluate(const IntegerModel& model, const Dataset& data, ProcessGroup* group = nullptr);
 Evaluation evaluate(Interpreter& interpreter, const Dataset& data, ProcessGroup* group = nullptr);

@@ -17,7 +17,8 @@ std::string first_layer_at_fault(Model& model, std::span<const Tensor> inputs);
 
 /// What of a batch is not finite, in words; empty where all is.
 std::string data_at_fault(const Batch& batch);
-/// The same of the shards of a batch, of which some may be empty.
+/// What of the shards of a batch is not finite, in words; empty where all is. Some shards may be
+/// empty.
 std::string data_at_fault(const std::vector<Batch>& shards);
 
 }  // namespace octet

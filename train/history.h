@@ -24,15 +24,15 @@ struct EpochRecord {
   /// Accuracies are there where targets are class labels.
   std::optional<double> train_accuracy;
   std::optional<double> test_accuracy;
-  /// Of the exported integers, and how many of their test predictions differ from the simulation's
-  /// (where targets are tensors: in how many test examples an output differs); for a quantized
-  /// model alone.
+  /// Accuracy of the exported integers, and how many of their test predictions differ from the
+  /// simulation's (where targets are tensors: in how many test examples an output differs); for a
+  /// quantized model alone.
   std::optional<double> integer_accuracy;
   std::optional<std::size_t> differing_predictions;
   /// On the test set: "test_loss" where it is measured, then TrainerOptions::metrics in their
   /// order.
   std::vector<MetricValue> metrics;
-  /// Of training alone, without evaluation.
+  /// Seconds of training alone, without evaluation.
   double seconds = 0.0;
   double images_per_second = 0.0;
   /// At the first step of the epoch.

@@ -55,7 +55,7 @@ std::span<const std::int16_t> codes_of(const LayerCodes& network, std::size_t la
                                        std::size_t samples) {
   const CodeLayer& shape = network.layers()[layer];
   const std::span<const std::int16_t> codes = network.codes(layer);
-  check_count("codes", shape.name, shape.size, samples, codes.size());
+  check_count("quantized values", shape.name, shape.size, samples, codes.size());
   return codes;
 }
 
@@ -92,10 +92,10 @@ void check_layers(const std::vector<CodeLayer>& a, const std::vector<CodeLayer>&
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].size == b[i].size) continue;
-    throw InvalidArgument(
-        fmt::format("compare: layer {} is \"{}\" of {} codes per sample in one model, \"{}\" of {} "
-                    "in the other",
-                    i, a[i].name, a[i].size, b[i].name, b[i].size));
+    throw InvalidArgument(fmt::format(
+        "compare: layer {} is \"{}\" of {} values per sample in one model, \"{}\" of {} "
+        "in the other",
+        i, a[i].name, a[i].size, b[i].name, b[i].size));
   }
 }
 
@@ -103,7 +103,7 @@ void check_ends(const LayerCodes& a, const LayerCodes& b) {
   if (a.float_output().has_value() != b.float_output().has_value()) {
     throw InvalidArgument(fmt::format(
         "compare: the output of one model is computed by layers in float, \"{}\", that of the "
-        "other is codes",
+        "other is integers",
         (a.float_output() ? a : b).float_output()->name));
   }
   const auto check_sizes = [&](std::string_view what, const std::vector<Index>& x,
@@ -115,10 +115,10 @@ void check_ends(const LayerCodes& a, const LayerCodes& b) {
     }
     for (std::size_t k = 0; k < x.size(); ++k) {
       if (x[k] == y[k]) continue;
-      throw InvalidArgument(
-          fmt::format("compare: a sample's {}{} has {} {} in one model, {} in the other", what,
-                      x.size() == 1 ? "" : fmt::format(" {}", k + 1), x[k],
-                      what == "output" && a.float_output() ? "values" : "codes", y[k]));
+      throw InvalidArgument(fmt::format(
+          "compare: a sample's {}{} has {} {} in one model, {} in the other", what,
+          x.size() == 1 ? "" : fmt::format(" {}", k + 1), x[k],
+          what == "output" && a.float_output() ? "values in float" : "quantized values", y[k]));
     }
   };
   const auto sizes = [](const LayerCodes& of, const std::vector<std::size_t>& layers) {
@@ -143,7 +143,7 @@ std::vector<std::size_t> compared_layers(const LayerCodes& network, Compare what
   return all;
 }
 
-/// What a sample takes in both: every layer's codes, and the reals that they stand for in a
+/// What a sample takes in both: every layer's quantized values, and their real values in a
 /// simulation, or as samples.
 std::size_t sample_bytes(const LayerCodes& a, const LayerCodes& b) {
   std::size_t codes = 0;

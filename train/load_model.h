@@ -14,7 +14,7 @@ namespace octet {
 /// program's own are to be registered before (register_layer(), register_observer(),
 /// register_scale_rule()).
 Model load_model(const std::filesystem::path& path);
-/// The same on all ranks of a group, which all call it: rank 0 reads the file.
+/// Loads a model on all ranks of a group, which all call it: rank 0 reads the file.
 Model load_model(const std::filesystem::path& path, ProcessGroup& group);
 
 }  // namespace octet

@@ -20,8 +20,8 @@ using Loss = std::function<Tensor(const Tensor& output, const Targets& targets)>
 /// The mean of -log softmax(logits)[label].
 Loss sparse_categorical_cross_entropy();
 
-/// The same with labels smoothed: 1 - smoothing on the label, the rest spread over all classes.
-/// Throws InvalidArgument unless 0 <= smoothing < 1.
+/// Cross-entropy with smoothed labels: the target is 1 - smoothing on the label, and the rest is
+/// spread over all classes. Expects logits. Throws InvalidArgument unless 0 <= smoothing < 1.
 Loss smoothed_cross_entropy(float smoothing);
 
 /// The mean of (output - one_hot(label))^2 over rows and classes.

@@ -60,7 +60,8 @@ Labels classes_of(const Tensor& output, std::optional<float> threshold);
 /// The share of rows whose class is their label. Rows of NaN count as wrong.
 double share_right(const Tensor& output, std::span<const std::int32_t> labels,
                    std::optional<float> threshold);
-/// The same for logits: by the threshold 0 where there is one output per row.
+/// The share of rows of logits whose class is their label; with one output per row, class 1 is a
+/// logit above 0.
 double accuracy(const Tensor& output, std::span<const std::int32_t> labels);
 
 }  // namespace octet

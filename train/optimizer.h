@@ -63,10 +63,10 @@ class Optimizer {
   /// One step at the optimizer's own rate on every parameter that has a gradient: the rate that its
   /// schedule gives for the number of steps done so far.
   void step(const std::vector<NamedTensor>& parameters);
-  /// The same at the rate `learning_rate`. Throws InvalidArgument unless 0 <= learning_rate <
-  /// infinity, or where the parameters are others than in the step before. At 0, where a schedule
-  /// may end, only the moments change. Gradients that nobody has looked at are made here, block by
-  /// block, and are undefined after.
+  /// Takes one step at the rate `learning_rate`, whatever the schedule. Throws InvalidArgument
+  /// unless 0 <= learning_rate < infinity, or where the parameters are others than in the step
+  /// before. At 0, where a schedule may end, only the moments change. Gradients that nobody has
+  /// looked at are made here, block by block, and are undefined after.
   void step(const std::vector<NamedTensor>& parameters, float learning_rate);
 
   /// Adds a group. A parameter belongs to the first group that contains it.

@@ -10,7 +10,7 @@ namespace {
 
 /// Bits with which steps that are learned beat measured ones.
 constexpr int kMostBitsLearned = 4;
-/// Of Adam. Chosen on training images that were held out of training, see docs/results.md.
+/// Adam's rate. Chosen on training images that were held out of training, see docs/results.md.
 constexpr float kRateOfFewBits = 1e-3F;
 constexpr int kMostBitsOfInt8 = 8;
 

@@ -24,13 +24,14 @@ struct QatRecipe {
   float learning_rate = 1e-4F;
 };
 
-/// Of weights and results of 5 bits and more, `options` as they are and 1e-4. Where either has 4
-/// bits or fewer, scales that options leave measured are learned by LSQ, and the rate is 1e-3, with
-/// which codes still move that lie far apart. Results of 16 bits keep measured scales.
+/// Returns the recipe for quantize options. With weights and results of 5 bits and more: `options`
+/// unchanged and a learning rate of 1e-4. Where either has 4 bits or fewer, scales that options
+/// leave measured are learned by LSQ, and the rate is 1e-3, with which quantized values still move
+/// that lie far apart. Results of 16 bits keep measured scales.
 QatRecipe qat_recipe(QuantizeOptions options = {});
 
-/// The same for a model, whose layers may ask for fewer bits (set_weight_bits(), quantized()).
-/// Results keep measured scales where it has a Concatenate, whose inputs share one.
+/// Returns the recipe for a model, whose layers may ask for fewer bits (set_weight_bits(),
+/// quantized()). Results keep measured scales where it has a Concatenate, whose inputs share one.
 QatRecipe qat_recipe(const Model& model, QuantizeOptions options = {});
 
 /// What the recipe says, in a line: "scales of weights lsq, of results lsq, learning rate 0.001".

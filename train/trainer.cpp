@@ -21,7 +21,7 @@
 namespace octet {
 namespace {
 
-/// Of names and values.
+/// A digest of names and values.
 std::string digest_of(const std::vector<NamedTensor>& tensors) {
   Archive archive;
   for (const auto& [name, tensor] : tensors) archive.add(name, tensor);

@@ -39,60 +39,63 @@ class ShardedStep;
 }  // namespace detail
 
 struct TrainerOptions {
-  /// Of a model of one output.
+  /// The loss of a model of one output.
   Loss loss = sparse_categorical_cross_entropy();
-  /// One for each output of a model of several, in any order; `loss` and `metrics` then stand for
-  /// nothing. Training makes sum_k weight_k loss_k small, which is the train_loss of a record and
-  /// its metric "test_loss". Further metrics of a record are, of each output with the name NAME,
-  /// NAME_loss, NAME_accuracy where its targets are labels, of a quantized model that can be
+  /// The loss of each output of a model of several, in any order; `loss` and `metrics` are then not
+  /// used. Training minimizes sum_k weight_k loss_k, which is the train_loss of a record and
+  /// its metric "test_loss". Further metrics of a record are, for each output with the name NAME,
+  /// NAME_loss, NAME_accuracy if its targets are labels, for a quantized model that can be
   /// lowered NAME_integer_accuracy too, and NAME_METRIC for those of `metrics`. Empty: the model
   /// has one output.
   std::vector<OutputLoss> losses{};
-  /// What else is measured on the test set after each epoch, beside accuracy: see measure().
+  /// Metrics that are measured on the test set after each epoch, beside accuracy: see measure().
   std::vector<Metric> metrics{};
   /// Measures the loss on the test set too, as the metric "test_loss". Where targets are tensors,
   /// which have no accuracy, it is always measured.
   bool test_loss = false;
   std::size_t batch_size = 128;
-  /// Batches whose gradients are averaged, by rows, before each step: a step on so many examples in
-  /// the memory of one batch. The last step of an epoch takes what is left.
+  /// Batches whose gradients are averaged, weighted by rows, before each step: a large batch in the
+  /// memory of a small one. The last step of an epoch takes the batches that are left.
   std::size_t accumulate_batches = 1;
-  /// Of the order of examples, dropout and augmentation. Weights come from Model::build().
+  /// Seed of the order of examples, dropout and augmentation. Weights come from Model::build().
   std::uint64_t seed = 0;
   bool shuffle = true;
-  /// Into how many shards of consecutive examples every batch is cut, at most batch_size: each is a
-  /// small batch of its own, and their gradients are added along a binary tree whose shape depends
-  /// on this number alone. The result depends on it, as on batch_size; it does not depend on which
-  /// rank of `group` computes which shard. See docs/distributed.md. 0: default_shards().
+  /// The number of shards of consecutive examples that every batch is cut into, at most batch_size:
+  /// each is a small batch of its own, and their gradients are added along a binary tree whose
+  /// shape depends on this number alone. The result depends on it, as on batch_size; it does not
+  /// depend on which rank of `group` computes which shard. See docs/distributed.md. 0:
+  /// default_shards().
   std::size_t shards = 0;
-  /// How gradients of shards are added and sent. The result depends on it, and a checkpoint then
-  /// holds what the codes have left out: `shards` times the size of the parameters.
+  /// How gradients of shards are added and sent. The result depends on it. With int8 a checkpoint
+  /// also holds the rounding errors: `shards` times the size of the parameters.
   GradientFormat gradients = GradientFormat::float32;
-  /// The processes that share out the shards and the test set, which all make the same trainer and
-  /// call the same functions with the same data; it must outlive the trainer. Null: this one alone.
+  /// The processes that divide the shards and the test set among them. All make the same trainer
+  /// and call the same functions with the same data; the group must outlive the trainer. Null: this
+  /// process alone.
   ProcessGroup* group = nullptr;
-  /// Gradients are scaled down to this common norm; 0: never.
+  /// The largest norm of all gradients together, to which larger ones are scaled down; 0: no limit.
   double clip_norm = 0.0;
-  /// Runs inside the parallel region: see Callback.
+  /// Changes each training batch, e.g. augment_images(). Runs inside the parallel region: see
+  /// Callback.
   Augment augment{};
-  /// Times the learning rate: that of what quantizers learn, see learned_scales(). Parameters that
-  /// a group of the optimizer contains have the group's rate.
+  /// Learning-rate multiplier for learned quantizer parameters, see learned_scales(). Parameters
+  /// in a group of the optimizer have the group's rate instead.
   float learned_scale_rate = 0.1F;
   /// Batches that a quantized model without ranges is calibrated on before its first step.
   std::size_t calibration_batches = 10;
-  /// Epochs of the run after which freeze_batch_norm() keeps the statistics of a model that
-  /// quantize_model() made with BatchNormMode::statistics. Not given, they are kept for the last
-  /// third of the steps until the epoch that fit() or fit_until() trains to.
+  /// Epochs of the run after which freeze_batch_norm() freezes the statistics of a model that
+  /// quantize_model() made with BatchNormMode::statistics. Not given: frozen for the last third of
+  /// the steps up to the epoch that fit() or fit_until() trains to.
   std::optional<int> freeze_batch_norm_after{};
-  /// Where given, the time of every step is added to it, by phase and layer.
+  /// Collects the time of every step, by phase and layer, unless null.
   Profile* profile = nullptr;
-  /// Asked after every step, inside the parallel region (see Callback); true ends fit() there, to
-  /// be resumed later. Of several ranks all must have it; rank 0's answer counts.
+  /// Called after every step, inside the parallel region (see Callback); true ends fit() there, to
+  /// be resumed later. With several ranks all must have it; rank 0's answer counts.
   std::function<bool()> should_stop{};
 };
 
-/// Shards of a batch where nothing else is said: 1 of one rank, and of several 8 or as many as
-/// there are, so that up to 8 ranks make the same bytes.
+/// The default number of shards of a batch: 1 for one rank; for several ranks 8, or their number if
+/// that is larger, so that 2 to 8 ranks give the same bytes.
 std::size_t default_shards(int ranks);
 
 /// Trains a model, float or quantized, on examples with class labels or tensors as targets.
@@ -109,16 +112,16 @@ class Trainer {
   void add_callback(std::shared_ptr<Callback> callback);
   void add_callback(CallbackFunctions functions);
 
-  /// Trains `epochs` epochs. An epoch that an earlier call was stopped in is finished first and
-  /// counts as one of them. After each, the model is scored on the test set, a quantized one
-  /// lowered and scored by the integer engine too, unless lower() refuses it: the log says why. A
-  /// callback shows what each came to (ProgressBar), or else the log does, at level info.
-  /// Returns the records of all epochs so far. Throws NumericError with epoch, step and the first
-  /// layer at fault where the loss is NaN or infinite; InvalidArgument for a negative number of
-  /// epochs, an empty set, examples that the model does not take, and a loss that returns no
-  /// scalar.
+  /// Trains for `epochs` epochs. An epoch in which an earlier call was stopped is finished first
+  /// and counts as one of them. After each epoch the model is evaluated on the test set; a
+  /// quantized model is also lowered and evaluated by the integer engine, unless lower() refuses
+  /// it, which the log explains. Results are shown by a callback (ProgressBar), or else by the log,
+  /// at level info. Returns the records of all epochs so far. Throws NumericError with epoch, step
+  /// and the first layer at fault where the loss is NaN or infinite; InvalidArgument for a negative
+  /// number of epochs, an empty set, examples that the model does not take, and a loss that returns
+  /// no scalar.
   const History& fit(const Dataset& train, const Dataset& test, int epochs);
-  /// Without a test set.
+  /// Trains without a test set.
   const History& fit(const Dataset& train, int epochs);
 
   /// Trains until `epochs` epochs are done in all, those of earlier calls and of a loaded
@@ -126,7 +129,7 @@ class Trainer {
   const History& fit_until(const Dataset& train, const Dataset& test, int epochs);
   const History& fit_until(const Dataset& train, int epochs);
 
-  /// Scores a model of one output as octet::evaluate() does, shared out among the ranks of the
+  /// Evaluates a model of one output as octet::evaluate() does, divided among the ranks of the
   /// group.
   Evaluation evaluate(const Dataset& data) const {
     return octet::evaluate(*model_, data, options_.group);
@@ -148,15 +151,16 @@ class Trainer {
   const Model& model() const { return *model_; }
   Model& model() { return *model_; }
   const History& history() const { return history_; }
-  /// How a quantized model scored after calibration and before its first step, with the ranges that
-  /// training starts from. None without a test set or where the ranges were there already.
+  /// Evaluation of a quantized model after calibration and before its first step, with the ranges
+  /// that training starts from. None without a test set or if the model already had ranges.
   const std::optional<EpochRecord>& calibrated() const { return calibrated_; }
   std::uint64_t steps() const { return step_; }
-  /// What this rank has sent and received in steps, scoring and all else aside.
+  /// Bytes that this rank has sent and received in training steps, without evaluation and
+  /// everything else.
   const ProcessGroup::Traffic& step_traffic() const { return step_traffic_; }
   /// Whether this process is the one that prints and writes files: rank 0 of its group.
   bool is_root() const { return group_or_alone(options_.group).is_root(); }
-  /// What the last fit() has logged as warnings.
+  /// The warnings that the last fit() logged.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Whether the last fit() ended by options.should_stop.
   bool stopped() const { return stopped_; }
@@ -226,8 +230,8 @@ class Trainer {
   void check_loss(const Tensor& loss, std::span<const Tensor> inputs) const;
   /// What a checkpoint holds of gradient_errors_, of all shards, on rank 0; all ranks call it.
   std::vector<NamedTensor> errors_of_all_shards() const;
-  /// The same of this rank, in a checkpoint; empty where it holds none. Throws FormatError where
-  /// the size is another.
+  /// The gradient errors of this rank in a checkpoint; empty where it holds none. Throws
+  /// FormatError where the size is another.
   detail::GradientErrors own_errors(const Archive& checkpoint) const;
   Progress progress(const DataLoader& loader, Index last) const;
   std::string place() const;

@@ -20,7 +20,7 @@ namespace {
 
 /// Streams of the trainer's seed: what draws numbers for steps must not draw those of the loader.
 constexpr std::uint64_t kStepStream = 0x57E9;
-/// Of a batch's numbers, those of its shards.
+/// Stream of the seeds of a batch's shards.
 constexpr std::uint64_t kShardStream = 0x5AA2D;
 
 bool next_shards(DataLoader& loader, std::vector<Batch>& shards) {

@@ -34,7 +34,7 @@ struct StepRequest {
   ConvolutionsSize of;
   bool quantized = false;
   std::size_t batch = 128;
-  /// Of an epoch: at least 6, of which the first warm up.
+  /// Steps of an epoch: at least 6, of which the first warm up.
   std::size_t steps = 30;
   /// Epochs are trained until so much time has passed, one at least.
   double seconds = 0.0;
@@ -46,7 +46,7 @@ struct StepRequest {
 nlohmann::json measure_steps(const StepRequest& request);
 
 struct LowBitRequest {
-  /// As in StepRequest, a classifier or mlp.
+  /// A classifier of StepRequest, or mlp.
   std::string network = "mlp";
   std::size_t batch = 128;
   int bits = 4;
@@ -60,7 +60,7 @@ struct LowBitRequest {
 nlohmann::json measure_low_bits(const LowBitRequest& request);
 
 struct InferenceRequest {
-  /// As in StepRequest.
+  /// A network of StepRequest.
   std::string network = "lenet5";
   std::int64_t batch = 1;
 };
@@ -71,7 +71,7 @@ struct InferenceRequest {
 nlohmann::json measure_invokes(const InferenceRequest& request);
 
 struct MemoryRequest {
-  /// As in StepRequest.
+  /// A network of StepRequest.
   std::string network = "lenet5";
   ConvolutionsSize of;
   bool quantized = false;
@@ -82,7 +82,7 @@ struct MemoryRequest {
 nlohmann::json measure_training_memory(const MemoryRequest& request);
 
 struct NetworkRequest {
-  /// As in StepRequest, without convolutions.
+  /// A network of StepRequest other than convolutions.
   std::string network = "lenet5";
   /// Where to write its integers too, untrained; empty: nowhere.
   std::filesystem::path tflite;
@@ -95,9 +95,9 @@ struct NetworkRequest {
 /// "pad" (top, bottom, left, right). A softmax at the end is left to the loss.
 nlohmann::json describe_network(const NetworkRequest& request);
 
-/// Of each network of examples/networks at its reference's size, in integers: bytes of the .tflite
-/// file, flash and RAM of the C source, and what the interpreter asks for at batch 1: tensors
-/// (arena_bytes), sums and patches of every thread (thread_bytes), packed weights.
+/// Measures each network of examples/networks at its reference's size, in integers: bytes of the
+/// .tflite file, flash and RAM of the C source, and what the interpreter asks for at batch 1:
+/// tensors (arena_bytes), sums and patches of every thread (thread_bytes), packed weights.
 nlohmann::json measure_deployment_memory();
 
 /// Times Interpreter::invoke on the network that mnist_qat left in `run`, int8 and float in and

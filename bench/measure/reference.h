@@ -7,8 +7,8 @@
 
 namespace octet::bench {
 
-/// Of the network `convolutions`, which shows how training grows: four convolutions of 3 x 3, each
-/// with BatchNorm and ReLU behind it, and a classifier.
+/// The size of the network `convolutions`, which shows how training grows: four convolutions of 3 x
+/// 3, each with BatchNorm and ReLU behind it, and a classifier.
 struct ConvolutionsSize {
   Index channels = 32;
   /// Height and width of its images, which have three channels.
@@ -21,7 +21,7 @@ struct Reference {
   Shape example;
   /// 0 for a network that gives back what it is given.
   int classes = 10;
-  /// Of `convolutions` alone.
+  /// Channels of `convolutions`; 0 for the other networks.
   Index channels = 0;
 };
 

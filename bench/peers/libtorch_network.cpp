@@ -179,7 +179,7 @@ class Trainer {
     std::vector<double> wall;
     std::vector<double> processor;
   };
-  /// Of each step but the first ones, in order of time.
+  /// Returns the times of each step but the first ones, sorted.
   Times time_steps(std::size_t most, double seconds) {
     constexpr std::size_t kWarm = 3;
     constexpr std::size_t kLeast = 5;
@@ -200,8 +200,8 @@ class Trainer {
   }
 
  private:
-  /// As contiguous(), but by strides also where an extent of 1 leaves the order open: else whole
-  /// networks would run in the other layout.
+  /// Copies x into the network's layout, by strides also where an extent of 1 leaves the order
+  /// open: else whole networks would run in the other layout.
   Tensor restrided(const Tensor& x) const {
     return torch::empty(x.sizes(), x.options().memory_format(format_)).copy_(x.detach());
   }

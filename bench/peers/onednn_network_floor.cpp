@@ -161,7 +161,7 @@ class Products {
   memory::dims behind_;
 };
 
-/// Of every product the quicker of both formats.
+/// Takes the quicker of both formats for each product.
 Seconds layer_floor(const NetworkLayer& layer, memory::dim batch, bool is_first) {
   std::vector<Seconds> best;
   for (const bool channels_last : {false, true}) {

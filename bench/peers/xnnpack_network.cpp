@@ -139,7 +139,7 @@ class Network {
     return made;
   }
 
-  /// Of a window that is the whole image.
+  /// Makes the mean over a window that is the whole image.
   xnn_operator_t mean(const IntegerStep& step, const std::int8_t* x, std::int8_t* y) {
     const auto channels = size(extent(*step.x, 3));
     xnn_operator_t made = nullptr;

@@ -14,14 +14,15 @@ namespace octet::bench {
 /// A network and a batch size.
 using NetworkBatch = std::pair<std::string, int>;
 
-/// Those that lines of this kind ("steps", "invokes") have, in the order in which they first occur.
+/// The networks and batch sizes in lines of this kind ("steps", "invokes"), in the order in which
+/// they first occur.
 std::vector<NetworkBatch> network_batches(const Results& results, const char* what);
 
 /// Processor seconds of the quickest step, round by round, on one thread.
 Rounds quickest_step(const Results& results, const NetworkBatch& of, const char* who,
                      const char* mode, const char* isa = "auto");
 
-/// The same of the quicker of both peers in each round.
+/// Processor seconds of the quickest step of the quicker of both peers, round by round.
 Rounds quickest_peer(const Results& results, const NetworkBatch& of, const char* mode);
 
 /// The middle of a / b over rounds.

@@ -42,7 +42,7 @@ struct Bar {
 };
 using Bars = std::array<Bar, 3>;
 
-/// Of each network the largest batch, in the order in which networks occur.
+/// Returns the largest batch of each network, in the order in which networks occur.
 std::vector<NetworkBatch> largest_batches(const Results& results) {
   std::vector<NetworkBatch> chosen;
   for (const NetworkBatch& of : network_batches(results, "steps")) {

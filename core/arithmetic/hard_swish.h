@@ -8,7 +8,8 @@ inline float hard_swish(float x) {
   return x * (raised < 0.0F ? 0.0F : raised > 6.0F ? 6.0F : raised) / 6.0F;
 }
 
-/// Its derivative: 0 below -3, 1 above 3, (2 x + 3) / 6 in between, ends included.
+/// The derivative of hard_swish() at x: 0 below -3, 1 above 3, (2 x + 3) / 6 in between, ends
+/// included.
 inline float hard_swish_slope(float x) {
   return x < -3.0F ? 0.0F : x > 3.0F ? 1.0F : (2.0F * x + 3.0F) / 6.0F;
 }

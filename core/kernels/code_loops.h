@@ -8,7 +8,7 @@
 #include <type_traits>
 
 // The loops that compute codes: quantize, requantize, pack a kernel. As simple as those of
-// passes_loops.h. See docs/performance.md, "Passes" and "Packing int8 weights".
+// passes_loops.h. See docs/performance.md, "Vector kernels" and "Packing int8 weights".
 //
 // `unroll 1` keeps compilers from unrolling loops of 16 completely before they vectorise them.
 

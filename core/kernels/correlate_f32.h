@@ -17,7 +17,7 @@ namespace octet {
 /// out_first on.
 struct CorrelationAxis {
   struct Tap {
-    /// Of the kernel.
+    /// Index of the tap in the kernel.
     Index k;
     Index at;
   };

@@ -31,7 +31,8 @@ bool CorrelationS8::is_suited(const Conv2DGeometry& geometry) {
   if (table.s8_window == nullptr || window.x.output < kLeastOutputs) return false;
   // Between such windows lie pixels that would be prepared for nothing.
   if (window.y.stride > window.y.kernel || window.x.stride > window.x.kernel) return false;
-  // Else patches have far fewer codes of padding.
+  // Where this layout more than doubles a patch, gathered patches have far fewer numbers of
+  // padding.
   return layout(geometry).depth() <= 2 * divided_up(geometry.patch(), Index{8}) * 8;
 }
 

@@ -32,7 +32,7 @@ class CorrelationS8 {
   /// Whether this machine's code path has tiles for it, and lines of outputs are long enough to
   /// fill them.
   static bool is_suited(const Conv2DGeometry& geometry);
-  /// That of weights for a geometry that is suited.
+  /// The layout of packed weights for a geometry for which is_suited() is true.
   static PatchLayout layout(const Conv2DGeometry& geometry);
   /// An upper bound of what an object takes on this machine.
   static std::size_t bytes(const Conv2DGeometry& geometry);

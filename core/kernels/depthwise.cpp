@@ -24,7 +24,8 @@ std::vector<T> repeated(const T* rows, Index count, Index channels, Index repeat
   return result;
 }
 
-/// Of each weight a pair with that of the next tap in x, if there is one.
+/// Pairs each weight with that of the next tap in x, 0 behind the last: low and high half of an
+/// int32.
 std::vector<std::int32_t> paired(const std::int32_t* weights, Index lines, Index taps_x,
                                  Index channels) {
   const Index line = taps_x * channels;
@@ -106,7 +107,7 @@ DepthwiseCorrelation<T>::DepthwiseCorrelation(CorrelationAxis y, CorrelationAxis
       repeats_(outputs_per_vector(channels, x_.step, x_.out_step)),
       start_(repeated(start, 1, channels, repeats_)),
       segments_(depthwise_segments(y_, x_, taps_x, channels, repeats_, kTapsAtOnce<T>)) {
-  // Of a phase's kernel, all taps: those that it does not read are few.
+  // All taps of a phase's kernel are kept: those that it does not read are few.
   Index lines = 0;
   for (const CorrelationAxis::Tap& ky : y_.taps) lines = std::max(lines, ky.k + 1);
   if constexpr (std::is_same_v<T, float>) {

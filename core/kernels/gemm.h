@@ -64,7 +64,8 @@ class PackedF32 {
   /// number of threads may call it at once. May prefetch `prefetch` into the second-level cache.
   void multiply_rows(Index m, const GemmOperand& a, float* c, Index c_stride,
                      MemoryParts prefetch = {}) const;
-  /// The same for a' given as codes, which reads a quarter of the memory.
+  /// Computes c = a' b' for a' given as quantized values, which reads a quarter of the memory: the
+  /// bits of gemm_f32 for their real values. Any number of threads may call it at once.
   void multiply_rows(Index m, const CodeOperand& a, float* c, Index c_stride,
                      MemoryParts prefetch = {}) const;
 

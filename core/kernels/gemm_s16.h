@@ -13,8 +13,8 @@ namespace octet {
 void gemm_s16(Index rows, Index units, Index depth, const std::int16_t* x,
               const std::int16_t* weights, const std::int64_t* start, std::int64_t* sums);
 
-/// The same for one window of a depthwise convolution: adds x[c] * weights[c] to sums[c], for
-/// channels side by side.
+/// Adds x[c] * weights[c] to sums[c], for channels side by side: one tap of a depthwise
+/// convolution.
 void add_products_s16(Index channels, const std::int16_t* x, const std::int8_t* weights,
                       std::int64_t* sums);
 

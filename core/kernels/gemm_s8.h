@@ -26,8 +26,8 @@ class PackedS8 {
   /// [k, n], whose columns become the rows: `scales` holds one for all columns or one per column.
   static PackedS8 quantize(const float* columns, Index k, Index n, std::span<const float> scales,
                            std::int32_t qmin, std::int32_t qmax);
-  /// The same of a matrix that is computed where it is read: rows(begin, end, to) writes the rows
-  /// [begin, end) to `to`, for each row once, from several threads.
+  /// Packs the quantized values of a float matrix that is computed where it is read: rows(begin,
+  /// end, to) writes the rows [begin, end) to `to`, for each row once, from several threads.
   static PackedS8 quantize(FunctionRef<void(Index begin, Index end, float* to)> rows, Index k,
                            Index n, std::span<const float> scales, std::int32_t qmin,
                            std::int32_t qmax);

@@ -69,8 +69,9 @@ const KernelTable* choose() {
     if (to_string(table->isa) == wanted) return table;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(table->isa));
   }
-  throw InvalidArgument(fmt::format(
-      "OCTET_ISA: expected a code path of this processor ({}), found \"{}\"", names, wanted));
+  throw InvalidArgument(
+      fmt::format("OCTET_ISA: expected an instruction set of this processor ({}), found \"{}\"",
+                  names, wanted));
 }
 
 }  // namespace

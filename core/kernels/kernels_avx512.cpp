@@ -359,7 +359,8 @@ constexpr KernelTable kTable = {.isa = kIsa,
 static_assert(fits_tile_buffers(kTable));
 
 #if defined(OCTET_VNNI)
-/// The same with int8 tiles of AMX, which leaves products of few rows and convolutions as they are.
+/// The table of AVX-512 with int8 tiles of AMX, which leaves products of few rows and convolutions
+/// as they are.
 constexpr KernelTable amx_table() {
   KernelTable table = kTable;
   table.isa = Isa::amx;

@@ -64,7 +64,7 @@ template <int width>
   sum += ((x << 16) >> 16) * ((w << 16) >> 16) + (x >> 16) * (w >> 16);
 }
 
-/// The same numbers as doubles.
+/// Converts floats to doubles, exactly.
 template <int width>
 [[gnu::always_inline]] static inline LanesOf<double, width> as_doubles(
     const LanesOf<float, width>& x) {

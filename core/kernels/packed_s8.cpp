@@ -19,7 +19,7 @@ namespace {
 
 /// Threads start packing at a multiple of this many rows, itself a multiple of every path's group.
 constexpr Index kRowStep = 8;
-/// Of a kernel that is computed where it is read: these stay in the first-level cache.
+/// Floats of a kernel that are computed and packed at a time: they stay in the first-level cache.
 constexpr Index kPartFloats = 4096;
 
 /// The number of consecutive codes of a column that are stored side by side.

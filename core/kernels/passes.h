@@ -261,8 +261,8 @@ struct Passes {
                          float* sums);
   void (*normalize_columns)(const float* x, std::size_t rows, std::size_t columns,
                             const ColumnNorm& norm, float* y);
-  /// Of gradients g, 0 where y was clamped, and n = (x - mean) * inverse: writes the sums of g * n
-  /// of all columns and then those of g.
+  /// Writes the sums of g * n of all columns and then the sums of g, for gradients g, which count
+  /// as 0 where y was clamped, and n = (x - mean) * inverse.
   void (*norm_sums)(const float* x, const float* g, std::size_t rows, std::size_t columns,
                     const ColumnNorm& norm, float* sums);
   /// dx = gamma * inverse * (g - shift - n * scale); dx may be g itself.
@@ -285,7 +285,7 @@ struct Passes {
   /// out[k * f32_packed_rows + r] = a[k * stride + r] for r < rows <= f32_rows and k < depth: the
   /// rows of a transposed operand in the order in which one tile reads them.
   void (*pack_rows)(const float* a, Index stride, Index depth, int rows, float* out);
-  /// The same for scale * (a - zero_point).
+  /// Packs rows as pack_rows() does, of the real values scale * (a - zero_point).
   void (*pack_code_rows)(const std::int8_t* a, Index stride, Index depth, int rows, float scale,
                          std::int32_t zero_point, float* out);
   /// Quantizes a kernel, ties away from zero, in the order in which the path's int8 tile reads it.

@@ -12,7 +12,7 @@
 // The loops of Passes, for the source of each code path to include, simple enough for compilers to
 // vectorise. Everything here has internal linkage or is always inlined, and nothing of the standard
 // library is called, so the linker can never pick a copy that was compiled for another processor.
-// See docs/performance.md, "Passes".
+// See docs/performance.md, "Vector kernels".
 
 namespace octet::passes {
 

@@ -19,7 +19,7 @@ static void dispatch_rows(int rows, Arguments... arguments) {
   Rows::template run<most>(arguments...);
 }
 
-/// The same as a tile function of S8Tiles.
+/// Calls Rows::run<tile.rows>(tile) as dispatch_rows() does: a tile function of S8Tiles.
 template <class Rows, int most>
 static void dispatch_s8_rows(const S8Tile& tile) {
   dispatch_rows<Rows, most, const S8Tile&>(tile.rows, tile);

@@ -139,8 +139,8 @@ class NormPasses {
     return dx;
   }
 
-  /// The same of the elements [begin, end), whole rows, written to `to`; scales and shifts are one
-  /// per column.
+  /// Writes the input's gradient of the elements [begin, end), whole rows, to `to`; scales and
+  /// shifts are one per column.
   void input_gradient(const float* g, const float* scales, const float* shifts, std::size_t begin,
                       std::size_t end, float* to) const {
     const auto channels = static_cast<std::size_t>(blocks_.channels());

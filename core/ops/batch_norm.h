@@ -12,7 +12,7 @@ struct ChannelStatistics {
 
 struct BatchNormResult {
   Tensor y;
-  /// Those of the batch, off the tape; the variance is the biased one.
+  /// Mean and biased variance of the batch, outside the tape.
   ChannelStatistics statistics;
 };
 
@@ -28,12 +28,12 @@ struct BatchNormResult {
 /// InvalidArgument for an x without rows.
 ChannelStatistics channel_statistics(const Tensor& x);
 
-/// With the mean and the biased variance, the mean of the squared differences, of x itself. The
-/// gradient flows through both. Throws InvalidArgument for an x without rows.
+/// Normalizes x by its own mean and biased variance, the mean of the squared differences from the
+/// mean. The gradient flows through both. Throws InvalidArgument for an x without rows.
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                                     float epsilon);
 
-/// With the statistics given, which are constants: no gradient reaches them.
+/// Normalizes x by the statistics given, which are constants: no gradient reaches them.
 Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                             const ChannelStatistics& statistics, float epsilon);
 

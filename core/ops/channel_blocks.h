@@ -17,7 +17,7 @@ class ChannelBlocks {
         repeats_(std::max<Index>(1, kColumns / std::max<Index>(channels, 1))) {}
 
   Index channels() const { return channels_; }
-  /// Of as many rows side by side as passes read as one.
+  /// Numbers of one row as vector kernels read it: several rows of `channels` side by side.
   Index columns() const { return channels_ * repeats_; }
   /// Rows of a block, whose sums are made in float: a part of the definition of a sum.
   Index block_rows() const { return kBlock * repeats_; }

@@ -46,7 +46,7 @@ class BlockMoments {
         sums_(static_cast<std::size_t>(2 * blocks.channels())),
         moments_(blocks.channels()) {}
 
-  /// Those of the rows [begin, end), at most a block; valid until the next call.
+  /// Returns the moments of the rows [begin, end), at most a block; valid until the next call.
   const Moments& of(Index begin, Index end) {
     const float* first = x_ + begin * blocks_.channels();
     blocks_.repeat(first, centers_);

@@ -16,8 +16,8 @@ Tensor conv2d_result(const Conv2DGeometry& geometry, const Tensor& x, const Tens
 Tensor conv2d_input_gradient(const Conv2DGeometry& geometry, const Tensor& kernel, const Tensor& g);
 Tensor conv2d_kernel_gradient(const Conv2DGeometry& geometry, const Tensor& x, const Tensor& g);
 
-/// Those that are wanted, from a gradient g that may be lazy: where an output reads one pixel, g is
-/// read once, and is never in memory as a whole.
+/// Computes the gradients that are wanted from a gradient g that may be lazy: where an output reads
+/// one pixel, g is read once, and is never in memory as a whole.
 ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
                                const Tensor& kernel, const Tensor& g,
                                const WantedGradients& wanted);
@@ -26,7 +26,8 @@ ConvGradients conv2d_gradients(const Conv2DGeometry& geometry, const Tensor& x,
 /// units are summed line by line.
 SumsGradient window_gradient_of_lines(const Tensor& y, const Tensor& g, Index pixels,
                                       const GradientWindow& window, const Tensor& to);
-/// Its bias alone, where all of g passes.
+/// Computes the bias gradient of window_gradient_of_lines() alone, where all of g passes: the sums
+/// of g over all pixels.
 Tensor column_sums_of_lines(const Tensor& g, Index pixels);
 
 }  // namespace octet

@@ -60,7 +60,8 @@ class Images {
     }
   }
 
-  /// As LinesOfImage; `memory` is there for them.
+  /// Returns the lines [first, last) of an image as a LinesOfImage does; `memory` is there for
+  /// them.
   const float* lines(Index image, Index first, Index last, std::vector<float>& memory) const {
     const Index begin = image * lines_ * line_;
     if (floats_.defined()) return floats_.data() + begin;
@@ -177,7 +178,7 @@ class InputGradient {
     }
   }
 
-  /// Of an image, every channel as often as it has filters.
+  /// Writes the gradient of one image, in which every channel occurs as often as it has filters.
   void write_image(const float* g, float* dx) const {
     for (const Phase& phase : phases_) {
       const Index lines = phase.correlation.lines();
@@ -225,7 +226,7 @@ class ImageGradients {
         dx_(dx),
         totals_(static_cast<std::size_t>(s.filters())) {}
 
-  /// As LinesOfImage.
+  /// Returns the gradient of an image as a LinesOfImage does.
   const float* lines(Index image) {
     if (image == image_) return gradient_;
     image_ = image;

@@ -37,8 +37,8 @@ Tensor depthwise_conv2d_input_gradient(const DepthwiseConv2DGeometry& geometry,
 Tensor depthwise_conv2d_kernel_gradient(const DepthwiseConv2DGeometry& geometry, const Tensor& x,
                                         const Tensor& g);
 
-/// Those that are wanted, from a gradient g that may be lazy: where there are enough images, g is
-/// read an image at a time, and is never in memory as a whole.
+/// Computes the gradients that are wanted from a gradient g that may be lazy: where there are
+/// enough images, g is read an image at a time, and is never in memory as a whole.
 ConvGradients depthwise_conv2d_gradients(const DepthwiseConv2DGeometry& geometry, const Tensor& x,
                                          const Tensor& kernel, const Tensor& g,
                                          const WantedGradients& wanted);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Index kMostParts = 16;
 constexpr Index kLeastRows = 256;
-/// Of all partial sums.
+/// An upper bound of the floats that all partial sums take.
 constexpr Index kMostFloats = Index{1} << 20;
 
 }  // namespace

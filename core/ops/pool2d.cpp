@@ -95,7 +95,7 @@ void gradient_of_line(const std::int8_t* x, const float* g, const PoolWindows& w
   gradient_of_line(numbers.data(), g, windows, dx);
 }
 
-/// Of reals or codes.
+/// Writes the largest value of every window, of floats or of quantized values.
 template <class T>
 void largest_values(const Pooling& p, const T* x, T* y) {
   if (p.window.is_tiling()) {
@@ -205,7 +205,7 @@ bool is_in_order(const QuantParams& grid) {
          std::isfinite(grid.scale() * kMostSteps);
 }
 
-/// The same on the codes of x, from which the reals follow.
+/// Computes max pooling on the quantized values of x, from which the real values follow.
 Tensor max_pool_codes(const Tensor& x, const Pooling& pooling,
                       std::shared_ptr<const std::int8_t[]> codes) {
   const Shape shape = pooling.output_shape();
@@ -258,7 +258,8 @@ Tensor average_pool2d(const Tensor& x, const Pool2DOptions& options) {
   return average_pool_as("average_pool2d", x, options);
 }
 
-/// Of reals always: in integers it is two operators, each of which computes its codes.
+/// Computes in floats even where x has quantized values: in integers it is two operators,
+/// MAX_POOL_2D and RESHAPE, each of which computes its own.
 Tensor global_max_pool2d(const Tensor& x) {
   constexpr std::string_view kName = "global_max_pool2d";
   return max_pool_reals_as(kName, x, pooling_of(kName, x, whole_image(kName, x)))

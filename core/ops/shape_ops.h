@@ -6,11 +6,11 @@
 
 namespace octet {
 
-// Views share the data and its grid; a grid with a scale per channel is dropped where the channels
-// move.
+// Views share the data and its quantization parameters; a scale per channel is dropped where the
+// channels move.
 
-/// The same elements in another shape, a view. One extent may be -1: it is
-/// what the others leave. Throws InvalidArgument where the counts differ.
+/// Returns a view of the elements of x in another shape. One extent may be -1: it is what the
+/// others leave. Throws InvalidArgument where the counts differ.
 Tensor reshape(const Tensor& x, const Shape& shape);
 
 /// The transposed copy of a matrix. Throws InvalidArgument for other ranks.

@@ -104,9 +104,9 @@ ActivationRange activation_range(FusedActivation activation, float scale, std::i
       break;
   }
   if (range.lo > range.hi) {
-    throw InvalidArgument(
-        fmt::format("activation_range: {} with scale {} and zero point {} leaves no code of {}..{}",
-                    to_string(activation), scale, zero_point, type_lo, type_hi));
+    throw InvalidArgument(fmt::format(
+        "activation_range: {} with scale {} and zero point {} leaves no value of {}..{}",
+        to_string(activation), scale, zero_point, type_lo, type_hi));
   }
   return range;
 }

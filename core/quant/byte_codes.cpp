@@ -25,7 +25,7 @@ ByteCodes::ByteCodes(const QuantParams& grid, RoundMode mode) {
 void ByteCodes::run(std::span<const std::uint8_t> bytes, std::span<std::int8_t> out) const {
   if (bytes.size() != out.size()) {
     throw InvalidArgument(
-        fmt::format("byte codes: {} bytes in, {} codes out", bytes.size(), out.size()));
+        fmt::format("byte codes: {} bytes in, {} quantized values out", bytes.size(), out.size()));
   }
   if (shift_) {
     // Modulo 256, signed and unsigned addition are the same.

@@ -25,7 +25,7 @@ std::vector<std::int8_t> values_of(std::span<const std::int8_t> codes) {
 void require_width(int bits) {
   if (bits >= 1 && bits <= kMostTableBits) return;
   throw InvalidArgument(
-      fmt::format("table of codes: expected 1 to {} bits, found {}", kMostTableBits, bits));
+      fmt::format("table of weights: expected 1 to {} bits, found {}", kMostTableBits, bits));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ std::vector<std::int8_t> table_of(std::span<const std::int8_t> codes, int bits) 
   const std::size_t size = std::size_t{1} << static_cast<unsigned>(bits);
   if (table.size() > size) {
     throw InvalidArgument(fmt::format(
-        "table of codes: expected at most {} different codes for indices of {} bits, found {}",
+        "table of weights: expected at most {} different values for indices of {} bits, found {}",
         size, bits, table.size()));
   }
   table.resize(size, table.empty() ? std::int8_t{0} : table.back());
@@ -56,7 +56,7 @@ std::vector<std::uint8_t> pack_indices(std::span<const std::int8_t> codes,
   for (const std::int8_t code : codes) {
     const auto place = std::ranges::lower_bound(table, code);
     if (place == table.end() || *place != code) {
-      throw InvalidArgument(fmt::format("table of codes: {} is not in it", code));
+      throw InvalidArgument(fmt::format("table of weights: {} is not in it", code));
     }
     const auto index = static_cast<unsigned>(place - table.begin());
     for (int b = bits - 1; b >= 0; --b, ++bit) {

@@ -57,15 +57,16 @@ void fake_quant_multiply(std::span<const float> in, const NudgedRange& range, st
 /// Computes y = floor(s / scale - quant_zero + 0.5) * scale: the Vars form. It differs from the
 /// multiplying form in the last bit of the quotient, and therefore at ties.
 void fake_quant_divide(std::span<const float> in, const NudgedRange& range, std::span<float> out);
-/// The same with one range per index of the last dimension; in.size() must be a multiple of the
-/// number of channels.
+/// Computes the multiplying form with one range per index of the last dimension; in.size() must be
+/// a multiple of the number of channels.
 void fake_quant_multiply(std::span<const float> in, const NudgedRanges& ranges,
                          std::span<float> out);
 
 /// Computes d_input = g where nudged min <= x <= nudged max, else 0; every g for a zero range.
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRange& range, std::span<float> d_input);
-/// The same with the range of each element's index on the last dimension.
+/// Computes d_input = g where nudged min <= x <= nudged max, else 0, with the range of each
+/// element's index on the last dimension.
 void fake_quant_mask(std::span<const float> gradient, std::span<const float> in,
                      const NudgedRanges& ranges, std::span<float> d_input);
 

@@ -18,7 +18,7 @@ void check_factor(double factor, Rounding rounding) {
     throw NumericError(fmt::format("quantize_multiplier: the factor {} is not finite", factor));
   }
   if (rounding == Rounding::fp32) {
-    throw InvalidArgument("quantize_multiplier: the fp32 contract multiplies in float32");
+    throw InvalidArgument("quantize_multiplier: rounding mode fp32 multiplies in float32");
   }
   if (rounding == Rounding::single_rounding && factor < 0.0) {
     throw InvalidArgument(

@@ -15,11 +15,12 @@ namespace octet {
 [[nodiscard]] QuantizedMultiplier quantize_multiplier(
     double factor, Rounding rounding = Rounding::double_rounding);
 
-/// The same for 0 < factor < 1 with a shift <= 0. Throws InvalidArgument for others, and for a
-/// factor so close to 1 that it rounds up to it.
+/// Returns the multiplier and shift <= 0 of a factor, 0 < factor < 1, under double rounding. Throws
+/// InvalidArgument for others, and for a factor so close to 1 that it rounds up to it.
 [[nodiscard]] QuantizedMultiplier quantize_multiplier_smaller_than_one_exp(double factor);
 
-/// The same for factor > 1.
+/// Returns the multiplier and shift of a factor > 1 under double rounding. Throws InvalidArgument
+/// for others.
 [[nodiscard]] QuantizedMultiplier quantize_multiplier_greater_than_one(double factor);
 
 /// x * factor by the contract, single or double.

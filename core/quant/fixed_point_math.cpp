@@ -98,7 +98,7 @@ std::int32_t fixed_point_tanh(std::int32_t a, int integer_bits) noexcept {
   if (a == 0) {
     return 0;
   }
-  // The same raw number with one more integer bit is 2 a.
+  // Read with one more integer bit, a raw number stands for 2 a.
   const std::int32_t positive =
       one_minus_x_over_one_plus_x(exp_on_negative_values(a < 0 ? a : -a, integer_bits + 1));
   return a < 0 ? -positive : positive;

@@ -98,7 +98,7 @@ Int8Lut Int8Lut::tanh(float input_scale, std::int32_t input_zero_point, Rounding
 
 void Int8Lut::run(std::span<const std::int8_t> in, std::span<std::int8_t> out) const {
   if (in.size() != out.size()) {
-    throw InvalidArgument(fmt::format("int8 table: {} codes in, {} out", in.size(), out.size()));
+    throw InvalidArgument(fmt::format("int8 table: {} values in, {} out", in.size(), out.size()));
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     out[i] = (*this)(in[i]);

@@ -23,7 +23,7 @@ struct Field {
 
 Field field_of(int bits) {
   if (bits < kLeastPackedBits || bits > kMostPackedBits) {
-    throw InvalidArgument(fmt::format("packed codes: expected {} to {} bits, found {}",
+    throw InvalidArgument(fmt::format("packed values: expected {} to {} bits, found {}",
                                       kLeastPackedBits, kMostPackedBits, bits));
   }
   return Field(bits);
@@ -34,7 +34,7 @@ unsigned bits_at(std::span<const std::int8_t> codes, std::size_t i, const Field&
                  std::string_view owner) {
   const int code = codes[i];
   if (code < -field.half || code >= field.half) {
-    throw InvalidArgument(fmt::format("{}: expected codes from {} to {}, found {} at {}", owner,
+    throw InvalidArgument(fmt::format("{}: expected values from {} to {}, found {} at {}", owner,
                                       -field.half, field.half - 1, code, i));
   }
   return static_cast<unsigned>(code) & field.mask;
@@ -83,7 +83,7 @@ std::vector<std::uint8_t> pack_rows(std::span<const std::int8_t> codes, std::siz
                                     int bits) {
   if (columns == 0 || codes.size() % columns != 0) {
     throw InvalidArgument(
-        fmt::format("pack_rows: {} codes are no rows of {}", codes.size(), columns));
+        fmt::format("pack_rows: {} values are no whole rows of {}", codes.size(), columns));
   }
   std::vector<std::uint8_t> packed;
   packed.reserve(codes.size() / columns * packed_bytes(columns, bits));
@@ -113,7 +113,7 @@ std::vector<std::int8_t> unpack_codes(std::span<const std::uint8_t> packed, int 
   const Field field = field_of(bits);
   if (packed.size() != packed_bytes(count, bits)) {
     throw InvalidArgument(
-        fmt::format("unpack_codes: expected {} bytes for {} codes of {} bits, found {}",
+        fmt::format("unpack_codes: expected {} bytes for {} values of {} bits, found {}",
                     packed_bytes(count, bits), count, bits, packed.size()));
   }
   std::vector<std::int8_t> codes(count);

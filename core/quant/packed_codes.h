@@ -25,9 +25,9 @@ namespace octet {
 /// -2^(bits - 1) .. 2^(bits - 1) - 1.
 [[nodiscard]] std::vector<std::uint8_t> pack_codes(std::span<const std::int8_t> codes, int bits);
 
-/// The same for a matrix whose rows, of `columns` codes each, begin at a byte:
-/// packed_bytes(columns, bits) for each. Throws InvalidArgument where the codes are no whole number
-/// of rows, too.
+/// Packs a matrix whose rows, of `columns` values each, begin at a byte: packed_bytes(columns,
+/// bits) for each. Throws InvalidArgument as pack_codes(), and where the values are no whole number
+/// of rows.
 [[nodiscard]] std::vector<std::uint8_t> pack_rows(std::span<const std::int8_t> codes,
                                                   std::size_t columns, int bits);
 

@@ -97,10 +97,10 @@ void check_codes_are_finite(const QuantParams& params, std::size_t channel, cons
   const auto scale = static_cast<double>(params.scales[channel]);
   for (const std::int32_t code : {params.qmin, params.qmax}) {
     if (!std::isfinite(static_cast<float>((code - zero_point) * scale))) {
-      throw NumericError(
-          fmt::format("{}: the range [{}, {}] is too wide for float32: code {} would stand for "
-                      "infinity",
-                      name.text(), range.min, range.max, code));
+      throw NumericError(fmt::format(
+          "{}: the range [{}, {}] is too wide for float32: quantized value {} would stand for "
+          "infinity",
+          name.text(), range.min, range.max, code));
     }
   }
 }
@@ -128,11 +128,12 @@ void QuantSpec::validate(std::string_view name) const {
         fmt::format("{}: axis must be -1 (whole tensor) or more, found {}", name, axis));
   }
   if (top_of_int8 && (!is_signed || narrow_range || symmetric || axis >= 0 || num_bits > 8)) {
-    throw InvalidArgument(fmt::format(
-        "{}: codes at the top of int8 must be signed, asymmetric, not narrow, per tensor and of at "
-        "most 8 bits, found {}{}{}{}, {} bits",
-        name, is_signed ? "signed" : "unsigned", symmetric ? ", symmetric" : "",
-        narrow_range ? ", narrow" : "", axis >= 0 ? ", per channel" : "", num_bits));
+    throw InvalidArgument(
+        fmt::format("{}: values at the top of int8 must be signed, asymmetric, not narrow, per "
+                    "tensor and of at "
+                    "most 8 bits, found {}{}{}{}, {} bits",
+                    name, is_signed ? "signed" : "unsigned", symmetric ? ", symmetric" : "",
+                    narrow_range ? ", narrow" : "", axis >= 0 ? ", per channel" : "", num_bits));
   }
 }
 
@@ -154,7 +155,7 @@ void QuantParams::validate(std::string_view name) const {
     }
   }
   if (qmin > qmax) {
-    throw InvalidArgument(fmt::format("{}: the codes {}..{} are upside down", name, qmin, qmax));
+    throw InvalidArgument(fmt::format("{}: qmin {} is above qmax {}", name, qmin, qmax));
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace octet {
 
-/// The number of steps that a narrow range has. It hardly changes the codes, but the real values.
+/// The number of steps that a narrow range has. It hardly changes the quantized values, but the
+/// real values.
 enum class NarrowSteps {
   reduced,  ///< qmax - qmin steps (254 for 8 bits), as TensorFlow's fake quantization
   full,     ///< 2^bits - 1 steps (255): scale and zero point of the full range; qmin only clamps
@@ -17,19 +18,19 @@ enum class NarrowSteps {
 /// How a tensor is to be quantized.
 struct QuantSpec {
   int num_bits = 8;           ///< 2 to 16
-  bool is_signed = true;      ///< codes around 0, else from 0 upwards
-  bool narrow_range = false;  ///< leaves out the lowest code: [-127, 127] or [1, 255]
+  bool is_signed = true;      ///< quantized values around 0, else from 0 upwards
+  bool narrow_range = false;  ///< leaves out the lowest value: [-127, 127] or [1, 255]
   bool symmetric = false;     ///< zero point in the middle: 0, or 2^(bits - 1) if unsigned
   int axis = -1;              ///< axis with a scale per channel; -1: one scale for the tensor
   NarrowSteps narrow_steps = NarrowSteps::reduced;
-  /// The highest codes of int8, [128 - 2^bits, 127]: what saturates in int8 then saturates on the
-  /// grid. Signed, asymmetric, not narrow, per tensor, 8 bits at most.
+  /// The highest int8 values, [128 - 2^bits, 127]: what saturates in int8 then saturates at the
+  /// highest of them. Signed, asymmetric, not narrow, per tensor, 8 bits at most.
   bool top_of_int8 = false;
 
   [[nodiscard]] std::int32_t qmin() const noexcept;
   [[nodiscard]] std::int32_t qmax() const noexcept;
-  /// Throws InvalidArgument, naming `name`, for bits outside 2..16, an axis below -1, and codes at
-  /// the top of int8 that are to be anything that top_of_int8 excludes.
+  /// Throws InvalidArgument, naming `name`, for bits outside 2..16, an axis below -1, and quantized
+  /// values at the top of int8 that are to be anything that top_of_int8 excludes.
   void validate(std::string_view name) const;
   bool operator==(const QuantSpec&) const = default;
 };
@@ -72,25 +73,26 @@ struct ScaleZeroPoint {
                                                                std::int32_t qmin,
                                                                std::int32_t qmax);
 
-/// Applies the rule of the TensorFlow Lite converter, in double, to the codes of `spec` (its axis
-/// does not matter). A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so that a
-/// range of zeros gets a valid scale; a range without 0 keeps its width and shifts; signed codes
-/// are the unsigned ones minus 2^(bits - 1), those at the top of int8 plus 128 - 2^bits. A
-/// symmetric spec first widens the range to
-/// [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the largest magnitude that fits.
-/// Throws NumericError, naming `tensor_name`, if a bound is NaN or infinite or min > max.
+/// Applies the rule of the TensorFlow Lite converter, in double, to the integers of `spec` (its
+/// axis does not matter). A range of width <= 1e-6 is first widened to contain [-5e-7, 5e-7], so
+/// that a range of zeros gets a valid scale; a range without 0 keeps its width and shifts; signed
+/// values are the unsigned ones minus 2^(bits - 1), those at the top of int8 plus 128 - 2^bits. A
+/// symmetric spec first widens the range to [-m, m] (narrow) or [-m * 2^b / (2^b - 2), m], m the
+/// largest magnitude that fits. Throws NumericError, naming `tensor_name`, if a bound is NaN or
+/// infinite or min > max.
 [[nodiscard]] ScaleZeroPoint choose_scale_zero_point(double min, double max, const QuantSpec& spec,
                                                      std::string_view tensor_name);
 
 /// Applies choose_scale_zero_point to each channel and rounds the scales to float32. `mins` and
 /// `maxs` hold one value if spec.axis is -1, else one per channel. Throws InvalidArgument for other
 /// sizes, NumericError, naming the tensor and the channel, for a range that is NaN, infinite,
-/// reversed or so wide that the outermost codes would represent infinity.
+/// reversed or so wide that the outermost quantized values would represent infinity.
 [[nodiscard]] QuantParams choose_quant_params(std::span<const float> mins,
                                               std::span<const float> maxs, const QuantSpec& spec,
                                               std::string_view tensor_name);
 
-/// The same for one range.
+/// Chooses scale and zero point for one range: choose_quant_params() above with one element in
+/// `mins` and `maxs`.
 [[nodiscard]] QuantParams choose_quant_params(float min, float max, const QuantSpec& spec,
                                               std::string_view tensor_name);
 

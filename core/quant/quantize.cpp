@@ -90,7 +90,7 @@ void check(std::size_t in, std::size_t out, const QuantParams& params, std::stri
   constexpr std::int32_t kLo = std::numeric_limits<T>::min();
   constexpr std::int32_t kHi = std::numeric_limits<T>::max();
   if (params.qmin < kLo || params.qmax > kHi) {
-    throw InvalidArgument(fmt::format("{}: the codes {}..{} do not fit a type of {}..{}", name,
+    throw InvalidArgument(fmt::format("{}: the values {}..{} do not fit a type of {}..{}", name,
                                       params.qmin, params.qmax, kLo, kHi));
   }
   for (const std::int32_t zero_point : params.zero_points) {

@@ -31,8 +31,8 @@ inline constexpr std::size_t kClips = 100;
 /// `name`, for values that are not finite.
 [[nodiscard]] float mse_clip(std::span<const float> values, const QuantSpec& spec,
                              std::string_view name);
-/// The same of a histogram: the sum over the bins of count * (q(centre) - centre)^2; `limits` are
-/// those of all that was counted.
+/// Returns the clip of least squared error from a histogram: the error is the sum over the bins of
+/// count * (q(centre) - centre)^2; `limits` are those of all values that were counted.
 [[nodiscard]] float mse_clip(const MagnitudeHistogram& histogram, const MinMax& limits,
                              const QuantSpec& spec, std::string_view name);
 
@@ -41,8 +41,8 @@ inline constexpr std::size_t kClips = 100;
 /// a percentile outside (0, 100].
 [[nodiscard]] float percentile_magnitude(std::span<const float> values, double percentile,
                                          std::string_view name);
-/// Of a histogram: the upper end of the bin that holds the k-th smallest magnitude, or the largest
-/// magnitude of `limits` where that is smaller.
+/// Returns the magnitude of a percentile from a histogram: the upper end of the bin that holds the
+/// k-th smallest magnitude, or the largest magnitude of `limits` where that is smaller.
 [[nodiscard]] float percentile_magnitude(const MagnitudeHistogram& histogram, const MinMax& limits,
                                          double percentile, std::string_view name);
 /// Throws InvalidArgument, naming `name`, unless 0 < percentile <= 100.

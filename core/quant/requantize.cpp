@@ -59,7 +59,7 @@ Requantizer Requantizer::make(float input_scale, std::span<const float> weight_s
     result.multipliers_.push_back(quantize_multiplier(ratio, rounding));
     if (rounding == Rounding::q15 && result.multipliers_.back().shift > kMostQ15Shift) {
       throw NumericError(
-          fmt::format("requantize: {} * {} / {} = {}, expected less than 128 under contract q15; "
+          fmt::format("requantize: {} * {} / {} = {}, expected less than 128 in rounding mode q15; "
                       "the output's scale is tiny, as of a layer whose results are all 0",
                       input_scale, weight_scale, output_scale, ratio));
     }
@@ -107,7 +107,7 @@ std::int32_t Requantizer::apply(std::int32_t acc, std::size_t channel) const noe
 void Requantizer::check_rows(std::size_t sums, std::size_t codes) const {
   if (sums == codes && (channels_ == 1 || sums % channels_ == 0)) return;
   throw InvalidArgument(fmt::format(
-      "requantize: {} accumulators to {} codes in rows of {} channels", sums, codes, channels_));
+      "requantize: {} accumulators to {} values in rows of {} channels", sums, codes, channels_));
 }
 
 std::int32_t Requantizer::apply_wide(std::int64_t acc, std::size_t channel) const noexcept {
@@ -118,8 +118,9 @@ void Requantizer::requantize(std::span<const std::int64_t> acc, std::span<std::i
                              std::int32_t lo, std::int32_t hi) const {
   check_rows(acc.size(), out.size());
   if (rounding_ != Rounding::q15) {
-    throw InvalidArgument(fmt::format(
-        "requantize: expected contract q15 for sums in int64, found {}", to_string(rounding_)));
+    throw InvalidArgument(
+        fmt::format("requantize: expected rounding mode q15 for sums in int64, found {}",
+                    to_string(rounding_)));
   }
   if (!(-32768 <= lo && lo <= hi && hi <= 32767)) {
     throw InvalidArgument(fmt::format("requantize: limits {}..{} do not fit int16", lo, hi));
@@ -133,7 +134,7 @@ void Requantizer::requantize(std::span<const std::int64_t> acc, std::span<std::i
 void Requantizer::require_fitting(std::int64_t largest, std::string_view owner) const {
   if (largest > kMostQ15Sum) {
     throw InvalidArgument(
-        fmt::format("{}: sums could reach {}, more than 2^47 - 1, which contract q15 multiplies; "
+        fmt::format("{}: sums could reach {}, more than the 2^47 - 1 of rounding mode q15; "
                     "the layer has too many inputs or too large a bias",
                     owner, largest));
   }
@@ -153,7 +154,7 @@ void Requantizer::requantize(std::span<const std::int32_t> acc, std::span<std::i
                              std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const {
   check_rows(acc.size(), out.size());
   if (rounding_ == Rounding::q15) {
-    throw InvalidArgument("requantize: expected sums in int64 for contract q15, found int32");
+    throw InvalidArgument("requantize: expected sums in int64 for rounding mode q15, found int32");
   }
   if (!in_range(zero_point, -128, 127) || !(-128 <= lo && lo <= hi && hi <= 127)) {
     throw InvalidArgument(fmt::format("requantize: zero point {} or limits {}..{} do not fit int8",

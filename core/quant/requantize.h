@@ -16,21 +16,21 @@ namespace octet {
 /// int32, those of int16 codes, under contract q15 alone, int64.
 class Requantizer {
  public:
-  /// For FULLY_CONNECTED. With one weight scale, TensorFlow Lite multiplies the scales in float32
-  /// and divides in double; with more, it does everything in double. Throws InvalidArgument unless
-  /// all scales are finite and above 0, NumericError if a factor is beyond float32, or is 128 or
-  /// more under q15, whose shifts end there.
+  /// Makes the requantizer of FULLY_CONNECTED. With one weight scale, TensorFlow Lite multiplies
+  /// the scales in float32 and divides in double; with more, it does everything in double. Throws
+  /// InvalidArgument unless all scales are finite and above 0, NumericError if a factor is beyond
+  /// float32, or is 128 or more under q15, whose shifts end there.
   [[nodiscard]] static Requantizer fully_connected(float input_scale,
                                                    std::span<const float> weight_scales,
                                                    float output_scale, Rounding rounding);
 
-  /// For CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV: computes the factor in double. Under fp32,
-  /// the same as fully_connected.
+  /// Makes the requantizer of CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV, whose factors are
+  /// computed in double. Under fp32, it is that of fully_connected().
   [[nodiscard]] static Requantizer convolution(float input_scale,
                                                std::span<const float> weight_scales,
                                                float output_scale, Rounding rounding);
 
-  /// That of output channels [first, first + count) alone.
+  /// Returns the requantizer of output channels [first, first + count) alone.
   [[nodiscard]] Requantizer part(std::size_t first, std::size_t count) const;
 
   [[nodiscard]] Rounding rounding() const noexcept { return rounding_; }
@@ -55,7 +55,7 @@ class Requantizer {
   void requantize(std::span<const std::int32_t> acc, std::span<std::int8_t> out,
                   std::int32_t zero_point, std::int32_t lo, std::int32_t hi) const;
 
-  /// The same under q15, whose zero points are 0: |acc| < 2^47, see
+  /// Returns an accumulator of q15 on the output's scale; zero points are 0, and |acc| < 2^47, see
   /// multiply_by_quantized_multiplier_64().
   [[nodiscard]] std::int32_t apply_wide(std::int64_t acc, std::size_t channel = 0) const noexcept;
   /// Computes out = clamp(apply_wide(acc), lo, hi). Throws InvalidArgument if the sizes do not fit,

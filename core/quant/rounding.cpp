@@ -13,7 +13,7 @@ Rounding parse_rounding(std::string_view text) {
     }
   }
   throw InvalidArgument(
-      fmt::format("rounding contract: expected fp32, single, double or q15, found \"{}\"", text));
+      fmt::format("rounding mode: expected fp32, single, double or q15, found \"{}\"", text));
 }
 
 std::string_view to_string(Rounding rounding) {

@@ -8,8 +8,8 @@
 namespace octet {
 
 /// How an accumulator is rescaled to the output scale. Runtimes differ, so "bit-exact" has to name
-/// one of these contracts: of the first three for int8 codes, whose sums are int32; of the last for
-/// int16 codes, whose sums are int64.
+/// one of these rounding modes: of the first three for int8 values, whose sums are int32; of the
+/// last for int16 values, whose sums are int64.
 enum class Rounding {
   /// rint(float(acc) * multiplier), ties to even: XNNPACK (LiteRT's default), ONNX Runtime.
   fp32,
@@ -17,12 +17,12 @@ enum class Rounding {
   single_rounding,
   /// Doubling high multiply, then a rounding shift: TFLite Micro, CMSIS-NN.
   double_rounding,
-  /// (acc * m15 + half) >> shift, with 15 bits of the multiplier: kernels on int16 codes with int8
+  /// (acc * m15 + half) >> shift, with 15 bits of the multiplier: kernels on int16 values with int8
   /// weights and an int64 bias (16x8) in TensorFlow Lite, TFLite Micro and CMSIS-NN.
   q15,
 };
 
-/// Every contract.
+/// Every rounding mode.
 inline constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_rounding,
                                           Rounding::double_rounding, Rounding::q15};
 
@@ -33,8 +33,8 @@ inline constexpr std::array kRoundings = {Rounding::fp32, Rounding::single_round
 /// enumeration.
 [[nodiscard]] std::string_view to_string(Rounding rounding);
 
-/// Returns how the runtimes of a contract round a real value to a code: XNNPACK rounds ties to
-/// even, the others away from zero.
+/// Returns how the runtimes of a rounding mode round a real value to an integer: XNNPACK rounds
+/// ties to even, the others away from zero.
 [[nodiscard]] constexpr RoundMode quantize_mode(Rounding rounding) noexcept {
   return rounding == Rounding::fp32 ? RoundMode::half_to_even : RoundMode::half_away;
 }

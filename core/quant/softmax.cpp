@@ -96,7 +96,7 @@ void SoftmaxInt8::run_rows(std::span<const std::int8_t> in, std::span<std::int8_
                            std::size_t row) const {
   if (in.size() != out.size() || row == 0 || in.size() % row != 0) {
     throw InvalidArgument(
-        fmt::format("softmax: {} codes in, {} out, in rows of {}", in.size(), out.size(), row));
+        fmt::format("softmax: {} values in, {} out, in rows of {}", in.size(), out.size(), row));
   }
   if (rounding_ == Rounding::fp32) {
     kernels().passes.softmax_codes(in.data(), in.size() / row, row, exp_float_.data(), out.data());

@@ -49,7 +49,7 @@ void require_contract(Target target, Rounding rounding) {
   const bool takes_q15 = contract == Rounding::double_rounding;
   if (rounding == contract || (rounding == Rounding::q15 && takes_q15)) return;
   throw InvalidArgument(
-      fmt::format("target {} computes by rounding contract {}, found {}; give the target alone",
+      fmt::format("target {} computes in rounding mode {}, found {}; give the target alone",
                   to_string(target), to_string(contract), to_string(rounding)));
 }
 

@@ -7,7 +7,7 @@
 
 namespace octet {
 
-/// A runtime that a model is made for. The last bit of a code depends on it.
+/// A runtime that a model is made for. The last bit of a result depends on it.
 enum class Target {
   litert,      ///< LiteRT and LiteRT.js, which run XNNPACK
   tflm,        ///< TFLite Micro
@@ -25,7 +25,7 @@ inline constexpr std::array kTargets = {Target::litert, Target::tflm, Target::cm
 /// Parses such a name. Throws InvalidArgument, which lists the names, for anything else.
 [[nodiscard]] Target parse_target(std::string_view text);
 
-/// Returns the rounding contract by which a runtime computes, the one to train with for it:
+/// Returns the rounding mode in which a runtime computes, the one to train with for it:
 /// double_rounding for TFLite Micro and CMSIS-NN, fp32 for the others.
 [[nodiscard]] Rounding contract_of(Target target);
 

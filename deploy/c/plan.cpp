@@ -311,8 +311,8 @@ CPlan make_c_plan(const IntegerModel& model, std::string_view name, const CSourc
   static_cast<void>(to_string(plan.rounding));  // Throws where it has no name.
   if (plan.rounding == Rounding::q15) {
     throw InvalidArgument(
-        "c source: expected contract fp32, single or double, found q15, which is that of int16 "
-        "codes; write them as .tflite, or train with 8 bits for activations");
+        "c source: expected rounding mode fp32, single or double, found q15, the mode of int16 "
+        "activations; write them as .tflite, or train with 8 bits for activations");
   }
   if (options.weights != CWeights::int8 && options.weights != CWeights::packed) {
     throw InvalidArgument("c source: a CWeights outside the enumeration");

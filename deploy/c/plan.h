@@ -32,7 +32,7 @@ struct CEnd {
   std::string name;
   std::string macro;
   const ModelTensor* tensor = nullptr;
-  /// Of an output that no step writes: the C expression of the codes that it holds.
+  /// For an output that no step writes, the C expression of the quantized values that it holds.
   std::string copied{};
 };
 
@@ -100,10 +100,11 @@ struct CLayer {
   std::int64_t largest_sum = 0;
   std::set<CFunction> calls;
   CUnpacking unpacking = CUnpacking::none;
-  /// Of packed weights, and how many of them a unit reads.
+  /// Bits of a packed weight, and how many packed weights a unit reads.
   int weight_bits = 8;
   std::int64_t unit_weights = 0;
-  /// Of its weights in the source, and at a byte each.
+  /// Bytes of the layer's weights in the source, and their number: the bytes that they take
+  /// unpacked.
   std::int64_t weight_bytes = 0;
   std::int64_t weight_count = 0;
 };
@@ -116,7 +117,7 @@ std::string c_arithmetic(const CPlan& plan, const std::set<CFunction>& calls);
 
 /// The memory that weights are unpacked to, in bytes.
 std::int64_t c_unpacked_bytes(const std::vector<CLayer>& layers);
-/// That memory, and the functions that read packed weights.
+/// The static buffer that weights are unpacked to, and the functions that read packed weights.
 std::string c_unpacking(const CPlan& plan, const std::vector<CLayer>& layers);
 
 /// The text of NAME.h.

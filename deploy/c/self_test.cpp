@@ -15,7 +15,7 @@ namespace octet::detail {
 namespace {
 
 constexpr std::size_t kMadeUpSamples = 4;
-/// Of golden inputs and outputs: about five characters of source each.
+/// The most numbers of golden inputs and outputs: each is about five characters of source.
 constexpr std::int64_t kMostGoldenCodes = std::int64_t{1} << 22U;
 
 constexpr std::string_view kMain = R"(
@@ -55,7 +55,7 @@ std::size_t most_samples(const CPlan& plan) {
   const std::int64_t out = size_of(plan.outputs);
   if (in > kMostGoldenCodes - std::min(out, kMostGoldenCodes)) {
     throw InvalidArgument(fmt::format(
-        "c source: a sample has {} codes of input and {} of output, more than the {} that are "
+        "c source: a sample has {} values of input and {} of output, more than the {} that are "
         "allowed together: the self-test holds them as text",
         in, out, kMostGoldenCodes));
   }
@@ -73,7 +73,7 @@ std::vector<std::uint8_t> golden_inputs(const CPlan& plan, const CSourceOptions&
   const std::size_t most = most_samples(plan);
   if (values.size() / size > most) {
     throw InvalidArgument(fmt::format(
-        "c source: the self-test has {} samples, more than {} of {} + {} codes; give it fewer",
+        "c source: the self-test has {} samples, more than {} of {} + {} values; give it fewer",
         values.size() / size, most, size, size_of(plan.outputs)));
   }
   std::vector<std::uint8_t> bytes(values.empty() ? std::min(kMadeUpSamples, most) * size

@@ -62,7 +62,7 @@ std::string array_text(std::string_view type, std::string_view name, const Numbe
   return text + "\n};\n\n";
 }
 
-/// The same for rows of `columns` numbers each.
+/// A constant array of rows of `columns` numbers each, as C source.
 template <class Numbers>
 std::string matrix_text(std::string_view type, std::string_view name, const Numbers& numbers,
                         std::size_t columns) {

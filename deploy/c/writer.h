@@ -16,8 +16,8 @@ namespace octet {
 enum class CWeights {
   /// A byte each.
   int8,
-  /// The weights of an operator in as few bits as hold all of its codes, 2 to 7, where that takes
-  /// fewer bytes. Rows begin at bytes, and the first code of a row lies in the lowest bits: a row
+  /// The weights of an operator in as few bits as hold all of its values, 2 to 7, where that takes
+  /// fewer bytes. Rows begin at bytes, and the first weight of a row lies in the lowest bits: a row
   /// is what one unit reads, in DEPTHWISE_CONV_2D one tap of all units, so that 4 and 2 bits in
   /// whole bytes are the .tflite file's. Units that read their weights once decode them there;
   /// others decode a unit's into memory that all operators share. Results are the same bytes.
@@ -28,8 +28,8 @@ struct CSourceOptions {
   /// How sums are rescaled. Where not given: the model's metadata "octet.rounding", else fp32.
   std::optional<Rounding> rounding{};
   CWeights weights = CWeights::int8;
-  /// Real values that the self-test runs, samples end to end; of several inputs, a sample is their
-  /// values one behind the other. Empty: four samples of made-up codes, or fewer large ones.
+  /// Real values that the self-test runs, samples end to end; with several inputs, a sample is
+  /// their values one after the other. Empty: four random samples, or fewer large ones.
   std::vector<float> self_test_inputs{};
 };
 
@@ -38,9 +38,9 @@ struct CSource {
   std::string name;
   std::string header;
   std::string source;
-  /// Of constants; the code, one to three kilobytes, comes on top.
+  /// Bytes of constants; the code, one to three kilobytes, comes on top.
   std::int64_t flash_bytes = 0;
-  /// Of static buffers; the caller's input and output come on top.
+  /// Bytes of static buffers; the caller's input and output come on top.
   std::int64_t ram_bytes = 0;
   /// Multiply-accumulates of one sample.
   std::int64_t macs = 0;
@@ -53,8 +53,8 @@ struct CSource {
 /// sample (uint8_t where the model has such ends), which gives the Interpreter's bytes. Several
 /// inputs are the parameters input1, input2, ..., in the order of the model's, and several outputs
 /// output1, output2, ...; macros and helpers are then named after them, NAME_INPUT1_SIZE. It uses
-/// no heap, no library and, under any contract, no floating point: contract fp32's roundings are
-/// done in integers. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
+/// no heap, no library and, in any rounding mode, no floating point: the float roundings of fp32
+/// are computed in integers. A QUANTIZE of an input of floats and a DEQUANTIZE to an output become
 /// NAME_quantize_input() and NAME_dequantize_output(), which every model has and which alone depend
 /// on compiler flags: -ffast-math and x87 arithmetic change their last bits. Compiled with
 /// -DNAME_SELFTEST (NAME in capitals) it has a main() that returns 0 where golden inputs give
@@ -62,10 +62,10 @@ struct CSource {
 ///
 /// `name` prefixes every identifier: a C identifier that begins with a letter, has no two
 /// underscores in a row and none at its end. Throws InvalidArgument for other names, for a model
-/// that is no graph of int8 operators, for self-test inputs that
-/// are no whole samples, and for what makes too much text: samples of more than 2^22 codes in all,
-/// or operators that share constants, each of which writes them out (64 MiB, or 16 bytes for every
-/// byte of constants); FormatError where the model is not valid.
+/// that is no graph of int8 operators, for self-test inputs that are no whole samples, and for what
+/// makes too much text: samples of more than 2^22 values in all, or operators that share constants,
+/// each of which writes them out (64 MiB, or 16 bytes for every byte of constants); FormatError
+/// where the model is not valid.
 CSource to_c_source(const IntegerModel& model, std::string_view name,
                     const CSourceOptions& options = {});
 

@@ -40,8 +40,8 @@ class OnnxNodes {
   /// Ends an operator with an activation: by the saturation of QuantizeLinear where the codes of
   /// the activation are all that there are, by a clamp in front of it otherwise.
   void finish_clamped(const std::string& x, std::int32_t out, FusedActivation activation);
-  /// The same where the values of `out` are the result in another shape or order, which the caller
-  /// still has to make of it. Returns the result's name.
+  /// Ends an operator with an activation whose result is `out` in another shape or order, which the
+  /// caller still has to make of it. Returns the name of that result.
   std::string finish_rearranged(const std::string& x, std::int32_t out, FusedActivation activation);
   /// Ends a clamp, or nothing, between two grids. Not by Clip or the saturation of QuantizeLinear
   /// alone: ONNX Runtime drops a Clip or Relu that the saturation repeats, and makes one pair of

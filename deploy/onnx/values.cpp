@@ -10,7 +10,7 @@ std::vector<OnnxAttribute> along(const std::vector<float>& scales, int axis) {
   return {{"axis", std::int64_t{axis}}};
 }
 
-/// Of a constant that holds `count` numbers: one is a scalar.
+/// The shape of a constant that holds `count` numbers: one number is a scalar.
 OnnxValues::Extents shape_of(std::size_t count) {
   return count == 1 ? OnnxValues::Extents{} : OnnxValues::Extents{static_cast<std::int64_t>(count)};
 }

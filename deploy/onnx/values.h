@@ -37,7 +37,7 @@ class OnnxValues {
   std::string reals(std::int32_t i);
   /// What sums are made of: codes less zero point in style exact, reals otherwise.
   std::string terms(std::int32_t i);
-  /// The same of `codes`, which are those of tensor i in another shape or order.
+  /// The terms of sums made of `codes`, the quantized values of tensor i in another shape or order.
   std::string terms_of(std::int32_t i, const std::string& codes, const std::string& name);
   /// The terms of weights: a constant that holds `data`, the numbers of tensor i in another shape
   /// or order, of which `suffix` tells, with the units along `units_axis`.

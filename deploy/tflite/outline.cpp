@@ -52,7 +52,7 @@ class TfliteOutline {
 
   std::string name_of(const flatbuffers::String* text) {
     if (text == nullptr) return {};
-    // Of a long name that many share the beginning is read, no more.
+    // Many tensors may share one long name: only its beginning is read.
     const std::string_view start = text->string_view().substr(0, 2 * kMostOfOutlinedName);
     std::string name = printable(start.substr(0, start.find('\0')), kMostOfOutlinedName);
     budget_.take(name.size());

@@ -193,7 +193,7 @@ class Reader {
     return model_.tensors[static_cast<std::size_t>(index)];
   }
 
-  /// Its outputs become constants: what they are made of is constant.
+  /// Makes constants of the outputs of TFLM_DECODE: all that it reads is constant.
   void decode(std::size_t index, const tflite::Operator& source) {
     const std::string who = fmt::format("operator {} ({})", index, detail::kTflmDecode);
     const auto inputs = read_values(source.inputs(), 2 * kMaxOperands, who);

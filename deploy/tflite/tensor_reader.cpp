@@ -104,7 +104,7 @@ void TensorReader::read_quantization(const tflite::QuantizationParameters& sourc
   QuantParams& q = tensor.quantization;
   q.scales = read_values(source.scale(), count, who, *budget_);
   q.quantized_dimension = source.quantized_dimension();
-  // Of one scale it means nothing, and runtimes do not look at it.
+  // With one scale the axis means nothing, and runtimes do not look at it.
   const auto rank = static_cast<std::int32_t>(tensor.shape.size());
   if (count == 1 && (q.quantized_dimension < 0 || q.quantized_dimension >= rank)) {
     q.quantized_dimension = 0;

@@ -17,7 +17,7 @@ struct MlpOptions {
   bool batch_norm = false;
   /// The rate of a Dropout behind each hidden layer; 0: none.
   float dropout = 0.0F;
-  /// That of a Dropout in front of the first layer.
+  /// The rate of a Dropout in front of the first layer.
   float input_dropout = 0.0F;
   std::string name = "mlp";
 };
@@ -52,8 +52,8 @@ Sequential autoencoder(Index values);
 struct Classifier {
   std::string_view name;
   Model (*make)(const Shape& image, Index classes);
-  /// Of Adam, with batches of about 128 images: in float, and where the quantized steps begin, from
-  /// which it falls to 0.
+  /// Learning rates of Adam with batches of about 128 images: in float, and where the quantized
+  /// steps begin, from which it falls to 0.
   float learning_rate = 1e-3F;
   float qat_learning_rate = 1e-4F;
   /// Whether the rate falls from the first to the second over the steps in float, or stays.

@@ -31,7 +31,7 @@ struct Imported {
   /// By axis of the model: that of ONNX, or -1 for an extent of 1 that ONNX does not have. Axes of
   /// ONNX that are not named have extent 1.
   std::vector<Index> axes;
-  /// Of a vector that was an image whose axes were in another order.
+  /// How a vector was flattened from an image whose axes were in another order.
   std::optional<Flattened> flattened{};
   /// Whether no element is below 0, as behind a ReLU.
   bool not_negative = false;
@@ -66,7 +66,8 @@ class Builder {
   /// Input `i`, which is a constant; null where it is left out. Throws InvalidArgument for a value
   /// that is computed.
   const Constant* constant(const Node& node, std::size_t i) const;
-  /// The same, which has to be there.
+  /// Returns input `i`, a constant that has to be there. Throws InvalidArgument where it is left
+  /// out or computed.
   const Constant& required_constant(const Node& node, std::size_t i) const;
   /// The number of examples that the file is written for; -1 where it is open.
   Index batch() const { return batch_; }
@@ -77,7 +78,8 @@ class Builder {
   /// `x` with its axes in the order `axes`. Throws InvalidArgument where only a transposition makes
   /// that of it.
   Imported arranged(const Node& node, const Imported& x, const std::vector<Index>& axes);
-  /// The same for images, sequences and vectors, by their ranks.
+  /// `x` with its axes in the order that layers of images (or, of rank 3, sequences) and of vectors
+  /// read. Throws as arranged().
   Imported image(const Node& node, const Imported& x);
   Imported vector(const Node& node, const Imported& x);
   /// `x` as ONNX's Reshape to `logical` reads it.

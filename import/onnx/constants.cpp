@@ -198,7 +198,7 @@ Constant sliced(const Node& node, const Inputs& inputs, Graph& graph) {
   return rows_of(x, {static_cast<Index>(rows.size())}, rows, graph);
 }
 
-/// Of vectors.
+/// Joins vectors end to end.
 Constant concatenated(const Inputs& inputs) {
   Constant result = *inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i) {

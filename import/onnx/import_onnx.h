@@ -26,7 +26,7 @@ namespace octet {
 /// and node and counting what would import, where Octet has no equal.
 Model import_onnx(const std::filesystem::path& path);
 
-/// The same of bytes in memory, whose weights are all in there.
+/// Imports a model from bytes in memory, which hold all of its weights.
 Model import_onnx(std::span<const std::uint8_t> bytes);
 
 }  // namespace octet

@@ -31,7 +31,7 @@ namespace octet {
 /// without a batch axis.
 Model import_tflite(const std::filesystem::path& path);
 
-/// The same of a model in memory.
+/// Imports a float model that has been read into memory.
 Model import_float_model(const IntegerModel& source);
 
 }  // namespace octet

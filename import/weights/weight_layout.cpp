@@ -71,7 +71,7 @@ WeightLayout pytorch_kernel(const Shape& s, const LayerWeights& weights) {
   } else if (s.rank() == 4) {
     const Index area = s[0] * s[1];
     if (weights.depthwise) return {{s[2] * s[3], 1, s[0], s[1]}, {s[1], 1, s[3] * area, area}};
-    // Of a transposed one too, whose last axes are filters and channels in both.
+    // A transposed convolution too: its last axes are filters and channels in both.
     return {{s[3], s[2], s[0], s[1]}, {s[1], 1, area, s[2] * area}};
   }
   return as_it_is(s);

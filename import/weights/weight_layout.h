@@ -17,7 +17,7 @@ namespace octet::detail {
 struct WeightLayout {
   Shape file_shape;
   std::vector<Index> strides;
-  /// Of the first axis; empty where it keeps its order.
+  /// The order of the first axis; empty where it stays.
   std::vector<Index> rows{};
 };
 

@@ -21,7 +21,7 @@ constexpr std::array<Pair, 4> kPyTorch = {{{"weight", "kernel"},
                                            {"bias", "bias"},
                                            {"running_mean", "moving_mean"},
                                            {"running_var", "moving_variance"}}};
-/// Of a batch normalization these instead.
+/// PyTorch's names for the tensors of a batch normalization.
 constexpr std::array<Pair, 2> kPyTorchNorm = {{{"weight", "gamma"}, {"bias", "beta"}}};
 constexpr std::string_view kCounter = "num_batches_tracked";
 

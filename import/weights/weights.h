@@ -35,7 +35,7 @@ struct WeightRules {
 struct LoadedWeights {
   /// The tensors of the model that got values of the file: "dense/kernel".
   std::vector<std::string> loaded;
-  /// Those that the file does not have, and that keep their values.
+  /// The tensors of the model that the file does not have, and that keep their values.
   std::vector<std::string> missing;
   /// The names of tensors of the file that no layer takes.
   std::vector<std::string> unused;

@@ -22,7 +22,8 @@ QuantParams as_uint8(const QuantParams& params) {
 
 [[noreturn]] void fail_uint8(const std::string& layer, std::string_view end) {
   throw InvalidArgument(fmt::format(
-      "{}: expected an {} of its codes or of float32, found uint8, which has fewer codes than the "
+      "{}: expected an {} of its own type or of float32, found uint8, which has fewer values than "
+      "the "
       "int16 of activations of 16 bits; leave LowerOptions::{} at int8 or ask for float32",
       owner_text(layer), end, end));
 }
@@ -80,13 +81,13 @@ void require_operator_range(const QuantParams& grid, bool clamps_at_zero,
   const bool ends_as_int8 = grid.qmin >= -128 && grid.qmax == 127;
   if (ends_as_int8 && (grid.qmin == -128 || clamps_at_zero)) return;
   throw InvalidArgument(fmt::format(
-      "{}: expected a result on the int8 codes -128 to 127, found {} to {}, which no operator "
+      "{}: expected a result of the int8 values -128 to 127, found {} to {}, which no operator "
       "clamps "
       "to. Give the quantizer of the result 8 bits, signed, not narrow, or, behind a ReLU or "
       "ReLU6, "
       "fewer bits with QuantSpec::top_of_int8; or 16 bits, signed, symmetric, not narrow, under "
       "rounding q15; or leave the layer in_float(). Trained with "
-      "Simulation::fake_quant and not exported, a model may have any codes",
+      "Simulation::fake_quant and not exported, a model may have any values",
       owner, grid.qmin, grid.qmax));
 }
 
@@ -112,7 +113,7 @@ void Lowering::require_rounding(const StepScheme& scheme) {
   const Rounding rounding = scheme.options->rounding;
   if (rounding_.has_value() && *rounding_ != rounding) {
     throw InvalidArgument(fmt::format(
-        "{} asks for rounding {}, the layers before it for {}; a model has one contract",
+        "{} asks for rounding {}, the layers before it for {}; a model has one rounding mode",
         owner_text(scheme.owner), to_string(rounding), to_string(*rounding_)));
   }
   rounding_ = rounding;

@@ -18,7 +18,7 @@
 namespace octet {
 namespace {
 
-/// Of CONV_2D, DEPTHWISE_CONV_2D or TRANSPOSE_CONV, which knows no dilation.
+/// Returns the attributes of CONV_2D, DEPTHWISE_CONV_2D or TRANSPOSE_CONV, which has no dilation.
 template <class Attributes>
 Attributes window_attributes(const Conv2DOptions& options, FusedActivation activation) {
   const auto number = [](Index value) { return static_cast<std::int32_t>(value); };

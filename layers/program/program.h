@@ -44,7 +44,7 @@ struct StepScheme {
   Quantizer* result = nullptr;
   /// The quantizer that all inputs of a CONCATENATION share.
   Quantizer* joined = nullptr;
-  /// Of a quantizer that several steps of the program share; null of one that is the step's own.
+  /// For a quantizer that several steps of the program share; null for one that is the step's own.
   std::shared_ptr<SharedRange> shared{};
   std::size_t shared_position = 0;
   WeightOscillation* oscillation = nullptr;
@@ -87,7 +87,8 @@ struct Step {
   std::size_t node = 0;
   /// Tells the random streams of several functions of one layer apart.
   std::size_t stream = 0;
-  /// Of a linear step: the batch normalization in its weights; null where there is none.
+  /// The batch normalization that is folded into the weights of a linear step; null where there is
+  /// none.
   FoldedBatchNorm* folded = nullptr;
   /// Null where the step computes in floats.
   std::shared_ptr<StepScheme> scheme{};

@@ -38,7 +38,7 @@ const BatchNorm* folded_into(const Model& model, std::size_t i,
   return foldable ? norm : nullptr;
 }
 
-/// Both layers as one, which is quantized as `layer` is.
+/// Returns both layers as one, which is quantized as `layer` is.
 std::unique_ptr<Layer> folded(std::unique_ptr<Layer> layer, const BatchNorm& norm,
                               BatchNormMode mode, const Layer& marked) {
   layer->remove_annotation();

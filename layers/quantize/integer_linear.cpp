@@ -76,7 +76,7 @@ class IntegerLinear::RealSums {
   RealSums(std::shared_ptr<const std::int32_t[]> sums, std::vector<float> scales, RealLimits clamp)
       : sums_(std::move(sums)), form_(std::move(scales), clamp) {}
 
-  /// Of parts of the matrix that write() takes: those that backward passes read at once.
+  /// Elements of the parts that write() takes best: those that backward passes read at once.
   std::size_t grain() const { return static_cast<std::size_t>(form_.width()) * kRowsPerChunk; }
 
   /// Writes the elements [begin, end), whole rows.
@@ -86,8 +86,9 @@ class IntegerLinear::RealSums {
                 width);
   }
 
-  /// Of rows [begin, end) and units [unit, unit + units), begin < end. What makes reals of the sums
-  /// of a unit keeps their order: the extremes of the reals are those of the sums.
+  /// The limits of the real values in rows [begin, end) and units [unit, unit + units), begin <
+  /// end. Scaling and clamping the sums of a unit keeps their order, so the extremes of the real
+  /// values are those of the sums.
   MinMax limits(Index begin, Index end, Index unit, Index units) const {
     const Index width = form_.width();
     // Rows of few units are measured several at a time, side by side.
@@ -137,7 +138,7 @@ struct IntegerLinear::Operands {
   QuantParams weight_params;
   float input_scale;
   std::string owner;
-  /// Of the kernel's grid.
+  /// What the kernel's scale and zero point are learned from.
   LearnedRange learned;
 
   float weight_scale(std::size_t unit) const {
@@ -145,9 +146,9 @@ struct IntegerLinear::Operands {
   }
   std::size_t units() const { return static_cast<std::size_t>(kernel.dim(-1)); }
 
-  /// Where the weights of a unit pass their gradient. With an observed range that is where their
-  /// code is not clamped: half a step beyond the reals of qmin and qmax. At those reals themselves
-  /// the weight that made the range would get a gradient or none as its scale happened to be
+  /// The limits within which the weights of a unit pass their gradient. With an observed range they
+  /// lie half a step beyond the real values of qmin and qmax, where clamping begins. Clipping
+  /// exactly at qmin and qmax would make the extreme weight's gradient depend on how the scale was
   /// rounded.
   RealLimits passes(std::size_t unit) const {
     const std::vector<RealLimits>& known = learned.steps.passes;
@@ -229,7 +230,8 @@ struct IntegerLinear::Operands {
     return result;
   }
 
-  /// Of x, the kernel, the bias and what the kernel's grid is learned from.
+  /// Returns the gradients of x, the kernel, the bias and what the kernel's scale and zero point
+  /// are learned from.
   std::vector<Tensor> gradients(const SumsGradient& passed) const {
     std::vector<Tensor> result(3);
     if (to_input) result[0] = sums->input_gradient(passed.sums);

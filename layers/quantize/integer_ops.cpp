@@ -58,7 +58,7 @@ const QuantParams& require_grid(const Tensor& x, const std::string& owner) {
   const auto& grid = detail::TensorAccess::grid(x);
   if (grid == nullptr) {
     throw InvalidArgument(fmt::format(
-        "{}: integer simulation expects an input on a grid, found real values; quantize the layer "
+        "{}: integer simulation expects a quantized input, found real values; quantize the layer "
         "in front too, or use Simulation::fake_quant",
         owner));
   }

@@ -35,8 +35,9 @@ class IntegerLinear {
 
   /// f(acc * s_x * s_w): the result before it is quantized, f the activation where that is a clamp.
   const Tensor& real_output() const { return real_; }
-  /// The same as the result [batch, ...], for more to be made of it in floats. Gradients reach x,
-  /// the kernel, the bias and what the kernel's grid is learned from.
+  /// The real output in the shape of the result, [batch, ...], for more to be made of it in floats.
+  /// Gradients reach x, the kernel, the bias and what the kernel's scale and zero point are learned
+  /// from.
   Tensor real() const;
 
   /// y_q = clamp(rescale(acc) + zero_point), on the grid `output`. Gradients reach x, the kernel
@@ -44,8 +45,8 @@ class IntegerLinear {
   /// the activation lets it pass, for the kernel where its code is not clamped. They also reach
   /// what the kernel's grid and `output` are learned from.
   Tensor output(const QuantParams& output, const LearnedRange& learned = {}) const;
-  /// The same without the activation, and without gradients: what an operator behind it reads where
-  /// the activation is one.
+  /// The output without the activation, and without gradients: what an activation reads that is an
+  /// operator of its own.
   Tensor before_activation(const QuantParams& output) const {
     return requantized(output, FusedActivation::none, {});
   }

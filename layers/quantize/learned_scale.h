@@ -52,7 +52,8 @@ class LearnedScale final : public ScaleRule {
 
   /// Learned step size quantization, LSQ (Esser et al., ICLR 2020): with v = x / s in float32,
   ///
-  ///   y = s round(clamp(v, Qn, Qp)), ties away from zero on the layer's kernel, as its contract
+  ///   y = s round(clamp(v, Qn, Qp)), ties away from zero on the layer's kernel, as its rounding
+  ///   mode
   ///                                  rounds on results
   ///   dy/dx = 1 where Qn < v < Qp, else 0
   ///   dy/ds = round(v) - v there, Qn where v <= Qn, Qp where v >= Qp;

@@ -17,7 +17,8 @@ std::size_t run_length(const Shape& shape, int axis) {
   return length;
 }
 
-/// As min_max_columns, for channels whose values lie together in runs of `inner`.
+/// Finds the limits of channels whose values lie together in runs of `inner`. Returns whether all
+/// values are finite.
 bool min_max_runs(std::span<const float> values, std::size_t inner, std::span<float> mins,
                   std::span<float> maxs) {
   const std::size_t channels = mins.size();

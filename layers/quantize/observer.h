@@ -45,19 +45,18 @@ class Observer {
   /// one for -1. `owner` names the tensor in errors.
   void build(const QuantSpec& spec, std::string owner, const Shape& shape);
 
-  /// Changes the range by what `x`, which is not empty, holds. Throws NumericError that names the
-  /// tensor for NaN and infinity. What it throws leaves no trace: the caller puts `range()` and
-  /// `counters()` back.
+  /// Updates the range with the values of `x`, which is not empty. Throws NumericError that names
+  /// the tensor for NaN and infinity; the caller then restores `range()` and `counters()`.
   virtual void observe(const Tensor& x) = 0;
 
-  /// Does so for a batch that calibrate() shows: an observer that settles its range by calibration
-  /// overrides it.
+  /// Updates the range with a batch of calibrate(). Observers that settle their range by
+  /// calibration override it.
   virtual void calibrate(const Tensor& x) { observe(x); }
-  /// Takes over what copies of this observer have come to that were each shown a part of one batch
-  /// by calibrate(), all of them from the state of `before`. This one is in the state of the first
-  /// part, which keeps what has nothing to do with the values (the number of batches). The smallest
-  /// minimum and the largest maximum are the range of the whole batch wherever each bound depends
-  /// on that of the batch alone, and rises with it; others override it.
+  /// Merges the state of observers that each calibrated one shard of a batch, starting from
+  /// `before`. This observer is in the state of the first shard, from which counters that do not
+  /// depend on the values (the number of batches) are kept. The default takes the smallest minimum
+  /// and the largest maximum, which is the range of the whole batch if each bound depends only on
+  /// the batch's bound and rises with it; other observers override it.
   virtual void merge_calibrated(const Observer& before,
                                 std::span<const std::unique_ptr<Observer>> parts);
   /// Throws NumericError that names the tensor for NaN and infinity, as observe() does.

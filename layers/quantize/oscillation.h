@@ -11,12 +11,12 @@ namespace octet {
 
 class Model;
 
-/// How often the codes of a kernel's weights swing back and forth in training (Nagel et al., ICML
-/// 2022). In training pass t, o = 1 for a weight whose code changed, and in the direction opposite
+/// How often a kernel's quantized weights oscillate in training (Nagel et al., ICML 2022). In
+/// training pass t, o = 1 for a weight whose quantized value changed, and in the direction opposite
 /// to its last change, else 0; f = m o + (1 - m) f is the frequency, with m = 0.01.
 ///
-/// A weight with f above a threshold may be frozen: it is given the code rint(mean), where mean is
-/// the moving average of its codes, also by m, and keeps it for good.
+/// A weight with f above a threshold may be frozen: it is given the quantized value rint(mean),
+/// where mean is the moving average of its quantized values, also by m, and keeps it for good.
 class WeightOscillation {
  public:
   static constexpr float kMomentum = 0.01F;
@@ -32,9 +32,9 @@ class WeightOscillation {
 
   /// Makes the counters for a kernel of `shape`, whose units are on the last axis.
   void build(const Shape& shape);
-  /// Counts a training pass of the kernel on `grid`, and holds frozen weights.
+  /// Counts a training pass of the kernel, quantized by `grid`, and holds frozen weights.
   void count(Tensor kernel, const QuantParams& grid);
-  /// Puts frozen weights back on their codes, where an optimizer has moved them.
+  /// Sets frozen weights back to their quantized values, where an optimizer has moved them.
   void hold(Tensor kernel, const QuantParams& grid) const;
   /// Whether hold() would change nothing.
   bool is_held(const Tensor& kernel, const QuantParams& grid) const;
@@ -50,19 +50,21 @@ class WeightOscillation {
  private:
   float freeze_above_;
   Tensor passes_;
-  /// Per weight: its code, the sign of its last change, f, the mean code, and 1 where it is frozen.
+  /// Per weight: its quantized value, the sign of its last change, f, the mean quantized value, and
+  /// 1 where it is frozen.
   Tensor code_, direction_, frequency_, mean_, frozen_;
 };
 
-/// How much of a layer's kernel swings between codes.
+/// How much of a layer's kernel oscillates between quantized values.
 struct OscillatingWeights {
   std::string layer;
   double share = 0.0;   ///< of the weights, those that swing more often than the threshold
   double frozen = 0.0;  ///< of the weights, those that were frozen
 };
 
-/// That of every layer of a model for which QuantizeOptions::count_oscillations or
-/// freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the paper.
+/// The oscillating weights of every layer of a model for which QuantizeOptions::count_oscillations
+/// or freeze_oscillations_above asks. `threshold` is a frequency, 1 / 200 by default as in the
+/// paper.
 std::vector<OscillatingWeights> oscillating_weights(const Model& model, float threshold = 0.005F);
 
 }  // namespace octet

@@ -131,7 +131,7 @@ void require_activation_bits(const QuantizeOptions& options) {
     if (calibration != Calibration::mse && calibration != Calibration::entropy) continue;
     throw InvalidArgument(
         fmt::format("default_8bit: expected {} of 16 bits calibrated by min_max, moving_average or "
-                    "percentile, found {}, whose histogram has fewer bins than there are codes",
+                    "percentile, found {}, whose histogram has fewer bins than int16 has values",
                     tensors, to_string(calibration)));
   }
   if (options.activation_scales != Scales::measured) {

@@ -15,7 +15,7 @@ enum class Calibration {
   min_max,         ///< the smallest and the largest value: LastValue (weights), AllValues
   moving_average,  ///< an average of the batches' limits: MovingAverage
   percentile,      ///< up to the k-th smallest magnitude: Percentile, HistogramPercentile
-  mse,             ///< the least squared error on the grid: Mse, HistogramMse
+  mse,             ///< the least squared error when quantized: Mse, HistogramMse
   entropy          ///< the least divergence: HistogramEntropy
 };
 
@@ -24,7 +24,7 @@ std::string_view to_string(Calibration calibration);
 /// The calibration of that name. Throws FormatError for another.
 Calibration parse_calibration(std::string_view name);
 
-/// How the scales of grids come about.
+/// Where scales come from.
 enum class Scales {
   measured,  ///< from the range that an observer found
   lsq,       ///< learned, see LsqQuantizer
@@ -37,27 +37,26 @@ std::string_view to_string(Scales scales);
 /// The scales of that name. Throws FormatError for another.
 Scales parse_scales(std::string_view name);
 
-/// What the default 8-bit scheme can vary.
+/// Options of the default 8-bit scheme.
 struct QuantizeOptions {
   Simulation simulation = Simulation::integer;
-  /// The rounding contract of the runtime that will run the model.
+  /// The rounding mode of the runtime that will run the model.
   Rounding rounding = Rounding::fp32;
   /// Bits of the weights, 2 to 8. Stored as int8 unless LowerOptions::pack_weights,
   /// CSourceOptions::weights or OnnxOptions::weights asks for less.
   int weight_bits = 8;
-  /// Whether weights of 7 bits and fewer use all codes, [-2^(bits - 1), 2^(bits - 1) - 1], or leave
-  /// out the lowest, so that the grid is symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0, 1}
-  /// (ternary). Of 8 bits -128 is always left out, which runtimes count on.
+  /// Whether weights of 7 bits and fewer use all quantized values, [-2^(bits - 1), 2^(bits - 1) -
+  /// 1], or leave out the lowest, so that they are symmetric: of 2 bits, {-2, -1, 0, 1} or {-1, 0,
+  /// 1} (ternary). Of 8 bits -128 is always left out, which runtimes count on.
   bool full_weight_grid = false;
-  /// Bits of results behind a ReLU or ReLU6, 2 to 8, or 16. Fewer than 8 are the highest codes of
-  /// int8, [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below,
-  /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits, which
-  /// no operator would clamp to fewer.
-  /// 16 are those of all results and of inputs, under rounding q15 alone: codes of int16 with the
-  /// zero point 0 and steps of max(max x / 32767, -min x / 32768), whose products with weights are
-  /// summed in int64. Layers that become BATCH_MATMUL, FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D,
-  /// RESHAPE, STRIDED_SLICE or TRANSPOSE take them; softmax, sigmoid and tanh then compute in
-  /// float.
+  /// Bits of results behind a ReLU or ReLU6, 2 to 8, or 16. Fewer than 8 are the highest int8
+  /// values, [128 - 2^bits, 127], with the zero point at the lowest: the ReLU clamps from below,
+  /// saturation from above, in every runtime. Inputs of models and other results keep 8 bits,
+  /// because no operator would clamp them to fewer. 16 applies to all results and to inputs, with
+  /// rounding mode q15 only: int16 values with zero point 0 and scale max(max x / 32767, -min x /
+  /// 32768), whose products with weights are summed in int64. Layers that become BATCH_MATMUL,
+  /// FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D, RESHAPE, STRIDED_SLICE or TRANSPOSE take them;
+  /// softmax, sigmoid and tanh then compute in float.
   int activation_bits = 8;
   /// A scale per unit of a kernel instead of one per kernel. quantize_model() gives convolutions
   /// one per filter whatever this says, unless quantized(layer, {.per_channel = false}) asks for
@@ -67,13 +66,15 @@ struct QuantizeOptions {
   /// ones start from what is measured. Inputs of models keep measured ones.
   Scales weight_scales = Scales::measured;
   Scales activation_scales = Scales::measured;
-  /// Whether it is counted how often the codes of weights swing back and forth in training: see
-  /// oscillating_weights(). Costs a pass over the weights in each training pass, and memory.
+  /// Whether oscillations of quantized weights are counted in training: see oscillating_weights().
+  /// Costs a pass over the weights in each training pass, and memory.
   bool count_oscillations = false;
-  /// The frequency above which a weight is frozen on its mean code, see WeightOscillation; 0: none
-  /// is. For learned weight_scales, without batch normalization behind the kernel.
+  /// The frequency above which a weight is frozen at its mean quantized value, see
+  /// WeightOscillation; 0: none is. For learned weight_scales, without batch normalization behind
+  /// the kernel.
   float freeze_oscillations_above = 0.0F;
-  /// How activations' ranges start and average; RangeStart::tfmot with a decay of 0.999 is TFMOT's.
+  /// How ranges of activations start and average; RangeStart::tfmot with a decay of 0.999 is
+  /// TFMOT's way.
   RangeStart range_start = RangeStart::first_batch;
   double ema_decay = 0.99;
   /// How the ranges of weights are found. Not given: mse for weights of 4 bits and fewer, whose
@@ -81,14 +82,14 @@ struct QuantizeOptions {
   std::optional<Calibration> weight_calibration{};
   /// How the ranges of results are found.
   Calibration activation_calibration = Calibration::moving_average;
-  /// How those of a model's inputs are found. Not given: as those of results where that leaves
+  /// How the ranges of a model's inputs are found. Not given: as for results where that leaves
   /// outliers out (percentile, mse, entropy), else min_max, as in TFMOT.
   std::optional<Calibration> input_calibration{};
-  /// Of Calibration::percentile: the share of values, in percent, that are not clipped.
+  /// For Calibration::percentile: the share of values, in percent, that are not clipped.
   double percentile = 99.99;
-  /// How a BatchNorm goes on, which becomes part of the layer in front or a layer of its own:
-  /// `folded` for a model that was trained in float, `statistics` for one that is trained quantized
-  /// from the start. See freeze_batch_norm().
+  /// How a folded BatchNorm is trained: `folded` keeps its statistics, for a model that was trained
+  /// in float; `statistics` updates them, for a model that is trained quantized from the start. See
+  /// freeze_batch_norm().
   BatchNormMode batch_norm = BatchNormMode::folded;
 
   /// TFMOT's ranges: start at -6..6, decay 0.999, no bias correction.
@@ -105,13 +106,14 @@ class QuantizeConfig {
 
   const QuantizeOptions& options() const { return options_; }
 
-  /// For the kernel of a layer that has one (Dense). Asked for once, when the layer is wrapped.
+  /// Makes the quantizer of the kernel of a layer that has one (Dense). Called once, when the layer
+  /// is wrapped.
   virtual std::unique_ptr<Quantizer> kernel_quantizer(const Layer& layer) const = 0;
-  /// For the result of a layer with a kernel: before its activation where that is softmax, sigmoid
-  /// or tanh, after it otherwise.
+  /// Makes the quantizer of the result of a layer with a kernel: before its activation if that is
+  /// softmax, sigmoid or tanh, else after it.
   virtual std::unique_ptr<Quantizer> activation_quantizer(const Layer& layer) const = 0;
-  /// For the output of any other layer; the default scheme has one where result_rule() is
-  /// measured.
+  /// Makes the quantizer of the output of any other layer; the default scheme has one where
+  /// result_rule() is measured.
   virtual std::unique_ptr<Quantizer> output_quantizer(const Layer& layer) const = 0;
   /// For a tensor that a layer without weights() trains: a kernel of Graph::linear(), whose units
   /// lie along `unit_axis`, or a Graph::parameter(), for which that is -1. The default scheme

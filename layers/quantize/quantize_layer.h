@@ -4,7 +4,7 @@
 
 namespace octet {
 
-/// Puts a model's input on a grid. State: min, max, zero_point. The range is found as
+/// Quantizes a model's input. State: min, max, zero_point. The range is found as
 /// QuantizeOptions::input_calibration says.
 class QuantizeLayer : public Layer {
  public:

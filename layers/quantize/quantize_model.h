@@ -15,15 +15,15 @@ namespace octet {
 /// A copy of a built model, its weights copied, with quantization in the loop: a QuantizeLayer
 /// after each input, and every layer wrapped as default_8bit(options) says. A ReLU or ReLU6 layer
 /// is fused into the layer it reads if it is that layer's only reader and that layer has no
-/// activation. Otherwise its output is quantized; the exception is a ReLU6 under contract double,
-/// which clamps the codes of its input. A BatchNorm becomes part of the layer with a kernel that it
-/// reads, see FoldedBatchNorm, if it is that layer's only reader, that layer has no activation, and
-/// both are quantized or both left in_float(); otherwise it is a layer of its own, a depthwise
+/// activation. Otherwise its output is quantized; the exception is a ReLU6 in rounding mode double,
+/// which only clamps its quantized input. A BatchNorm becomes part of the layer with a kernel that
+/// it reads, see FoldedBatchNorm, if it is that layer's only reader, that layer has no activation,
+/// and both are quantized or both left in_float(); otherwise it is a layer of its own, a depthwise
 /// convolution of 1 x 1. A clamp behind it is fused as well. A layer left in_float() is copied as
 /// it is, and followed by a QuantizeLayer if a layer that is quantized reads it. The original is
-/// untouched.
-/// Throws InvalidArgument for a model without tensors, one that is quantized already, a layer that
-/// has no default scheme, or a BatchNorm of its own for examples of more than three axes.
+/// untouched. Throws InvalidArgument for a model without tensors, one that is quantized already, a
+/// layer that has no default scheme, or a BatchNorm of its own for examples of more than three
+/// axes.
 Model quantize_model(const Model& model, const QuantizeOptions& options = {});
 /// A chain stays a chain.
 inline Sequential quantize_model(const Sequential& model, const QuantizeOptions& options = {}) {
@@ -56,17 +56,17 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer,
                                                std::shared_ptr<const QuantizeConfig> config = {});
 void quantize_annotate_layer(Layer& layer, std::shared_ptr<const QuantizeConfig> config);
 
-/// The same for a layer as it is made, e.g. in the list of a Sequential's layers.
+/// Annotates a layer as it is made, e.g. in the list of a Sequential's layers.
 template <std::derived_from<Layer> L>
 L quantize_annotate_layer(L layer, std::shared_ptr<const QuantizeConfig> config = {}) {
   quantize_annotate_layer(static_cast<Layer&>(layer), std::move(config));
   return layer;
 }
 
-/// As quantize_model(), for the marked layers of a built model alone. A layer that is not marked
-/// but feeds a marked one gets its result quantized, nothing else: by a quantizer of its own, or
-/// by a QuantizeLayer behind it. Throws InvalidArgument also
-/// where no layer is marked, and where require_exportable_clamp() refuses a user's config.
+/// Quantizes the marked layers of a built model alone, as quantize_model() does. A layer that is
+/// not marked but feeds a marked one gets its result quantized, nothing else: by a quantizer of its
+/// own, or by a QuantizeLayer behind it. Throws InvalidArgument as quantize_model(), and where no
+/// layer is marked or require_exportable_clamp() refuses a user's config.
 Model quantize_apply(const Model& model, const QuantizeOptions& options = {});
 inline Sequential quantize_apply(const Sequential& model, const QuantizeOptions& options = {}) {
   return quantize_apply(static_cast<const Model&>(model), options);
@@ -88,9 +88,9 @@ inline std::vector<std::string> calibrate(Model& model, const Tensor& features) 
 }
 
 /// A line that names the layers whose results were 0 throughout the samples that gave the model its
-/// ranges: their grids hold next to nothing but 0, as after a data loader that failed. Empty where
-/// there are none. calibrate(), quantize_post_training() and a Trainer before its first step log
-/// it.
+/// ranges: they can represent next to nothing but 0, as after a data loader that failed. Empty
+/// where there are none. calibrate(), quantize_post_training() and a Trainer before its first step
+/// log it.
 std::vector<std::string> range_warnings(const Model& model);
 
 /// Post-training quantization in one call: quantize_model(), and ranges from `samples`, some

@@ -49,7 +49,7 @@ void QuantizeWrapper::make_result_quantizer() {
   result_ = config_->output_quantizer(*layer_);
   if (result_ && layer_->ends_in_softmax()) {
     throw InvalidArgument(fmt::format(
-        "layer \"{}\": expected no quantizer for the output of a softmax, whose codes are steps of "
+        "layer \"{}\": expected no quantizer for the output of a softmax, whose scale is fixed at "
         "1/256, found one in its QuantizeConfig",
         layer_->name()));
   }
@@ -252,8 +252,8 @@ void require_exportable_clamp(const QuantizeWrapper& wrapper) {
   if (wrapper.activation_quantizer() == nullptr || !clamps) return;
   throw InvalidArgument(fmt::format(
       "layer \"{}\": expected no quantizer for the output of a ReLU6 of its own under rounding "
-      "double, found one in its QuantizeConfig; the RELU6 of TFLite Micro clamps codes without "
-      "rescaling them. Leave it to the default scheme, which keeps the scale of its input, make it "
+      "double, found one in its QuantizeConfig; the RELU6 of TFLite Micro clamps without "
+      "rescaling. Leave it to the default scheme, which keeps the scale of its input, make it "
       "the activation of the Dense in front, or use a ReLU",
       wrapper.wrapped().name()));
 }

@@ -8,14 +8,13 @@ namespace octet {
 enum class ResultRule;
 struct Step;
 
-/// Any layer with its kernel on an 8-bit grid and its result on one of 8 or 16 bits, as its
-/// QuantizeConfig says. With Q and
-/// Qk as Simulation says and f the layer's activation:
+/// Any layer with its kernel quantized to 8 bits or fewer and its result to 8 or 16 bits, as its
+/// QuantizeConfig says. With Q and Qk as Simulation says and f the layer's activation:
 ///
 ///   a layer with a kernel W:  y = Q(f(x Qk(W) + b)), or f(Q(x Qk(W) + b)) for softmax, sigmoid and
-///                             tanh, whose results have a grid of their own
+///                             tanh, whose results have a scale of their own
 ///   any other:                y = Q(layer(x)) where the config gives a quantizer for the output,
-///                             else the layer's result on the grid of what it reads
+///                             else the result with the scale and zero point of x
 ///
 /// W and b are those of LayerWeights: of a FoldedBatchNorm the folded ones. While that trains on
 /// the statistics of the batch, y is Q(f(correction(x Qk(W)))), see batch_norm_correction().
@@ -41,7 +40,8 @@ class QuantizeWrapper : public Layer {
   const Quantizer* activation_quantizer() const { return result_.get(); }
   /// Null where the options do not ask for it.
   const WeightOscillation* oscillation() const { return oscillation_.get(); }
-  /// Puts frozen weights back on their codes, and whether they are there: an optimizer moves them.
+  /// Sets frozen weights back to their quantized values, from which an optimizer moves them, and
+  /// tells whether there are any.
   void hold_frozen_weights();
   /// Quantizers of tensors that are trained, and these tensors.
   std::vector<std::pair<Quantizer*, Tensor>> trained_tensors() const;
@@ -108,8 +108,8 @@ QuantizeWrapper* as_quantize_wrapper(Layer& layer);
 const QuantizeWrapper* as_quantize_wrapper(const Layer& layer);
 
 /// Throws InvalidArgument that names the layer where it has a quantizer for a result that its
-/// operator only clamps: a ReLU6 of its own under contract double, since the RELU6 of TFLite Micro
-/// does not rescale codes.
+/// operator only clamps: a ReLU6 of its own in rounding mode double, since the RELU6 of TFLite
+/// Micro does not rescale.
 void require_exportable_clamp(const QuantizeWrapper& wrapper);
 
 }  // namespace octet

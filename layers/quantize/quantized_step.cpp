@@ -161,15 +161,15 @@ Tensor measured(const Step& step, const StepInputs& in) {
   return integer_operator(step, in, real, /*clips=*/true, scheme.result->learned_range());
 }
 
-/// Inputs of one scale and zero point, one behind the other. While training, ranges move between
-/// the first input and the last: what was quantized before is quantized anew. Where a Dropout has
-/// widened an input, the steps of all are as wide as the widest, so that nothing is clipped.
+/// Computes CONCATENATION, whose inputs share scale and zero point. In training, ranges may have
+/// moved since an input was quantized, so it is quantized again. If a Dropout has widened an input,
+/// the scale of all fits the widest, so that nothing is clipped.
 Tensor joined(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
   const Quantizer* shared = scheme.joined;
   if (shared == nullptr) {
     throw InvalidArgument(fmt::format(
-        "{}: expected inputs whose grids can be made one, found a first one that is not quantized",
+        "{}: expected inputs that can share one scale, found a first one that is not quantized",
         scheme.owner));
   }
   if (!shared->has_range() || !shared->enabled()) return in_floats(step, in);
@@ -268,8 +268,8 @@ void tie_joined(Program& program, std::size_t index) {
   for (const std::size_t input : step.inputs) {
     if (const Step* fixed = fixed_by(program, input); fixed != nullptr) {
       throw InvalidArgument(
-          fmt::format("{}: expected inputs whose grids can be made one, found \"{}\" with a fixed "
-                      "grid (softmax, sigmoid or tanh); put another layer between",
+          fmt::format("{}: expected inputs that can share one scale, found \"{}\" with a fixed "
+                      "scale (softmax, sigmoid or tanh); put another layer between",
                       step.scheme->owner, fixed->scheme->owner));
     }
     Quantizer* const producer = quantizer_of(program, input);

@@ -50,7 +50,7 @@ struct Observers : Registry<Observer> {
     add_plain<HistogramMseObserver>();
     add_plain<HistogramEntropyObserver>();
   }
-  /// One without arguments.
+  /// Adds an observer without arguments.
   template <class T>
   void add_plain() {
     add<T>(std::string(T().type()), [](const Description&) { return std::make_unique<T>(); });

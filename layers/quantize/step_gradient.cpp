@@ -141,7 +141,7 @@ StepSums sums_of_one_step(const Tensor& x, const Tensor& g, const LearnedSteps& 
     if (whole > 0) {
       parts.add(begin / kColumns, begin / kColumns + whole, from, gradients + begin, to);
     }
-    // Of the last part alone.
+    // The rest of the last part: fewer values than kColumns.
     const std::size_t done = whole * kColumns;
     if (begin + done < end) {
       last.add(0, 1, from + done, gradients + begin + done, to == nullptr ? nullptr : to + done);

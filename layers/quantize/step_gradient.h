@@ -7,23 +7,23 @@
 #include <cstdint>
 #include <vector>
 
-// The parts that gradients of learned grids are made of.
+// The parts that gradients of learned scales are made of.
 
 namespace octet {
 
-/// Of a grid of one step, or of a channel: what its parameters get of the gradients g of all values
-/// x, v = x / step.
+/// What the parameters of one step, or of a channel's, get of the gradients g of all values x, with
+/// v = x / step.
 struct StepSums {
   double inside = 0.0;  ///< sum of g * (round(v) - v) where x passes, ties away from zero
   double below = 0.0;   ///< sum of g where x is clamped below
   double above = 0.0;   ///< sum of g where x is clamped above
 };
 
-/// Where x passes its gradient on a grid of codes from `lo` to `hi` steps, both left out: the
-/// smallest x above, and the largest below, by the float32 quotient x / step.
+/// The limits within which x passes its gradient, for quantized values from `lo` to `hi` steps,
+/// both left out: the smallest x above, and the largest below, by the float32 quotient x / step.
 RealLimits values_between(float step, std::int32_t lo, std::int32_t hi);
 
-/// Steps with the values that pass on their grids: one, or one per channel.
+/// Steps and the limits of values that pass their gradient: one of each, or one per channel.
 struct LearnedSteps {
   std::vector<float> steps;
   std::vector<RealLimits> passes;
@@ -40,7 +40,7 @@ class StepSumParts {
   /// Adds rows [begin, end), `begin` that of a part and `end` too, or the last row. Writes g where
   /// x passes, else 0, to `passed`, which may be g itself, unless it is null.
   void add(std::size_t begin, std::size_t end, const float* x, const float* g, float* passed);
-  /// Those of each step, added part by part in their order.
+  /// Returns the sums of each step, added part by part in their order.
   std::vector<StepSums> total() const;
   std::size_t rows_per_part() const { return rows_per_part_; }
 
@@ -57,7 +57,7 @@ class StepSumParts {
 /// Sums are made in an order that no number of threads changes.
 std::vector<StepSums> step_sums(const Tensor& x, const Tensor& g, const LearnedSteps& learned);
 
-/// step_sums() of a grid of one step; g where x passes, else 0, is written to `to`, which may be g.
+/// step_sums() of a single step; g where x passes, else 0, is written to `to`, which may be g.
 std::vector<StepSums> step_sums_and_passed(const Tensor& x, const Tensor& g,
                                            const LearnedSteps& learned, const Tensor& to);
 

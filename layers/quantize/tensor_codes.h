@@ -22,8 +22,8 @@ TensorCodes quantize_tensor(const Tensor& x, const QuantParams& grid,
 /// The codes of x on the grid that it lies on: those it carries, or made anew.
 TensorCodes codes_on_grid(const Tensor& x, const QuantParams& grid);
 
-/// The same of a grid of int16 codes. A tensor keeps none such: its reals, each a code times the
-/// scale rounded once, tell them exactly.
+/// Returns the int16 values of x on `grid`. A tensor keeps none: its floats, each an int16 times
+/// the scale rounded once, tell them exactly.
 std::shared_ptr<const std::int16_t[]> int16_codes(const Tensor& x, const QuantParams& grid,
                                                   RoundMode mode = RoundMode::half_away);
 /// A tensor of the real values of codes on the per-tensor grid `grid`.

@@ -23,7 +23,7 @@ void check_kernel(const QuantParams& params, Index units, const std::string& own
   if (params.qmin < -128 || params.qmax > 127 ||
       std::ranges::any_of(params.zero_points, not_zero)) {
     throw InvalidArgument(fmt::format(
-        "{}: expected a kernel of int8 codes with zero point 0, found codes {} to {} and zero "
+        "{}: expected a kernel of int8 values with zero point 0, found {} to {} and zero "
         "point {}; give its QuantSpec at most 8 bits, is_signed and symmetric",
         owner, params.qmin, params.qmax, params.zero_point()));
   }
@@ -85,7 +85,7 @@ Shape require_convolution(const Shape& examples, const LayerWeights& weights,
   }
 }
 
-/// One that is computed on demand is not written to memory for it.
+/// Quantizes and packs a kernel; one that is computed on demand is not written to memory for it.
 PackedS8 quantized_columns(const Tensor& kernel, Index units, std::span<const float> scales,
                            const QuantParams& grid) {
   const Index inputs = kernel.size() / units;

@@ -32,12 +32,12 @@ std::string why_not_packed(const WeightForm& form, Rounding rounding) {
   }
   if (form.code == OpCode::fully_connected) {
     return fmt::format(
-        "XNNPACK takes packed weights of an even number of inputs only, and LiteRT computes {} by "
-        "contract single; give the layer one input more, or {}",
+        "XNNPACK takes packed weights of an even number of inputs only, and LiteRT computes {} in "
+        "rounding mode single; give the layer one input more, or {}",
         form.depth, kOtherFiles);
   }
   return fmt::format(
-      "LiteRT computes packed weights of it by contract {}, those of 8 bits by fp32; {}",
+      "LiteRT computes its packed weights in rounding mode {}, those of 8 bits in fp32; {}",
       to_string(detail::contract_of_weights(form.code, rounding, kMostPackedBits, form.depth,
                                             form.per_channel)),
       kOtherFiles);
@@ -57,7 +57,7 @@ std::string obstacle_of(const WeightStorage& of) {
 }  // namespace
 
 std::string WeightStorage::text() const {
-  return fmt::format("trained {} bit, stored {}, {} of contract {}", trained_bits, stored_bits,
+  return fmt::format("trained {} bit, stored {}, {} in rounding mode {}", trained_bits, stored_bits,
                      octet::to_string(form.code), octet::to_string(rounding));
 }
 

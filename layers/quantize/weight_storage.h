@@ -14,29 +14,30 @@ namespace octet {
 /// pack_weights()) holds of them.
 struct WeightStorage {
   std::string layer;
-  /// The operator that the layer becomes, on contract `rounding`.
+  /// The operator that the layer becomes, and its rounding mode.
   WeightForm form{};
   Rounding rounding = Rounding::fp32;
   int trained_bits = 8;
   /// 8, 4 or 2: at most so many, since trained weights may happen to need fewer.
   int stored_bits = 8;
-  /// Why no runtime of the contract takes them in the fewest bits that hold them, and what would
-  /// work; empty where one does.
+  /// Why no runtime of the rounding mode takes them in the fewest bits that hold them, and what
+  /// would work; empty where one does.
   std::string obstacle{};
 
-  /// "trained 3 bit, stored 4, FULLY_CONNECTED of contract fp32".
+  /// "trained 3 bit, stored 4, FULLY_CONNECTED in rounding mode fp32".
   std::string text() const;
 };
 
-/// That of a layer; nothing for one without a quantized kernel. Known before training.
+/// How a layer's weights are stored; nothing for a layer without a quantized kernel. Known before
+/// training.
 std::optional<WeightStorage> weight_storage(const Layer& layer);
-/// Those of all layers of a quantized model.
+/// How the weights of all layers of a quantized model are stored.
 std::vector<WeightStorage> weight_storage(const Model& model);
 
 /// Throws InvalidArgument, which names layer and operator and says what would work, where weights
 /// trained on 4 bits and fewer would be stored in 8 in the .tflite file for `target`, and where a
-/// layer does not keep to the target's contract. For a quantized model, before it is trained. The
-/// ONNX file for ONNX Runtime holds every width packed: nothing is refused there.
+/// layer does not keep to the target's rounding mode. For a quantized model, before it is trained.
+/// The ONNX file for ONNX Runtime holds every width packed: nothing is refused there.
 void require_packed_weights(const Model& model, Target target);
 
 }  // namespace octet

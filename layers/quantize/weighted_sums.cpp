@@ -95,8 +95,8 @@ Tensor real_kernel(const Shape& shape, std::span<const std::int8_t> weights,
 /// What the convolutions have in common.
 class WindowSumsOfLayer : public WeightedSums {
  public:
-  /// Of a layer that makes `results` [batch, height, width, units] with a kernel [height, width,
-  /// inputs, units].
+  /// Sums of a layer that makes `results` [batch, height, width, units] with a kernel [height,
+  /// width, inputs, units].
   WindowSumsOfLayer(const Shape& x, const Shape& results, const Shape& kernel,
                     const WeightCodes& codes)
       : weights_(codes.weights.unpack()),

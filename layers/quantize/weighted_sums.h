@@ -30,8 +30,8 @@ class WeightedSums {
   virtual void compute(
       const std::int8_t* codes, std::int32_t* sums,
       FunctionRef<void(Index begin, Index end, Index unit, Index units)> done) const = 0;
-  /// The same without storing all of them: gives those of a block of rows and units, `units` a row,
-  /// to `take`; their memory is then used again.
+  /// Computes the sums without storing all of them: gives those of a block of rows and units,
+  /// `units` a row, to `take`; their memory is then used again.
   using Take =
       FunctionRef<void(Index begin, Index end, Index unit, Index units, const std::int32_t* sums)>;
   virtual void compute(const std::int8_t* codes, Take take) const = 0;
@@ -39,15 +39,15 @@ class WeightedSums {
   /// The gradient of the input from that of the sums, with the reals of the codes that the sums
   /// were made with.
   virtual Tensor input_gradient(const Tensor& g) const = 0;
-  /// That of the kernel for inputs x; `finish(begin, end, rows)`, where given, changes its rows
-  /// [begin, end) of one number per unit afterwards.
+  /// The gradient of the kernel for inputs x; `finish(begin, end, rows)`, where given, changes its
+  /// rows [begin, end) of one number per unit afterwards.
   virtual Tensor kernel_gradient(
       const Tensor& x, const Tensor& g,
       std::function<void(Index begin, Index end, float* rows)> finish = {}) const = 0;
 
   /// Whether gradients() reads a gradient once, so that it is best computed where it is read.
   virtual bool reads_gradient_once() const { return false; }
-  /// Those of the input, the kernel and the bias that are wanted, together.
+  /// The gradients that are wanted of the input, the kernel and the bias, computed together.
   virtual ConvGradients gradients(const Tensor& x, const Tensor& g,
                                   const WantedGradients& wanted) const;
 
@@ -55,7 +55,7 @@ class WeightedSums {
                                   float output_scale, Rounding rounding) const = 0;
 };
 
-/// Those of `layer` for inputs of the shape of x, with input codes of `zero_point`.
+/// Returns the sums of `layer` for inputs of the shape of x, quantized with `zero_point`.
 std::shared_ptr<const WeightedSums> make_weighted_sums(const LayerWeights& layer, WeightCodes codes,
                                                        const Tensor& x, std::int32_t zero_point);
 

@@ -29,8 +29,8 @@ struct MatmulGeometry {
 
 MatmulGeometry matmul_geometry(const Operands& operands);
 
-/// How sums of products of quantized values are rescaled. Under contract fp32 XNNPACK takes a
-/// second operand of zero point 0 alone; LiteRT's own kernel computes others as under contract
+/// How sums of products of quantized values are rescaled. In rounding mode fp32 XNNPACK takes a
+/// second operand of zero point 0 alone; LiteRT's own kernel computes others as in mode
 /// double.
 Requantizer matmul_requantizer(const KernelSource& source);
 

@@ -117,7 +117,7 @@ class BinaryLoop {
       apply(first, second, y, count);
       return;
     }
-    // Of an axis of more than one element at most one operand repeats.
+    // Along an axis of more than one element, at most one operand repeats.
     std::array<T, 256> repeated;
     repeated.fill(steps[0] == 0 ? *first : *second);
     for (std::size_t begin = 0; begin < count; begin += repeated.size()) {
@@ -131,11 +131,11 @@ class BinaryLoop {
   }
 
   std::vector<BinaryAxis> axes_;
-  /// Of a sample: the product of all extents but the last.
+  /// Rows of a sample: the product of all extents but the last.
   std::size_t rows_ = 1;
 };
 
-/// Of quantized values, by an `Arithmetic` with run(a, b, y).
+/// Runs a binary operator on quantized values, by an `Arithmetic` with run(a, b, y).
 template <class Arithmetic>
 class Int8Binary final : public Kernel {
  public:
@@ -154,7 +154,7 @@ class Int8Binary final : public Kernel {
   Arithmetic arithmetic_;
 };
 
-/// Of real values: y = f(function(a, b)).
+/// Runs a binary operator on floats: y = f(function(a, b)), f the activation.
 template <class Function>
 class FloatBinary final : public Kernel {
  public:

@@ -142,9 +142,9 @@ class QuantizedMul {
 /// points of their own, with d = q_x - zero_point_x and p = d (q_alpha - zero_point_alpha):
 ///   out = clamp(M(d, scale_x / scale_out) + zero_point) where d >= 0,
 ///   out = clamp(M(p, scale_x scale_alpha / scale_out) + zero_point) elsewhere,
-/// M the multiplication with two roundings, whatever the contract: XNNPACK does not take it. The
-/// factors are float32 in LiteRT's kernel (contracts fp32 and single), and computed in double in
-/// TFLite Micro (contract double).
+/// M the multiplication with two roundings, in every rounding mode: XNNPACK does not take it. The
+/// factors are float32 in LiteRT's kernel (fp32 and single), and computed in double in
+/// TFLite Micro (double).
 class QuantizedPrelu {
  public:
   /// Throws InvalidArgument unless all three have one sound scale and int8 zero points, and

@@ -21,7 +21,8 @@ constexpr Work work_of_sums() {
   return std::is_floating_point_v<Sum> ? Work::float_multiply_adds : Work::integer_multiply_adds;
 }
 
-/// Of quantized values, whose epilogue takes the sums that are in the cache.
+/// Runs an operator of sums on quantized values; its epilogue rescales the sums while they are in
+/// the cache.
 template <class Code, class Sum, class Sums>
 class QuantizedBlockKernel final : public Kernel {
  public:
@@ -55,7 +56,7 @@ class QuantizedBlockKernel final : public Kernel {
   DenseEpilogue epilogue_;
 };
 
-/// Of floats.
+/// Runs an operator of sums on floats.
 template <class Sums>
 class FloatBlockKernel final : public Kernel {
  public:

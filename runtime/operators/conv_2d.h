@@ -58,7 +58,7 @@ class ConvSums {
   Index block_;
   /// What lies outside an image: the code of 0.
   std::int8_t padding_;
-  /// Else: products with gathered patches.
+  /// Products with gathered patches, where `correlation_` is empty.
   std::vector<DenseSums> groups_;
 
   using Take = FunctionRef<void(Index group, Index begin, Index end, std::int32_t* sums)>;

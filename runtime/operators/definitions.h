@@ -49,7 +49,8 @@ struct OperatorDefinition {
   /// Throws FormatError that names the operator unless types, shapes and quantization of its
   /// operands are what it takes. Their number has been checked, as have the tensors themselves.
   void (*check)(const detail::OperatorView& view);
-  /// Of operands that have been checked. Throws Octet's errors where factors are out of bounds.
+  /// Makes the kernel of an operator whose operands have been checked. Throws Octet's errors where
+  /// factors are out of bounds.
   std::unique_ptr<detail::Kernel> (*make_kernel)(const detail::KernelSource& source);
   /// An upper bound of Kernel::bytes(), before anything is allocated; null where that is 0.
   std::size_t (*kernel_bytes)(const detail::Operands& operands) = nullptr;

@@ -14,7 +14,7 @@
 
 namespace octet::detail {
 
-/// Of operands that have been checked: as many groups as channels.
+/// The geometry of operands that have been checked, with as many groups as channels.
 Conv2DGeometry depthwise_geometry(const Operands& operands);
 
 /// Step one, exact for codes: the sums of every output and unit, in int32 or in float.
@@ -74,8 +74,8 @@ class DepthwiseSums {
 Requantizer depthwise_requantizer(float input_scale, std::span<const float> weight_scales,
                                   float output_scale, Rounding rounding, bool has_bias);
 
-/// Those of an int8 DEPTHWISE_CONV_2D, weights [units, taps], which `weights` then holds. Throws as
-/// dense_numbers().
+/// Returns the numbers of an int8 DEPTHWISE_CONV_2D, with weights [units, taps], which `weights`
+/// then holds. Throws as dense_numbers().
 FullyConnectedNumbers depthwise_numbers(const KernelSource& source,
                                         std::vector<std::int8_t>& weights);
 

@@ -37,8 +37,8 @@ class DenseSums {
   /// for each row whose sums are complete.
   void sums(Index rows, const std::int8_t* x, std::int32_t* sums,
             FunctionRef<void(Index begin, Index end)> rows_done = {}) const;
-  /// The same without storing all sums: those of rows [begin, end) are given to
-  /// `take`, and their memory is then used again. `prefetch` is memory that will be read next.
+  /// Computes the sums without storing all of them: those of rows [begin, end) are given to `take`,
+  /// and their memory is then used again. `prefetch` is memory that will be read next.
   void sums(Index rows, const std::int8_t* x,
             FunctionRef<void(Index begin, Index end, std::int32_t* sums)> take,
             std::span<const std::byte> prefetch = {}) const;
@@ -83,7 +83,7 @@ std::int64_t farthest_from_zero_point(const QuantParams& params);
 
 /// The numbers of an int8 FULLY_CONNECTED or CONV_2D, for whoever runs it or writes it out.
 struct FullyConnectedNumbers {
-  /// Of the output.
+  /// Rows of the output.
   std::int64_t rows;
   std::int64_t depth;
   std::int64_t units;
@@ -105,13 +105,13 @@ struct FullyConnectedNumbers {
 /// DEPTHWISE_CONV_2D as under contract double, the others as under single.
 Rounding contract_of_weights(OpCode code, Rounding rounding, int bits, Index depth,
                              bool per_channel);
-/// The same for an operator of a model.
+/// The rounding mode of an operator of a model, by its weights.
 Rounding contract_of_weights(const KernelSource& source);
 
-/// Those of an operator whose sums `requantizer` rescales. Throws InvalidArgument where an input
-/// could bring a sum past int32.
+/// Returns the numbers of an operator whose sums `requantizer` rescales. Throws InvalidArgument
+/// where an input could bring a sum past int32.
 FullyConnectedNumbers dense_numbers(const KernelSource& source, Requantizer requantizer);
-/// Those of FULLY_CONNECTED.
+/// Returns the numbers of a FULLY_CONNECTED.
 FullyConnectedNumbers fully_connected_numbers(const KernelSource& source);
 
 /// One number per unit: the third operand, or zeros where there is none. Units run along `axis` of

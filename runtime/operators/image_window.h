@@ -26,8 +26,8 @@ Window window_of(const Operands& o, const Attributes& a, Index kernel_h, Index k
           slide_window(shape[2], kernel_w, a.stride_w, dilation_w, a.padding)};
 }
 
-/// The same for operands that are being checked: fails through `view`, also where the input has not
-/// four axes, or where the output is not `channels` for each of the window's outputs.
+/// Returns the window of operands that are being checked: fails through `view`, also where the
+/// input has not four axes, or where the output is not `channels` for each of the window's outputs.
 template <class Attributes>
 Window require_window(const OperatorView& view, const Attributes& a, Index kernel_h, Index kernel_w,
                       std::int32_t channels) {

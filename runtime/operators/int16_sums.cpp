@@ -201,7 +201,8 @@ std::int64_t magnitude(std::span<const std::int8_t> weights) {
   return total;
 }
 
-/// Of an operator whose units lie along `axis` of its weights.
+/// An upper bound of the magnitude of any sum of an operator whose units lie along `axis` of its
+/// weights.
 std::int64_t largest_sum(const Operands& operands, std::size_t axis) {
   const auto weights = values_of<std::int8_t>(operands.input(1));
   const auto units = static_cast<std::size_t>(operands.input(1).shape[axis]);
@@ -250,18 +251,17 @@ void check_int16_operands(const OperatorView& view) {
   if (view.input(1).dtype != DType::int8 || view.output().dtype != DType::int16) view.fail_types();
   if (!view.has_input(2) || view.input(2).dtype != DType::int64) {
     view.fail(fmt::format(
-        "expected a bias of int64 for codes of int16, which runtimes rescale by contract q15, "
+        "expected a bias of int64 for int16 inputs, which runtimes rescale in rounding mode q15, "
         "found {}",
         view.has_input(2) ? to_string(view.input(2).dtype) : "none"));
   }
   if (view.input(1).stored_bits != 8) {
-    view.fail(fmt::format("expected weights stored in 8 bits for codes of int16, found {}",
+    view.fail(fmt::format("expected weights stored in 8 bits for int16 inputs, found {}",
                           view.input(1).stored_bits));
   }
   for (const ModelTensor* tensor : {&view.input(), &view.input(1), &view.output()}) {
     if (!has_zero_points(*tensor)) continue;
-    view.fail(fmt::format("expected zero points 0 for codes of int16, found others in '{}'",
-                          tensor->name));
+    view.fail(fmt::format("expected zero points 0 for int16, found others in '{}'", tensor->name));
   }
 }
 

@@ -17,9 +17,9 @@ namespace octet::detail {
 
 /// The numbers of such an operator, for whoever runs it.
 struct Int16Numbers {
-  /// As the operator has them.
+  /// The weights in the operator's own order.
   std::vector<std::int8_t> weights;
-  /// One per unit.
+  /// One number per unit.
   std::vector<std::int64_t> bias;
   DenseEpilogue epilogue;
 };

@@ -29,7 +29,7 @@ class Int16Weights {
                : static_cast<std::size_t>(units * depth) * sizeof(std::int16_t);
   }
   std::size_t bytes() const { return bytes(units_, depth_); }
-  /// Of a product of so many rows.
+  /// Bytes that a product of so many rows takes on each thread.
   std::size_t thread_bytes(Index rows) const {
     if (!wide_.empty()) return 0;
     return static_cast<std::size_t>(2 * rows) *

@@ -34,7 +34,7 @@ class ElementFactor {
 
  private:
   bool eight_bits_ = false;
-  /// Of 1/256.
+  /// XNNPACK's multiplier, in units of 1/256.
   std::int32_t steps_ = 0;
   QuantizedMultiplier multiplier_;
 };

@@ -35,7 +35,7 @@ class NearestAxis {
   float scale_;
 };
 
-/// Of the height and of the width.
+/// How rows and columns are picked: the axis of the height and that of the width.
 std::array<NearestAxis, 2> nearest_axes(const Operands& operands);
 
 /// The attributes under which `input` rows and columns become `output`, a multiple of them, by

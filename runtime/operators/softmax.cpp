@@ -83,8 +83,8 @@ std::unique_ptr<Kernel> make_softmax(const KernelSource& source) {
 SoftmaxInt8 int8_softmax(const KernelSource& source) {
   const std::size_t row = row_of(source);
   if (source.rounding != Rounding::fp32 && row > SoftmaxInt8::kMaxFixedPointRow) {
-    throw FormatError(fmt::format("rows of {} are longer than the {} that contract {} allows", row,
-                                  SoftmaxInt8::kMaxFixedPointRow, to_string(source.rounding)));
+    throw FormatError(fmt::format("rows of {} are longer than the {} that rounding mode {} allows",
+                                  row, SoftmaxInt8::kMaxFixedPointRow, to_string(source.rounding)));
   }
   return SoftmaxInt8::make(source.input().quantization.scale(),
                            source.op.as<SoftmaxAttributes>().beta, source.rounding);

@@ -175,7 +175,7 @@ void TransposedSums<Code, Sum, KernelLine>::for_blocks(
   const WindowAxis& lines = geometry_.window.y;
   const Index columns = geometry_.window.x.input;
   const Index image_size = geometry_.window.outputs() * geometry_.filters;
-  // Of a line of the output, on average.
+  // Products for a line of the output, on average.
   const Index products = divided_up(image_size * geometry_.window.taps() * units(), lines.input);
   parallel_for(static_cast<std::size_t>(samples * geometry_.images * lines.input),
                parallel_grain(work_of_sums<Sum>(), static_cast<std::size_t>(products)),

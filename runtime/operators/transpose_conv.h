@@ -91,7 +91,8 @@ using TransposedFloatSums = TransposedSums<float, float, FloatsOfKernelLine>;
 /// Whether XNNPACK takes a TRANSPOSE_CONV: not one of padding same with a stride larger than the
 /// kernel.
 bool xnnpack_takes_transpose_conv(const Conv2DGeometry& geometry, Padding padding);
-/// The same of an operator of a file, whose bias may also have no scale: XNNPACK takes none such.
+/// Whether XNNPACK takes a TRANSPOSE_CONV of a file, whose bias may also have no scale: XNNPACK
+/// takes none such.
 bool xnnpack_takes_transpose_conv(const Operands& operands);
 
 /// Step two: rescales the sums. LiteRT's built-in kernel, whose contract is single, rounds twice

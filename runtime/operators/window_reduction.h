@@ -19,11 +19,11 @@ inline Index most_pixels(const Window& window) {
   return std::min(window.y.kernel, window.y.input) * std::min(window.x.kernel, window.x.input);
 }
 
-/// Of floats.
+/// Reduces a window of floats to their mean.
 class FloatMean {
  public:
   using Code = float;
-  /// As average_pool2d() sums.
+  /// The type in which average_pool2d() sums, too.
   using Sum = double;
 
   explicit FloatMean(const KernelSource& source) : clamp_(source.op.activation()) {}

@@ -91,7 +91,7 @@ TEST_F(MnistQat, AnUnknownCodePathIsRefusedBeforeAnythingIsMade) {
   environment["OCTET_ISA"] = "nonsense";
   const ProcessResult result =
       run_process(Arguments{OCTET_MNIST_QAT} + small_run("out"), environment);
-  expect_failure(result, 1, "OCTET_ISA: expected a code path of this processor");
+  expect_failure(result, 1, "OCTET_ISA: expected an instruction set of this processor");
   EXPECT_EQ(result.out, "");
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }

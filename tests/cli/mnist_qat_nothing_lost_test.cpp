@@ -156,7 +156,7 @@ TEST_F(NothingLost, ANewRunKeepsTheCheckpointOfAStoppedOne) {
   run_anew();
   EXPECT_EQ(read_file(kept), stopped);
   EXPECT_EQ(read_file(kept + ".1"), before);
-  // Of a run that is stopped later and has one checkpoint, nothing of the earlier one is left.
+  // Nothing is left of the earlier run once a later one is stopped that has one checkpoint.
   fs::remove(last + ".1");
   fs::remove(path("out/metrics.json"));
   const Bytes later = read_file(last);

@@ -38,7 +38,7 @@ class MnistQatResume : public MnistQat {
     return result;
   }
 
-  /// Of the float phase, in the last checkpoint.
+  /// Steps of the float phase in the last checkpoint.
   std::size_t steps_saved(const std::string& out) const {
     const Archive checkpoint = Archive::read(path(out + "/checkpoints/last.ckpt"));
     return nlohmann::json::parse(checkpoint.text("trainer")).at("step");

@@ -1,5 +1,5 @@
-// The same seed gives the same model, byte for byte: whatever the threads, the run, the processor,
-// and where it was killed on the way.
+// Equal seeds give equal models, byte for byte: whatever the threads, the run, the processor, and
+// where it was killed on the way.
 
 #include <octet/core/kernels/isa.h>
 #include <octet/tests/cli/mnist_qat.h>
@@ -28,7 +28,7 @@ class SameBytes : public MnistQat {
     return hashes_of(small_run(out) + options, out, environment);
   }
 
-  /// The same of a convolutional network, on few images.
+  /// The hashes of a convolutional network, trained on few images.
   Hashes network_hashes(const std::string& network,
                         const std::map<std::string, std::string>& environment = {}) {
     if (!fs::exists(path("images"))) write_set(path("images"), 13, 5, 16, 17);

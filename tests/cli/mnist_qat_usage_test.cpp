@@ -236,7 +236,7 @@ TEST(MnistQatUsage, CodesOfInt16HaveAContractOfTheirOwn) {
 
 TEST(MnistQatUsage, OptionsThatContradictEachOtherAreNamed) {
   expect_failure(parse({"--target", "tflm", "--rounding", "fp32"}), 2,
-                 "--target and --rounding: target tflm computes by rounding contract double, found "
+                 "--target and --rounding: target tflm computes in rounding mode double, found "
                  "fp32; give the target alone");
   expect_failure(parse({"--rounding", "single", "--target", "litert"}), 2, "found single");
   expect_failure(parse({"--network", "lenet5", "--hidden", "12"}), 2,

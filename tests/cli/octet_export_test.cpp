@@ -60,7 +60,7 @@ TEST_F(OctetExport, WritesOnnx) {
 
 TEST_F(OctetExport, WritesWeightsForTFLiteMicroToDecode) {
   const std::vector<std::string> options = {"--tflm", path("t.tflite")};
-  expect_failure(options, 1, "expected a model of contract double or q15");
+  expect_failure(options, 1, "expected a model in rounding mode double or q15");
   EXPECT_FALSE(std::filesystem::exists(path("t.tflite")));
   IntegerModel model = few_bits_model({OpCode::fully_connected, 3, 4000, true}, 1);
   model.metadata["octet.rounding"] = std::string(to_string(Rounding::double_rounding));

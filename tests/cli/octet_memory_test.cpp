@@ -36,7 +36,7 @@ TEST_F(OctetMemory, VerifyMakesSamplesAsTheyAreNeeded) {
   const std::string wide = write_wide(8 << 20);
   const ProcessResult result = run_process({OCTET_TOOL, "verify", wide, wide, "--random", "20"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  expect_mentions(result.out, "20 samples of random codes");
+  expect_mentions(result.out, "20 samples of random values");
   // A sample is 32 MiB of floats.
   expect_peak_below(result, 600);
 }
@@ -76,7 +76,7 @@ TEST_F(OctetMemory, RunReadsAndWritesBatchByBatch) {
 TEST_F(OctetMemory, ExportRefusesCSourceOfHugeSamples) {
   const ProcessResult result =
       run_process({OCTET_TOOL, "export", write_wide(1 << 26), "--c", path("net")});
-  expect_refused(result, "c source: a sample has 67108864 codes of input and 67108864 of output");
+  expect_refused(result, "c source: a sample has 67108864 values of input and 67108864 of output");
   expect_peak_below(result, 130);
   EXPECT_FALSE(std::filesystem::exists(path("net.c")));
 }

@@ -120,7 +120,7 @@ TEST_F(OctetTool, RunRefusesFloatsForCodes) {
         run, 1,
         "looks like floats: 640 bytes, expected 160 (8 samples of 20 bytes each, int8 "
         "[1, 20]); that is 8 samples of float32: quantize them to int8 first; where they "
-        "are codes after all, give --samples 32");
+        "are quantized values after all, give --samples 32");
     expect_failure(
         run + " --samples 8", 1,
         "has 640 bytes, expected 160 (8 samples of 20 bytes each, int8 [1, 20]); that is 8");

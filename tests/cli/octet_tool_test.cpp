@@ -40,7 +40,7 @@ TEST_F(OctetTool, WrongUsageIsOneLineAndExitCode2) {
   expect_failure("eval '" + path("m.tflite") + "' --data x --target tflite", 2,
                  "--target: tflite not in {litert,tflm,cmsis-nn,onnxruntime}");
   expect_failure("eval '" + path("m.tflite") + "' --data x --target tflm --rounding fp32", 2,
-                 "--target and --rounding: target tflm computes by rounding contract double");
+                 "--target and --rounding: target tflm computes in rounding mode double");
   expect_failure("eval '" + path("m.tflite") + "' --data x --threads 0", 2, "--threads");
   expect_failure("eval '" + path("m.tflite") + "' --data x --limit -1", 2,
                  "--limit: expected a whole number from 1 to 1000000000, found \"-1\" (");

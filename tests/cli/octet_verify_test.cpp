@@ -192,7 +192,8 @@ TEST_F(OctetVerify, SeveralInputsAndOutputsAreCompared) {
   IntegerModel changed = lower(quantized);
   std::swap(changed.outputs[0], changed.outputs[1]);
   write_tflite(changed, path("swapped.tflite"));
-  expect_failure({path("two.ckpt"), path("swapped.tflite")}, 1, "a sample's output 1 has 3 codes");
+  expect_failure({path("two.ckpt"), path("swapped.tflite")}, 1,
+                 "a sample's output 1 has 3 quantized values");
   changed.outputs.pop_back();
   write_tflite(changed, path("one.tflite"));
   expect_failure({path("two.ckpt"), path("one.tflite")}, 1, "as many outputs, found 2 and 1");
@@ -308,7 +309,7 @@ TEST_F(OctetVerify, ExportedCSourceMayHaveEndsOfUint8) {
       }
     }
   }
-  // The same shapes, other numbers.
+  // A model of equal shapes with other numbers.
   write_tflite(make_mlp(7, {63, 4}, false, false), path("other.tflite"));
   expect_failure({path("other.tflite"), path("net.c")}, 1, "were both made of one model?");
 }
@@ -329,7 +330,8 @@ TEST_F(OctetVerify, CSourceReadsThePicturesOfADataSet) {
   const Arguments data = {"--data", path("set")};
   EXPECT_EQ(verify_json(Arguments{path("small.tflite"), path("small.c")} + data, 0).at("samples"),
             50);
-  expect_failure(Arguments{path("small.c"), path("small.c")} + data, 1, "which code a pixel is");
+  expect_failure(Arguments{path("small.c"), path("small.c")} + data, 1,
+                 "which quantized value a pixel is");
 }
 
 TEST_F(OctetVerify, CSourceThatDoesNotServe) {
@@ -358,21 +360,23 @@ TEST_F(OctetVerify, CSourceThatDoesNotServe) {
   fails("crashing.c", "ended with 139");
   write_c("small");
   write_tflite(make_mlp(1, {5, 3}, false, false), path("other.tflite"));
-  expect_failure({path("other.tflite"), path("small.c")}, 1, "input has 5 codes");
+  expect_failure({path("other.tflite"), path("small.c")}, 1, "input has 5 quantized values");
 }
 
 TEST_F(OctetVerify, RefusalsAreOneLine) {
   train();
   expect_failure({path("c.ckpt")}, 2, "B");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--rounding-b", "up"}, 2, "--rounding-b");
-  expect_failure({path("c.ckpt"), path("m.tflite"), "--rounding-a", "double"}, 2, "one contract");
-  expect_failure({path("c.ckpt"), path("m.tflite"), "--target-a", "tflm"}, 2, "one contract");
+  expect_failure({path("c.ckpt"), path("m.tflite"), "--rounding-a", "double"}, 2,
+                 "one rounding mode");
+  expect_failure({path("c.ckpt"), path("m.tflite"), "--target-a", "tflm"}, 2, "one rounding mode");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--target-b", "tflm", "--rounding-b", "fp32"},
                  2, "--target-b and --rounding-b: target tflm");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--random", "0"}, 2, "--random");
   expect_failure({path("c.ckpt"), path("m.tflite"), "--random", "5", "--data", "x"}, 2, "--data");
   write_c("small");
-  expect_failure({path("m.tflite"), path("small.c"), "--rounding-b", "double"}, 2, "one contract");
+  expect_failure({path("m.tflite"), path("small.c"), "--rounding-b", "double"}, 2,
+                 "one rounding mode");
   expect_failure({path("none.tflite"), path("m.tflite")}, 1, "none.tflite");
   write_text("bad.tflite", "not a model, but longer than 8");
   expect_failure({path("bad.tflite"), path("m.tflite")}, 1, "no TFL3 identifier");

@@ -292,7 +292,7 @@ TEST(Equalization, NamesWhatItLeavesOut) {
 TEST(Equalization, LosesLessWhereOneScaleHasToFitAllChannels) {
   Sequential even = build_model(Input({20}), Dense(40, Activation::relu, DenseOptions{.name = "a"}),
                                 Dense(5, Activation::none, DenseOptions{.name = "b"}));
-  // The same function, some channels 16 times as large as others.
+  // A network of the same function, with some channels 16 times as large as others.
   Sequential model(even);
   Tensor made = model.layer("a").weights()->kernel;
   Tensor read = model.layer("b").weights()->kernel;

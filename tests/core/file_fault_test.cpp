@@ -57,7 +57,7 @@ TEST_F(FileFault, ThePreviousFileIsKept) {
     EXPECT_EQ(read_file(path("a")).size(), count);
     EXPECT_EQ(read_file(path("a.1")).size(), count - 1);
   }
-  // The same file under both names, as a crash between two renames leaves it.
+  // One file under both names, as a crash between two renames leaves it.
   fs::remove(path("a.1"));
   fs::create_hard_link(path("a"), path("a.1"));
   write(5);
@@ -327,7 +327,7 @@ std::string name_in_another_namespace(const fs::path& path) {
 TEST_F(FileFault, ProcessNumbersOfAnotherNamespaceSayNothing) {
   const fs::path name = name_in_another_namespace(path("a"));
   if (name.empty()) GTEST_SKIP() << "no PID namespace can be made here";
-  // The same machine and boot, but nobody here knows whether its process lives.
+  // Machine and boot are this one's, but nobody here knows whether the process lives.
   EXPECT_EQ(temporary_of(name.filename().string()), TemporaryOf::elsewhere);
   std::ofstream(name) << "half";
   write_file_atomic(path("a"), counting(9));

@@ -119,7 +119,7 @@ TEST(Registry, RefusesANameThatIsTakenOrEmpty) {
   expect_in(message_of<InvalidArgument>([&] { shelves.add<PaintedPlank>("Plank", make); }),
             {"octet::test::registry_test::PaintedPlank", "octet::test::registry_test::Plank"});
   EXPECT_THROW(shelves.add<PaintedPlank>("", make), InvalidArgument);
-  // The same class again has its factory replaced.
+  // A class that is registered again has its factory replaced.
   shelves.add<Plank>("Plank", [](const Description&) { return std::make_unique<Plank>(7); });
   EXPECT_EQ(static_cast<const Plank&>(*shelves.make("Plank", plank(3))).width(), 7);
 }

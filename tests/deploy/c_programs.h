@@ -28,7 +28,7 @@ inline std::string find_program(const std::string& name) {
   return "";
 }
 
-/// Those of gcc and clang that are here.
+/// The compilers among gcc and clang that are installed.
 inline std::vector<std::string> c_compilers() {
   std::vector<std::string> found;
   for (const char* name : {"gcc", "clang"}) {
@@ -73,7 +73,7 @@ class CProject {
     return run_process(command);
   }
 
-  /// The same where it has to work.
+  /// Compiles and expects that it works.
   void build(const std::string& compiler, const Words& flags, const std::string& out,
              const Words& files) const {
     const ProcessResult result = compile(compiler, flags, out, files);

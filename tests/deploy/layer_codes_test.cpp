@@ -96,7 +96,7 @@ TEST(LayerCodes, TheOutputIsTheOneThatTheModelNames) {
 
 TEST(LayerCodes, OutputsAreComparedWhateverLiesBehindThem) {
   const IntegerModel model = make_graph(false);
-  // The same up to its output, and other weights or none at all behind it.
+  // A model that is equal up to the output, with other weights or none at all behind it.
   IntegerModel shorter = model;
   shorter.operators.pop_back();
   InterpretedCodes a(model);
@@ -140,8 +140,9 @@ TEST(LayerCodes, ANetworkThatGivesTooFewCodesIsRefused) {
   ShortCodes a;
   ShortCodes b;
   const Dataset data = drawn(9);
-  expect_mentions(message_of<InvalidArgument>([&] { compare_networks(a, b, data); }),
-                  "expected 5 codes of layer \"x\" for each of 9 samples, found 5 in all");
+  expect_mentions(
+      message_of<InvalidArgument>([&] { compare_networks(a, b, data); }),
+      "expected 5 quantized values of layer \"x\" for each of 9 samples, found 5 in all");
 }
 
 // ---- What else runs many samples of a model whose output no input reaches.

@@ -80,11 +80,11 @@ TEST(LowerRefusal, OfGridsThatNoOperatorHas) {
   };
   const auto four_bits = fixed(-1.0F, 1.0F, {.num_bits = 4});
   refused([&](CustomConfig& c) { c.activation = four_bits; }, false,
-          "\"quant_a\": expected a result on the int8 codes -128 to 127, found -8 to 7, which no "
+          "\"quant_a\": expected a result of the int8 values -128 to 127, found -8 to 7, which no "
           "operator clamps to");
   refused([&](CustomConfig& c) { c.output = four_bits; }, true, "\"quant_r\": expected a result");
   refused([&](CustomConfig& c) { c.kernel = fixed(-1.0F, 3.0F); }, false,
-          "\"quant_a\": expected a kernel of int8 codes with zero point 0");
+          "\"quant_a\": expected a kernel of int8 values with zero point 0");
 }
 
 TEST(LowerRefusal, NotOfWhatAConfigLeavesInFloat) {

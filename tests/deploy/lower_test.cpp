@@ -215,7 +215,7 @@ TEST(Lower, PutsQuantizeAtUint8Ends) {
     EXPECT_EQ(end->quantization.scales, grid.scales);
     EXPECT_EQ(end->quantization.zero_point(), grid.zero_point() + 128);
   }
-  // The same codes, 128 up.
+  // Equal quantized values, 128 up.
   Interpreter bytes(lowered, {.batch = 9});
   Interpreter codes(lower(model), {.batch = 9});
   for (std::size_t i = 0; i < 27; ++i) {

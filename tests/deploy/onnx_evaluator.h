@@ -264,7 +264,7 @@ class OnnxEvaluator {
     });
   }
 
-  /// Of integers, which are rounded towards zero.
+  /// Divides integers, rounded towards zero.
   OnnxTensor divide(const OnnxNode& node) const {
     if (in(node, 0).type != OnnxElement::int64) throw std::runtime_error("Div: no integers");
     return map(node, [](double a, double b) { return std::trunc(a / b); });
@@ -301,7 +301,7 @@ class OnnxEvaluator {
     return onnx::sum_of_pixels(node, x, in(node, 1).values, 1.0);
   }
 
-  /// Its axes are an input from version 18 on.
+  /// Computes ReduceMean, whose axes are an input from version 18 on.
   OnnxTensor reduce_mean(const OnnxNode& node) const {
     const OnnxTensor& x = in(node, 0);
     const auto pixels = static_cast<double>(x.shape.at(1) * x.shape.at(2));

@@ -59,7 +59,8 @@ inline OnnxTensor sum_of_pixels(const OnnxNode& node, const OnnxTensor& x,
   return y;
 }
 
-/// Of images [n, channels, height, width] and filters [units, channels of a group, ...].
+/// Computes Conv of images [n, channels, height, width] and filters [units, channels of a group,
+/// ...].
 inline OnnxTensor conv(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& w,
                        const OnnxTensor* bias) {
   const auto& stride = node.lists.at("strides");
@@ -100,7 +101,8 @@ inline OnnxTensor conv(const OnnxNode& node, const OnnxTensor& x, const OnnxTens
   return y;
 }
 
-/// Of images [n, channels, height, width] and filters [channels, units, height, width].
+/// Computes ConvTranspose of images [n, channels, height, width] and filters [channels, units,
+/// height, width].
 inline OnnxTensor conv_transpose(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& w,
                                  const OnnxTensor* bias) {
   const auto& stride = node.lists.at("strides");

@@ -142,12 +142,12 @@ void expect_refused(const IntegerModel& model, const std::string& why) {
 TEST(PackedWeights, RefusesWhatNoFileCanHold) {
   const IntegerModel dense = few_bits_model({kDense, 4, 6, true}, 1);
   expect_refused(stored_in(dense, 3), "expected 2, 4 or 8 stored bits, found 3");
-  expect_refused(stored_in(dense, 2), "stored in 2 bits, which do not hold its code");
+  expect_refused(stored_in(dense, 2), "stored in 2 bits, which do not hold its value");
   expect_refused(stored_in(few_bits_model({kConv, 2, 6, true}, 1), 2),
                  "is stored in 2 bits, expected 4 or more");
   IntegerModel input = dense;
   input.tensors[0].stored_bits = 4;
-  expect_refused(input, "expected constant codes of int8 with zero points 0");
+  expect_refused(input, "expected a constant of int8 with zero points 0");
   // A filter over 3 of 6 channels: two groups.
   IntegerModel groups = few_bits_model({kConv, 4, 6, false}, 1);
   groups.tensors[1].shape = {10, 2, 2, 3};

@@ -114,7 +114,7 @@ TEST(ForeignTflite, ZeroPointsOf64BitsAreChecked) {
   file.expect_error("zero point 1099511627776 outside int8");
 }
 
-// Of one scale it means nothing: person_detect of TFLite Micro has 3 at biases.
+// With one scale the axis means nothing: person_detect of TFLite Micro has 3 at biases.
 TEST(ForeignTflite, TheAxisOfOneScaleIsNotLookedAt) {
   RawModelBuilder b;
   QuantParams grid = quant(0.5F, 0);

@@ -133,7 +133,7 @@ TEST(TflmDecode, TakesTheBitsThatTheoryAsksFor) {
     const std::size_t weights = 5 * 4000;
     const std::size_t saved = to_tflite(model).size() - to_tflite(decoded).size();
     const std::size_t theory = weights - weights * static_cast<std::size_t>(bits) / 8;
-    // Of what is left, the table and 16 bytes are the format's, the rest two tensors and an
+    // The table and 16 bytes are the format's; the rest of what is not saved is two tensors and an
     // operator.
     EXPECT_GE(saved + (std::size_t{1} << static_cast<unsigned>(bits)) + 16 + 500, theory) << bits;
     EXPECT_EQ(decoded.tensors[1].stored_bytes(),
@@ -165,7 +165,8 @@ TEST(TflmDecode, AskedOfAnotherContractIsRefused) {
     static_cast<void>(decode_weights(few_bits_model({OpCode::fully_connected, 4, 4000, true}, 1)));
     FAIL() << "expected an error";
   } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("expected a model of contract double or q15"));
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("expected a model in rounding mode double or q15"));
   }
 }
 

@@ -167,7 +167,7 @@ TEST(WindowsExport, OnnxStyleExactRefusesByName) {
   Conv c;
   c.filter = {3, 1, 1, 1};
   c.weights.assign(3, 1);
-  refuse(depthwise_model(c), "DEPTHWISE_CONV_2D 'y': style exact computes contract fp32");
+  refuse(depthwise_model(c), "DEPTHWISE_CONV_2D 'y': style exact computes rounding mode fp32");
   Pooling p;
   p.image = {1, 512, 512, 1};
   p.attributes = {.filter_h = 512, .filter_w = 512};
@@ -298,7 +298,7 @@ TEST(WindowsExport, RuntimeWarningsKnowDepthwiseWeightsThatOverflow) {
   c.bias.assign(3, 1);
   c.weights = {127, -127, -128};
   expect_mentions(joined_warnings(depthwise_model(c)),
-                  "operator 0 (DEPTHWISE_CONV_2D) 'y': it has weights of code -128");
+                  "operator 0 (DEPTHWISE_CONV_2D) 'y': it has weights of -128");
   c.weights.back() = -127;
   EXPECT_EQ(joined_warnings(depthwise_model(c)), "");
   // In a CONV_2D they are computed rightly.

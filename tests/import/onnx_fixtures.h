@@ -16,7 +16,7 @@ namespace octet::test {
 
 struct OnnxFixture {
   const char* name;
-  /// Of an example, in the order of the file.
+  /// The shape of an example, in the order of the file.
   std::vector<Index> extents;
   /// Whether channels are the first axis there, which the model has last.
   bool channels_first;

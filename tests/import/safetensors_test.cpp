@@ -125,7 +125,7 @@ TEST(ReadSafetensors, RefusesEntriesThatMakeNoTensor) {
   expect_mentions(error(one(R"("F32")", "[NaN]", "[0,8]"), data), "no JSON");
   expect_mentions(error(one(R"("F32")", "[null]", "[0,8]"), data), "whole number");
   expect_mentions(error(one(R"("F32")", "[4611686018427387905,4]", "[0,8]"), data), "come to");
-  // Of no values, whatever its other extents come to.
+  // A tensor without values is read, whatever its other extents come to.
   const auto none =
       read(safetensors_bytes(one(R"("F32")", "[0,9223372036854775807,9]", "[0,0]"), {}));
   EXPECT_EQ(none.at(0).values.size(), 0);

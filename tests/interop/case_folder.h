@@ -63,8 +63,8 @@ class CaseFolder {
     return cases_.back();
   }
 
-  /// The same model as ONNX, and the codes of all its layers. `input` is of the model's own type,
-  /// or of reals where the model is to have float ends.
+  /// Adds the case's model as ONNX, and the quantized values of all its layers. `input` is of the
+  /// model's own type, or of floats where the model is to have float ends.
   void add_onnx(ordered_json& entry, const IntegerModel& model, const Samples& input,
                 const Interpreter& interpreter) {
     const auto codes = code_tensors(model);
@@ -95,7 +95,8 @@ class CaseFolder {
                      {"codes", list}};
   }
 
-  /// The same, and the files with packed weights: they have to give what that with int8 gives.
+  /// Adds what add_onnx() adds, and the files with packed weights: they have to give what that with
+  /// int8 gives.
   void add_packed_onnx(ordered_json& entry, const IntegerModel& model, const Samples& input,
                        const Interpreter& interpreter) {
     add_onnx(entry, model, input, interpreter);

@@ -8,7 +8,7 @@
 namespace octet::interop {
 namespace {
 
-/// Of each network: cases, and samples of each; of all layers, one case of fewer.
+/// Cases of each network, samples of a case, and samples of the one case that shows all layers.
 constexpr int kForeignCases = 10;
 constexpr Index kForeignSamples = 100;
 constexpr Index kForeignLayerSamples = 10;

@@ -21,7 +21,7 @@ IntegerModel with_all_layers(IntegerModel model) {
 namespace {
 
 constexpr std::size_t kNetworkTrainImages = 2000;
-/// Of the cases beside the one that shows all layers, which takes every test image.
+/// Images of the cases beside the one that shows all layers, which takes every test image.
 constexpr Index kFewImages = 2000;
 
 Model mlp(const Shape& image, Index classes) {

@@ -105,7 +105,7 @@ bool add_drawn_graph(CaseFolder& folder, std::uint32_t seed) {
   return add_graph(folder, fmt::format("graph-{:03}", seed), graph, seed);
 }
 
-/// The same for a graph of layers, quantized and trained.
+/// Adds a case of a graph of layers, quantized and trained.
 bool add_trained_graph(CaseFolder& folder, std::uint32_t seed) {
   test::RandomGraph graph(seed);
   const QuantizeOptions options = graph.options(Rounding::fp32);
@@ -255,7 +255,7 @@ test::FewBits few_bits_of(std::uint32_t seed) {
           .per_channel = per_channel};
 }
 
-/// That operator on scales that are powers of two.
+/// Adds a case of an operator with weights of few bits, on scales that are powers of two.
 bool add_few_bits(CaseFolder& folder, std::uint32_t seed) {
   const test::FewBits of = few_bits_of(seed);
   return add_graph(folder, fmt::format("few-bits-{:03}", seed),

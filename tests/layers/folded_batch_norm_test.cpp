@@ -44,7 +44,7 @@ std::unique_ptr<FoldedBatchNorm> folded_conv(BatchNormMode mode) {
                 mode, {3, 3, 2});
 }
 
-/// The same computed by the layers themselves, one behind the other.
+/// Computes the output by the two layers themselves, one behind the other.
 Tensor by_layers(const FoldedBatchNorm& layer, const Tensor& x, const ForwardContext& context) {
   const LayerWeights own = *layer.unfolded().weights();
   const auto norm = layer.batch_norm().copy();

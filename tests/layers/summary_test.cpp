@@ -71,7 +71,7 @@ TEST(Summary, CountsWhatIsFrozenAsKerasDoes) {
   expect_counts(model, "74", "16");
   model.part("base").set_trainable(false);
   expect_counts(model, "34", "56");
-  // Of the fused layer the BatchNorm is trained; 13 numbers are ranges.
+  // The BatchNorm of the fused layer is trained; 13 numbers are ranges.
   Model quantized = quantize_model(model);
   expect_counts(quantized, "34", "69");
   quantized.part("bn").set_trainable(false);
@@ -123,16 +123,16 @@ TEST(Summary, OfQuantizationShowsEachStateWithItsGrid) {
   for (const auto& [name, value] : {std::pair{"min", "0"},
                                     {"max", "2.5"},
                                     {"zero_point", "-128"},
-                                    {"grid", "scale 0.00999999978, zero point -128"},
+                                    {"quant_params", "scale 0.00999999978, zero point -128"},
                                     {"kernel_min", "-1.26"},
                                     {"kernel_max", "1.26"},
-                                    {"kernel_grid", "scale 0.00999999978, zero point 0"}}) {
+                                    {"kernel_quant_params", "scale 0.00999999978, zero point 0"}}) {
     EXPECT_NE(line_of(text, name).find(value), std::string::npos) << name << "\n" << text;
   }
   for (const char* name :
        {"post_activation_min", "post_activation_max", "post_activation_zero_point",
-        "post_activation_grid", "pre_activation_min", "pre_activation_max",
-        "pre_activation_zero_point", "pre_activation_grid"}) {
+        "post_activation_quant_params", "pre_activation_min", "pre_activation_max",
+        "pre_activation_zero_point", "pre_activation_quant_params"}) {
     EXPECT_NE(line_of(text, name), "none") << name << "\n" << text;
   }
   EXPECT_NE(text.find("quant_body (QuantizeWrapper) (None, 2)                 11        \n"),
@@ -148,7 +148,7 @@ TEST(Summary, OfQuantizationShowsTheSpreadOfChannels) {
   calibrate(quantized, Tensor::from({2, 1}, {-1.0F, 1.0F}));
   const std::string text = quantized.summary(Detail::quantization);
   EXPECT_NE(line_of(text, "kernel_min").find("-12.7 to -1.27 (3 values)"), std::string::npos);
-  EXPECT_NE(line_of(text, "kernel_grid").find("scales 0.01 to 0.1 (3), zero point 0"),
+  EXPECT_NE(line_of(text, "kernel_quant_params").find("scales 0.01 to 0.1 (3), zero point 0"),
             std::string::npos)
       << text;
 }

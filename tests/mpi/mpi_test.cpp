@@ -94,7 +94,7 @@ class Mpi : public MnistQat {
     return small_run(out) + Arguments{"--shards", "8", "--threads", "1"};
   }
   Hashes hashes(const std::string& out) const { return metrics(out).at("sha256").get<Hashes>(); }
-  /// Those of a run on one process and of runs on several are the same.
+  /// Expects equal hashes from a run on one process and from runs on several.
   void expect_same(const Arguments& options, const std::vector<int>& counts) {
     const std::string whole = "whole" + std::to_string(++runs_);
     const auto arguments = [&](const std::string& out) {
@@ -281,7 +281,7 @@ TEST_F(Mpi, RanksWithoutTheirDataEndAll) {
   const auto begin = Clock::now();
   const ProcessResult result = run_apart(run("out"), nowhere, 2);
   EXPECT_LT(seconds_since(begin), kMostSeconds);
-  // Of rank 1 or 2.
+  // The message comes from rank 1 or 2.
   expect_one_message(result, " of 3 on ");
   expect_mentions(result.err, "missing");
   EXPECT_FALSE(fs::exists(path("out")));

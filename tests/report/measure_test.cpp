@@ -98,7 +98,7 @@ TEST(MeasureLayers, ClippedWeightsAreThoseBeyondTheGrid) {
       {.weight_bits = 8, .weight_calibration = Calibration::percentile, .percentile = 60.0});
   calibrate(quantized, examples().features(0, 2));
   const LayerFacts dense = detail::measure_layers(quantized, examples(), 3).at(1);
-  // Of 6 magnitudes the 4th is 0.5: 1 and 20 lie beyond it, 0.25 does not.
+  // The 4th of 6 magnitudes is 0.5: 1 and 20 lie beyond it, 0.25 does not.
   EXPECT_LT(dense.weights->grid_high, 1.0);
   EXPECT_EQ(dense.weights->clipped, 2U);
   EXPECT_NEAR(dense.weights->clipped_share(), 2.0 / 6.0, 1e-12);
@@ -229,7 +229,7 @@ TEST_F(MeasuredDigits, SensitivityIsThatOfOneLayerAtATime) {
       return *std::ranges::find(found.layers.layers, name, &LayerFacts::name)->sensitivity;
     };
     EXPECT_EQ(of(one).only_this_in_float, in_float);
-    // Of two layers: the other alone, but for the grid of the input.
+    // With two layers, one quantized alone is the other in float, but for the input's scale.
     EXPECT_NEAR(of(other).only_this_quantized, in_float, 0.03);
   }
 }

@@ -326,7 +326,7 @@ TEST(TriedAdvice, AFallingRateSettlesWeights) {
   const std::vector<Advice> all = advice(steady);
   const auto found = std::ranges::find(all, "oscillating weights", &Advice::rule);
   ASSERT_NE(found, all.end()) << text_of(all) << swinging(steady);
-  EXPECT_EQ(found->promise, "fewer weights swing");
+  EXPECT_EQ(found->promise, "fewer weights oscillate");
   const Report falling = trained(cosine_decay(kRate, 6 * 125, 0.0F));
   EXPECT_LT(swinging(falling), swinging(steady));
   EXPECT_TRUE(advise_oscillation(falling).empty());

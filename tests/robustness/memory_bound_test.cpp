@@ -188,7 +188,7 @@ TEST(MemoryBound, CSourceHoldsNoSamplesThatShapesInASmallFileAskFor) {
   const IntegerModel wide = wide_model(1 << 24);
   const std::size_t peak = peak_of([&] {
     expect_mentions(message_of<InvalidArgument>([&] { to_c_source(wide, "net"); }),
-                    "16777216 codes of input and 16777216 of output, more than the 4194304");
+                    "16777216 values of input and 16777216 of output, more than the 4194304");
   });
   EXPECT_LT(peak, kMiB);
   // The largest that fits has one sample in its self-test.
@@ -197,7 +197,7 @@ TEST(MemoryBound, CSourceHoldsNoSamplesThatShapesInASmallFileAskFor) {
   const std::vector<float> two(std::size_t{2} << 21U);
   expect_mentions(message_of<InvalidArgument>(
                       [&] { to_c_source(wide_model(1 << 21), "net", {.self_test_inputs = two}); }),
-                  "the self-test has 2 samples, more than 1 of 2097152 + 2097152 codes");
+                  "the self-test has 2 samples, more than 1 of 2097152 + 2097152 values");
 }
 
 TEST(MemoryBound, SumsOfADenseLayerAreCounted) {

@@ -25,7 +25,7 @@ constexpr int kLayers = 1999;
 constexpr int kLayers = 9999;
 #endif
 
-/// Of all threads.
+/// Processor seconds of all threads.
 double cpu_seconds(const std::function<void()>& body) {
   const std::clock_t begin = std::clock();
   body();

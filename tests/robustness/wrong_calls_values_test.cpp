@@ -26,7 +26,7 @@ namespace {
 
 constexpr Index kHuge = Index{1} << 60;
 
-/// Of any enumeration.
+/// A value outside of any enumeration.
 template <class Enum>
 constexpr Enum outside() {
   return static_cast<Enum>(99);

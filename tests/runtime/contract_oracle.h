@@ -239,7 +239,7 @@ inline std::vector<std::int8_t> softmax_fixed(const std::vector<std::int8_t>& ro
   return out;
 }
 
-/// The same by a table of floats, as XNNPACK's runtimes do.
+/// Softmax by a table of floats, as XNNPACK's runtimes compute it.
 inline std::vector<std::int8_t> softmax_float(const std::vector<std::int8_t>& row, float scale,
                                               float beta) {
   const int max = *std::max_element(row.begin(), row.end());
@@ -294,7 +294,7 @@ inline std::int8_t table_fixed(Table table, int distance, float scale) {
   return static_cast<std::int8_t>(std::clamp<std::int64_t>(code, -128, 127));
 }
 
-/// The same by a function of floats, as XNNPACK and LiteRT fill their tables.
+/// A table's entry by a function of floats, as XNNPACK and LiteRT fill their tables.
 inline std::int8_t table_float(Table table, int distance, float scale) {
   const auto x = double{scale * static_cast<float>(distance)};
   const bool tanh = table == Table::tanh;

@@ -67,7 +67,7 @@ TEST(ActivationRange, Errors) {
       {"no_integer_overflow_from_quantization"});
   expect_throws<InvalidArgument>(
       [] { (void)activation_range(FusedActivation::relu, 1.0F, 200, -128, 127); },
-      {"relu", "no code of -128..127"});
+      {"relu", "no value of -128..127"});
   EXPECT_EQ(to_string(FusedActivation::relu_n1_to_1), "relu_n1_to_1");
   EXPECT_EQ(to_string(FusedActivation::none), "none");
 }

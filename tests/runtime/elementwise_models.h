@@ -165,7 +165,7 @@ inline Pair draw_pair(Draw& draw, bool batched = false) {
   return p;
 }
 
-/// The same with a constant for the second operand: a network of one input.
+/// Draws a pair whose second operand is a constant: a network of one input.
 inline IntegerModel draw_constant_pair(Draw& draw, bool batched = false) {
   Pair p = draw_pair(draw, batched);
   std::size_t size = 1;

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 struct Named {
   OpCode code;
-  /// Of so many results: one for each vector and contract.
+  /// The number of results: one for each vector and rounding mode.
   int results;
 };
 

@@ -147,7 +147,7 @@ inline IntegerModel int16_mlp(IntegerModel mlp) {
   return as_int16(std::move(mlp));
 }
 
-/// The same without its float ends.
+/// Returns the model without its float ends.
 inline IntegerModel int16_inner(IntegerModel model) {
   model.operators.erase(model.operators.begin());
   model.operators.pop_back();

@@ -172,7 +172,7 @@ TEST(Int16, RunsFromRealsToReals) {
   }
   EXPECT_EQ(interpreter.predict(x), classes);
 
-  // The same from codes to codes.
+  // Equal from int16 to int16.
   Interpreter of_codes(int16_inner(model), {.batch = 2});
   EXPECT_EQ(of_codes.run(x), y);
   EXPECT_EQ(of_codes.predict(x), classes);
@@ -193,7 +193,7 @@ TEST(Int16, IsRefusedByName) {
   c.bias.assign(static_cast<std::size_t>(c.units()), 3);
   const IntegerModel model = as_int16(model_of(c));
   for (const Rounding other : kContracts) {
-    expect_refused<FormatError>(model, {"operator 0 (CONV_2D)", "expected contract q15"},
+    expect_refused<FormatError>(model, {"operator 0 (CONV_2D)", "expected rounding mode q15"},
                                 {.rounding = other});
   }
   expect_refused<FormatError>(model_of(c), {"CONV_2D", "int8 -> int8", "fp32, single or double"},

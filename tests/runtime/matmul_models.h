@@ -17,7 +17,7 @@ struct Matmul {
   std::vector<std::int32_t> first{2, 3, 5};
   std::vector<std::int32_t> second{2, 5, 4};
   BatchMatmulAttributes attributes{};
-  /// Of both operands and the output.
+  /// Quantization parameters of both operands and the output.
   std::array<QuantParams, 3> params{quant(0.02F, 4), quant(0.03F, 0), quant(0.05F, -7)};
   DType dtype = DType::int8;
   /// The values of the second operand; none where it is a second input.

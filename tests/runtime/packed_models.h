@@ -63,7 +63,7 @@ inline IntegerModel few_bits_model(const FewBits& of, std::uint64_t seed) {
   return b.model;
 }
 
-/// The same model with its weights stored in `bits` bits, whatever that changes.
+/// Returns the model with its weights stored in `bits` bits, whatever that changes.
 inline IntegerModel stored_in(IntegerModel model, int bits) {
   model.tensors[static_cast<std::size_t>(model.operators[0].inputs[1])].stored_bits = bits;
   return model;

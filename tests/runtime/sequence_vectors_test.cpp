@@ -17,7 +17,7 @@ using nlohmann::json;
 
 struct Named {
   OpCode code;
-  /// Of so many results: one for each vector and runtime that stands for a contract.
+  /// How many results there are: one for each vector and runtime that has a rounding mode.
   int results;
 };
 

@@ -108,7 +108,7 @@ TEST(LayerDifferences, AnOutputInFloatIsComparedBitByBit) {
   InterpretedCodes c(lower(quantized(small_mlp(), data)));
   for (const Compare what : {Compare::layers, Compare::outputs}) {
     expect_refused([&] { compare_networks(c, b, data, what); },
-                   {"layers in float, \"end\"", "the other is codes"});
+                   {"layers in float, \"end\"", "the other is integers"});
   }
 }
 
@@ -180,7 +180,7 @@ TEST(LayerDifferences, ModelsThatDoNotMatchAreRefused) {
   expect_refused([&] { compare_networks(a, c, data); }, {"4 and 5 layers"});
   InterpretedCodes d(lower(quantized(small_mlp(0, 6, 8, 4), data)));
   expect_refused([&] { compare_networks(a, d, data, Compare::outputs); },
-                 {"output has 3 codes", "4"});
+                 {"output has 3 quantized values", "4"});
   expect_refused([&] { compare_networks(a, b, clouds(5, 1, 7)); }, {"layer"});
   expect_refused([&] { a.run(clouds(5, 1, 7).features(0, 5)); }, {"samples of 6 values", "[5, 7]"});
   expect_refused([&] { InterpretedCodes codes(lower_float(small_mlp())); },

@@ -95,7 +95,7 @@ TEST(MixedModel, OfActivationsThatNoOperatorHasIsScoredBySimulation) {
     const std::string refusal =
         message_of<InvalidArgument>([&] { trainer.export_int8("never_written.tflite"); });
     expect_mentions(log.lines()[0], refusal);
-    expect_mentions(refusal, "layer \"quant_odd\": expected a result on the int8 codes");
+    expect_mentions(refusal, "layer \"quant_odd\": expected a result of the int8 values");
     // The advice, followed.
     Sequential other = quantize_model(
         built(Sequential("m", Input({6}), in_float(Dense(16, Activation::relu, "odd")), Dense(3))));

@@ -183,7 +183,7 @@ TEST(NetworkEnds, PixelsHaveClasses) {
   const Dataset data = pixels(200);
   Sequential source("m", Input({2, 3, 3}), Conv2D(3, 1, Activation::softmax));
   source.build(0);
-  // Of each pixel, the share of the mass on its class: 1 where the network is sure and right.
+  // The share of the mass on its class in each pixel: 1 where the network is sure and right.
   const Metric right{"right", [](const Tensor& output, const Tensor& target) {
                        const Labels found = argmax(output.reshape({-1, 3}));
                        const Labels wanted = argmax(target.reshape({-1, 3}));

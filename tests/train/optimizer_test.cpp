@@ -293,8 +293,8 @@ TEST(Optimizer, OptionsAreChecked) {
   EXPECT_THROW(AdamW({.weight_decay = nan}), InvalidArgument);
 }
 
-/// As compute() of a gradient sees them, blocks must be whole rows; and it is told of as many
-/// elements of the parameter and of each moment, which are read next.
+/// Makes a gradient that is computed on demand. Expects that blocks are whole rows, and that
+/// compute() is told of as many elements of the parameter and of each moment, which are read next.
 Tensor pending_gradient(const Tensor& gradient, std::size_t grain) {
   const auto compute = [=](std::size_t begin, std::size_t end, float* out, MemoryParts prefetch) {
     EXPECT_EQ(begin % grain, 0U);

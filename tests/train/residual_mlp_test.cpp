@@ -42,7 +42,7 @@ void expect_same_at_every_layer(const Model& trained, const IntegerModel& shippe
   }
 }
 
-/// That the comparison can fail: the same file under another contract.
+/// Expects that the comparison can fail: the same file under another rounding mode differs.
 void expect_other_contract_differs(const Model& trained, const IntegerModel& shipped,
                                    const Dataset& images) {
   SimulatedCodes a(trained);

@@ -74,7 +74,7 @@ inline Snapshot snapshot_of(const Trainer& trainer) {
   return result;
 }
 
-/// Ones with gradients of ones and of twos.
+/// Returns parameters of ones, with gradients of ones and of twos.
 inline std::vector<NamedTensor> two_parameters() {
   Tensor a = Tensor::ones({2, 3}).set_requires_grad(true);
   Tensor b = Tensor::ones({3}).set_requires_grad(true);

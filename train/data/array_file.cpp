@@ -12,7 +12,7 @@ namespace {
 /// What deflate makes of one byte at most.
 constexpr std::uint64_t kMostOfOneByte = 1032;
 
-/// Of no values, but the other extents have to be some that a shape can have.
+/// Throws FormatError for an array without values whose other extents no shape can have.
 void check_empty(const Shape& shape, const std::string& file) {
   try {
     static_cast<void>(shape.size());

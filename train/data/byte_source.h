@@ -33,7 +33,7 @@ class ByteSource {
   class File;
   class Inflater;
 
-  /// Of a source in memory, what is left.
+  /// The bytes of a source in memory that are left.
   std::span<const std::uint8_t> memory_;
   std::uint64_t memory_size_ = 0;
   /// Null where the bytes are in memory.

@@ -36,7 +36,7 @@ class CsvRecords {
   /// Moves to the next record; false after the last. Throws FormatError for quotes that are out of
   /// place or left open and for records that are too long.
   bool next();
-  /// Of the record; valid until next().
+  /// The fields of the record; valid until next().
   std::span<const CsvField> fields() const { return fields_; }
 
   /// Throws FormatError: `what`, at a line and a column counted from 0.

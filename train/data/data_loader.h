@@ -80,8 +80,8 @@ class DataLoader {
   /// what the data set's reader throws; called again, it reads that batch anew. Throws
   /// InvalidArgument where batches are cut into shards.
   bool next(Batch& batch);
-  /// The same by shards: those of options().own_shards, in ascending order. An empty one has
-  /// undefined features.
+  /// Fills `shards` with the epoch's next batch, one for each of options().own_shards, in ascending
+  /// order; false after the last batch. An empty shard has undefined features.
   bool next(std::vector<Batch>& shards);
 
   /// The number of examples in batch `number` of an epoch, those of all its shards together.
@@ -106,7 +106,7 @@ class DataLoader {
   /// reads ahead.
   std::shared_ptr<const std::vector<std::uint32_t>> order_;
   Index ordered_epoch_ = -1;
-  /// Of epoch `ahead_epoch_`.
+  /// The thread that reads the rows of epoch `ahead_epoch_` ahead.
   std::unique_ptr<detail::ReadAhead> ahead_;
   Index ahead_epoch_ = -1;
 };

@@ -33,7 +33,7 @@ Tensor rows_of(const Tensor& tensor, std::size_t count, FunctionRef<std::size_t(
   return result;
 }
 
-/// The same of targets.
+/// Targets of `count` examples: row i of the result is row(i) of `targets`.
 Targets rows_of(const Targets& targets, std::size_t count,
                 FunctionRef<std::size_t(std::size_t)> row) {
   if (!targets.are_labels()) return rows_of(targets.values(), count, row);

@@ -19,7 +19,7 @@ namespace octet {
 struct Batch {
   Tensor features;
   Targets targets;
-  /// Of a set of several inputs, those behind the first; and of several targets the same.
+  /// With several inputs, the features of those behind the first, and likewise the targets.
   std::vector<Tensor> more_features{};
   std::vector<Targets> more_targets{};
 
@@ -29,10 +29,10 @@ struct Batch {
   std::vector<Targets> all_targets() const;
 };
 
-/// Reads examples from where they are, a file that does not fit memory for example. A training run
-/// asks for the batches of an epoch in its shuffled order, on a thread that reads ahead; scoring
-/// asks for rows in a row. Calls come one at a time, from whatever thread. What a row holds must
-/// not depend on when it is read: results are then the same on any number of threads.
+/// Reads examples on demand, for example from a file that does not fit memory. Training requests
+/// the batches of an epoch in shuffled order, on a thread that reads ahead; evaluation requests
+/// rows in ascending order. Calls come one at a time, from any thread. A row must not depend on
+/// when it is read: results are then the same on any number of threads.
 class DatasetReader {
  public:
   virtual ~DatasetReader() = default;
@@ -43,34 +43,35 @@ class DatasetReader {
   /// Labels are in [0, classes()); 0 where targets are tensors of target_shape().
   virtual int classes() const = 0;
   virtual Shape target_shape() const { return {1}; }
-  /// A text that is another one where the examples are others, e.g. a file's name, size and time:
-  /// what tells a TrainingRun that is resumed whether its data have changed.
+  /// A text that changes when the examples change, e.g. a file's name, size and time: by it a
+  /// resumed TrainingRun tells whether its data have changed.
   virtual std::string identity() const { return ""; }
   /// Features [rows.size(), example_shape...] and targets of the examples at `rows`, each below
-  /// size(), for a model of one input and one output. What it throws reaches the caller of
-  /// Trainer::fit() or of evaluate().
+  /// size(), for a model of one input and one output. Exceptions reach the caller of Trainer::fit()
+  /// or of evaluate().
   virtual Batch read(std::span<const std::uint32_t> rows) = 0;
 };
 
 /// Examples, each with a class label or with a tensor as its target. Features are kept as bytes, as
-/// they come in image files, and turned into floats a batch at a time, where somebody asks for
-/// floats: x = byte / 255; or as floats where they are not bytes.
+/// in image files, and converted to floats a batch at a time, when they are read as floats: x =
+/// byte / 255. Features that are not bytes are kept as floats.
 class Dataset {
  public:
   Dataset() = default;
 
-  /// `pixels` holds labels.size() examples of `example_shape`, row-major; x = pixel / 255.
-  /// Throws InvalidArgument where sizes disagree or a label is outside [0, classes).
+  /// A data set of bytes: `pixels` holds labels.size() examples of `example_shape`, row-major; x =
+  /// pixel / 255. Throws InvalidArgument where sizes disagree or a label is outside [0, classes).
   static Dataset from_bytes(std::string name, Shape example_shape, std::vector<std::uint8_t> pixels,
                             std::vector<std::int32_t> labels, int classes);
 
-  /// The same from floats, used as they are.
+  /// A data set of floats, which are used as they are: labels.size() examples of `example_shape`,
+  /// row-major. Throws InvalidArgument as from_bytes().
   static Dataset from_floats(std::string name, Shape example_shape, std::vector<float> values,
                              std::vector<std::int32_t> labels, int classes);
 
-  /// Features [n, ...] with targets [n, ...], e.g. [n, 1] for one number per example: regression,
-  /// several labels at once as 0 and 1, or distributions over classes. Both are copied. Throws
-  /// InvalidArgument unless both have n rows of at least one value.
+  /// A data set of features [n, ...] with targets [n, ...], e.g. [n, 1] for one number per example:
+  /// regression, several labels at once as 0 and 1, or distributions over classes. Both are copied.
+  /// Throws InvalidArgument unless both have n rows of at least one value.
   static Dataset from_tensors(std::string name, const Tensor& features, const Tensor& targets);
 
   /// Features for each input of a model and targets for each of its outputs, in their order: class
@@ -79,19 +80,19 @@ class Dataset {
   ///     const Dataset pairs = Dataset::from_tensors("pairs", {images, angles}, {labels,
   ///     distances});
   ///
-  /// All are copied. What this class says of features, targets, labels and classes is that of the
-  /// first ones; batch() holds all. Throws InvalidArgument where there are no features or no
+  /// All are copied. What this class says of features, targets, labels and classes applies to the
+  /// first ones; batch() holds all. Throws InvalidArgument if there are no features or no
   /// targets, for other numbers of rows, and for labels below 0.
   static Dataset from_tensors(std::string name, const std::vector<Tensor>& features,
                               const std::vector<Targets>& targets);
 
-  /// Examples that `reader` reads whenever they are asked for; nothing is kept. Throws
-  /// InvalidArgument for a null reader and for sizes and shapes that make no sense.
+  /// A data set whose examples `reader` reads on demand; nothing is kept. Throws InvalidArgument
+  /// for a null reader and for sizes and shapes that make no sense.
   static Dataset from_reader(std::string name, std::shared_ptr<DatasetReader> reader);
 
-  /// The same examples with these targets instead, [size(), ...], for all that it has: images with
-  /// several labels at once, say. Throws InvalidArgument for another number of rows,
-  /// and for a set that is read.
+  /// Returns the examples with these targets, [size(), ...], instead of all their own: images with
+  /// several labels at once, say. Throws InvalidArgument for another number of rows, and for a set
+  /// with a reader.
   Dataset with_targets(const Tensor& targets) const;
 
   const std::string& name() const { return name_; }
@@ -106,17 +107,17 @@ class Dataset {
   }
   /// Labels are in [0, classes()); 0 where the targets are tensors.
   int classes() const { return classes_; }
-  /// The same examples with names for the classes, in the order of labels, for reports. Throws
+  /// Returns the examples with names for the classes, in the order of labels, for reports. Throws
   /// InvalidArgument unless there is one name for each class.
   Dataset with_class_names(std::vector<std::string> names) const;
   /// Empty where no names were given.
   const std::vector<std::string>& class_names() const { return class_names_; }
-  /// All labels. Throws InvalidArgument where the targets are tensors, and for a set that is read.
+  /// All labels. Throws InvalidArgument if the targets are tensors, and for a set with a reader.
   std::span<const std::int32_t> labels() const;
   /// The shape of one example's target. Throws InvalidArgument where targets are labels.
   const Shape& target_shape() const;
 
-  /// The raw bytes; empty for a set made from floats and for one that is read.
+  /// The raw bytes; empty for a set made from floats and for one with a reader.
   std::span<const std::uint8_t> bytes() const { return bytes_; }
 
   /// The examples at `rows`, as floats [rows.size(), example_shape...]. Throws InvalidArgument for
@@ -129,11 +130,11 @@ class Dataset {
   Targets targets(std::span<const std::uint32_t> rows) const;
   Targets targets(std::size_t begin, std::size_t end) const;
 
-  /// Features for how many inputs, and targets for how many outputs an example has.
+  /// How many inputs an example has features for, and how many outputs it has targets for.
   std::size_t inputs() const { return 1 + more_features_.size(); }
   std::size_t outputs() const { return 1 + more_targets_.size(); }
 
-  /// Features and targets together: of a set that is read, half the work of asking for each.
+  /// Features and targets together: for a set with a reader, half the work of reading each.
   Batch batch(std::span<const std::uint32_t> rows) const;
   Batch batch(std::size_t begin, std::size_t end) const;
 
@@ -156,7 +157,8 @@ class Dataset {
   /// Examples row(0) to row(count - 1).
   Tensor gather(std::size_t count, FunctionRef<std::size_t(std::size_t)> row) const;
   void prefetch_row(std::size_t row) const;
-  /// Those behind the first of the examples row(0) to row(count - 1).
+  /// Adds the features and targets behind the first ones, for the examples row(0) to
+  /// row(count - 1).
   void gather_more(Batch& batch, std::size_t count,
                    FunctionRef<std::size_t(std::size_t)> row) const;
   /// Row i of the result is the target of example row(i).
@@ -182,7 +184,7 @@ class Dataset {
   std::vector<float> targets_;
   std::vector<Tensor> more_features_;
   std::vector<Targets> more_targets_;
-  /// In the place of bytes_, floats_, labels_ and targets_.
+  /// Stands in for bytes_, floats_, labels_ and targets_; null without a reader.
   std::shared_ptr<SharedReader> reader_;
 };
 

@@ -8,7 +8,7 @@ namespace octet {
 
 /// Random changes of images that leave what they show as it is. Each image draws its own, in the
 /// order of the members: shifted, cropped, flipped, cut out. Pixels are moved and never mixed, so
-/// that grids and limits of the values stay.
+/// that scales and limits of the values stay.
 struct ImageAugmentation {
   /// Moves the image by a whole number of pixels, down or up by at most `shift_rows` and right or
   /// left by at most `shift_columns`, all equally likely; what comes in from outside is `fill`. A

@@ -28,7 +28,7 @@ class GradientBlocks {
   IndexRange elements_of(IndexRange blocks) const {
     return {begins_[blocks.begin], begins_[blocks.end]};
   }
-  /// Of a message that holds these blocks: their scales, then their codes.
+  /// Bytes of a message that holds these blocks: their scales, then their quantized gradients.
   std::size_t message_bytes(IndexRange blocks) const {
     return sizeof(float) * blocks.size() + elements_of(blocks).size();
   }

@@ -8,15 +8,15 @@ namespace octet {
 /// How the gradients of shards are added and sent; see docs/distributed.md.
 enum class GradientFormat {
   float32,
-  /// A byte each, and a float32 scale for every 256 of a parameter. What a code leaves out is added
-  /// to the gradient of the next step (error feedback).
+  /// A byte each, and a float32 scale for every 256 of a parameter. The rounding error is added to
+  /// the gradient of the next step (error feedback).
   int8
 };
 
 namespace detail {
 
-/// What the codes of gradients have left out so far, by shard of this rank: all elements. Empty,
-/// and not needed, where gradients are floats.
+/// The rounding errors of quantized gradients so far, by shard of this rank: one for each element.
+/// Empty, and not needed, where gradients are floats.
 using GradientErrors = std::vector<std::vector<float>>;
 
 }  // namespace detail

@@ -76,7 +76,7 @@ ShardExchange::~ShardExchange() {
   left.push_back(std::move(memory_));
 }
 
-/// Of whole blocks, from the last one on.
+/// Cuts the gradients into pieces of whole blocks, from the last block on.
 void ShardExchange::make_pieces() {
   const std::size_t elements = blocks_.elements();
   // One process has nobody to send pieces to.
@@ -207,7 +207,7 @@ void ShardExchange::run(const ShardOp& op, Piece& piece) {
     case Kind::receive:
       break;
   }
-  throw InvalidArgument("ShardExchange: expected an addition, codes or a send");
+  throw InvalidArgument("ShardExchange: expected an addition, a quantization or a send");
 }
 
 /// What is sent of a slot.
@@ -274,7 +274,7 @@ void ShardExchange::advance_all(bool wait) {
   }
 }
 
-/// Of rank 0, in the order that the others wait in.
+/// Starts the broadcasts of rank 0, in the order in which the other ranks wait for them.
 void ShardExchange::start_broadcasts() {
   if (!group_->is_root() || group_->size() == 1) return;
   for (; broadcast_ < memory_->pieces.size(); ++broadcast_) {
@@ -300,7 +300,7 @@ void ShardExchange::finish() {
   under_way_ = false;
 }
 
-/// The same sums as those of the gradients.
+/// Adds the shards' numbers along the tree along which their gradients are added.
 void ShardExchange::add_numbers() {
   numbers_.assign(plan_.slots, zeros_);
   for (const ShardOp& op : plan_.ops) {

@@ -20,9 +20,9 @@ void add_floats(std::span<const float> from, float* to);
 
 /// What a shard comes to beside its gradients: a few numbers.
 struct ShardNumbers {
-  /// Those that are added.
+  /// Numbers that are added over all shards.
   std::vector<double> sums;
-  /// Those of which the smallest is kept.
+  /// Numbers of which the smallest over all shards is kept.
   std::vector<double> least;
 
   void add(const ShardNumbers& more);
@@ -81,7 +81,7 @@ class ShardExchange {
     std::unique_ptr<Request> receive;
     /// Sends and the broadcast.
     std::vector<std::unique_ptr<Request>> sent;
-    /// Of coded gradients: messages that are received, sent, and broadcast. `outgoing` is reused.
+    /// Messages of quantized gradients: received, sent, and broadcast. `outgoing` is reused.
     std::vector<std::byte> incoming;
     std::vector<std::vector<std::byte>> outgoing;
     std::size_t sends = 0;

@@ -18,7 +18,7 @@ struct ShardOp {
     /// Adds slot `from`, which is of no more use, to `slot`. Of coded gradients: what the codes of
     /// slot `from` stand for.
     add,
-    /// Of coded gradients: puts what the codes of `slot` stand for into it.
+    /// Replaces the gradients in `slot` by the real values of their quantized values.
     code,
     /// Puts what rank `rank` sends into `slot`, or adds it.
     receive,
@@ -29,7 +29,7 @@ struct ShardOp {
   std::size_t slot = 0;
   /// Whether there is nothing in the slot yet. Of leaf and receive.
   bool first = false;
-  /// Of leaf, the shard; of what is coded, the first shard of the sum, which keeps its errors.
+  /// The shard of `leaf`; for a quantized sum, the first shard of the sum, which keeps its errors.
   std::size_t shard = 0;
   std::size_t from = 0;
   int rank = 0;

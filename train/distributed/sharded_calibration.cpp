@@ -43,7 +43,7 @@ void ShardedCalibration::add(const std::vector<Batch>& own) {
   for (Quantizer* quantizer : quantizers_) quantizer->settle_range();
 }
 
-/// Of all shards that have examples, one behind the other.
+/// Returns the observers' states of all shards that have examples, end to end.
 std::vector<float> ShardedCalibration::states_of_shards(const std::vector<Batch>& own,
                                                         const std::vector<float>& before) {
   std::vector<float> states;

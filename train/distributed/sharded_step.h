@@ -13,7 +13,7 @@
 
 namespace octet::detail {
 
-/// Of all parameters that want a gradient.
+/// The number of elements of all parameters that want a gradient.
 std::size_t gradient_elements(const Model& model);
 
 /// What examples came to, added up.
@@ -54,7 +54,7 @@ class ShardedStep {
   ShardTree tree_;
   ProcessGroup* group_;
   TrainingState state_;
-  /// Those that want a gradient, and their indices by the address of their elements.
+  /// The parameters that want a gradient, and their indices by the address of their elements.
   std::vector<Tensor> parameters_;
   std::map<const float*, std::size_t> indices_;
   ShardExchange exchange_;

@@ -39,7 +39,8 @@ class MpiRequest : public Request {
   MPI_Request request_;
 };
 
-/// Of a message that is sent in one piece.
+/// The length of a message that is sent in one piece. Throws InvalidArgument for one that is too
+/// long.
 int length_of(std::span<const std::byte> bytes) {
   if (bytes.size() <= kMostBytes) return static_cast<int>(bytes.size());
   throw InvalidArgument(fmt::format(

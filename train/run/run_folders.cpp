@@ -30,7 +30,7 @@ class RunFolders::Made {
  public:
   Made() = default;
   ~Made() {
-    // Those inside of others were made after them. What holds a file stays.
+    // Folders inside of others were made after them. A folder that holds a file stays.
     for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) ::rmdir(path->c_str());
   }
   Made(const Made&) = delete;

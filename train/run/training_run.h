@@ -39,19 +39,19 @@ struct TrainingRunOptions {
   std::vector<std::filesystem::path> inputs{};
   /// Goes on from the last checkpoint instead of starting anew.
   bool resume = false;
-  /// That of the trainers (TrainerOptions::group). All ranks make the same run; rank 0 alone makes
-  /// folders, reads and writes files. Null: this process alone.
+  /// The group of the trainers (TrainerOptions::group). All ranks make the same run; rank 0 alone
+  /// makes folders, reads and writes files. Null: this process alone.
   ProcessGroup* group = nullptr;
   RunOptionNames names{};
 };
 
 /// SHA-256 digests of what a run ends with. The same options, data and seed give the same digests.
 struct RunHashes {
-  /// Of the exported file's bytes.
+  /// Digest of the exported file.
   std::string model;
-  /// Of last.ckpt with its times set to 0; "" where the run has saved none.
+  /// Digest of last.ckpt with its times set to 0; "" where the run has saved none.
   std::string checkpoint;
-  /// Of history.csv without its columns of times.
+  /// Digest of history.csv without its columns of times.
   std::string history;
 };
 

@@ -15,7 +15,7 @@ struct QuantizeAndDequantizeOptions {
   int num_bits = 8;          ///< 1..61, unsigned 1..62
   bool range_given = false;  ///< false: the range is that of the data (of each slice)
   RoundMode round_mode = RoundMode::half_to_even;  ///< or half_up
-  bool narrow_range = false;                       ///< signed only: leaves out the lowest code
+  bool narrow_range = false;                       ///< signed only: leaves out the lowest value
   int axis = -1;                                   ///< -1: per tensor; else a scale per slice
   bool operator==(const QuantizeAndDequantizeOptions&) const = default;
 };
@@ -33,7 +33,7 @@ struct QuantizeAndDequantizeScale {
   bool is_zero = false;  ///< no value but 0 can be represented; every output is 0
 };
 
-/// Returns the scale for data in [min, max]. Zeros, and negative data with unsigned codes, give
+/// Returns the scale for data in [min, max]. Zeros, and negative data with unsigned values, give
 /// is_zero.
 [[nodiscard]] QuantizeAndDequantizeScale quantize_and_dequantize_scale(
     float min, float max, const QuantizeAndDequantizeOptions& options);

@@ -199,7 +199,7 @@ CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
   const bool twice = n.epilogue.requantizer.rounding() != plan.rounding;
   if (twice && n.epilogue.requantizer.rounding() != Rounding::double_rounding) {
     throw InvalidArgument(fmt::format(
-        "to_c_source: {}: expected weights whose sums are rescaled under contract {}, found "
+        "to_c_source: {}: expected weights whose sums are rescaled in rounding mode {}, found "
         "weights "
         "stored in {} bits, whose runtimes rescale by {}; store them in 8",
         to_string(step.source.op.code), to_string(plan.rounding), step.source.input(1).stored_bits,

@@ -24,10 +24,11 @@ struct CSums {
   std::span<const std::int8_t> by_tap{};
 };
 
-/// Its constants, and a function around `loop`, whose text has the fillings of the layer, @units@,
-/// @depth@, @lo@, @hi@, and of `unit` @bias@, @multiplier@ and @shift@; @weights@, which declares
-/// its `weights`, and @weight@, number i of them. Where `units_outside`, the loop over units is to
-/// be the outer one: a unit's weights are then unpacked once.
+/// Makes the constants of a layer of sums, and a function around `loop`, whose text has the
+/// placeholders of the layer, @units@, @depth@, @lo@, @hi@, and of `unit` @bias@, @multiplier@ and
+/// @shift@; @weights@, which declares its `weights`, and @weight@, number i of them. Where
+/// `units_outside`, the loop over units is to be the outer one: a unit's weights are then unpacked
+/// once.
 CLayer make_sums_layer(const CPlan& plan, const CStep& step, const CSums& sums,
                        FunctionRef<std::string(Fillings fillings, bool units_outside)> loop);
 

@@ -20,10 +20,11 @@ using Names = OnnxNodes::Names;
 /// The factors of contract fp32: one, or one per unit.
 std::vector<float> rescaling_factors(const Operands& o) {
   if (contract_of_weights({o.model, o.op, Rounding::fp32}) != Rounding::fp32) {
-    throw InvalidArgument(fmt::format(
-        "expected weights whose sums runtimes rescale under contract fp32, found weights stored in "
-        "{} bits, which they rescale otherwise; store them in 8",
-        o.input(1).stored_bits));
+    throw InvalidArgument(
+        fmt::format("expected weights whose sums runtimes rescale in rounding mode fp32, found "
+                    "weights stored in "
+                    "{} bits, which they rescale otherwise; store them in 8",
+                    o.input(1).stored_bits));
   }
   const auto requantizer =
       Requantizer::fully_connected(o.input().quantization.scale(), o.input(1).quantization.scales,
@@ -189,7 +190,7 @@ void write_conv_2d(OnnxNodes& nodes, const Operands& o) {
 void write_depthwise(OnnxNodes& nodes, const Operands& o) {
   if (nodes.exact() && o.input().is_quantized() && !o.has_input(2)) {
     throw InvalidArgument(fmt::format(
-        "to_onnx: DEPTHWISE_CONV_2D '{}': style exact computes contract fp32, under which a sum "
+        "to_onnx: DEPTHWISE_CONV_2D '{}': style exact computes rounding mode fp32, in which a sum "
         "without bias is rounded twice, which ONNX's operators don't do; give it a bias of zeros, "
         "or use style standard",
         o.output().name));

@@ -16,7 +16,7 @@ void require_exact(const Operands& o, const Requantizer& requantizer) {
   if (requantizer.rounding() != Rounding::fp32) {
     throw InvalidArgument(fmt::format(
         "expected a second operand of zero point 0, found {}, whose products LiteRT rescales as "
-        "under contract double; write style standard, or quantize the operand symmetrically",
+        "in rounding mode double; write style standard, or quantize the operand symmetrically",
         o.input(1).quantization.zero_point()));
   }
   constexpr std::int64_t kMostSum = std::int64_t{1} << 24;

@@ -8,7 +8,7 @@
 namespace octet::detail::onnx_import {
 namespace {
 
-/// Both inputs with their axes in one order, that of the one of more axes.
+/// Returns both inputs with their axes in one order, that of the input with more axes.
 std::vector<Imported> matched(Builder& builder, const Node& node) {
   const Imported& a = builder.input(node, 0);
   const Imported& b = builder.input(node, 1);

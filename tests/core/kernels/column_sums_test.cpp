@@ -74,7 +74,7 @@ TEST_P(ColumnSumsTest, WhatStepsLearnFromIsSummedByColumn) {
       EXPECT_NEAR(sums[columns + j], below, 2e-5);
       EXPECT_NEAR(sums[2 * columns + j], above, 2e-5);
     }
-    // The same in place, and where nobody asks for what passes.
+    // Equal results in place, and where nobody asks for what passes.
     std::vector<float> in_place = g;
     std::vector<double> again(3 * columns, 0.125);
     passes().step_sums(x.data(), in_place.data(), rows, columns, grid, in_place.data(),

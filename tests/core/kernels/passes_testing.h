@@ -23,7 +23,7 @@ inline std::vector<float> values(std::size_t count, std::uint64_t seed) {
   return result;
 }
 
-/// The same with difficult values: ties, ends, NaN, infinities.
+/// Random values with difficult ones among them: ties, ends, NaN, infinities.
 inline std::vector<float> awkward(std::size_t count, float step) {
   std::vector<float> result = values(count, 9);
   const std::vector<float> corners = {0.5F * step, -0.5F * step, 1.5F * step, -2.5F * step, 1e30F,

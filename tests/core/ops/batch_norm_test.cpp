@@ -24,7 +24,7 @@ TEST(BatchNorm, NormalizesByTheStatisticsOfTheBatch) {
   const Tensor x = Tensor::from({4, 2}, {1, -4, 3, 2, 1, -4, 3, 2});
   const Tensor gamma = Tensor::from({2}, {2, -3});
   const Tensor beta = Tensor::from({2}, {10, 20});
-  // Of both channels, variance + epsilon is a square.
+  // In both channels, variance + epsilon is a square.
   const BatchNormResult r = batch_norm_training(x, gamma, beta, 1.25F * 1.25F - 1.0F);
   expect_tensor(r.statistics.mean, {2}, {2, -1});
   expect_tensor(r.statistics.variance, {2}, {1, 9});

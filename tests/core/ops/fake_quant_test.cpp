@@ -256,7 +256,7 @@ TEST(FakeQuant, ARangeThatWantsNoGradientMayBeObservedAgainBeforeBackward) {
     min.data()[0] = max.data()[0] = 0.0F;
     y.backward(Tensor::ones({1, 3}));
     expect_tensor(x.grad(), {1, 3}, {0, 1, 0});
-    // One that is learned is read again.
+    // A range that is learned is read again.
     max.data()[0] = 1.0F;
     max.set_requires_grad(true);
     Tensor learned = run();

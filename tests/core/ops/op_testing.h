@@ -21,7 +21,7 @@ inline Tensor random_tensor(const Shape& shape, std::uint64_t seed, float lo = -
   return Tensor::uniform(shape, Random(seed), lo, hi);
 }
 
-/// The same values as a leaf that wants a gradient.
+/// Makes a leaf of `values` that wants a gradient.
 inline Tensor leaf(Tensor values) { return values.set_requires_grad(true); }
 
 inline std::vector<float> values_of(const Tensor& t) { return {t.span().begin(), t.span().end()}; }

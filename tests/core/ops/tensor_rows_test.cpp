@@ -35,7 +35,7 @@ std::vector<Tensor> gradients_through(const Convolution &f, const std::vector<Te
   return {in[0].grad(), in[1].grad(), in[2].grad()};
 }
 
-/// The same with the gradient of the convolution's result in memory.
+/// Computes the gradients with the gradient of the convolution's result in memory.
 std::vector<Tensor> gradients_in_two_steps(const Convolution &f,
                                            const std::vector<Tensor> &values) {
   std::vector<Tensor> in;

@@ -35,7 +35,7 @@ TEST(CodeTable, TheFirstIndexLiesInTheHighestBits) {
   // Indices 0, 1, 2, 3 of 2 bits: 00 01 10 11; then 3: 11 and zeros.
   const Codes codes = {-2, -1, 0, 1, 1};
   EXPECT_THAT(pack_indices(codes, Codes{-2, -1, 0, 1}, 2), ElementsAre(0x1B, 0xC0));
-  // Of 3 bits: 000 001 01|0 011 011 0.
+  // With 3 bits: 000 001 01|0 011 011 0.
   EXPECT_THAT(pack_indices(codes, Codes{-2, -1, 0, 1}, 3), ElementsAre(0x05, 0x36));
   EXPECT_THROW(static_cast<void>(pack_indices(codes, Codes{0, 1}, 2)), InvalidArgument);
 }

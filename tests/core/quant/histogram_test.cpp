@@ -48,7 +48,7 @@ TEST(Histogram, TheEndOfARangeBelongsToTheNext) {
   EXPECT_EQ(histogram_of(std::vector{smallest}).positive()[1024], 1U);
 }
 
-/// Of many sizes, half of them negative, zeros among them.
+/// Values of many sizes, half of them negative, zeros among them.
 std::vector<float> values_of_all_sizes(std::uint32_t seed, std::size_t size) {
   PortableRandom random(seed);
   std::vector<float> values(size);

@@ -94,7 +94,7 @@ TEST(QuantParams, Validate) {
       },
       {"2 and 1"});
   expect_throws<InvalidArgument>([] { QuantParams::per_tensor(1, 0, 5, 4).validate("acts"); },
-                                 {"upside down"});
+                                 {"is above qmax"});
 }
 
 // Section 7.10, written out again.

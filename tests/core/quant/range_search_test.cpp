@@ -98,7 +98,7 @@ TEST(MseClip, TakesCodesThatInt8DoesNotHold) {
 }
 
 TEST(MseClip, OfEqualErrorsIsTheSmallest) {
-  // Of nothing all errors are 0.
+  // Without values, all errors are 0.
   EXPECT_EQ(mse_clip(MagnitudeHistogram(), {-1.0F, 10.0F}, {.num_bits = 4}, "x"), 0.01F);
 }
 

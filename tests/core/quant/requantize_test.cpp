@@ -13,7 +13,7 @@
 namespace octet::test::requantize_test {
 namespace {
 
-/// Those of int8 codes.
+/// The rounding modes of int8.
 constexpr auto kContracts = {Rounding::fp32, Rounding::single_rounding, Rounding::double_rounding};
 
 TEST(Rounding, Names) {

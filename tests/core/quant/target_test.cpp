@@ -43,7 +43,7 @@ TEST(Target, AContractThatContradictsIsRefused) {
     } catch (const InvalidArgument& error) {
       EXPECT_THAT(error.what(),
                   ::testing::AllOf(::testing::HasSubstr("target tflm"),
-                                   ::testing::HasSubstr("contract double"),
+                                   ::testing::HasSubstr("rounding mode double"),
                                    ::testing::HasSubstr(std::string(to_string(rounding)))));
     }
   }

@@ -118,7 +118,7 @@ TEST(QuantizeApply, LeavesAClampWithAConfigOfItsOwnToIt) {
                                     "input_1 InputLayer", "quantize_layer QuantizeLayer",
                                     "quant_dense QuantizeWrapper", "quant_re_lu QuantizeWrapper"}));
   EXPECT_EQ(tensor_named(apart.state(), "quant_re_lu/output_max").item(), 6.0F);
-  // The same config for both is no reason to keep them apart.
+  // A config that both share is no reason to keep them apart.
   Sequential together = quantize_apply(
       marked_model(quantize_annotate_layer(Dense(3), six), quantize_annotate_layer(ReLU(), six)));
   EXPECT_EQ(together.layers().size(), 3U);

@@ -38,7 +38,7 @@ class RandomNet {
     model_.add(Dense(3, Activation::none, "end"));
     model_.build(seed);
     for (auto& [name, tensor] : model_.parameters()) {
-      // Of both signs: a fold turns codes around.
+      // Gammas and betas of both signs: a fold turns quantized values around.
       if (!name.ends_with("/gamma") && !name.ends_with("/beta")) continue;
       for (float& v : Tensor(tensor).span()) v = random_.real(-2.0F, 2.0F);
     }

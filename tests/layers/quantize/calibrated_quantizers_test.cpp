@@ -154,7 +154,7 @@ TEST(ClippedWeights, OfZerosAreNotClippedLater) {
     quantizer->observe(vector_of({0, 1, -2, 0}));
     expect_range(*quantizer, -2.0F, 2.0F);
   }
-  // Of mostly zeros the 97th percentile is 0.
+  // The 97th percentile of mostly zeros is 0.
   const auto sparse = ready(PercentileQuantizer(kFourBits, 50.0), {4});
   sparse->calibrate(vector_of({0, 0, 0, 1}));
   expect_range(*sparse, -1.0F, 1.0F);

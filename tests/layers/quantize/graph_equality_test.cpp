@@ -151,7 +151,7 @@ TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByNameBeforeItIsTrained)
         model.build(1);
         expect_throws_naming<InvalidArgument>(
             [&] { static_cast<void>(quantize_model(model, {.simulation = simulation})); },
-            {"quant_both", "\"quant_fixed\"", "fixed grid"});
+            {"quant_both", "\"quant_fixed\"", "fixed scale"});
       }
     }
   }

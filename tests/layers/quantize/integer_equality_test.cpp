@@ -89,7 +89,7 @@ class Comparison {
   static void expect_no_operator(const Layer& layer) {
     const auto* wrapper = dynamic_cast<const QuantizeWrapper*>(&layer);
     ASSERT_NE(wrapper, nullptr) << layer.name();
-    // Of reshapes in a row the last one is left.
+    // The last one of several reshapes in a row is left.
     EXPECT_TRUE(dynamic_cast<const Dropout*>(&wrapper->wrapped()) ||
                 dynamic_cast<const Reshape*>(&wrapper->wrapped()) ||
                 wrapper->input_shape() == wrapper->output_shape())
@@ -163,7 +163,7 @@ TEST_P(IntegerEquality, OfEveryLayerOfRandomNets) {
     EXPECT_EQ(lowered.metadata.at("octet.rounding"), to_string(GetParam()));
     Comparison direct(model, lowered, net.batch(net.random().integer(1, 33)));
     direct.run();
-    // The same through a file.
+    // Equal also through a file.
     Comparison stored(model, from_tflite(to_tflite(lowered)), net.batch(5));
     stored.run();
     compared += direct.compared();

@@ -251,7 +251,7 @@ TEST(IntegerOps, NeedAnInputOnAGrid) {
            [&] { integer_clamp(x, Activation::relu, grid, "layer"); },
            [&] { integer_softmax(x, Rounding::fp32, "layer"); },
            [&] { integer_table(x, Activation::tanh, Rounding::fp32, "layer"); }}) {
-    expect_error(body, "layer: integer simulation expects an input on a grid");
+    expect_error(body, "layer: integer simulation expects a quantized input");
   }
 }
 
@@ -261,12 +261,12 @@ TEST(IntegerOps, RefuseCodesThatOperatorsDoNotHave) {
   const QuantParams int4 = QuantParams::per_tensor(1.0F, 0, -8, 7);
   const auto dense = built(Dense(2), {3});
   expect_error([&] { integer_linear(*dense, x, int8, Rounding::fp32, "layer").output(int4); },
-               "layer: expected a result on the int8 codes -128 to 127, found -8 to 7");
+               "layer: expected a result of the int8 values -128 to 127, found -8 to 7");
   expect_error([&] { integer_clamp(x, Activation::relu, int4, "layer"); }, "found -8 to 7");
   // A kernel's zero point is not in the sums.
   expect_error(
       [&] { integer_linear(*dense, x, QuantParams::per_tensor(1.0F, 3), Rounding::fp32, "layer"); },
-      "layer: expected a kernel of int8 codes with zero point 0");
+      "layer: expected a kernel of int8 values with zero point 0");
   expect_error(
       [&] {
         integer_linear(*dense, x, QuantParams::per_tensor(1.0F, 0, -32768, 32767), Rounding::fp32,

@@ -24,7 +24,7 @@ class QuantizerTie : public ::testing::Test {
   static float zero_point_of(const Quantizer& quantizer) {
     return tensor_named(quantizer.state(), quantizer.prefix() + "zero_point").item();
   }
-  /// That the grid of each is that of [min, max], and its zero point too.
+  /// Expects that each has the scale and zero point of the range [min, max].
   static void expect_grid(std::initializer_list<const Quantizer*> quantizers, float min,
                           float max) {
     const QuantParams expected = choose_quant_params(min, max, QuantSpec{}, "x");

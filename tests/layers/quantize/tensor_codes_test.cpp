@@ -57,7 +57,7 @@ TEST(TensorCodes, RealsOfCodesAreMadeWhenAskedFor) {
   EXPECT_EQ(y.at({0, 0}), -65.5F);
   EXPECT_EQ(y.at({0, 1}), 0.0F);
   EXPECT_EQ(y.at({1, 1}), 62.0F);
-  // One that lost its codes gets the same ones anew.
+  // A tensor that lost its quantized values gets equal ones anew.
   const TensorCodes anew = codes_on_grid(y.clone(), *params);
   EXPECT_TRUE(std::equal(values.begin(), values.end(), anew.get()));
 }

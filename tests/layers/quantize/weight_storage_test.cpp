@@ -69,7 +69,7 @@ Model dense_net(Index inputs, const QuantizeOptions& options) {
 TEST(WeightStorage, SaysWhatIsTrainedAndStored) {
   const auto first = [](const Model& model) { return weight_storage(model).front(); };
   const WeightStorage three = first(dense_net(8, {.weight_bits = 3}));
-  EXPECT_EQ(three.text(), "trained 3 bit, stored 4, FULLY_CONNECTED of contract fp32");
+  EXPECT_EQ(three.text(), "trained 3 bit, stored 4, FULLY_CONNECTED in rounding mode fp32");
   EXPECT_EQ(three.obstacle, "");
   EXPECT_EQ(first(dense_net(8, {.weight_bits = 2, .per_channel = true})).stored_bits, 2);
   const WeightStorage two = first(dense_net(8, {.weight_bits = 2}));
@@ -81,7 +81,7 @@ TEST(WeightStorage, SaysWhatIsTrainedAndStored) {
   const std::string summary =
       dense_net(8, {.rounding = Rounding::double_rounding, .weight_bits = 4, .per_channel = true})
           .summary(Detail::quantization);
-  EXPECT_NE(summary.find("trained 4 bit, stored 8, FULLY_CONNECTED of contract double"),
+  EXPECT_NE(summary.find("trained 4 bit, stored 8, FULLY_CONNECTED in rounding mode double"),
             std::string::npos)
       << summary;
   EXPECT_TRUE(weight_storage(Sequential("net", Input({2}), Dense(1))).empty());
@@ -98,7 +98,7 @@ TEST(WeightStorage, IsRefusedWhereATargetTakesNoPackedWeights) {
       "bits of FULLY_CONNECTED with a scale per unit: TFLite Micro takes packed weights of "
       "FULLY_CONNECTED with one scale only; quantize the layer with per_channel = false");
   EXPECT_NO_THROW(require_packed_weights(tflm(false), Target::cmsis_nn));
-  expect_error([&] { require_packed_weights(tflm(false), Target::litert); }, "contract");
+  expect_error([&] { require_packed_weights(tflm(false), Target::litert); }, "rounding mode");
   expect_error([&] { require_packed_weights(dense_net(7, {.weight_bits = 4}), Target::litert); },
                "even number of inputs");
   EXPECT_NO_THROW(require_packed_weights(dense_net(7, {.weight_bits = 4}), Target::onnxruntime));
@@ -107,7 +107,7 @@ TEST(WeightStorage, IsRefusedWhereATargetTakesNoPackedWeights) {
   images.build(0);
   expect_error(
       [&] { require_packed_weights(quantize_model(images, {.weight_bits = 4}), Target::litert); },
-      "by contract single");
+      "in rounding mode single");
 }
 
 }  // namespace

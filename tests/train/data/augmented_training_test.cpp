@@ -1,5 +1,4 @@
-// The same augmented bytes for the same seed: on any number of threads, and in a run that is
-// resumed.
+// Equal seeds give equal augmented bytes: on any number of threads, and in a run that is resumed.
 
 #include <gtest/gtest.h>
 #include <octet/layers/reshape.h>

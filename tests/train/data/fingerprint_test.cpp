@@ -52,7 +52,7 @@ TEST(Fingerprint, TellsWhatHasChangedButNotTheName) {
   expect_new(bytes_set(pixels, labels, 5));
   expect_new(bytes_set(pixels, labels, 4, {10, 100}));
   expect_new(bytes_set(pixels, labels).head(kCount - 1));
-  // The same examples in another order, whole pieces among them.
+  // Equal examples in another order, whole pieces among them.
   Bytes turned = pixels;
   std::rotate(turned.begin(), turned.begin() + (std::ptrdiff_t{1} << 20) / 1000 * 1000,
               turned.end());

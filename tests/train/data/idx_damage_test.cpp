@@ -91,7 +91,7 @@ TEST(IdxDamage, AHugePromiseDoesNotAllocate) {
   // The product is 2^64, which wraps around to 0.
   expect_mentions(refuse(idx_bytes({1U << 31, 1U << 31, 4}, {})), "only 0 follow");
   expect_mentions(refuse(gzipped(idx_bytes({1U << 31, 1U << 31, 4}, {}))), "at most");
-  // Of a file that could hold as much, just within what a gzipped one may promise and just beyond.
+  // A file that could hold as much: just within what a gzipped one may promise, and just beyond.
   const Bytes noise = random_bytes(1200000);
   expect_mentions(refuse(gzipped(idx_bytes({1U << 30}, noise))), "only 1200000 follow");
   expect_mentions(refuse(gzipped(idx_bytes({(1U << 30) + 1}, noise))), "1073741824 at most");

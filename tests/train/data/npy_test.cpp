@@ -118,7 +118,7 @@ TEST(ReadNpy, ComparesThePromiseWithTheFile) {
   expect_mentions(of("<f4", "(2, 3)", 25), "after the 24 that");
   expect_mentions(of("<f8", "(9223372036854775807,)", 8), "9223372036854775807 x 8 bytes");
   expect_mentions(of("|u1", "(4294967296, 4294967296, 4294967296)", 8), "but only 8 follow");
-  // Of 2^64 bytes, which 64 bits hold as 0.
+  // An array of 2^64 bytes, which 64 bits hold as 0.
   expect_mentions(of("|u1", "(8, 2305843009213693952)", 8), "but only 8 follow");
   expect_mentions(of("|u1", "(9223372036854775807, 3, 0)", 0), "9223372036854775807");
   expect_mentions(error(gzipped(npy_file(npy_header("<f4", "(1000000,)"), counting(8)))),

@@ -38,7 +38,7 @@ struct ShardSum {
   detail::ShardNumbers numbers;
 };
 
-/// Of several pieces.
+/// Elements that take several pieces.
 constexpr std::size_t kElements = 70001;
 /// A parameter over several pieces, an empty one, and small ones.
 const std::vector<std::size_t> kSizes = {60000, 0, 1, 9990, 10};

@@ -93,7 +93,7 @@ class TrainingRuns : public ::testing::Test {
   ScratchDirectory scratch_;
 };
 
-/// That `call` throws an E whose message holds every part.
+/// Expects that `call` throws an E whose message holds every part.
 template <class E, class F>
 void expect_error(F call, const std::vector<std::string>& parts) {
   try {
@@ -204,7 +204,8 @@ TEST_F(TrainingRuns, OtherOptionsDataOrPhasesAreRefusedByName) {
   expect_error<InvalidArgument>(
       [&] { resume(options("out", true), fewer); },
       {"made with data ", "(300 + 100 images of [28, 28])", "(299 + 100 images"});
-  // Of the same name and shape: one pixel of the training set, one label of the test set.
+  // Data of equal name and shape that differ in one pixel of the training set or one label of the
+  // test set.
   for (const bool in_training : {true, false}) {
     DataSplit other = digits();
     Dataset& part = in_training ? other.train : other.test;
@@ -300,7 +301,7 @@ TEST_F(TrainingRuns, ANewRunKeepsTheCheckpointOfAStoppedOne) {
     run.begin(digits());
   }
   EXPECT_FALSE(fs::exists(path("out/stopped_run")));
-  // That of a finished run is replaced.
+  // A finished run leaves no stopped checkpoint to keep: its outputs are replaced.
   ASSERT_TRUE(program(options("out")));
   TrainingRun run(options("out"));
   run.begin(digits());
