@@ -18,7 +18,7 @@ TEST_P(SequenceEquality, OfRandomNetworks) {
 INSTANTIATE_TEST_SUITE_P(Contracts, SequenceEquality,
                          testing::Values(Rounding::fp32, Rounding::single_rounding,
                                          Rounding::double_rounding),
-                         [](const auto& info) { return std::string(to_string(info.param)); });
+                         [](const auto& given) { return std::string(to_string(given.param)); });
 
 }  // namespace
 }  // namespace octet::test::sequence_equality_test
