@@ -52,7 +52,10 @@ std::size_t norm_behind(const Model& model, std::size_t i) {
   const std::vector<std::size_t> readers = model.readers(i);
   const bool foldable = readers.size() == 1 && !model.is_output(i) &&
                         model.layers()[i]->activation() == Activation::none;
-  return foldable && is<BatchNorm>(*model.layers()[readers.front()]) ? readers.front() : i;
+  return foldable && is<BatchNorm>(*model.layers()[readers.front()]) &&
+                 !model.is_reused(readers.front())
+             ? readers.front()
+             : i;
 }
 
 /// A layer with a kernel, the BatchNorm behind it, and the factors that it has come to.

@@ -1,5 +1,5 @@
-// A layer, an observer, a loss, an optimizer and a metric of a program's own: trained, quantized,
-// saved, loaded and exported as if they were Octet's.
+// Two layers, one of them recurrent, an observer, a loss, an optimizer and a metric of a program's
+// own: trained, quantized, saved, loaded and exported as if they were Octet's.
 #include <octet/extend.h>
 #include <octet/octet.h>
 
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,49 @@ class Relu1 : public Layer {
   Shape do_build(const Shape& input_shape, const Random& /*random*/) override {
     return input_shape;
   }
+};
+
+/// A recurrent layer over the rows of [steps, features]: h' = tanh(x_t W + h U), from h = 0; the
+/// result is the last h. Quantized, W and U have a scale each, and a value has one at all steps.
+class Recurrent : public Layer {
+ public:
+  explicit Recurrent(Index units) : Layer(""), units_(units) {}
+  Recurrent(const Recurrent& other)
+      : Layer(other),
+        units_(other.units_),
+        kernel_(clone_leaf(other.kernel_)),
+        recurrent_kernel_(clone_leaf(other.recurrent_kernel_)) {}
+  std::string_view type() const override { return "Recurrent"; }
+  std::vector<NamedTensor> parameters() const override {
+    return {{"kernel", kernel_}, {"recurrent_kernel", recurrent_kernel_}};
+  }
+  std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override {
+    const auto kernel = [this] { return LayerWeights{.kernel = kernel_, .bias = {}}; };
+    const auto recurrent = [this] { return LayerWeights{.kernel = recurrent_kernel_, .bias = {}}; };
+    const GraphValue x = graph.linear(inputs[0], "kernel", kernel, "/input");
+    const auto step = [&](std::span<const GraphValue> x_t, GraphValue h) {
+      const GraphValue fed_back = graph.linear(h, "recurrent_kernel", recurrent, "/fed_back");
+      const GraphValue sum = graph.op(OpCode::add, {x_t[0], fed_back}, std::nullopt, "/sum");
+      return graph.op(OpCode::tanh, {sum}, std::nullopt, "/h");
+    };
+    return {graph.scan({&x, 1}, std::nullopt, step).back()};
+  }
+  void describe(Description& description) const override { description.set("units", units_); }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Recurrent>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input, const Random& random) override {
+    kernel_ = Tensor::normal({input[1], units_}, random.fork(0), 0.0F, 0.2F);
+    recurrent_kernel_ = Tensor::normal({units_, units_}, random.fork(1), 0.0F, 0.2F);
+    kernel_.set_requires_grad(true);
+    recurrent_kernel_.set_requires_grad(true);
+    return {units_};
+  }
+
+ private:
+  Index units_;
+  Tensor kernel_;
+  Tensor recurrent_kernel_;
 };
 
 /// Keeps a range that leaves out the `outside` smallest and the `outside` largest values of each
@@ -120,14 +164,18 @@ void train(Model& model, const DataSplit& data, float learning_rate, int epochs)
 bool run() {
   // What files name has to be registered before they are loaded.
   register_layer<Relu1>("Relu1", [](const Description&) { return std::make_unique<Relu1>(); });
+  register_layer<Recurrent>("Recurrent", [](const Description& d) {
+    return std::make_unique<Recurrent>(d.integer("units"));
+  });
   register_observer<PermilleObserver>("Permille", [](const Description& d) {
     return std::make_unique<PermilleObserver>(d.integer("outside"));
   });
   const DataSplit data = make_digits(/*seed=*/0, /*train_count=*/5000, /*test_count=*/1000);
   const auto config = std::make_shared<PermilleConfig>();
 
-  Sequential model("custom", Input({28, 28}), Flatten(), quantize_annotate_layer(Dense(64), config),
-                   Relu1(), quantize_annotate_layer(Dense(10), config));
+  Sequential model("custom", Input({28, 28}), Recurrent(24),
+                   quantize_annotate_layer(Dense(64), config), Relu1(),
+                   quantize_annotate_layer(Dense(10), config));
   model.build(/*seed=*/0);
   train(model, data, 1e-3F, /*epochs=*/4);
   Sequential quantized = quantize_model(model);

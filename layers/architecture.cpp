@@ -130,8 +130,8 @@ void build_as_archived(const Model& model, const Archive& archive) {
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     Layer& layer = *model.layers()[i];
     const std::vector<Shape> shapes = model.shapes_read_by(i);
-    if (const auto kernel = layer.kernel_shape(shapes.front())) {
-      archive.check_shape(fmt::format("{}/{}", layer.name(), layer.kernel_name()), *kernel);
+    for (const auto& [name, shape] : layer.large_tensors(shapes.front())) {
+      archive.check_shape(fmt::format("{}/{}", layer.name(), name), shape);
     }
     layer.build_all(shapes, Random());
   }

@@ -2,11 +2,10 @@
 #include <octet/core/error.h>
 #include <octet/layers/activation_function.h>
 #include <octet/layers/graph.h>
+#include <octet/layers/program/float_linear.h>
 #include <octet/layers/program/float_operators.h>
-#include <octet/layers/program/float_step.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/weight_codes.h>
-#include <octet/layers/reused_layer.h>
 #include <octet/runtime/operators/definitions.h>
 #include <octet/runtime/operators/resize_nearest_neighbor.h>
 
@@ -84,15 +83,32 @@ Step Graph::step_of(std::span<const GraphValue> inputs) const {
   return step;
 }
 
+/// step_of() an operator that reads one value, which has to belong to examples.
+Step Graph::step_of_example(GraphValue x) const {
+  Step step = step_of({&x, 1});
+  if (step.parameter_inputs.empty()) return step;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\" of type {}: expected a value that belongs to an example, found the parameter "
+      "\"{}\"; compute what is to be read of it in the layer, and make that a parameter",
+      layer_->name(), layer_->type(), program_.values[x.index].suffix));
+}
+
 /// Numbers an earlier value of the layer that has the suffix: the last keeps it.
-void Graph::number_earlier(std::string_view suffix) {
-  std::size_t count = 0;
-  for (std::size_t i = first_; i < program_.values.size(); ++i) {
-    Program::Value& value = program_.values[i];
-    if (value.layer != named_) continue;
-    if (value.suffix == suffix) value.suffix += fmt::format("/{}", count + 1);
-    if (value.suffix.starts_with(suffix)) ++count;
-  }
+void Graph::number_earlier(const std::string& suffix) {
+  const auto [at, is_new] = suffixes_.try_emplace(suffix);
+  auto& [last, count] = at->second;
+  if (!is_new) program_.values[last].suffix += fmt::format("/{}", count);
+  ++count;
+  last = program_.values.size();
+}
+
+/// Throws InvalidArgument unless `name` can begin the names of state and stand in those of tensors.
+void Graph::require_tensor_name(std::string_view name) const {
+  if (!name.empty() && name.find('/') == std::string_view::npos) return;
+  throw InvalidArgument(fmt::format(
+      "layer \"{}\" of type {}: expected a name for a kernel or another parameter, without \"/\", "
+      "found \"{}\"",
+      layer_->name(), layer_->type(), name));
 }
 
 GraphValue Graph::append(Step step, const Shape& shape, std::string_view suffix) {
@@ -141,7 +157,7 @@ GraphValue Graph::linear(GraphValue x) {
   const std::string suffix = ends_in_function ? "/linear" : "";
   const bool reshaped = needs_images(*layer_);
   if (reshaped) x = reshape(x, images_of(layer_->input_shape()), "/images");
-  Step step = step_of({&x, 1});
+  Step step = step_of_example(x);
   step.kind = Step::Kind::linear;
   step.code = operator_of(*weights);
   step.clamp = ends_in_function ? FusedActivation::none : fused_activation(f);
@@ -155,7 +171,8 @@ GraphValue Graph::linear(GraphValue x) {
 
 GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<LayerWeights()> weights,
                          std::string_view suffix) {
-  Step step = step_of({&x, 1});
+  require_tensor_name(name);
+  Step step = step_of_example(x);
   step.kind = Step::Kind::linear;
   step.weights = std::move(weights);
   step.weights_name = name;
@@ -172,6 +189,7 @@ GraphValue Graph::linear(GraphValue x, std::string_view name, std::function<Laye
 }
 
 GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
+  require_tensor_name(name);
   Step step = step_of({});
   step.kind = Step::Kind::parameter;
   step.parameter = tensor;
@@ -191,11 +209,11 @@ GraphValue Graph::reshape(GraphValue x, const Shape& shape, std::string_view suf
         layer_->name(), layer_->type(), this->shape(x).size(), this->shape(x).to_string(),
         shape.to_string()));
   }
-  return append(step_of({&x, 1}), shape, suffix);
+  return append(step_of_example(x), shape, suffix);
 }
 
 GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
-  Step step = step_of({&x, 1});
+  Step step = step_of_example(x);
   step.code = OpCode::pad;
   step.attributes = NoAttributes{};
   // In front of and behind the batch, the rows, the columns and the channels.
@@ -205,7 +223,7 @@ GraphValue Graph::pad(GraphValue x, const Padding2D& padding) {
 }
 
 GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factors) {
-  Step step = step_of({&x, 1});
+  Step step = step_of_example(x);
   step.code = OpCode::resize_nearest_neighbor;
   const Shape& image = shape(x);
   step.numbers = as_int32({image[0] * factors[0], image[1] * factors[1]});
@@ -217,7 +235,7 @@ GraphValue Graph::repeat_pixels(GraphValue x, const std::array<Index, 2>& factor
 }
 
 GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::string_view suffix) {
-  Step step = step_of({&x, 1});
+  Step step = step_of_example(x);
   step.code = OpCode::strided_slice;
   // The masks take all of the batch, whatever the numbers in front say.
   step.attributes = StridedSliceAttributes{.begin_mask = 1, .end_mask = 1};
@@ -231,7 +249,7 @@ GraphValue Graph::slice(GraphValue x, const std::vector<AxisSlice>& axes, std::s
 }
 
 GraphValue Graph::transpose(GraphValue x, const std::vector<Index>& axes, std::string_view suffix) {
-  Step step = step_of({&x, 1});
+  Step step = step_of_example(x);
   step.code = OpCode::transpose;
   step.attributes = NoAttributes{};
   step.numbers = {0};
@@ -278,9 +296,10 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   const std::size_t outer_first = std::exchange(first_, program_.values.size());
   const Layer* const outer = std::exchange(layer_, &layer);
   // All that a layer holds is named after the layer that uses it once more.
-  const bool keeps_name =
-      outer != nullptr && (named_ != outer || as_reused_layer(*outer) != nullptr);
+  const bool keeps_name = outer != nullptr && (named_ != outer || uses_again_);
   const Layer* const outer_named = std::exchange(named_, keeps_name ? named_ : &layer);
+  const bool outer_uses_again = std::exchange(uses_again_, false);
+  auto outer_suffixes = std::exchange(suffixes_, {});
   Layer* const outer_running = std::exchange(running_, running);
   std::vector<GraphValue> results = layer.emit(*this, inputs);
   if (results.size() != 1) {
@@ -288,7 +307,8 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
         fmt::format("layer \"{}\" of type {}: expected emit() to return 1 value, found {}",
                     layer.name(), layer.type(), results.size()));
   }
-  if (const Shape& found = shape(results.front()); found != layer.output_shape()) {
+  const Shape& found = shape(results.front());
+  if (found != layer.output_shape() || program_.values[results.front().index].is_parameter) {
     throw InvalidArgument(fmt::format(
         "layer \"{}\" of type {}: expected emit() to return a value of shape {}, which do_build() "
         "gave, found {}",
@@ -300,12 +320,21 @@ std::vector<GraphValue> Graph::emit_as(const Layer& layer, Layer* running,
   first_ = outer_first;
   layer_ = outer;
   named_ = outer_named;
+  uses_again_ = outer_uses_again;
+  suffixes_ = std::move(outer_suffixes);
   running_ = outer_running;
   return results;
 }
 
 std::vector<GraphValue> Graph::emit(Layer& layer, std::span<const GraphValue> inputs) {
   return emit_as(layer, &layer, inputs);
+}
+
+std::vector<GraphValue> Graph::emit_again(Layer& layer, std::span<const GraphValue> inputs) {
+  uses_again_ = true;
+  std::vector<GraphValue> results = emit_as(layer, &layer, inputs);
+  uses_again_ = false;
+  return results;
 }
 
 std::vector<GraphValue> Graph::emit(const Layer& layer, std::span<const GraphValue> inputs) {

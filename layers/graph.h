@@ -9,9 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -102,6 +105,8 @@ class Graph {
   /// What another layer emits. Steps of a layer that is const are to be looked at, not to be run.
   std::vector<GraphValue> emit(Layer& layer, std::span<const GraphValue> inputs);
   std::vector<GraphValue> emit(const Layer& layer, std::span<const GraphValue> inputs);
+  /// What another layer emits, named after the layer that emits it and not after that one.
+  std::vector<GraphValue> emit_again(Layer& layer, std::span<const GraphValue> inputs);
   /// Position of the model's layer that the steps to come belong to.
   void set_node(std::size_t node) { node_ = node; }
   /// A value from outside, named after a layer; null for none.
@@ -115,9 +120,12 @@ class Graph {
  private:
   Step step_of(std::span<const GraphValue> inputs) const;
   GraphValue append(Step step, const Shape& shape, std::string_view suffix);
-  void number_earlier(std::string_view suffix);
+  Step step_of_example(GraphValue x) const;
+  void number_earlier(const std::string& suffix);
+  void require_tensor_name(std::string_view name) const;
   GraphValue at_time(GraphValue x, Index t);
   void share_ranges(std::size_t first, std::size_t other);
+  void start_at_zero(std::size_t zeros, std::size_t state);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,
                                   std::span<const GraphValue> inputs);
@@ -127,6 +135,10 @@ class Graph {
   const Layer* layer_ = nullptr;
   /// The layer that values are named after: that which uses layer_ once more, or layer_.
   const Layer* named_ = nullptr;
+  /// Whether the layer that emits emits another as its own.
+  bool uses_again_ = false;
+  /// By suffix of values of the layer: the last value that has it, and how many had.
+  std::map<std::string, std::pair<std::size_t, std::size_t>> suffixes_;
   /// The layer that emits, to be run; null where its steps are only looked at.
   Layer* running_ = nullptr;
   /// The first value of the layer.

@@ -4,10 +4,17 @@
 #include <octet/core/error.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/program/program.h>
+#include <octet/runtime/operators/definitions.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace octet {
+namespace {
+
+constexpr Index kMostTimes = 10000;
+
+}  // namespace
 
 /// Step `t` of a sequence [steps, ...].
 GraphValue Graph::at_time(GraphValue x, Index t) {
@@ -27,6 +34,19 @@ void Graph::share_ranges(std::size_t first, std::size_t other) {
   }
 }
 
+/// Gives the zeros in front of the first step of time the quantizer of the state; a scale of their
+/// own where operators, as a TANH, give the state its scale.
+void Graph::start_at_zero(std::size_t zeros, std::size_t state) {
+  const Step* const gives = program_.producer(state);
+  const bool is_measured = gives->kind == Step::Kind::linear ||
+                           (gives->kind == Step::Kind::op &&
+                            definition(gives->code).output_grid == OutputGrid::measured);
+  for (Step& step : program_.steps) {
+    if (step.result == zeros) step.gives_zeros = !is_measured;
+    if (is_measured && (step.result == zeros || step.result == state)) step.shared_range = state;
+  }
+}
+
 std::vector<GraphValue> Graph::scan(
     std::span<const GraphValue> x, std::optional<GraphValue> first,
     FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body) {
@@ -39,6 +59,12 @@ std::vector<GraphValue> Graph::scan(
         layer_->name(), layer_->type(), shape(x[0]).to_string(), shape(sequence).to_string()));
   }
   const bool starts_at_zero = !first.has_value();
+  if (steps > kMostTimes) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: scan: expected at most {} steps of time, each of which has "
+        "operators of its own, found {}; cut sequences into windows",
+        layer_->name(), layer_->type(), kMostTimes, steps));
+  }
   std::vector<GraphValue> states;
   std::size_t first_body = 0;
   for (Index t = 0; t < steps; ++t) {
@@ -53,12 +79,7 @@ std::vector<GraphValue> Graph::scan(
     states.push_back(body(x_t, t == 0 ? *first : states.back()));
     if (t > 0) share_ranges(first_body, begin);
   }
-  if (starts_at_zero) {
-    const std::size_t state = states.front().index;
-    for (Step& step : program_.steps) {
-      if (step.result == first->index || step.result == state) step.shared_range = state;
-    }
-  }
+  if (starts_at_zero) start_at_zero(first->index, states.front().index);
   time_.clear();
   return states;
 }
@@ -71,8 +92,22 @@ GraphValue Graph::stack(const std::vector<GraphValue>& values, std::string_view 
     const std::string name = program_.values[value.index].suffix;
     rows.push_back(reshape(value, Shape(std::move(row)), name + "/row"));
   }
+  // One CONCATENATION takes so many.
+  const auto most = static_cast<std::ptrdiff_t>(definition(OpCode::concatenation).most_inputs);
+  const ConcatenationAttributes along_rows{.axis = 1};
+  while (std::ssize(rows) > most) {
+    std::vector<GraphValue> joined;
+    for (auto begin = rows.begin(); begin != rows.end();) {
+      const auto end = begin + std::min(most, rows.end() - begin);
+      const std::vector<GraphValue> part(begin, end);
+      joined.push_back(part.size() == 1 ? part[0]
+                                        : op(OpCode::concatenation, part, along_rows, "/rows"));
+      begin = end;
+    }
+    rows = std::move(joined);
+  }
   if (rows.size() == 1) return rows[0];
-  return op(OpCode::concatenation, rows, ConcatenationAttributes{.axis = 1}, suffix);
+  return op(OpCode::concatenation, rows, along_rows, suffix);
 }
 
 }  // namespace octet

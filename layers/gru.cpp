@@ -20,6 +20,7 @@ GRU::GRU(Index units, GRUOptions options)
   if (units < 1) {
     throw InvalidArgument(fmt::format("GRU: expected at least 1 unit, found {}", units));
   }
+  static_cast<void>(Shape({3, units, units}).size());  // Throws where it overflows.
 }
 
 GRU::GRU(const GRU& other)
@@ -83,8 +84,8 @@ std::unique_ptr<Layer> GRU::make(const Description& d) {
                                GRUOptions{.return_sequences = d.flag("return_sequences")});
 }
 
-std::optional<Shape> GRU::kernel_shape(const Shape& input_shape) const {
-  return Shape{input_shape.dim(-1), 3 * units_};
+std::vector<std::pair<std::string, Shape>> GRU::large_tensors(const Shape& input) const {
+  return {{"kernel", {input.dim(-1), 3 * units_}}, {"recurrent_kernel", {units_, 3 * units_}}};
 }
 
 Shape GRU::do_build_all(std::span<const Shape> inputs, const Random& random) {

@@ -26,7 +26,7 @@ class GRU : public Layer {
   static constexpr std::string_view kType = "GRU";
   static std::unique_ptr<Layer> make(const Description& description);
 
-  /// Throws InvalidArgument for less than 1 unit.
+  /// Throws InvalidArgument for less than 1 unit, or more than tensors hold.
   explicit GRU(Index units, GRUOptions options = {});
   GRU(const GRU& other);
 
@@ -34,7 +34,7 @@ class GRU : public Layer {
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::vector<NamedTensor> parameters() const override;
   void describe(Description& description) const override;
-  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<GRU>(*this); }
 
  protected:

@@ -107,6 +107,12 @@ Index count_elements(const std::vector<NamedTensor>& tensors) {
   return total;
 }
 
+std::vector<std::pair<std::string, Shape>> Layer::large_tensors(const Shape& input_shape) const {
+  const std::optional<Shape> kernel = kernel_shape(input_shape);
+  if (!kernel) return {};
+  return {{std::string(kernel_name()), *kernel}};
+}
+
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }

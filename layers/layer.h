@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace octet {
@@ -190,6 +191,10 @@ class Layer {
   }
   /// The name of the kernel, or in a layer without one that of its largest tensor.
   virtual std::string_view kernel_name() const { return "kernel"; }
+  /// Names and shapes of the tensors that build_all() would make of a size that a description alone
+  /// says: by default kernel_shape(), under kernel_name(). A layer of several kernels names them
+  /// all.
+  virtual std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input_shape) const;
 
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;

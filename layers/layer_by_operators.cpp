@@ -4,7 +4,7 @@
 #include <octet/core/error.h>
 #include <octet/layers/graph.h>
 #include <octet/layers/layer.h>
-#include <octet/layers/program/float_step.h>
+#include <octet/layers/program/float_linear.h>
 #include <octet/layers/program/program_run.h>
 
 #include <algorithm>

@@ -126,15 +126,19 @@ std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_
 
 /// A layer that is used once more is one of this model.
 void Model::join(Layer& layer) const {
-  if (ReusedLayer* reused = as_reused_layer(layer)) reused->use(this->layer(reused->of()));
+  ReusedLayer* reused = as_reused_layer(layer);
+  if (reused == nullptr) return;
+  Layer* used = &this->layer(reused->of());
+  if (const ReusedLayer* again = as_reused_layer(*used)) used = &again->layer();
+  if (used->example_shape() != nullptr) {
+    throw InvalidArgument(fmt::format("{} \"{}\": expected a layer to reuse, found input \"{}\"",
+                                      kind(), name_, used->name()));
+  }
+  reused->use(*used);
 }
 
 Value Model::reuse(const Value& of, const std::vector<Value>& inputs) {
   const Layer& layer = *layers_[used_layer(node_of(of))];
-  if (layer.example_shape() != nullptr) {
-    throw InvalidArgument(fmt::format("{} \"{}\": expected a layer to reuse, found input \"{}\"",
-                                      kind(), name_, layer.name()));
-  }
   return add(std::make_unique<ReusedLayer>(layer.name()), inputs);
 }
 

@@ -19,7 +19,7 @@ Layer& ReusedLayer::layer() const {
 }
 
 std::vector<GraphValue> ReusedLayer::emit(Graph& graph, std::span<const GraphValue> inputs) const {
-  return graph.emit(layer(), inputs);
+  return graph.emit_again(layer(), inputs);
 }
 
 Shape ReusedLayer::do_build_all(std::span<const Shape> input_shapes, const Random& /*random*/) {

@@ -17,6 +17,8 @@ class ReusedLayer : public Layer {
   explicit ReusedLayer(std::string of, std::string name = "")
       : Layer(std::move(name)), of_(std::move(of)) {}
 
+  ReusedLayer(const ReusedLayer& other) : Layer(other), of_(other.of()) {}
+
   std::string_view type() const override { return kType; }
   /// The name of the layer that is used.
   std::string of() const { return layer_ == nullptr ? of_ : layer_->name(); }
@@ -31,7 +33,7 @@ class ReusedLayer : public Layer {
   std::optional<Rounding> contract() const override { return layer().contract(); }
   Quantizer* result_quantizer() const override { return layer().result_quantizer(); }
   void describe(Description& description) const override;
-  /// Uses the layer of the original until a model that it joins says another.
+  /// A copy that is in no model.
   std::unique_ptr<Layer> clone() const override { return std::make_unique<ReusedLayer>(*this); }
 
  protected:

@@ -23,6 +23,7 @@ SelfAttention::SelfAttention(Index heads, Index key_dim, SelfAttentionOptions op
     throw InvalidArgument(fmt::format(
         "SelfAttention: expected at least 1 head of 1 column, found {} of {}", heads, key_dim));
   }
+  static_cast<void>(Shape({heads, key_dim}).size());  // Throws where it overflows.
 }
 
 SelfAttention::SelfAttention(const SelfAttention& other)
@@ -80,6 +81,10 @@ void SelfAttention::describe(Description& description) const {
 
 std::unique_ptr<Layer> SelfAttention::make(const Description& d) {
   return std::make_unique<SelfAttention>(d.integer("heads"), d.integer("key_dim"));
+}
+
+std::vector<std::pair<std::string, Shape>> SelfAttention::large_tensors(const Shape& input) const {
+  return {{"query_kernel", {input.dim(-1), heads_ * key_dim_}}};
 }
 
 Shape SelfAttention::do_build(const Shape& input_shape, const Random& random) {

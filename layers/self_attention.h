@@ -22,7 +22,7 @@ class SelfAttention : public Layer {
   static constexpr std::string_view kType = "SelfAttention";
   static std::unique_ptr<Layer> make(const Description& description);
 
-  /// Throws InvalidArgument for less than 1 head or column.
+  /// Throws InvalidArgument for less than 1 head or column, or more than tensors hold.
   SelfAttention(Index heads, Index key_dim, SelfAttentionOptions options = {});
   SelfAttention(const SelfAttention& other);
 
@@ -30,6 +30,7 @@ class SelfAttention : public Layer {
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   std::vector<NamedTensor> parameters() const override;
   void describe(Description& description) const override;
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::unique_ptr<Layer> clone() const override { return std::make_unique<SelfAttention>(*this); }
 
  protected:

@@ -94,7 +94,8 @@ std::string quantization_lines(Layer& layer) {
     for (const auto& [name, tensor] : quantizer->state()) {
       text += fmt::format("  {:<32} {}\n", name, value_text(tensor));
     }
-    text += fmt::format("  {:<32} {}\n", quantizer->prefix() + "quant_params", grid_text(*quantizer));
+    text +=
+        fmt::format("  {:<32} {}\n", quantizer->prefix() + "quant_params", grid_text(*quantizer));
   }
   return text;
 }

@@ -367,6 +367,13 @@ std::size_t count_differing_outputs(const Model& simulated, const IntegerModel& 
     const std::vector<Tensor> expected =
         current.model().forward_all(fit_to_inputs(simulated, batch));
     const std::vector<Tensor> found = real_outputs(interpreter, batch);
+    if (!std::ranges::equal(expected, found, {}, &Tensor::shape, &Tensor::shape)) {
+      throw InvalidArgument(
+          fmt::format("count_differing_outputs: expected integers with the {} outputs of model "
+                      "\"{}\", found {} "
+                      "of other shapes; were they lowered from another model?",
+                      expected.size(), simulated.name(), found.size()));
+    }
     for (std::size_t row = 0; row < end - begin; ++row) {
       const auto differs = [&](std::size_t k) {
         const std::size_t width = width_of(found[k]);

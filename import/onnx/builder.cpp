@@ -14,8 +14,8 @@ namespace octet::detail::onnx_import {
 namespace {
 
 /// What keeps the order of what it reads.
-constexpr std::array<std::string_view, 8> kElementwise = {
-    "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Add", "Mul"};
+constexpr std::array<std::string_view, 9> kElementwise = {
+    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh", "HardSwish", "Add", "Mul"};
 /// What reads images or sequences with their channels in front.
 constexpr std::array<std::string_view, 7> kOfImages = {
     "Conv", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",

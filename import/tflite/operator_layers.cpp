@@ -79,6 +79,9 @@ class Converter {
       case OpCode::fully_connected:
         dense();
         break;
+      case OpCode::prelu:
+        prelu();
+        break;
       case OpCode::add:
       case OpCode::mul:
       case OpCode::sub:
@@ -214,6 +217,18 @@ class Converter {
     const Tensor lying = permuted(kernel.reshape({1, 1, kernel.dim(0), inputs}), {0, 1, 3, 2});
     const bool bias = keep_weights(lying.reshape({inputs, kernel.dim(0)}));
     add(Dense(kernel.dim(0), activation_of(a.activation), {.use_bias = bias}));
+  }
+
+  void prelu() {
+    const Tensor alpha = floats_of(input(1));
+    const Shape read = example(input(0));
+    if (read.rank() == 0 || alpha.size() != read.dim(-1) || alpha.dim(-1) != alpha.size()) {
+      refuse("its slopes {} are not one for each channel of {}", alpha.shape().to_string(),
+             read.to_string());
+    }
+    result_.weighted = result_.layers.size();
+    result_.weights = {{"alpha", alpha.reshape({alpha.size()})}};
+    add(PReLU());
   }
 
   void binary() {

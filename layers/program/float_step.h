@@ -10,10 +10,6 @@ namespace octet {
 Tensor run_in_floats(const Step& step, const Shape& result, std::span<const Tensor> x,
                      const ForwardContext& context);
 
-/// The product or the convolution x W + b of weights as operators take them, and a clamp behind it.
-/// Throws InvalidArgument for weights of another layout.
-Tensor linear_operator(const LayerWeights& weights, const Tensor& x, FusedActivation clamp);
-
 /// linear_operator(), or Layer::linear() where a layer has weights of another layout.
 Tensor linear_in_floats(const Layer& layer, const LayerWeights& weights, const Tensor& x,
                         FusedActivation clamp);

@@ -95,6 +95,8 @@ struct Step {
   /// The value after which the quantizer of the result is named that all steps with this number
   /// share, as those that a scan repeats for every step of time.
   std::optional<std::size_t> shared_range{};
+  /// Whether the result is 0 whatever is read, so that no range can be measured.
+  bool gives_zeros = false;
   std::vector<std::size_t> inputs{};
   /// Positions of the inputs that are results of steps of kind parameter, without a batch axis.
   std::vector<std::size_t> parameter_inputs{};

@@ -1,6 +1,8 @@
 // The quantizers inside a quantized layer without weights(): of what its operators give before its
 // result, and of the tensors that they read.
 
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
@@ -9,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -64,15 +67,19 @@ void QuantizeWrapper::build_inner_quantizers() {
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);
   const std::size_t of_result = step_of_result(program.steps, rule);
   std::size_t built = 0;
+  std::set<std::string> names;
   for (const Inner& inner : inner_values(program.steps, of_result, rule)) {
     if (inner.slot != built) continue;
     const Step& step = program.steps[inner.step];
     const LayerWeights weights = inner.is_kernel ? weights_of(step) : LayerWeights{};
+    const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
+    inner_trains_ = inner_trains_ || is_tensor;
     if (built++ == inner_.size()) {
-      const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
-      inner_.push_back(is_tensor ? config_->parameter_quantizer(
-                                       *layer_, inner.is_kernel ? weights.unit_axis : -1)
-                                 : config_->activation_quantizer(*layer_));
+      inner_.push_back(step.gives_zeros ? std::make_unique<FixedQuantizer>(
+                                              -1.0F, 1.0F, activation_spec(config_->options()))
+                       : is_tensor ? config_->parameter_quantizer(
+                                         *layer_, inner.is_kernel ? weights.unit_axis : -1)
+                                   : config_->activation_quantizer(*layer_));
     }
     Quantizer* const quantizer = inner_[inner.slot].get();
     if (quantizer == nullptr) continue;
@@ -80,6 +87,12 @@ void QuantizeWrapper::build_inner_quantizers() {
     std::string name = inner.is_kernel ? step.weights_name : value.suffix;
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');
+    if (!names.insert(name).second) {
+      throw InvalidArgument(fmt::format(
+          "layer \"{}\" of type {}: expected other names for the kernels and parameters of emit() "
+          "than the suffixes of its values, found \"{}\" twice",
+          layer_->name(), layer_->type(), name));
+    }
     quantizer->build(this->name() + "/" + name + (inner.is_kernel ? "" : "_range"), name + "_",
                      inner.is_kernel ? weights.kernel.shape() : value.shape,
                      inner.is_kernel ? Quantizer::ZeroPoint::hidden : Quantizer::ZeroPoint::kept);
@@ -98,7 +111,7 @@ void QuantizeWrapper::give_inner_quantizers(std::span<Step> steps, std::size_t o
 
 std::vector<std::pair<Quantizer*, Tensor>> QuantizeWrapper::trained_tensors() const {
   if (kernel_) return {{kernel_.get(), layer_->weights()->kernel}};
-  if (inner_.empty()) return {};
+  if (!inner_trains_) return {};
   std::vector<std::pair<Quantizer*, Tensor>> trained;
   const Program program = program_of(*layer_);
   const ResultRule rule = result_rule(*layer_, config_->options().rounding);

@@ -123,6 +123,21 @@ void require_int16_operators(const Layer& layer) {
   }
 }
 
+/// Throws InvalidArgument for a layer that is used once more with a mark of its own.
+void require_no_marks(const Model& model, std::string_view operation) {
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    const Layer& layer = *model.layers()[i];
+    const bool is_marked = layer.is_annotated() || layer.quantization() != LayerQuantization{};
+    const std::size_t used = model.used_layer(i);
+    if (used == i || !is_marked) continue;
+    throw InvalidArgument(fmt::format(
+        "{}: expected \"{}\", which uses \"{}\" once more, to be quantized as that is, found a "
+        "mark "
+        "of its own; mark \"{}\"",
+        operation, layer.name(), model.layers()[used]->name(), model.layers()[used]->name()));
+  }
+}
+
 /// Builds the quantized copy of a model, layer by layer.
 class Quantization {
  public:
@@ -267,6 +282,7 @@ void require_float_model(const Model& model, std::string_view operation) {
 
 Model quantize_model(const Model& model, const QuantizeOptions& options) {
   require_float_model(model, "quantize_model");
+  require_no_marks(model, "quantize_model");
   static_cast<void>(default_8bit(options));
   const auto is_quantized = [](const Layer& layer) { return !layer.quantization().in_float; };
   const Model source = with_folded_batch_norm(model, options.batch_norm, is_quantized);
@@ -309,6 +325,7 @@ std::unique_ptr<Layer> quantize_annotate_layer(std::unique_ptr<Layer> layer, Con
 
 Model quantize_apply(const Model& model, const QuantizeOptions& options) {
   require_float_model(model, "quantize_apply");
+  require_no_marks(model, "quantize_apply");
   static_cast<void>(default_8bit(options));
   const Model source = with_folded_batch_norm(
       model, options.batch_norm, [](const Layer& layer) { return layer.is_annotated(); });

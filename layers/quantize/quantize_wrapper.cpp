@@ -63,7 +63,8 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
       kernel_(clone_of(other.kernel_)),
       oscillation_(other.oscillation_ ? std::make_unique<WeightOscillation>(*other.oscillation_)
                                       : nullptr),
-      result_(clone_of(other.result_)) {
+      result_(clone_of(other.result_)),
+      inner_trains_(other.inner_trains_) {
   for (const auto& quantizer : other.inner_) inner_.push_back(clone_of(quantizer));
 }
 

@@ -67,6 +67,9 @@ class QuantizeWrapper : public Layer {
     return layer_->kernel_shape(input_shape);
   }
   std::string_view kernel_name() const override { return layer_->kernel_name(); }
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
+    return layer_->large_tensors(input);
+  }
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -101,6 +104,8 @@ class QuantizeWrapper : public Layer {
   /// The quantizers of what the operators of a layer without weights() give before its result, and
   /// of the tensors that they read, in their order; null where the config leaves one alone.
   std::vector<std::unique_ptr<Quantizer>> inner_;
+  /// Whether some of them are of tensors that are trained.
+  bool inner_trains_ = false;
 };
 
 /// The layer as one; null where it quantizes no other.

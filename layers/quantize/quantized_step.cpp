@@ -83,7 +83,9 @@ Tensor fake_quant_linear(const Step& step, LayerWeights weights, const Tensor& x
 
 void count_oscillation(const StepScheme& scheme, const Tensor& kernel,
                        const ForwardContext& context) {
-  if (scheme.oscillation == nullptr || !context.training()) return;
+  // A layer that is used several times has one step of training a pass.
+  const bool is_first = scheme.shared == nullptr || scheme.shared_position == 0;
+  if (scheme.oscillation == nullptr || !context.training() || !is_first) return;
   scheme.oscillation->count(kernel, scheme.kernel->params());
 }
 

@@ -12,31 +12,6 @@
 namespace octet {
 namespace {
 
-/// The values of some tensors, to put back.
-class Snapshot {
- public:
-  explicit Snapshot(const Observer& observer) {
-    const ObservedRange& range = observer.range();
-    tensors_ = {range.min, range.max, range.updates};
-    for (const auto& [name, tensor] : observer.counters()) tensors_.push_back(tensor);
-    for (const Tensor& tensor : tensors_) {
-      const std::span<const float> values = tensor.span();
-      values_.insert(values_.end(), values.begin(), values.end());
-    }
-  }
-  void restore() {
-    const float* from = values_.data();
-    for (Tensor& tensor : tensors_) {
-      std::copy_n(from, tensor.size(), tensor.data());
-      from += tensor.size();
-    }
-  }
-
- private:
-  std::vector<Tensor> tensors_;
-  std::vector<float> values_;
-};
-
 /// A copy of the observer that a learned scale starts from.
 std::unique_ptr<Observer> observer_of(const Quantizer* start) {
   if (start == nullptr) {
@@ -66,6 +41,24 @@ QuantParams detail::params_of(const ObservedRange& range, const QuantSpec& spec,
                               const std::string& owner) {
   return choose_quant_params(std::as_const(range.min).span(), std::as_const(range.max).span(), spec,
                              owner);
+}
+
+detail::ObserverSnapshot::ObserverSnapshot(const Observer& observer) {
+  const ObservedRange& range = observer.range();
+  tensors_ = {range.min, range.max, range.updates};
+  for (const auto& [name, tensor] : observer.counters()) tensors_.push_back(tensor);
+  for (const Tensor& tensor : tensors_) {
+    const std::span<const float> values = tensor.span();
+    values_.insert(values_.end(), values.begin(), values.end());
+  }
+}
+
+void detail::ObserverSnapshot::restore() {
+  const float* from = values_.data();
+  for (Tensor& tensor : tensors_) {
+    std::copy_n(from, tensor.size(), tensor.data());
+    from += tensor.size();
+  }
 }
 
 std::string_view to_string(Simulation simulation) {
@@ -159,16 +152,20 @@ void Quantizer::watch(const Tensor& x, const ForwardContext& context) {
   throw InvalidArgument("Quantizer: a mode outside the enumeration");
 }
 
+void Quantizer::repair_scale(const Tensor& x) {
+  if (x.size() > 0) observer_->require_finite(x);
+  scale_rule_->repair();
+  keep_zero_point(params());
+}
+
 void Quantizer::show(const Tensor& x, void (Observer::*how)(const Tensor&)) {
   if (!built()) throw InvalidArgument("Quantizer: observe() needs the state that build() makes");
   if (scale_rule_ && !scale_rule_->follows_range()) {
-    if (x.size() > 0) observer_->require_finite(x);
-    scale_rule_->repair();
-    keep_zero_point(params());
+    repair_scale(x);
     return;
   }
   if (frozen() || x.size() == 0) return;
-  Snapshot before(*observer_);
+  detail::ObserverSnapshot before(*observer_);
   try {
     (observer_.get()->*how)(x);
     if (scale_rule_) scale_rule_->start(common_range());

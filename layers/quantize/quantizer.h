@@ -77,6 +77,9 @@ class Quantizer {
   /// What a layer does with its tensor in a forward pass: observe() while training, calibrate()
   /// while calibrating, nothing at inference.
   void watch(const Tensor& x, const ForwardContext& context);
+  /// Makes a learned scale one that a step can have, where an optimizer has moved it to another.
+  /// For a quantizer with a scale rule. Throws NumericError for values x that are not finite.
+  void repair_scale(const Tensor& x);
 
   /// Observer::merge_calibrated() of this quantizer's, unless frozen; settle_range() comes after
   /// it.

@@ -17,6 +17,17 @@ namespace detail {
 /// one.
 QuantParams params_of(const ObservedRange& range, const QuantSpec& spec, const std::string& owner);
 
+/// What an observer has seen, to put back.
+class ObserverSnapshot {
+ public:
+  explicit ObserverSnapshot(const Observer& observer);
+  void restore();
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<float> values_;
+};
+
 }  // namespace detail
 
 struct Quantizer::Member {

@@ -20,12 +20,13 @@ void for_each_quantizer(const Model& model, const std::function<void(Quantizer&)
   }
 }
 
-/// Whether a quantizer is that of a kernel or of another tensor that the layer trains.
-bool is_of_trained_tensor(const Layer& layer, const Quantizer& quantizer) {
+/// The quantizers of a layer but for those of kernels and other tensors that it trains.
+std::vector<Quantizer*> quantizers_of_results(const Layer& layer) {
+  std::vector<Quantizer*> quantizers = layer.quantizers();
   const auto* wrapper = as_quantize_wrapper(layer);
-  return wrapper != nullptr &&
-         std::ranges::any_of(wrapper->trained_tensors(),
-                             [&](const auto& trained) { return trained.first == &quantizer; });
+  if (wrapper == nullptr) return quantizers;
+  for (const auto& trained : wrapper->trained_tensors()) std::erase(quantizers, trained.first);
+  return quantizers;
 }
 
 /// Throws InvalidArgument unless every input has an example to take ranges from.
@@ -68,8 +69,8 @@ void detail::show_samples(Model& model, std::span<const Tensor> inputs) {
 std::vector<std::string> range_warnings(const Model& model) {
   std::vector<std::string> layers;
   for (const auto& layer : model.layers()) {
-    if (std::ranges::any_of(layer->quantizers(), [&](const Quantizer* quantizer) {
-          return !is_of_trained_tensor(*layer, *quantizer) && saw_zeros_alone(*quantizer);
+    if (std::ranges::any_of(quantizers_of_results(*layer), [](const Quantizer* quantizer) {
+          return saw_zeros_alone(*quantizer);
         })) {
       layers.push_back(fmt::format("\"{}\"", layer->name()));
     }
@@ -119,10 +120,8 @@ void refresh_kernel_ranges(Model& model) {
 
 void freeze_ranges(Model& model, bool frozen) {
   for (const auto& layer : model.layers()) {
-    for (Quantizer* quantizer : layer->quantizers()) {
-      // What is trained keeps moving, so its range has to follow it.
-      if (!is_of_trained_tensor(*layer, *quantizer)) quantizer->freeze(frozen);
-    }
+    // What is trained keeps moving, so its range has to follow it.
+    for (Quantizer* quantizer : quantizers_of_results(*layer)) quantizer->freeze(frozen);
   }
 }
 

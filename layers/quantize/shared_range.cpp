@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
 #include <octet/core/ops/ops.h>
 #include <octet/layers/quantize/quantizer.h>
 #include <octet/layers/quantize/shared_range.h>
@@ -6,16 +8,32 @@ namespace octet {
 
 void SharedRange::watch(Quantizer& quantizer, const Tensor& x, std::size_t position,
                         const ForwardContext& context) {
-  if (!context.observes()) return;
-  // A learned scale must not change once a step of this pass has read it.
-  const bool learns = context.training() && !quantizer.parameters().empty();
-  if (learns || !quantizer.has_range()) {
-    if (position == 0) quantizer.watch(x, context);
-    if (learns) return;
+  if (!context.observes() || x.size() == 0) return;
+  if (quantizer.scale_rule() != nullptr && context.training()) {
+    if (!quantizer.has_range()) {
+      throw InvalidArgument(fmt::format(
+          "{}: expected a learned scale that several steps share to have a start before it is "
+          "trained, found none; call calibrate() first",
+          quantizer.prefix()));
+    }
+    quantizer.repair_scale(x);
+    return;
   }
-  if (position == 0) seen_.clear();  // A pass that failed may have left some.
+  if (quantizer.frozen()) return;
+  if (position == 0) {  // A pass that failed may have left something.
+    seen_.clear();
+    start_.reset();
+    if (!quantizer.has_range()) start_.emplace(quantizer.observer());
+  }
   seen_.push_back(x.detach().reshape({x.size()}));
-  if (seen_.size() == count_) quantizer.watch(concatenate(std::exchange(seen_, {}), 0), context);
+  if (start_) {
+    start_->restore();
+    quantizer.watch(concatenate(seen_, 0), context);
+  }
+  if (seen_.size() < count_) return;
+  if (!start_) quantizer.watch(concatenate(seen_, 0), context);
+  seen_.clear();
+  start_.reset();
 }
 
 void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardContext& context) {

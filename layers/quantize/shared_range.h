@@ -1,8 +1,10 @@
 #pragma once
 
 #include <octet/layers/program/program.h>
+#include <octet/layers/quantize/quantizer_internal.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace octet {
@@ -10,18 +12,22 @@ namespace octet {
 /// What the steps of one pass show a quantizer that they share, as those of a layer that is used
 /// several times: it observes the values of all of them at once, behind the last step, so that its
 /// range is that of their union. Until then they are quantized with the range of the pass before;
-/// in the first pass with that of the first step.
+/// in a pass that begins without a range, each step with that of its own values and of all before
+/// it. A learned scale is not observed while it is trained, since steps of the pass have read it.
 class SharedRange {
  public:
   /// The position of one more step.
   std::size_t join() { return count_++; }
   /// Shows the values `x` of the step at `position`; nothing where `context` does not observe.
+  /// Throws InvalidArgument for a learned scale that is to be trained without a start.
   void watch(Quantizer& quantizer, const Tensor& x, std::size_t position,
              const ForwardContext& context);
 
  private:
   std::size_t count_ = 0;
   std::vector<Tensor> seen_;
+  /// In a pass that begins without a range: the observer in front of it.
+  std::optional<detail::ObserverSnapshot> start_;
 };
 
 /// Shows the quantizer of a step's result real values of it.

@@ -100,17 +100,55 @@ TEST(ReusedLayer, IsOneTensorInFiles) {
 }
 
 TEST(ReusedLayer, ObservesWhatAllUsesGive) {
-  Model quantized = quantize_model(siamese(), {.activation_calibration = Calibration::min_max});
+  const Calibration calibrations[] = {Calibration::min_max, Calibration::moving_average};
+  for (const Calibration calibration : calibrations) {
+    Model quantized = quantize_model(siamese(), {.activation_calibration = calibration});
+    const Tensor samples = clouds(60, 1, 6, 3).features(0, 60);
+    calibrate(quantized, samples);
+    const Model floats = siamese();
+    float most = 0.0F;
+    floats.forward_all(std::vector<Tensor>{samples}, [&](std::size_t i, const auto& steps) {
+      if (!floats.layers()[i]->name().starts_with("head")) return;
+      for (const float value : std::as_const(steps.back()).span()) most = std::max(most, value);
+    });
+    EXPECT_NEAR(tensor_named(quantized.state(), "quant_head/post_activation_max").item(), most,
+                0.02F * most)
+        << to_string(calibration);
+  }
+}
+
+TEST(ReusedLayer, OfALearnedScaleKeepsItWhileNothingIsTrained) {
+  Model quantized = quantize_model(siamese(), {.activation_scales = Scales::lsq});
   const Tensor samples = clouds(60, 1, 6, 3).features(0, 60);
   calibrate(quantized, samples);
-  const Model floats = siamese();
-  float most = 0.0F;
-  floats.forward_all(std::vector<Tensor>{samples}, [&](std::size_t i, const auto& steps) {
-    if (!floats.layers()[i]->name().starts_with("head")) return;
-    for (const float value : std::as_const(steps.back()).span()) most = std::max(most, value);
-  });
-  EXPECT_NEAR(tensor_named(quantized.state(), "quant_head/post_activation_max").item(), most,
-              0.05F * most);
+  const auto range = [&] {
+    return tensor_named(quantized.state(), "quant_head/post_activation_max").item();
+  };
+  const float start = range();
+  for (int i = 0; i < 5; ++i) quantized.forward(samples, training());
+  EXPECT_EQ(range(), start);
+  // Its first pass would change what the backward pass has read.
+  Model without_start = quantize_model(siamese(), {.activation_scales = Scales::lsq});
+  EXPECT_THROW(without_start.forward(samples, training()), InvalidArgument);
+}
+
+TEST(ReusedLayer, IsMarkedWhereItIsAdded) {
+  Model model = siamese();
+  model.layer("head_1").set_quantization({.in_float = true});
+  EXPECT_THROW(quantize_model(model), InvalidArgument);
+}
+
+TEST(ReusedLayer, OutlivesTheModelThatItIsCopiedFrom) {
+  auto model = std::make_unique<Model>(siamese());
+  std::unique_ptr<Layer> copy = model->layer("head_1").clone();
+  model.reset();
+  Model other("other");
+  const Value x = other.input({8});
+  const Value head = other.add(Dense(7, Activation::none, "head"), x);
+  other.output(other.add(Add(), {head, other.add(std::move(copy), {x})}));
+  other.build();
+  EXPECT_EQ(other.parameters().size(), 2U);
+  EXPECT_THROW(other.add(ReusedLayer("input_1"), {x}), InvalidArgument);
 }
 
 TEST(ReusedLayer, IsLeftAloneByWhatLooksAtOneReader) {

@@ -310,6 +310,30 @@ TEST(GRU, HasOneScaleForAValueAtAllStepsAndOneTensorForAKernel) {
   EXPECT_EQ(first->quantization, last.quantization);
 }
 
+TEST(GRU, JoinsTheStatesOfAsManySteps) {
+  for (const Index steps : {16, 17, 300}) {
+    GRU gru = drawn(GRU(2, {.return_sequences = true}), {Shape{steps, 1}});
+    const Tensor y = gru.forward(Tensor::normal({1, steps, 1}, Random(1), 0.0F, 1.0F), {});
+    ASSERT_EQ(y.shape(), (Shape{1, steps, 2}));
+  }
+  EXPECT_THROW(drawn(GRU(2), {Shape{10001, 1}}).forward(Tensor::zeros({1, 10001, 1}), {}),
+               InvalidArgument);
+}
+
+TEST(GRU, QuantizedWithoutTrainingKeepsItsMemory) {
+  const Model model = networks()[0].make();
+  const Dataset data = clouds(200, 1, kSteps * kFeatures, 3, 0.2F);
+  for (const Calibration calibration : {Calibration::min_max, Calibration::moving_average}) {
+    Model quantized = quantize_post_training(model, data.features(0, 200),
+                                             {.activation_calibration = calibration});
+    const Tensor real = model.forward(data.features(0, 50));
+    const Tensor found = quantized.forward(data.features(0, 50));
+    for (Index i = 0; i < real.size(); ++i) {
+      EXPECT_NEAR(std::as_const(found).data()[i], std::as_const(real).data()[i], 0.05F);
+    }
+  }
+}
+
 TEST(Sequences, RefuseShapesByName) {
   const auto message = [](auto layer, const std::vector<Shape>& shapes) -> std::string {
     try {

@@ -165,6 +165,32 @@ TEST(SeveralKernels, HaveStateUnderTheirNames) {
                 "scale_max",        "scale_zero_point"}));
 }
 
+/// A kernel and a value of one name.
+class TwiceNamed : public Dense {
+ public:
+  explicit TwiceNamed(std::string kernel) : Dense(3), kernel_(std::move(kernel)) {}
+  std::optional<LayerWeights> weights() const override { return std::nullopt; }
+  std::vector<GraphValue> emit(Graph& g, std::span<const GraphValue> x) const override {
+    const auto weights = [this] { return LayerWeights{.kernel = kernel(), .bias = bias()}; };
+    const GraphValue value = g.linear(x[0], kernel_, weights, "/gate");
+    return {g.op(OpCode::add, {value, value})};
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<TwiceNamed>(*this); }
+
+ private:
+  std::string kernel_;
+};
+
+TEST(SeveralKernels, WhoseNamesWouldCollideAreRefused) {
+  for (const char* name : {"", "a/b"}) {
+    Sequential model("m", Input({6}), TwiceNamed(name));
+    EXPECT_THROW(model.build(1), InvalidArgument) << name;
+  }
+  Sequential model("m", Input({6}), TwiceNamed("gate"));
+  model.build(1);
+  EXPECT_THROW(quantize_model(model), InvalidArgument);
+}
+
 TEST(SeveralKernels, RangesFollowTheTensorsThatAreTrained) {
   Model quantized = quantize_model(with_highway());
   calibrate(quantized, clouds(40, 1, 6, 3).features(0, 40));

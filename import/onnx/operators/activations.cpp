@@ -3,6 +3,7 @@
 #include <octet/layers/activation.h>
 #include <octet/layers/hard_swish.h>
 #include <octet/layers/leaky_relu.h>
+#include <octet/layers/prelu.h>
 
 #include <limits>
 
@@ -48,6 +49,31 @@ Imported import_leaky_relu(Builder& builder, const Node& node) {
                          false);
 }
 
+/// One slope for all, or one for each channel, which is the model's last axis.
+Imported import_prelu(Builder& builder, const Node& node) {
+  const Imported& x = builder.input(node, 0);
+  const Constant& slope = builder.required_constant(node, 1);
+  const Index channels = x.physical.rank() == 0 ? 0 : x.physical.dim(-1);
+  // The slope's axes are the last ones of [batch, logical...].
+  const Index ahead = x.logical.rank() - slope.shape.rank();
+  for (Index axis = 0; axis < slope.shape.rank(); ++axis) {
+    if (slope.shape[axis] == 1) continue;
+    if (ahead + axis != x.axes.back() || slope.shape[axis] != channels) {
+      refuse("expected one slope, or one for each of {} channels, found {}", channels,
+             slope.shape.to_string());
+    }
+  }
+  Tensor alpha({channels});
+  const std::vector<float>& values = slope.floats();
+  for (std::size_t c = 0; c < alpha.span().size(); ++c) {
+    alpha.span()[c] = values[values.size() == 1 ? 0 : c];
+  }
+  Imported result = builder.add(node, std::make_unique<PReLU>(), {x}, x.axes, {{"alpha", alpha}});
+  result.logical = x.logical;
+  result.flattened = x.flattened;
+  return result;
+}
+
 Imported import_sigmoid(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<ActivationLayer>(Activation::sigmoid),
                          true);
@@ -80,9 +106,10 @@ Imported import_softmax(Builder& builder, const Node& node) {
   return add_elementwise(builder, node, std::make_unique<Softmax>(), true);
 }
 
-constexpr std::array<Operator, 7> kActivations = {{{"Clip", import_clip},
+constexpr std::array<Operator, 8> kActivations = {{{"Clip", import_clip},
                                                    {"HardSwish", import_hard_swish},
                                                    {"LeakyRelu", import_leaky_relu},
+                                                   {"PRelu", import_prelu},
                                                    {"Relu", import_relu},
                                                    {"Sigmoid", import_sigmoid},
                                                    {"Softmax", import_softmax},
