@@ -89,7 +89,7 @@ class Graph {
   /// x_t the values of the step, gives the next state. Returns the states, of which the first body
   /// reads `first`, or without it zeros of the shape of x_t[0]. The bodies emit the same operators;
   /// what one gives has one scale at all steps. Throws InvalidArgument for sequences of unlike
-  /// lengths.
+  /// lengths, and where later bodies emit other operators than the first.
   std::vector<GraphValue> scan(
       std::span<const GraphValue> x, std::optional<GraphValue> first,
       FunctionRef<GraphValue(std::span<const GraphValue> x_t, GraphValue state)> body);
@@ -124,7 +124,7 @@ class Graph {
   void number_earlier(const std::string& suffix);
   void require_tensor_name(std::string_view name) const;
   GraphValue at_time(GraphValue x, Index t);
-  void share_ranges(std::size_t first, std::size_t other);
+  void share_ranges(std::size_t first, std::size_t count, std::size_t other);
   void start_at_zero(std::size_t zeros, std::size_t state);
 
   std::vector<GraphValue> emit_as(const Layer& layer, Layer* running,

@@ -24,13 +24,25 @@ GraphValue Graph::at_time(GraphValue x, Index t) {
   return reshape(slice(x, axes, name + "/slice"), shape(x).without_dim(0), name + "/step");
 }
 
-/// Makes the results of the steps from `other` on, in their order, share the quantizers of those
-/// from `first` on.
-void Graph::share_ranges(std::size_t first, std::size_t other) {
-  for (; other < program_.steps.size(); ++first, ++other) {
-    Step& step = program_.steps[first];
+/// Makes the results of the steps from `other` on, in their order, share the quantizers of the
+/// `count` steps from `first` on. Throws InvalidArgument unless they are the same operators.
+void Graph::share_ranges(std::size_t first, std::size_t count, std::size_t other) {
+  const std::span<Step> steps(program_.steps);
+  const std::span<Step> bodies = steps.subspan(other);
+  const bool same =
+      std::ranges::equal(steps.subspan(first, count), bodies, [](const Step& a, const Step& b) {
+        return a.kind == b.kind && a.code == b.code && a.weights_name == b.weights_name;
+      });
+  if (!same) {
+    throw InvalidArgument(fmt::format(
+        "layer \"{}\" of type {}: scan: expected a body that emits the same operators at "
+        "every step of time, found others behind the first",
+        layer_->name(), layer_->type()));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Step& step = steps[first + i];
     if (!step.shared_range) step.shared_range = step.result;
-    program_.steps[other].shared_range = step.shared_range;
+    bodies[i].shared_range = step.shared_range;
   }
 }
 
@@ -38,9 +50,10 @@ void Graph::share_ranges(std::size_t first, std::size_t other) {
 /// own where operators, as a TANH, give the state its scale.
 void Graph::start_at_zero(std::size_t zeros, std::size_t state) {
   const Step* const gives = program_.producer(state);
-  const bool is_measured = gives->kind == Step::Kind::linear ||
+  const bool is_measured =
+      gives != nullptr && (gives->kind == Step::Kind::linear ||
                            (gives->kind == Step::Kind::op &&
-                            definition(gives->code).output_grid == OutputGrid::measured);
+                            definition(gives->code).output_grid == OutputGrid::measured));
   for (Step& step : program_.steps) {
     if (step.result == zeros) step.gives_zeros = !is_measured;
     if (is_measured && (step.result == zeros || step.result == state)) step.shared_range = state;
@@ -59,6 +72,11 @@ std::vector<GraphValue> Graph::scan(
         layer_->name(), layer_->type(), shape(x[0]).to_string(), shape(sequence).to_string()));
   }
   const bool starts_at_zero = !first.has_value();
+  if (x.empty()) {
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of type {}: scan: expected a sequence to go through, found none",
+                    layer_->name(), layer_->type()));
+  }
   if (steps > kMostTimes) {
     throw InvalidArgument(fmt::format(
         "layer \"{}\" of type {}: scan: expected at most {} steps of time, each of which has "
@@ -67,6 +85,7 @@ std::vector<GraphValue> Graph::scan(
   }
   std::vector<GraphValue> states;
   std::size_t first_body = 0;
+  std::size_t body_size = 0;
   for (Index t = 0; t < steps; ++t) {
     time_ = t == 0 ? "" : fmt::format("/t{}", t);
     std::vector<GraphValue> x_t;
@@ -77,7 +96,8 @@ std::vector<GraphValue> Graph::scan(
     const std::size_t begin = program_.steps.size();
     if (t == 0) first_body = begin;
     states.push_back(body(x_t, t == 0 ? *first : states.back()));
-    if (t > 0) share_ranges(first_body, begin);
+    if (t == 0) body_size = program_.steps.size() - begin;
+    if (t > 0) share_ranges(first_body, body_size, begin);
   }
   if (starts_at_zero) start_at_zero(first->index, states.front().index);
   time_.clear();

@@ -191,6 +191,37 @@ TEST(SeveralKernels, WhoseNamesWouldCollideAreRefused) {
   EXPECT_THROW(quantize_model(model), InvalidArgument);
 }
 
+/// A scan whose body emits one operator more behind the first step.
+class Uneven : public Layer {
+ public:
+  explicit Uneven(bool reads) : Layer(""), reads_(reads) {}
+  std::string_view type() const override { return "Uneven"; }
+  std::vector<GraphValue> emit(Graph& g, std::span<const GraphValue> x) const override {
+    int t = 0;
+    const auto body = [&](std::span<const GraphValue> x_t, GraphValue h) {
+      const GraphValue sum = g.op(OpCode::add, {h, x_t[0]}, std::nullopt, "/sum");
+      return t++ == 0 ? sum : g.op(OpCode::relu, {sum}, std::nullopt, "/relu");
+    };
+    return {g.scan(x.first(reads_ ? 1 : 0), std::nullopt, body).back()};
+  }
+  std::unique_ptr<Layer> clone() const override { return std::make_unique<Uneven>(*this); }
+
+ protected:
+  Shape do_build(const Shape& input, const Random& /*random*/) override {
+    return input.without_dim(0);
+  }
+
+ private:
+  bool reads_;
+};
+
+TEST(SeveralKernels, OfAScanAreTheSameAtEveryStepOfTime) {
+  for (const bool reads : {true, false}) {
+    Sequential model("m", Input({3, 2}), Uneven(reads));
+    EXPECT_THROW(model.build(1), InvalidArgument) << reads;
+  }
+}
+
 TEST(SeveralKernels, RangesFollowTheTensorsThatAreTrained) {
   Model quantized = quantize_model(with_highway());
   calibrate(quantized, clouds(40, 1, 6, 3).features(0, 40));
