@@ -30,14 +30,22 @@ class Convolver {
     return builder_.model().tensors[static_cast<std::size_t>(i)];
   }
 
+  /// Whether the operator multiplies by the weights, and reads them nowhere else.
+  bool multiplies_by(const Operator& op, std::int32_t weights) {
+    return op.code == OpCode::fully_connected && tensor(op.inputs[0]).dtype == DType::int8 &&
+           op.inputs[1] == weights && std::ranges::count(op.inputs, weights) == 1;
+  }
+
+  /// Whether all that read the weights of an operator can be CONV_2D.
   bool convertible(const Operator& op) {
-    if (op.code != OpCode::fully_connected || tensor(op.inputs[0]).dtype != DType::int8) {
-      return false;
-    }
+    if (op.code != OpCode::fully_connected) return false;
     const std::int32_t weights = op.inputs[1];
-    std::ptrdiff_t readers = std::ranges::count(builder_.model().outputs, weights);
-    for (const Operator& other : source_) readers += std::ranges::count(other.inputs, weights);
-    return readers == 1 && tensor(weights).quantization.per_channel();
+    const auto reads_otherwise = [&](const Operator& other) {
+      return std::ranges::count(other.inputs, weights) > 0 && !multiplies_by(other, weights);
+    };
+    return tensor(weights).quantization.per_channel() &&
+           std::ranges::count(builder_.model().outputs, weights) == 0 &&
+           std::ranges::none_of(source_, reads_otherwise);
   }
 
   /// Whether anything but a CONV_2D to be reads the tensor.

@@ -124,13 +124,17 @@ TEST(DenseForm, RowsBiasesAndReadersOfEveryKind) {
   }
   expect_same_bytes(b.model, from_tflite(to_tflite(conv)));
 
-  // Weights that two layers read stay as they are.
+  // Two layers that read the same weights become convolutions together.
   const std::int32_t other = b.activation("other", {6, 2}, DType::int8, quant(0.2F, 0));
   b.op(OpCode::fully_connected, {again, shared}, other);
   b.model.outputs = {other};
   const IntegerModel both = per_channel_as_conv_2d(b.model);
-  EXPECT_EQ(std::ranges::count(codes_of(both), OpCode::conv_2d), 1);
-  expect_same_bytes(b.model, both);
+  EXPECT_EQ(std::ranges::count(codes_of(both), OpCode::conv_2d), 3);
+  expect_same_bytes(b.model, from_tflite(to_tflite(both)));
+
+  // Weights that something else reads stay as they are.
+  b.model.outputs = {other, shared};
+  EXPECT_EQ(std::ranges::count(codes_of(per_channel_as_conv_2d(b.model)), OpCode::conv_2d), 1);
 }
 
 // Rows that a layer keeps are pixels of one image, so that the batch stays the first axis.
