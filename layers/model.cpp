@@ -131,8 +131,8 @@ void Model::join(Layer& layer) const {
   Layer* used = &this->layer(reused->of());
   if (const ReusedLayer* again = as_reused_layer(*used)) used = &again->layer();
   if (used->example_shape() != nullptr) {
-    throw InvalidArgument(fmt::format("{} \"{}\": expected a layer to reuse, found input \"{}\"",
-                                      kind(), name_, used->name()));
+    throw InvalidArgument(fmt::format("model \"{}\": expected a layer to reuse, found input \"{}\"",
+                                      name_, used->name()));
   }
   reused->use(*used);
 }

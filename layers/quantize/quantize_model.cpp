@@ -9,6 +9,7 @@
 #include <octet/layers/quantize/quantize_wrapper.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/step_rules.h>
+#include <octet/layers/reused_layer.h>
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
