@@ -48,8 +48,10 @@ IntegerModel make_conv(const std::vector<std::int32_t>& image,
   const auto count = static_cast<std::size_t>(per_channel ? filter[0] : 1);
   QuantParams scales{{}, std::vector<std::int32_t>(count), 0, -128, 127};
   for (std::size_t i = 0; i < count; ++i) scales.scales.push_back(draw.uniform(0.002F, 0.02F));
+  const std::int32_t size = filter[0] * filter[1] * filter[2] * filter[3];
   std::vector<std::int8_t> weights;
-  for (std::int32_t i = 0; i < filter[0] * filter[1] * filter[2] * filter[3]; ++i) {
+  weights.reserve(static_cast<std::size_t>(size));
+  for (std::int32_t i = 0; i < size; ++i) {
     weights.push_back(static_cast<std::int8_t>(draw.between(-127, 127)));
   }
   const std::int32_t w = b.constant("w", filter, DType::int8, weights, scales);

@@ -1,4 +1,6 @@
+#include <gmock/gmock.h>
 #include <octet/core/gradcheck.h>
+#include <octet/core/ops/ops.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/train/training.h>

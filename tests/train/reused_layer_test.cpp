@@ -1,6 +1,7 @@
 // A layer that several places of a model use: one set of parameters, one gradient, one buffer.
 
 #include <octet/compress/adaround.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/architecture.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>

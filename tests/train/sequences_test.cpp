@@ -1,6 +1,8 @@
 // Layers over sequences: what they compute, and that what is trained is what is shipped.
 
+#include <fmt/core.h>
 #include <octet/core/gradcheck.h>
+#include <octet/core/ops/ops.h>
 #include <octet/layers/architecture.h>
 #include <octet/octet.h>
 #include <octet/tests/layers/layer_testing.h>
