@@ -122,6 +122,7 @@ Evaluation evaluate_one_output(const Dataset& data, ProcessGroup& group, Predict
 
 std::vector<OutputMetric> of_first_output(const std::vector<Metric>& metrics) {
   std::vector<OutputMetric> result;
+  result.reserve(metrics.size());
   for (const Metric& metric : metrics) result.push_back({0, metric});
   return result;
 }
@@ -195,6 +196,7 @@ Tensor shaped_output(const IntegerModel& model, std::size_t number, Index rows,
 std::vector<Tensor> real_outputs(Interpreter& interpreter, const Batch& batch) {
   const std::vector<Tensor> inputs = batch.inputs();
   std::vector<std::span<const float>> values;
+  values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(input.span());
   const std::vector<std::vector<float>> results = interpreter.run_all(values);
   std::vector<Tensor> outputs;

@@ -155,7 +155,7 @@ detail::ExampleSums Trainer::add_gradients(const Batch& batch, std::size_t rows,
 
 Tensor Trainer::loss_of(const std::vector<Tensor>& outputs, const Batch& batch) const {
   const ProfileScope scope("loss");
-  const Tensor first = loss_of_output(0, outputs[0], batch.targets);
+  Tensor first = loss_of_output(0, outputs[0], batch.targets);
   if (outputs.size() == 1) return first;
   Tensor total = first * losses_[0].weight;
   for (std::size_t k = 1; k < outputs.size(); ++k) {

@@ -6,6 +6,8 @@
 #include <octet/tests/train/training.h>
 #include <octet/train/layer_differences.h>
 
+#include <limits>
+
 namespace octet::test::prelu_test {
 namespace {
 
