@@ -49,6 +49,7 @@ nlohmann::ordered_json scores_of(Interpreter& interpreter, const Dataset& data) 
   const std::vector<Tensor> inputs = all.inputs();
   const std::vector<Targets> targets = all.all_targets();
   std::vector<std::span<const float>> values;
+  values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(input.span());
   const std::vector<std::vector<float>> results = interpreter.run_all(values);
   const auto evaluations = evaluate_outputs(interpreter, data);

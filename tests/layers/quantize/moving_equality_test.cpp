@@ -80,6 +80,7 @@ struct Transposed {
       axes.insert(axes.begin() + random.integer(0, static_cast<int>(i)), i);
     }
     std::vector<Index> extents;
+    extents.reserve(axes.size());
     for (const Index axis : axes) extents.push_back(block[axis]);
     return {Shape(extents), [axes](Graph& g, GraphValue x) { return g.transpose(x, axes); }};
   }
