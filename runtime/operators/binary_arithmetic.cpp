@@ -198,7 +198,7 @@ QuantizedPrelu QuantizedPrelu::make(const QuantParams& x, const QuantParams& alp
   result.alpha_zero_point_ = alpha.zero_point();
   result.zero_point_ = out.zero_point();
   if (rounding == Rounding::double_rounding) {
-    const double steps = double{x.scale()};
+    const auto steps = double{x.scale()};
     result.above_ = quantize_multiplier(steps / double{out.scale()});
     result.below_ = quantize_multiplier(steps * double{alpha.scale()} / double{out.scale()});
   } else {

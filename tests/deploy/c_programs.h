@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/deploy/c/writer.h>
 #include <octet/runtime/interpreter.h>
@@ -181,14 +182,15 @@ class CDriver {
         const auto& tensor = model.tensors[static_cast<std::size_t>(ends[k])];
         const std::string number = ends.size() == 1 ? "" : std::to_string(k + 1);
         const std::string buffer = (role == "INPUT" ? "x" : "y") + number;
-        buffers += std::string("    static ") +
-                   (tensor.dtype == DType::uint8 ? "uint8_t " : "int8_t ") + buffer + "[" + macro +
-                   "_" + role + number + "_SIZE];\n";
-        arguments += (arguments.empty() ? "" : ", ") + buffer;
-        std::string& text = role == "INPUT" ? reads : writes;
-        text += role == "INPUT" ? "      if (fread(" + buffer + ", sizeof " + buffer +
-                                      ", 1, in) != 1) return 3;\n"
-                                : "      fwrite(" + buffer + ", sizeof " + buffer + ", 1, out);\n";
+        const char* const type = tensor.dtype == DType::uint8 ? "uint8_t" : "int8_t";
+        buffers +=
+            fmt::format("    static {} {}[{}_{}{}_SIZE];\n", type, buffer, macro, role, number);
+        arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", buffer);
+        if (role == "INPUT") {
+          reads += fmt::format("      if (fread({0}, sizeof {0}, 1, in) != 1) return 3;\n", buffer);
+        } else {
+          writes += fmt::format("      fwrite({0}, sizeof {0}, 1, out);\n", buffer);
+        }
       }
     };
     add(model.inputs, "INPUT");

@@ -2,6 +2,9 @@
 
 #include <octet/tests/deploy/onnx_model.h>
 
+#include <algorithm>
+#include <cmath>
+
 // What ONNX's operators on bits compute, of the shapes that packed weights have.
 
 namespace octet::test::onnx {
@@ -56,8 +59,8 @@ inline OnnxTensor slice(OnnxTensor x, const std::vector<double>& begin,
       inner *= static_cast<std::size_t>(x.shape[k]);
     }
     OnnxTensor y{x.type, x.shape, {}};
-    y.shape[axis] = 0;
-    for (auto at = begin.at(i); at < end.at(i); at += steps.at(i)) ++y.shape[axis];
+    const double taken = std::ceil((end[i] - begin[i]) / steps[i]);
+    y.shape[axis] = static_cast<std::int64_t>(std::max(0.0, taken));
     for (std::size_t from = 0; from < x.values.size(); ++from) {
       const double past =
           static_cast<double>(from / inner % static_cast<std::size_t>(extent)) - begin[i];

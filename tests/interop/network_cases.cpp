@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/core/quant/quantize.h>
 #include <octet/examples/networks/networks.h>
 #include <octet/examples/residual_mlp.h>

@@ -317,7 +317,7 @@ TEST(Squeeze, RefusesOperandsByName) {
   const auto refuse = [&](auto&& change, const std::string& part) {
     expect_operator_refuses(good, change, part);
   };
-  const auto dims = [](std::vector<std::int32_t> wanted) {
+  const auto dims = [](const std::vector<std::int32_t>& wanted) {
     return
         [wanted](IntegerModel& m) { m.operators[0].as<SqueezeAttributes>().squeeze_dims = wanted; };
   };
