@@ -65,7 +65,7 @@ TEST(PReLU, IsTrainedShippedAndLoadedToTheLastBit) {
 }
 
 TEST(PReLU, RefusesAnAlphaThatIsNoNumberAndExamplesWithoutChannels) {
-  EXPECT_THROW(PReLU(std::numeric_limits<float>::quiet_NaN()), InvalidArgument);
+  EXPECT_THROW(PReLU{std::numeric_limits<float>::quiet_NaN()}, InvalidArgument);
   EXPECT_THROW(PReLU(0.1F).build(Shape{}, Random()), InvalidArgument);
 }
 

@@ -176,6 +176,7 @@ TEST(ReusedLayer, IsLeftAloneByWhatLooksAtOneReader) {
   Model corrected = quantize_post_training(siamese(), samples);
   const auto names = [](const auto& all) {
     std::vector<std::string> found;
+    found.reserve(all.size());
     for (const auto& each : all) found.push_back(each.layer);
     return found;
   };
