@@ -193,6 +193,7 @@ GraphValue Graph::parameter(std::string_view name, const Tensor& tensor) {
   Step step = step_of({});
   step.kind = Step::Kind::parameter;
   step.parameter = tensor;
+  step.weights_name = name;
   const GraphValue value = append(std::move(step), tensor.shape(), fmt::format("/{}", name));
   program_.values[value.index].is_parameter = true;
   return value;

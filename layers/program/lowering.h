@@ -103,6 +103,8 @@ class Lowering {
   ModelBuilder builder_;
   /// By layer and name of a constant: what the layer's steps have made of it.
   std::map<std::pair<const Layer*, std::string>, std::vector<std::int32_t>> constants_;
+  /// By layer and name of a parameter: its constant.
+  std::map<std::pair<const Layer*, std::string>, std::int32_t> parameters_;
   /// By tensor of integers: its real values.
   std::map<std::int32_t, std::int32_t> reals_;
   std::optional<Rounding> rounding_;

@@ -61,6 +61,14 @@ Shape example_of(const ModelTensor& tensor) {
   return Shape(std::vector<Index>(tensor.shape.begin() + 1, tensor.shape.end()));
 }
 
+std::vector<std::int32_t> extents_of(const Tensor& tensor) {
+  std::vector<std::int32_t> extents;
+  for (Index axis = 0; axis < tensor.rank(); ++axis) {
+    extents.push_back(static_cast<std::int32_t>(tensor.dim(axis)));
+  }
+  return extents;
+}
+
 /// The shape of a kernel as its operator has it: units first, or last behind an extent of 1 where
 /// it is depthwise.
 std::vector<std::int32_t> operator_shape(const LayerWeights& weights) {
@@ -132,32 +140,28 @@ std::int32_t Lowering::shared_constant(const Current& now, const std::string& na
 
 std::int32_t Lowering::quantized_constant(std::string name, const Tensor& parameter) {
   const QuantParams& params = *detail::TensorAccess::grid(parameter);
-  std::vector<std::int32_t> shape;
-  for (Index axis = 0; axis < parameter.rank(); ++axis) {
-    shape.push_back(static_cast<std::int32_t>(parameter.dim(axis)));
-  }
   const auto size = static_cast<std::size_t>(parameter.size());
   if (type_of_codes(params) == DType::int16) {
-    return builder_.constant(std::move(name), DType::int16, std::move(shape),
+    return builder_.constant(std::move(name), DType::int16, extents_of(parameter),
                              std::span(int16_codes(parameter, params).get(), size), params);
   }
-  return builder_.constant(std::move(name), DType::int8, std::move(shape),
+  return builder_.constant(std::move(name), DType::int8, extents_of(parameter),
                            std::span(codes_on_grid(parameter, params).get(), size), params);
 }
 
-/// The constant of a step of kind parameter.
+/// Returns the constant of a step of kind parameter: one for all uses of its layer.
 std::int32_t Lowering::parameter(const Current& now) {
+  const auto [at, is_new] = parameters_.try_emplace({now.step.layer, now.step.weights_name});
+  if (!is_new) return at->second;
   const StepScheme* scheme = now.step.scheme.get();
   const Tensor values = now.step.parameter.detach();
-  if (scheme != nullptr && scheme->result != nullptr && numbers_ == Numbers::integers) {
-    return quantized_constant(now.result.name(), scheme->result->quantize_dequantize(values));
-  }
-  std::vector<std::int32_t> shape;
-  for (Index axis = 0; axis < values.rank(); ++axis) {
-    shape.push_back(static_cast<std::int32_t>(values.dim(axis)));
-  }
-  return builder_.constant(now.result.name(), DType::float32, std::move(shape),
-                           std::as_const(values).span());
+  const bool is_quantized =
+      scheme != nullptr && scheme->result != nullptr && numbers_ == Numbers::integers;
+  at->second = is_quantized ? quantized_constant(now.result.name(),
+                                                 scheme->result->quantize_dequantize(values))
+                            : builder_.constant(now.result.name(), DType::float32,
+                                                extents_of(values), std::as_const(values).span());
+  return at->second;
 }
 
 std::vector<std::int32_t> Lowering::real_weights(const Current& now, const LayerWeights& weights) {

@@ -78,8 +78,8 @@ struct Step {
   TensorFunction function{};
   /// The tensor of a step of kind parameter.
   Tensor parameter{};
-  /// The weights of a step of kind linear that are not Layer::weights(), and their name in the
-  /// layer.
+  /// The weights of a step of kind linear that are not Layer::weights(). The name that these, or a
+  /// parameter, have in the layer.
   std::function<LayerWeights()> weights{};
   std::string weights_name{};
   /// The layer that emitted the step, and the position of the model's layer that holds it.

@@ -46,7 +46,9 @@ void watch_result(const StepScheme& scheme, const Tensor& real, const ForwardCon
 
 void share_range(Program& program, std::size_t step) {
   StepScheme& scheme = *program.steps[step].scheme;
-  if (scheme.result == nullptr) return;
+  // The range of a tensor of the layer is that of its values now, the same at every use.
+  const bool is_parameter = program.steps[step].kind == Step::Kind::parameter;
+  if (scheme.result == nullptr || is_parameter) return;
   for (std::size_t i = 0; i < step; ++i) {
     StepScheme* const earlier = program.steps[i].scheme.get();
     if (earlier == nullptr || earlier->result != scheme.result) continue;

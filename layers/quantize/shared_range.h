@@ -9,8 +9,8 @@
 
 namespace octet {
 
-/// What the steps of one pass show a quantizer that they share, as those of a layer that is used
-/// several times: it observes the values of all of them at once, behind the last step, so that its
+/// Shows a quantizer that several steps of a pass share, as those of a layer that is used several
+/// times, their values: it observes all of them at once, behind the last step, so that its
 /// range is that of their union. Until then they are quantized with the range of the pass before;
 /// in a pass that begins without a range, each step with that of its own values and of all before
 /// it. A learned scale is not observed while it is trained, since steps of the pass have read it.

@@ -64,6 +64,28 @@ TEST(PReLU, IsTrainedShippedAndLoadedToTheLastBit) {
   }
 }
 
+TEST(PReLU, UsedTwiceIsOneTensorInFilesAndFollowsItsSlopes) {
+  Model model("m");
+  const Value x = model.input({6});
+  const Value once = model.add(PReLU(0.25F, "slopes"), x);
+  model.output(model.add(Dense(3), model.reuse(once, {once})));
+  model.build(1);
+  Model quantized = quantize_model(model);
+  const Tensor samples = clouds(60, 1, 6, 3).features(0, 60);
+  calibrate(quantized, samples);
+  for (const IntegerModel& lowered : {lower(quantized), lower_float(model)}) {
+    const auto is_slopes = [](const ModelTensor& tensor) {
+      return !tensor.data.empty() && tensor.name.starts_with("slopes");
+    };
+    EXPECT_EQ(std::ranges::count_if(lowered.tensors, is_slopes), 1);
+  }
+  fill(tensor_named(quantized.parameters(), "quant_slopes/alpha"), std::vector<float>(6, 0.5F));
+  freeze_ranges(quantized, true);
+  // Every use has the range of the slopes as they are, the first too.
+  const Tensor trained = quantized.forward(samples, training());
+  EXPECT_THAT(trained.span(), testing::ElementsAreArray(quantized.forward(samples).span()));
+}
+
 TEST(PReLU, RefusesAnAlphaThatIsNoNumberAndExamplesWithoutChannels) {
   EXPECT_THROW(PReLU{std::numeric_limits<float>::quiet_NaN()}, InvalidArgument);
   EXPECT_THROW(PReLU(0.1F).build(Shape{}, Random()), InvalidArgument);
