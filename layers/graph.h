@@ -105,7 +105,7 @@ class Graph {
   /// What another layer emits. Steps of a layer that is const are to be looked at, not to be run.
   std::vector<GraphValue> emit(Layer& layer, std::span<const GraphValue> inputs);
   std::vector<GraphValue> emit(const Layer& layer, std::span<const GraphValue> inputs);
-  /// What another layer emits, named after the layer that emits it and not after that one.
+  /// Emits another layer, its values named after the layer that emits now.
   std::vector<GraphValue> emit_again(Layer& layer, std::span<const GraphValue> inputs);
   /// Position of the model's layer that the steps to come belong to.
   void set_node(std::size_t node) { node_ = node; }
@@ -144,7 +144,7 @@ class Graph {
   /// The first value of the layer.
   std::size_t first_ = 0;
   std::size_t node_ = 0;
-  /// What suffixes begin with in a step of a scan that is not the first.
+  /// The beginning of suffixes in the steps of a scan behind the first.
   std::string time_;
 };
 

@@ -113,7 +113,7 @@ std::string weights_text(const CPlan& plan, const std::vector<CLayer>& layers) {
       bytes, count);
 }
 
-/// What the header says of inputs and outputs.
+/// Fills the header's macros and comments on inputs and outputs.
 void fill_ends(const CPlan& plan, Fillings& f) {
   const std::vector<CEnd> ends = all_ends(plan);
   for (const CEnd& end : ends) {

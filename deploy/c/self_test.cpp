@@ -116,7 +116,7 @@ std::string set_golden_input(const CPlan& plan, std::span<const std::uint8_t> sa
   return golden_text(plan, plan.inputs[k], codes);
 }
 
-/// What the interpreter has put out at output `k`, as text.
+/// Writes the interpreter's output `k` as C text.
 std::string golden_output(const CPlan& plan, std::size_t k, const Interpreter& interpreter) {
   std::vector<std::uint8_t> codes;
   for (Index i = 0; i < interpreter.batch(); ++i) {

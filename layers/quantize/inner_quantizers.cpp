@@ -17,7 +17,7 @@
 
 namespace octet {
 
-/// What one quantizer of inner_ belongs to.
+/// A step inside the layer, or its kernel, and the position of its quantizer.
 struct QuantizeWrapper::Inner {
   /// The step whose result it is, or whose kernel.
   std::size_t step;

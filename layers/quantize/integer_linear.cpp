@@ -138,7 +138,7 @@ struct IntegerLinear::Operands {
   QuantParams weight_params;
   float input_scale;
   std::string owner;
-  /// What the kernel's scale and zero point are learned from.
+  /// The parameters that the kernel's scale and zero point are learned from.
   LearnedRange learned;
 
   float weight_scale(std::size_t unit) const {

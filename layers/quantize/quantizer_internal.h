@@ -17,7 +17,7 @@ namespace detail {
 /// one.
 QuantParams params_of(const ObservedRange& range, const QuantSpec& spec, const std::string& owner);
 
-/// What an observer has seen, to put back.
+/// Keeps the range and the counters of an observer, and puts them back.
 class ObserverSnapshot {
  public:
   explicit ObserverSnapshot(const Observer& observer);

@@ -11,8 +11,8 @@
 
 namespace octet {
 
-/// What the parameters of one step, or of a channel's, get of the gradients g of all values x, with
-/// v = x / step.
+/// Sums over all values x, with v = x / step and the gradients g, from which the gradients of a
+/// learned step, or of a channel's, follow.
 struct StepSums {
   double inside = 0.0;  ///< sum of g * (round(v) - v) where x passes, ties away from zero
   double below = 0.0;   ///< sum of g where x is clamped below

@@ -34,7 +34,7 @@ void write_pad(OnnxNodes& nodes, const Operands& o) {
   nodes.node_to("Pad", {values.value(o.op.inputs[0]), border, value}, out);
 }
 
-/// What Slice takes of some axes.
+/// The starts, ends and steps of an ONNX Slice along some axes.
 struct OnnxSlice {
   Extents starts{};
   Extents ends{};
