@@ -70,7 +70,8 @@ IntegerModel model_of(OpCode code, const json& vector) {
   }
   // A file has the axis of SPLIT in front.
   if (code == OpCode::split) std::swap(operands[0], operands[1]);
-  const json outputs = vector.contains("output") ? json{vector.at("output")} : vector.at("outputs");
+  const json outputs =
+      vector.contains("output") ? json::array({vector.at("output")}) : vector.at("outputs");
   for (const json& output : outputs) {
     b.model.outputs.push_back(add(output, "output" + std::to_string(b.model.outputs.size())));
   }
