@@ -179,13 +179,13 @@ std::int32_t Lowering::function(const Current& now, std::int32_t input) {
 }
 
 /// Quantizes what a QuantizeLayer reads: a model input by its element type, unless options.input
-/// asks for an operator, any other tensor by a QUANTIZE.
+/// asks for an operator, any other tensor, real or of integers, by a QUANTIZE.
 std::int32_t Lowering::quantize(const Current& now, std::int32_t input) {
   const QuantParams params = now.step.scheme->result->params();
   require_operator_range(params, false, now.owner);
   const bool is_input = std::ranges::count(builder_.model().inputs, input) > 0;
   if (!is_input || !is_real(input) || options_.input == IoType::float32) {
-    return quantize_op(now, reals_of(input), params);
+    return quantize_op(now, input, params);
   }
   ModelTensor& source = builder_.model().tensors[static_cast<std::size_t>(input)];
   const DType type = type_of_codes(params);

@@ -1,6 +1,7 @@
 #include <octet/core/description.h>
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/config_description.h>
+#include <octet/layers/quantize/integer_ops.h>
 #include <octet/layers/quantize/quantize_layer.h>
 #include <octet/layers/quantize/quantized_step.h>
 #include <octet/layers/quantize/quantizer_registry.h>
@@ -20,8 +21,13 @@ QuantizeLayer::QuantizeLayer(const QuantizeLayer& other)
 std::vector<GraphValue> QuantizeLayer::emit(Graph& graph,
                                             std::span<const GraphValue> inputs) const {
   const GraphValue result = graph.quantize(inputs[0]);
-  graph.steps_from(graph.step_count() - 1).front().scheme = std::make_shared<StepScheme>(StepScheme{
-      .owner = name(), .options = &options_, .result = quantizer_.get(), .run = run_quantized});
+  graph.steps_from(graph.step_count() - 1).front().scheme =
+      std::make_shared<StepScheme>(StepScheme{.owner = name(),
+                                              .options = &options_,
+                                              .result = quantizer_.get(),
+                                              .prepared = make_prepared_step(),
+                                              .run = run_quantized,
+                                              .prepare = prepare_quantized});
   return {result};
 }
 

@@ -150,6 +150,7 @@ class Quantization {
     fused_.resize(values_.size());
     on_grid_.resize(values_.size());
     added_.resize(values_.size());
+    has_fixed_scale_.resize(values_.size());
     put_on_grid_.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (!fused_[i]) values_[i] = quantized(i);
@@ -165,6 +166,7 @@ class Quantization {
     std::unique_ptr<Layer> copy = clone_of(*source_.layers()[i], source_.layers()[i]->name());
     if (const std::size_t used = source_.used_layer(i); used != i) {
       on_grid_[i] = on_grid_[used];
+      has_fixed_scale_[i] = has_fixed_scale_[used];
       return add(std::make_unique<ReusedLayer>(added_[used], copy->name()), inputs_of(i));
     }
     if (plans_[i].config == nullptr) {
@@ -184,6 +186,7 @@ class Quantization {
     if (plans_[i].own_config) require_exportable_clamp(*wrapper);
     on_grid_[i] = gives_codes(*wrapper);
     added_[i] = wrapper->name();
+    has_fixed_scale_[i] = gives_fixed_scale(*wrapper, i);
     Value value = add(std::move(wrapper), inputs_of(i));
     if (clamp != i) {
       fused_[clamp] = true;
@@ -193,14 +196,31 @@ class Quantization {
     return value;
   }
 
-  /// What layer `i` reads: quantized where it is.
+  /// What layer `i` reads: quantized where it is. The inputs of a concatenation share a scale, so
+  /// that one whose operator has given it another is quantized anew.
   std::vector<Value> inputs_of(std::size_t i) {
     const bool wants_codes = plans_[i].config != nullptr && !plans_[i].result_only;
+    const bool joins =
+        wants_codes && result_rule(*source_.layers()[i], rounding_of(i)) == ResultRule::as_inputs;
     std::vector<Value> inputs;
     for (const std::size_t input : source_.inputs_of(i)) {
-      inputs.push_back(wants_codes && !on_grid_[input] ? on_grid(input) : values_[input]);
+      const bool anew = wants_codes && (!on_grid_[input] || (joins && has_fixed_scale_[input]));
+      inputs.push_back(anew ? on_grid(input) : values_[input]);
     }
     return inputs;
+  }
+
+  Rounding rounding_of(std::size_t i) const { return plans_[i].config->options().rounding; }
+
+  /// Whether the operator of layer `i`, or of one that it takes its scale from, is a softmax,
+  /// sigmoid or tanh, whose results have a scale of their own.
+  bool gives_fixed_scale(const QuantizeWrapper& wrapper, std::size_t i) const {
+    if (wrapper.weights()) return quantizes_before(wrapper.activation());
+    if (wrapper.activation_quantizer() != nullptr) return false;
+    const ResultRule rule = result_rule(wrapper.wrapped(), rounding_of(i));
+    const bool passes_on = rule == ResultRule::as_input || rule == ResultRule::clamps;
+    return rule == ResultRule::fixed ||
+           (passes_on && has_fixed_scale_[source_.inputs_of(i).front()]);
   }
 
   /// The result of a layer in float behind a QuantizeLayer, one for all that read it.
@@ -261,6 +281,8 @@ class Quantization {
   std::vector<std::string> added_;
   /// By layer of the source: whether its result lies on a grid, and its result put on one.
   std::vector<bool> on_grid_;
+  /// By layer of the source: whether its operator gives its result a scale.
+  std::vector<bool> has_fixed_scale_;
   std::vector<std::optional<Value>> put_on_grid_;
 };
 

@@ -149,6 +149,17 @@ Tensor quantized_linear(const Step& step, const StepInputs& in) {
                                 : integer_linear(step, weights, in);
 }
 
+/// QUANTIZE: of real values, or of integers that get another scale.
+Tensor quantized(const Step& step, const StepInputs& in) {
+  const StepScheme& scheme = *step.scheme;
+  const Tensor& x = in.x[0];
+  watch_result(scheme, x, in.context);
+  const bool on_integers = in_integers(scheme) && scheme.requantizes && scheme.result->enabled() &&
+                           TensorAccess::grid(x) != nullptr;
+  if (!on_integers) return simulated(scheme, *scheme.result, x);
+  return integer_operator(step, in, x, /*clips=*/true, scheme.result->learned_range());
+}
+
 /// An operator, or a function of a layer's own, whose result has a quantizer.
 Tensor measured(const Step& step, const StepInputs& in) {
   const StepScheme& scheme = *step.scheme;
@@ -244,8 +255,7 @@ Tensor quantized_operator(const Step& step, const StepInputs& in) {
 Tensor run_quantized(const Step& step, const StepInputs& in) {
   switch (step.kind) {
     case Step::Kind::quantize:
-      watch_result(*step.scheme, in.x[0], in.context);
-      return simulated(*step.scheme, *step.scheme->result, in.x[0]);
+      return quantized(step, in);
     case Step::Kind::linear:
       return quantized_linear(step, in);
     case Step::Kind::function:
@@ -271,7 +281,7 @@ void tie_joined(Program& program, std::size_t index) {
     if (const Step* fixed = fixed_by(program, input); fixed != nullptr) {
       throw InvalidArgument(
           fmt::format("{}: expected inputs that can share one scale, found \"{}\" with a fixed "
-                      "scale (softmax, sigmoid or tanh); put another layer between",
+                      "scale (softmax, sigmoid or tanh); put a QuantizeLayer between",
                       step.scheme->owner, fixed->scheme->owner));
     }
     Quantizer* const producer = quantizer_of(program, input);
@@ -289,6 +299,11 @@ void tie_joined(Program& program, std::size_t index) {
 void prepare_quantized(Program& program, std::size_t step) {
   share_range(program, step);
   tie_joined(program, step);
+  const Step& prepared = program.steps[step];
+  if (prepared.kind != Step::Kind::quantize) return;
+  const std::size_t input = prepared.inputs[0];
+  prepared.scheme->requantizes =
+      quantizer_of(program, input) != nullptr || fixed_by(program, input) != nullptr;
 }
 
 }  // namespace octet

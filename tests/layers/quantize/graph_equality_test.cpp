@@ -137,22 +137,37 @@ TEST(QuantizedGraph, ALoadedConcatenationSharesItsScaleAtOnce) {
             loaded.layer("quant_b").result_quantizer()->params());
 }
 
-TEST(QuantizedGraph, AConcatenationOfAFixedGridIsRefusedByNameBeforeItIsTrained) {
+TEST(QuantizedGraph, AConcatenationQuantizesAnewWhatHasAScaleOfItsOperator) {
   for (const Simulation simulation : {Simulation::integer, Simulation::fake_quant}) {
-    for (const bool fixed_first : {true, false}) {
-      for (const bool flat : {true, false}) {
-        Model model("m");
-        const Value x = model.input({4}, "x");
-        Value fixed = model.add(Dense(3, Activation::sigmoid, "fixed"), x);
-        if (flat) fixed = model.add(Flatten("flat"), fixed);
-        const Value other = model.add(Dense(3, Activation::none, "other"), x);
-        model.output(fixed_first ? model.add(Concatenate(-1, "both"), {fixed, other})
-                                 : model.add(Concatenate(-1, "both"), {other, fixed}));
-        model.build(1);
-        expect_throws_naming<InvalidArgument>(
-            [&] { static_cast<void>(quantize_model(model, {.simulation = simulation})); },
-            {"quant_both", "\"quant_fixed\"", "fixed scale"});
-      }
+    for (const Activation function : {Activation::sigmoid, Activation::tanh, Activation::softmax}) {
+      Model model("m");
+      const Value x = model.input({4}, "x");
+      const Value fixed = model.add(Dense(3, function, "fixed"), x);
+      const Value flat = model.add(Flatten("flat"), fixed);
+      const Value other = model.add(Dense(3, Activation::none, "other"), x);
+      const Value both = model.add(Concatenate(-1, "both"), {flat, other, flat});
+      model.output(model.add(Dense(2, Activation::none, "end"), both));
+      // Another reader goes on with the scale of the function.
+      model.output(model.add(ReLU("also"), flat));
+      model.build(1);
+      for (float& v : Tensor(model.layer("other").weights()->kernel).span()) v *= 20.0F;
+      Model quantized = quantize_model(model, {.simulation = simulation});
+      const Tensor samples = random_tensor({50, 4}, 1);
+      quantized.forward_all({&samples, 1}, calibration());
+      const IntegerModel lowered = lower(quantized);
+      const auto scale_of = [&](const std::string& name) {
+        for (const ModelTensor& tensor : lowered.tensors) {
+          if (tensor.name == name) return tensor.quantization.scale();
+        }
+        ADD_FAILURE() << name;
+        return 0.0F;
+      };
+      EXPECT_EQ(scale_of("fixed"), function == Activation::tanh ? 1.0F / 128 : 1.0F / 256);
+      EXPECT_EQ(scale_of("both"), scale_of("other"));
+      EXPECT_EQ(scale_of("both"), scale_of("quantize_layer_1"));
+      // One QUANTIZE for both places, of integers.
+      EXPECT_EQ(std::ranges::count(lowered.operators, OpCode::quantize, &Operator::code), 1);
+      EXPECT_EQ(std::ranges::count(lowered.operators, OpCode::dequantize, &Operator::code), 0);
     }
   }
 }

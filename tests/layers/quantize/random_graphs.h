@@ -19,7 +19,7 @@ class RandomGraph {
  public:
   explicit RandomGraph(std::uint32_t seed) : random_(seed), model_("graph") {
     inputs_ = width();
-    open_.push_back({model_.input({inputs_}), inputs_, true});
+    open_.push_back({model_.input({inputs_}), inputs_});
     const int steps = random_.integer(2, 8);
     for (int i = 0; i < steps; ++i) step();
     while (open_.size() > 1) meet();
@@ -49,11 +49,9 @@ class RandomGraph {
   }
 
  private:
-  /// A result, and whether its grid is measured: a fixed one cannot be made that of others.
   struct Branch {
     Value value;
     Index width;
-    bool measured;
   };
 
   bool one_in(int count) { return random_.integer(1, count) == 1; }
@@ -70,9 +68,7 @@ class RandomGraph {
     constexpr std::array kChoices = {Activation::none,    Activation::none, Activation::relu,
                                      Activation::sigmoid, Activation::tanh, Activation::relu6};
     const Activation f = kChoices[static_cast<std::size_t>(random_.integer(0, 5))];
-    const bool fixed = f == Activation::sigmoid || f == Activation::tanh;
-    return {model_.add(Dense(units, f, DenseOptions{.use_bias = !one_in(4)}), from.value), units,
-            !fixed};
+    return {model_.add(Dense(units, f, DenseOptions{.use_bias = !one_in(4)}), from.value), units};
   }
 
   Activation clamp() {
@@ -93,7 +89,7 @@ class RandomGraph {
         const Branch inner = dense(dense(from, width()), from.width);
         Value sum = model_.add(Add(clamp()), {inner.value, from.value});
         if (one_in(3)) sum = model_.add(ReLU(), sum);
-        open_.push_back({sum, from.width, true});
+        open_.push_back({sum, from.width});
         break;
       }
       case 3: {  // a diamond whose branches are joined
@@ -103,37 +99,31 @@ class RandomGraph {
         break;
       }
       case 4:
-        open_.push_back({model_.add(Add(clamp()), {from.value, from.value}), from.width, true});
+        open_.push_back({model_.add(Add(clamp()), {from.value, from.value}), from.width});
         break;
       case 5:
-        open_.push_back({model_.add(ReLU6(), model_.add(Dropout(0.2F), from.value)), from.width,
-                         from.measured});
+        open_.push_back({model_.add(ReLU6(), model_.add(Dropout(0.2F), from.value)), from.width});
         break;
       case 6: {
         // Behind a layer: what a Concatenate or a sum reads has wider steps than the rest.
         const Branch wide = dense(from, from.width);
-        open_.push_back({model_.add(Dropout(0.5F), wide.value), wide.width, wide.measured});
+        open_.push_back({model_.add(Dropout(0.5F), wide.value), wide.width});
         break;
       }
       default:
-        open_.push_back(
-            {model_.add(ActivationLayer(Activation::tanh), from.value), from.width, false});
+        open_.push_back({model_.add(ActivationLayer(Activation::tanh), from.value), from.width});
     }
   }
 
-  /// Joins those whose grids are measured, a layer behind each of the others.
-  void join(std::vector<Branch> branches) {
+  /// Joins them: what a sigmoid or a tanh gives is quantized anew, the others share a scale.
+  void join(const std::vector<Branch>& branches) {
     std::vector<Value> values;
     Index total = 0;
-    for (Branch& branch : branches) {
-      if (!branch.measured) {
-        branch = {model_.add(Dense(branch.width, Activation::relu), branch.value), branch.width,
-                  true};
-      }
+    for (const Branch& branch : branches) {
       values.push_back(branch.value);
       total += branch.width;
     }
-    open_.push_back({model_.add(Concatenate(), values), total, true});
+    open_.push_back({model_.add(Concatenate(), values), total});
   }
 
   /// Two open branches become one.
@@ -142,7 +132,7 @@ class RandomGraph {
     const Branch b = take();
     if (one_in(2)) return join({a, b});
     const Branch same = a.width == b.width ? b : dense(b, a.width);
-    open_.push_back({model_.add(Add(clamp()), {a.value, same.value}), a.width, true});
+    open_.push_back({model_.add(Add(clamp()), {a.value, same.value}), a.width});
   }
 
   PortableRandom random_;
