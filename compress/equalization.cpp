@@ -1,19 +1,11 @@
 #include <fmt/core.h>
+#include <octet/compress/equalization_way.h>
 #include <octet/compress/post_training.h>
 #include <octet/compress/side_by_side.h>
 #include <octet/core/error.h>
-#include <octet/layers/activation.h>
 #include <octet/layers/batch_norm.h>
-#include <octet/layers/concatenate.h>
-#include <octet/layers/dropout.h>
-#include <octet/layers/global_pool2d.h>
 #include <octet/layers/kernel_layer.h>
-#include <octet/layers/leaky_relu.h>
-#include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/float_model.h>
-#include <octet/layers/reshape.h>
-#include <octet/layers/upsampling2d.h>
-#include <octet/layers/zero_padding2d.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,17 +25,6 @@ constexpr std::size_t kMostRounds = 200;
 template <class L>
 bool is(const Layer& layer) {
   return dynamic_cast<const L*>(&layer) != nullptr;
-}
-
-/// Whether a factor above 0 on a channel of what the layer reads is one on that channel of its
-/// result.
-bool scales_alike(const Layer& layer) {
-  if (is_activation(layer)) {
-    return layer.activation() == Activation::none || layer.activation() == Activation::relu;
-  }
-  return is<LeakyReLU>(layer) || is<Dropout>(layer) || is<Pool2D>(layer) ||
-         is<GlobalAveragePool2D>(layer) || is<GlobalMaxPool2D>(layer) || is<Reshape>(layer) ||
-         is<ZeroPadding2D>(layer) || is<UpSampling2D>(layer);
 }
 
 /// The BatchNorm that is the only reader of layer `i`, where it can be folded into it; `i` where
@@ -108,21 +89,24 @@ class Linear {
   /// What the next layers read: the result of the layer or of its BatchNorm.
   std::size_t end() const { return end_; }
   void scale_made(std::size_t channel, double s) { made_[channel] /= s; }
-  void scale_read(std::size_t channel, double s) {
-    for (std::size_t c = channel; c < read_.size(); c += period_) read_[c] *= s;
+  /// Channel c that the layer reads is made by unit `units[c]` of another, or is left as it is.
+  void scale_read(std::span<const std::size_t> units, std::span<const double> factors) {
+    for (std::size_t c = 0; c < read_.size(); ++c) {
+      if (units[c] != EqualizationWay::kOther) read_[c] *= factors[units[c]];
+    }
   }
-  /// What the layer reads has this many channels, one behind the other and over again.
-  void set_period(std::size_t channels) { period_ = channels; }
 
-  /// The largest |weight| of each channel that the layer makes, or reads.
+  /// The largest |weight| that makes each unit, or that reads each unit of another layer.
   std::vector<double> ranges_made() const {
     std::vector<double> ranges(units_);
     for_each([&](std::size_t unit, std::size_t, double w) { widen(ranges[unit], w); });
     return ranges;
   }
-  std::vector<double> ranges_read() const {
-    std::vector<double> ranges(period_);
-    for_each([&](std::size_t, std::size_t input, double w) { widen(ranges[input % period_], w); });
+  std::vector<double> ranges_read(std::span<const std::size_t> units, std::size_t count) const {
+    std::vector<double> ranges(count);
+    for_each([&](std::size_t, std::size_t input, double w) {
+      if (units[input] != EqualizationWay::kOther) widen(ranges[units[input]], w);
+    });
     return ranges;
   }
 
@@ -180,7 +164,6 @@ class Linear {
   std::size_t units_;
   std::size_t rows_;
   std::size_t groups_;
-  std::size_t period_ = 1;
   /// What the BatchNorm multiplies each unit by.
   std::vector<double> folded_;
   /// What each unit, and each input, has been multiplied by.
@@ -188,54 +171,14 @@ class Linear {
   std::vector<double> read_;
 };
 
-/// Where a layer's result goes: to another layer with a kernel, or why that cannot be.
-struct Way {
-  std::optional<std::size_t> second{};
-  std::string why_not{};
-};
-
-std::string named(const Layer& layer) {
-  return fmt::format("\"{}\" ({})", layer.name(), layer.type());
-}
-
-/// The way from the result of layer `at`, which has `channels` channels.
-Way way_from(const Model& model, std::size_t at, Index channels) {
-  for (;;) {
-    const Layer& layer = *model.layers()[at];
-    const std::vector<std::size_t> readers = model.readers(at);
-    if (model.is_output(at)) {
-      return {.why_not = fmt::format("{} gives an output of the model", named(layer))};
-    }
-    if (readers.size() != 1) {
-      return {.why_not = fmt::format("{} layers read {}", readers.size(), named(layer))};
-    }
-    at = readers.front();
-    const Layer& next = *model.layers()[at];
-    if (model.used_layer(at) != at || model.is_reused(at)) {
-      return {.why_not = fmt::format("{} behind it is used several times", named(next))};
-    }
-    if (next.weights()) return {.second = at};
-    if (is<Concatenate>(next)) {
-      return {.why_not =
-                  fmt::format("{} joins it with others; factors go through no join", named(next))};
-    }
-    if (!scales_alike(next)) {
-      return {.why_not = fmt::format("{} behind it does not scale as what it reads", named(next))};
-    }
-    if (next.output_shape().rank() == 0 || next.output_shape().dim(-1) % channels != 0) {
-      return {.why_not = fmt::format("{} tears its channels apart", named(next))};
-    }
-  }
-}
-
-Way way_of(const Model& model, std::size_t i, const Linear& linear) {
+EqualizationWay way_of(const Model& model, std::size_t i, const Linear& linear) {
   if (!linear.why_not().empty()) return {.why_not = std::string(linear.why_not())};
   if (model.is_reused(i)) return {.why_not = "it is used several times"};
   const Activation function = model.layers()[i]->activation();
   if (function != Activation::none && function != Activation::relu) {
     return {.why_not = fmt::format("its {} does not scale as what it reads", to_string(function))};
   }
-  Way way = way_from(model, linear.end(), static_cast<Index>(linear.units()));
+  EqualizationWay way = equalization_way(model, linear.end(), linear.units());
   if (!way.second) return way;
   const Linear second(model, *way.second);
   if (!second.why_not().empty()) {
@@ -258,12 +201,12 @@ double spread(std::span<const double> ranges, const std::vector<bool>& lives) {
 /// Two of the layers, and which of the channels between them are not dead.
 class Pair {
  public:
-  Pair(Linear& first, Linear& second) : first_(&first), second_(&second), lives_(first.units()) {
-    second.set_period(first.units());
+  Pair(Linear& first, Linear& second, std::vector<std::size_t> units)
+      : first_(&first), second_(&second), units_(std::move(units)), lives_(first.units()) {
     first.require_finite();
     second.require_finite();
     const std::vector<double> made = first.ranges_made();
-    const std::vector<double> read = second.ranges_read();
+    const std::vector<double> read = ranges_read();
     const double most_made = std::ranges::max(made);
     const double most_read = std::ranges::max(read);
     for (std::size_t c = 0; c < lives_.size(); ++c) {
@@ -275,15 +218,16 @@ class Pair {
   /// How far the largest factor is from 1.
   double equalize() {
     const std::vector<double> made = first_->ranges_made();
-    const std::vector<double> read = second_->ranges_read();
+    const std::vector<double> read = ranges_read();
+    std::vector<double> factors(lives_.size(), 1.0);
     double furthest = 0.0;
     for (std::size_t c = 0; c < lives_.size(); ++c) {
       if (!lives_[c]) continue;
-      const double s = std::sqrt(made[c] / read[c]);
-      first_->scale_made(c, s);
-      second_->scale_read(c, s);
-      furthest = std::max(furthest, std::abs(s - 1.0));
+      factors[c] = std::sqrt(made[c] / read[c]);
+      first_->scale_made(c, factors[c]);
+      furthest = std::max(furthest, std::abs(factors[c] - 1.0));
     }
+    second_->scale_read(units_, factors);
     return furthest;
   }
 
@@ -295,11 +239,14 @@ class Pair {
 
  private:
   double spread_now() const {
-    return std::max(spread(first_->ranges_made(), lives_), spread(second_->ranges_read(), lives_));
+    return std::max(spread(first_->ranges_made(), lives_), spread(ranges_read(), lives_));
   }
+
+  std::vector<double> ranges_read() const { return second_->ranges_read(units_, lives_.size()); }
 
   Linear* first_;
   Linear* second_;
+  std::vector<std::size_t> units_;
   std::vector<bool> lives_;
   EqualizedPair report_;
 };
@@ -334,9 +281,9 @@ Equalization cross_layer_equalization(Model& model) {
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i < linears.size(); ++i) {
     if (!linears[i]) continue;
-    const Way way = way_of(model, i, *linears[i]);
+    EqualizationWay way = way_of(model, i, *linears[i]);
     if (way.second) {
-      pairs.emplace_back(*linears[i], *linears[*way.second]);
+      pairs.emplace_back(*linears[i], *linears[*way.second], std::move(way.units));
     } else {
       result.left_out.push_back({linears[i]->name(), way.why_not});
     }

@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kMostOscillating = 0.02;
 constexpr double kSignificance = 0.05;
+/// What a remedy has to bring more than a cheaper one that was found before it, in points.
+constexpr double kWorthItsCost = 0.5;
 constexpr std::size_t kMostChannelsNamed = 12;
 
 std::string channels_text(const std::vector<std::size_t>& channels) {
@@ -58,13 +60,13 @@ std::vector<Advice> advise_tried_remedies(const Report& report) {
                                percent_text(trial.accuracy), percent_text(trial.accuracy_without),
                                layers.trial_samples),
         .gain = gain};
-    // Keeps the best of several remedies for one ill.
+    // Keeps the best of several remedies for one symptom; what was found first costs least.
     const auto same = std::ranges::find_if(result, [&](const Advice& other) {
       return other.rule == advice.rule && other.layer == advice.layer;
     });
     if (same == result.end()) {
       result.push_back(std::move(advice));
-    } else if (*same->gain < gain) {
+    } else if (*same->gain + kWorthItsCost < gain) {
       *same = std::move(advice);
     }
   }

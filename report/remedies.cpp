@@ -230,18 +230,17 @@ void look_for_uneven_branches(const LayerReport& report, const Model& model,
   const LayerFacts* narrow = worst_of(
       report, [](const LayerFacts& layer) { return layer.weights && !layer.joined_by.empty(); });
   if (narrow == nullptr) return;
+  const std::string evidence = fmt::format(
+      "{}: \"{}\" gives it one scale with branches that reach {:.3g} to {:.3g}",
+      waste_text(*narrow), narrow->joined_by, narrow->result.grid_low, narrow->result.grid_high);
+  found.push_back(equalization("branches of unlike units", *narrow, evidence));
   const std::size_t join = position_of(model, narrow->joined_by);
   if (join == model.layers().size() || model.is_output(join)) return;
   std::vector<std::size_t> layers = {join};
   for (const std::size_t reader : model.readers(join)) {
     for (const std::size_t member : detail::group_of(model, reader)) layers.push_back(member);
   }
-  found.push_back(left_in_float(
-      "branches of unlike units", narrow->name,
-      fmt::format("{}: \"{}\" gives it one scale with branches that reach {:.3g} to {:.3g}",
-                  waste_text(*narrow), narrow->joined_by, narrow->result.grid_low,
-                  narrow->result.grid_high),
-      model, layers));
+  found.push_back(left_in_float("branches of unlike units", narrow->name, evidence, model, layers));
 }
 
 /// A layer that costs most of what quantization does.

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 namespace octet::test::equalization_test {
 namespace {
@@ -29,6 +30,10 @@ void make_uneven(const Model& model, std::uint64_t seed) {
       Tensor(tensor).data()[i] = drawn.data()[i] * sizes[static_cast<std::size_t>(i % units)];
     }
   }
+}
+
+void scale(Tensor tensor, float factor) {
+  for (float& v : tensor.span()) v *= factor;
 }
 
 /// Outputs that are equal to one part in 10,000 of the largest.
@@ -279,14 +284,71 @@ TEST(Equalization, NamesWhatItLeavesOut) {
   expect_reason(of_graph, "shown", {"\"shown\"", "output"});
 
   Model joined("joined");
-  const Value in = joined.input({4});
-  const Value left = joined.add(Dense(3, Activation::relu, "left"), in);
-  const Value right = joined.add(Dense(2, Activation::relu, "right"), in);
-  const Value both = joined.add(Concatenate(-1, "both"), {left, right});
-  joined.output(joined.add(Dense(2, Activation::none, "head"), both));
+  const Value in = joined.input({4, 3});
+  const Value left = joined.add(Conv1D(3, 1, Activation::relu, {.name = "left"}), in);
+  const Value right = joined.add(Conv1D(3, 1, Activation::relu, {.name = "right"}), in);
+  const Value both = joined.add(Concatenate(0, "both"), {left, right});
+  joined.output(joined.add(Conv1D(2, 1, Activation::none, {.name = "head"}), both));
   joined.build(1);
-  expect_reason(cross_layer_equalization(joined), "left",
-                {"\"both\"", "factors go through no join"});
+  expect_reason(cross_layer_equalization(joined), "left", {"\"both\"", "another axis"});
+}
+
+/// Two branches that a Concatenate joins twice over, behind a Flatten, and a Dense that reads them:
+/// the weights that make "large" are `factor` times as large, those that read it as much smaller.
+Model branches(float factor) {
+  Model model("branches");
+  const Value in = model.input({4, 3});
+  const Value small = model.add(Conv1D(5, 1, Activation::relu, {.name = "small"}), in);
+  const Value large = model.add(Conv1D(2, 1, Activation::relu, {.name = "large"}), in);
+  const Value both = model.add(Concatenate(-1, "both"), {small, large, small});
+  const Value flat = model.add(Flatten("flat"), both);
+  model.output(model.add(Dense(3, Activation::none, "head"), flat));
+  model.build(1);
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (name.starts_with("large/")) scale(tensor, factor);
+  }
+  Tensor head = model.layer("head").weights()->kernel;
+  for (Index i = 0; i < head.size(); ++i) {
+    const Index channel = i / 3 % 12;
+    if (channel == 5 || channel == 6) head.data()[i] /= factor;
+  }
+  return model;
+}
+
+TEST(Equalization, GoesThroughAConcatenate) {
+  const Tensor x = random_tensor({100, 4, 3}, 3, -1.0F, 1.0F);
+  const Model even = branches(1.0F);
+  Model model = branches(300.0F);
+  const auto error = [&](const Model& source) {
+    const Tensor y = even.forward(x);
+    const Tensor z = quantize_post_training(source, x).forward(x);
+    double sum = 0.0;
+    for (Index i = 0; i < y.size(); ++i) sum += std::pow(double{y.data()[i]} - z.data()[i], 2);
+    return sum;
+  };
+  EXPECT_GT(error(model), 100.0 * error(even));
+  const Equalization report = cross_layer_equalization(model);
+  ASSERT_EQ(report.pairs.size(), 2U);
+  for (const EqualizedPair& pair : report.pairs) {
+    EXPECT_EQ(pair.second, "head");
+    EXPECT_GE(pair.spread_before, pair.spread_after);
+  }
+  expect_same_function(even, model, x);
+  EXPECT_LT(error(model), 1.5 * error(even));
+  // Each unit is made with as large weights as it is read with, wherever the head reads it.
+  const Tensor head = model.layer("head").weights()->kernel;
+  for (const auto& [layer, units, at] : {std::tuple{"small", 5, 0}, std::tuple{"large", 2, 5}}) {
+    for (Index unit = 0; unit < units; ++unit) {
+      float read = 0.0F;
+      for (Index row = 0; row < head.dim(0); ++row) {
+        const Index channel = row % 12;
+        const bool is_unit = channel == at + unit || (at == 0 && channel == 7 + unit);
+        if (is_unit) read = std::max(read, largest_in_row(head, row));
+      }
+      const float made = largest_of(model.layer(layer).weights()->kernel, unit);
+      EXPECT_NEAR(made / read, 1.0F, 1e-5F) << layer << ' ' << unit;
+    }
+  }
 }
 
 TEST(Equalization, LosesLessWhereOneScaleHasToFitAllChannels) {

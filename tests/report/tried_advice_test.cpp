@@ -73,11 +73,11 @@ const std::map<std::string, std::function<void(IllNetwork&, QuantizeOptions&)>>&
       {"QuantizeOptions{.input_calibration = Calibration::min_max}, octet quantize "
        "--input-calibration min_max",
        [](IllNetwork&, QuantizeOptions& o) { o.input_calibration = Calibration::min_max; }},
-      {"QuantizeOptions{.activation_calibration = Calibration::percentile, .percentile = 99}, "
-       "octet quantize --calibration percentile --percentile 99",
+      {"QuantizeOptions{.activation_calibration = Calibration::percentile, .percentile = 99.9}, "
+       "octet quantize --calibration percentile --percentile 99.9",
        [](IllNetwork&, QuantizeOptions& o) {
          o.activation_calibration = Calibration::percentile;
-         o.percentile = 99;
+         o.percentile = 99.9;
        }},
       {"QuantizeOptions{.activation_calibration = Calibration::min_max}, octet quantize "
        "--calibration min_max",
@@ -96,12 +96,6 @@ const std::map<std::string, std::function<void(IllNetwork&, QuantizeOptions&)>>&
          const Tensor samples = of.data.train.features(0, kSamples);
          const Standardization columns = standardize_inputs(of.model, samples);
          of.data = {standardized(columns, of.data.train), standardized(columns, of.data.test)};
-       }},
-      {"model.layer(\"both\").set_quantization({.in_float = true}), "
-       "model.layer(\"mid\").set_quantization({.in_float = true}) before quantize_model()",
-       [](IllNetwork& of, QuantizeOptions&) {
-         of.model.layer("both").set_quantization({.in_float = true});
-         of.model.layer("mid").set_quantization({.in_float = true});
        }},
       {"model.layer(\"first\").set_quantization({.in_float = true}) before quantize_model()",
        [](IllNetwork& of, QuantizeOptions&) {
