@@ -19,6 +19,7 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/layers/sequential.h>
+#include <octet/layers/step_model.h>
 #include <octet/runtime/interpreter.h>
 #include <octet/train/callbacks.h>
 #include <octet/train/data/cifar10.h>

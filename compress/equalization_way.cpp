@@ -68,8 +68,8 @@ std::vector<std::size_t> reshaped_units(const Shape& shape, std::span<const std:
 }
 
 bool joins_channels(const Layer& join) {
-  const Index axis = dynamic_cast<const Concatenate&>(join).axis();
-  return axis == -1 || axis == join.output_shape().rank() - 1;
+  const Shape& shape = join.output_shape();
+  return shape.normalize_axis(dynamic_cast<const Concatenate&>(join).axis()) == shape.rank() - 1;
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ GraphValue Graph::stack(const std::vector<GraphValue>& values, std::string_view 
     }
     rows = std::move(joined);
   }
-  if (rows.size() == 1) return rows[0];
+  // Of one row too, so that a layer has the same quantizers over sequences of any length.
   return op(OpCode::concatenation, rows, along_rows, suffix);
 }
 

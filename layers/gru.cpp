@@ -65,8 +65,11 @@ std::vector<GraphValue> GRU::emit(Graph& g, std::span<const GraphValue> inputs) 
   const auto body = [&](std::span<const GraphValue> x_t, GraphValue h) {
     return step(g, {x_t[0], x_t[1], x_t[2]}, h);
   };
-  const std::optional<GraphValue> first =
-      inputs.size() == 2 ? std::optional(inputs[1]) : std::nullopt;
+  std::optional<GraphValue> first;
+  if (inputs.size() == 2) {
+    const bool is_row = g.shape(inputs[1]).rank() == 2;
+    first = is_row ? g.reshape(inputs[1], {units_}, "/first") : inputs[1];
+  }
   const std::vector<GraphValue> states = g.scan(x, first, body);
   return {options_.return_sequences ? g.stack(states) : states.back()};
 }
@@ -89,15 +92,16 @@ std::vector<std::pair<std::string, Shape>> GRU::large_tensors(const Shape& input
 }
 
 Shape GRU::do_build_all(std::span<const Shape> inputs, const Random& random) {
-  const bool fits = !inputs.empty() && inputs.size() <= 2 && inputs[0].rank() == 2 &&
-                    inputs[0][0] > 0 && (inputs.size() == 1 || inputs[1] == Shape{units_});
+  const bool fits =
+      !inputs.empty() && inputs.size() <= 2 && inputs[0].rank() == 2 && inputs[0][0] > 0 &&
+      (inputs.size() == 1 || inputs[1] == Shape{units_} || inputs[1] == Shape{1, units_});
   if (!fits) {
     std::string found;
     for (const Shape& shape : inputs) found += (found.empty() ? "" : ", ") + shape.to_string();
     throw InvalidArgument(
         fmt::format("GRU \"{}\": expected sequences [steps, features], and behind them no other "
-                    "input or a first state [{}], found {}",
-                    name(), units_, found));
+                    "input or a first state [{}] or [1, {}], found {}",
+                    name(), units_, units_, found));
   }
   const Index features = inputs[0][1];
   kernel_ = initialize(Initializer::glorot_uniform, {features, 3 * units_}, features, 3 * units_,

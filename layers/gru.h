@@ -19,8 +19,9 @@ struct GRUOptions {
 ///
 /// Parameters: "kernel" [features, 3 units], "recurrent_kernel" [units, 3 units] and "bias"
 /// [2, 3 units], the gates z, r, n side by side, as Keras has them. Quantized, a gate has a kernel
-/// of its own, and a value has one scale at all steps. The first state is another input, [units],
-/// where the layer reads two.
+/// of its own, and a value has one scale at all steps. The first state is another input, [units]
+/// or [1, units], where the layer reads two. step_model() makes the model that goes through a
+/// sequence step by step.
 class GRU : public Layer {
  public:
   static constexpr std::string_view kType = "GRU";

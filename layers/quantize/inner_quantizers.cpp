@@ -6,6 +6,7 @@
 #include <octet/layers/program/program.h>
 #include <octet/layers/quantize/kernel_ranges.h>
 #include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/quantizer_registry.h>
 #include <octet/layers/quantize/result_rule.h>
 #include <octet/layers/quantize/step_rules.h>
 
@@ -60,6 +61,20 @@ std::vector<QuantizeWrapper::Inner> QuantizeWrapper::inner_values(std::span<cons
   return found;
 }
 
+/// The quantizer of a step's result or kernel that a file has under `prefix`, or the config gives.
+std::unique_ptr<Quantizer> QuantizeWrapper::new_inner_quantizer(const Step& step, bool of_kernel,
+                                                                const std::string& prefix) const {
+  if (described_inner_) {
+    return described_inner_->has(prefix) ? quantizer_in(*described_inner_, prefix) : nullptr;
+  }
+  if (step.gives_zeros) {
+    return std::make_unique<FixedQuantizer>(-1.0F, 1.0F, activation_spec(config_->options()));
+  }
+  if (of_kernel) return config_->parameter_quantizer(*layer_, weights_of(step).unit_axis);
+  return step.kind == Step::Kind::parameter ? config_->parameter_quantizer(*layer_, -1)
+                                            : config_->activation_quantizer(*layer_);
+}
+
 /// Makes and builds the quantizers of inner_, named as the tensors in files.
 void QuantizeWrapper::build_inner_quantizers() {
   const Program program = program_of(*layer_);
@@ -74,19 +89,14 @@ void QuantizeWrapper::build_inner_quantizers() {
     const LayerWeights weights = inner.is_kernel ? weights_of(step) : LayerWeights{};
     const bool is_tensor = inner.is_kernel || step.kind == Step::Kind::parameter;
     inner_trains_ = inner_trains_ || is_tensor;
-    if (built++ == inner_.size()) {
-      inner_.push_back(step.gives_zeros ? std::make_unique<FixedQuantizer>(
-                                              -1.0F, 1.0F, activation_spec(config_->options()))
-                       : is_tensor ? config_->parameter_quantizer(
-                                         *layer_, inner.is_kernel ? weights.unit_axis : -1)
-                                   : config_->activation_quantizer(*layer_));
-    }
-    Quantizer* const quantizer = inner_[inner.slot].get();
-    if (quantizer == nullptr) continue;
     const Program::Value& value = program.values[step.shared_range.value_or(step.result)];
     std::string name = inner.is_kernel ? step.weights_name : value.suffix;
     if (name.starts_with('/')) name.erase(0, 1);
     std::ranges::replace(name, '/', '_');
+    if (built++ == inner_.size())
+      inner_.push_back(new_inner_quantizer(step, inner.is_kernel, name + "_"));
+    Quantizer* const quantizer = inner_[inner.slot].get();
+    if (quantizer == nullptr) continue;
     if (!names.insert(name).second) {
       throw InvalidArgument(fmt::format(
           "layer \"{}\" of type {}: expected other names for the kernels and parameters of emit() "

@@ -16,12 +16,7 @@
 #include <utility>
 
 namespace octet {
-namespace {
-
-/// Where a description has an inner quantizer.
-std::string inner_key(std::size_t i) { return fmt::format("inner_{}", i); }
-
-}  // namespace
+namespace {}  // namespace
 QuantizeWrapper::QuantizeWrapper(std::unique_ptr<Layer> layer,
                                  std::shared_ptr<const QuantizeConfig> config)
     : Layer(layer == nullptr || layer->name().empty() ? "" : "quant_" + layer->name()),
@@ -64,7 +59,8 @@ QuantizeWrapper::QuantizeWrapper(const QuantizeWrapper& other)
       oscillation_(other.oscillation_ ? std::make_unique<WeightOscillation>(*other.oscillation_)
                                       : nullptr),
       result_(clone_of(other.result_)),
-      inner_trains_(other.inner_trains_) {
+      inner_trains_(other.inner_trains_),
+      described_inner_(other.described_inner_) {
   for (const auto& quantizer : other.inner_) inner_.push_back(clone_of(quantizer));
 }
 
@@ -214,9 +210,13 @@ void QuantizeWrapper::describe(Description& description) const {
   description.set("layer", describe_layer(*layer_)).set("config", describe_config(*config_));
   if (kernel_) description.set("kernel", octet::describe(kernel_.get()));
   if (result_) description.set("result", octet::describe(result_.get()));
-  for (std::size_t i = 0; i < inner_.size(); ++i) {
-    description.set(inner_key(i), octet::describe(inner_[i].get()));
+  if (described_inner_) description.set("inner", *described_inner_);
+  if (described_inner_ || inner_.empty()) return;
+  Description inner;
+  for (const auto& quantizer : inner_) {
+    if (quantizer) inner.set(quantizer->prefix(), octet::describe(quantizer.get()));
   }
+  description.set("inner", inner);
 }
 
 std::unique_ptr<Layer> QuantizeWrapper::make(const Description& description) {
@@ -229,9 +229,7 @@ std::unique_ptr<Layer> QuantizeWrapper::make(const Description& description) {
                                          quantizer("kernel"), quantizer("result")));
   // Without a kernel its own would be made when it is built.
   if (!wrapper->has_kernel()) wrapper->result_ = quantizer("result");
-  for (std::size_t i = 0; description.has(inner_key(i)); ++i) {
-    wrapper->inner_.push_back(quantizer(inner_key(i)));
-  }
+  if (description.has("inner")) wrapper->described_inner_ = description.part("inner");
   return wrapper;
 }
 

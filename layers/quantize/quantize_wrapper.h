@@ -1,5 +1,6 @@
 #pragma once
 
+#include <octet/core/description.h>
 #include <octet/layers/quantize/oscillation.h>
 #include <octet/layers/quantize/quantize_config.h>
 
@@ -85,6 +86,8 @@ class QuantizeWrapper : public Layer {
   struct Inner;
   std::vector<Inner> inner_values(std::span<const Step> steps, std::size_t of_result,
                                   ResultRule rule) const;
+  std::unique_ptr<Quantizer> new_inner_quantizer(const Step& step, bool of_kernel,
+                                                 const std::string& prefix) const;
   void build_inner_quantizers();
   void give_inner_quantizers(std::span<Step> steps, std::size_t of_result, ResultRule rule) const;
   std::size_t step_of_result(std::span<const Step> steps, ResultRule rule) const;
@@ -106,6 +109,8 @@ class QuantizeWrapper : public Layer {
   std::vector<std::unique_ptr<Quantizer>> inner_;
   /// Whether some of them are of tensors that are trained.
   bool inner_trains_ = false;
+  /// In a layer of a file, before it is built: gives each of them by its prefix.
+  std::optional<Description> described_inner_;
 };
 
 /// The layer as one; null where it quantizes no other.

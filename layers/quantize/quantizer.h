@@ -109,6 +109,8 @@ class Quantizer {
 
   /// Whether there is a range to quantize with: its own or that of one tied to it.
   bool has_range() const;
+  /// The range of this quantizer's tensor, or that of all tied to it.
+  ObservedRange common_range() const;
 
   /// Scale, zero point and limits of the integers that export uses.
   /// Throws InvalidArgument where no range has been observed, NumericError for an unsound one.
@@ -160,8 +162,6 @@ class Quantizer {
   /// InvalidArgument for an axis that x does not have.
   Tensor with_channels_last(const Tensor& x, FunctionRef<Tensor(const Tensor&)> run) const;
   void append_named(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& part) const;
-  /// This quantizer's range, or that of all tied to it.
-  ObservedRange common_range() const;
   /// Throws InvalidArgument where no range has been observed.
   void require_range() const;
 

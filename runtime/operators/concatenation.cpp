@@ -142,7 +142,7 @@ std::unique_ptr<Kernel> make_concatenation(const KernelSource& source) {
 OperatorDefinition definitions::concatenation() {
   return checked({.name = "CONCATENATION",
                   .default_attributes = default_of<ConcatenationAttributes>,
-                  .least_inputs = 2,
+                  .least_inputs = 1,
                   .most_inputs = kMostInputs,
                   .output_grid = OutputGrid::same_as_input,
                   .check = check_concatenation,

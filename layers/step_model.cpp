@@ -1,0 +1,259 @@
+#include <fmt/core.h>
+#include <octet/core/error.h>
+#include <octet/layers/batch_norm.h>
+#include <octet/layers/gru.h>
+#include <octet/layers/input.h>
+#include <octet/layers/layer_registry.h>
+#include <octet/layers/program/program.h>
+#include <octet/layers/quantize/quantize_layer.h>
+#include <octet/layers/quantize/quantize_wrapper.h>
+#include <octet/layers/quantize/step_rules.h>
+#include <octet/layers/step_model.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace octet {
+namespace {
+
+const Layer& inner_of(const Layer& layer) {
+  const QuantizeWrapper* const wrapper = as_quantize_wrapper(layer);
+  return wrapper == nullptr ? layer : wrapper->wrapped();
+}
+
+bool carries_state(const Layer& layer) {
+  return dynamic_cast<const GRU*>(&inner_of(layer)) != nullptr;
+}
+
+[[noreturn]] void fail(const Layer& layer, std::string_view why) {
+  throw InvalidArgument(fmt::format("step_model: layer \"{}\" of type {} {}", layer.name(),
+                                    inner_of(layer).type(), why));
+}
+
+/// Operators whose results at one step follow from that step of their inputs.
+bool is_elementwise(OpCode code) {
+  static const std::set<OpCode> all{OpCode::add,      OpCode::hard_swish,   OpCode::leaky_relu,
+                                    OpCode::logistic, OpCode::mul,          OpCode::relu,
+                                    OpCode::relu6,    OpCode::relu_n1_to_1, OpCode::sub,
+                                    OpCode::softmax,  OpCode::tanh};
+  return all.contains(code);
+}
+
+/// Whether a step of a layer that reads [steps, features] computes each step of time alone.
+bool is_stepwise(const Program& program, const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::quantize:
+      return true;
+    case Step::Kind::parameter:
+      // One that is read at every step of time.
+      return program.values[step.result].shape.rank() < 2;
+    case Step::Kind::function:
+      return step.function.only_trains;
+    case Step::Kind::linear: {
+      const LayerWeights weights = weights_of(step);
+      return !weights.convolution || (weights.kernel.dim(0) == 1 && weights.kernel.dim(1) == 1 &&
+                                      weights.convolution->stride == std::array<Index, 2>{1, 1});
+    }
+    case Step::Kind::op: {
+      const Shape& result = program.values[step.result].shape;
+      if (const auto* join = std::get_if<ConcatenationAttributes>(&step.attributes)) {
+        return join->axis == -1 || join->axis == result.rank();
+      }
+      if (step.code == OpCode::reshape) {
+        // Sequences as images of one row, and back.
+        const Shape& read = program.values[step.inputs[0]].shape;
+        return read.rank() > 0 && result.rank() > 0 && read.dim(-1) == result.dim(-1);
+      }
+      return is_elementwise(step.code);
+    }
+  }
+  throw InvalidArgument("step_model: a kind of step outside the enumeration");
+}
+
+/// By layer: whether its result is a sequence, one step of which the step model computes.
+std::vector<bool> sequences_of(const Model& model) {
+  std::vector<bool> wanted(model.layers().size());
+  for (std::size_t i = wanted.size(); i-- > 0;) {
+    const Layer& layer = *model.layers()[i];
+    const std::vector<std::size_t>& inputs = model.inputs_of(i);
+    if (carries_state(layer)) {
+      if (inputs.size() > 1) fail(layer, "is given a first state, which step_model() is to carry");
+      wanted[inputs[0]] = true;
+    } else if (wanted[i]) {
+      for (const std::size_t input : inputs) wanted[input] = true;
+    }
+  }
+  std::vector<bool> sequences(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Layer& layer = *model.layers()[i];
+    const std::vector<std::size_t>& inputs = model.inputs_of(i);
+    const auto is_sequence = [&](std::size_t input) { return bool(sequences[input]); };
+    if (inputs.empty()) {
+      sequences[i] = wanted[i];
+    } else if (carries_state(layer)) {
+      sequences[i] = layer.output_shape().rank() == 2;
+    } else if (std::ranges::any_of(inputs, is_sequence)) {
+      const Program program = program_of(inner_of(layer));
+      const bool is_norm = dynamic_cast<const BatchNorm*>(&inner_of(layer)) != nullptr;
+      const bool fits = layer.output_shape().rank() == 2 &&
+                        std::ranges::all_of(program.steps, [&](const Step& step) {
+                          return is_norm || is_stepwise(program, step);
+                        });
+      if (!fits) {
+        fail(layer,
+             "looks at several steps of time; expected layers that compute each step alone, as "
+             "Dense does, in front of and between recurrent ones");
+      }
+      sequences[i] = true;
+    }
+  }
+  return sequences;
+}
+
+/// Copies what a quantizer keeps: its range, that of all tied to it, and a learned scale.
+void copy_range(const Quantizer& from, const Quantizer& to) {
+  const auto copy = [](const std::vector<NamedTensor>& source,
+                       const std::vector<NamedTensor>& target) {
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      std::ranges::copy(std::as_const(source[i].tensor).span(),
+                        Tensor(target[i].tensor).span().begin());
+    }
+  };
+  copy(from.state(), to.state());
+  copy(from.parameters(), to.parameters());
+  copy(from.counters(), to.counters());
+  const ObservedRange range = from.common_range();
+  if (!range.min.defined()) return;
+  std::ranges::copy(std::as_const(range.min).span(), Tensor(to.min()).span().begin());
+  std::ranges::copy(std::as_const(range.max).span(), Tensor(to.max()).span().begin());
+}
+
+/// Makes the model of one step, layer by layer.
+class StepModelBuilder {
+ public:
+  explicit StepModelBuilder(const Model& source)
+      : source_(source), sequences_(sequences_of(source)), step_(source.name()) {}
+
+  StepModel run() {
+    Archive tensors;
+    for (const auto& [name, tensor] : source_.saved_tensors()) tensors.add(name, tensor);
+    for (std::size_t i = 0; i < source_.layers().size(); ++i) values_.push_back(copy_of(i));
+    add_outputs();
+    restore(tensors);
+    return {std::move(step_), std::move(carried_)};
+  }
+
+ private:
+  struct State {
+    std::size_t layer;
+    std::string input;
+    std::string quantizer;
+  };
+
+  Value copy_of(std::size_t i) {
+    const Layer& layer = *source_.layers()[i];
+    if (source_.used_layer(i) != i) fail(layer, "is used several times; give each use its own");
+    const std::vector<std::size_t>& read = source_.inputs_of(i);
+    if (read.empty() && sequences_[i]) {
+      const std::span<const Index> dims = layer.output_shape().dims();
+      std::vector<Index> shape(dims.begin(), dims.end());
+      shape.front() = 1;
+      return add(std::make_unique<InputLayer>(Shape(std::move(shape)), layer.name()), {});
+    }
+    std::vector<Value> inputs;
+    for (const std::size_t input : read) inputs.push_back(values_[input]);
+    if (carries_state(layer)) inputs.push_back(state_of(i));
+    return add(make_layer(describe_layer(layer)), inputs);
+  }
+
+  /// The input of the state of layer `i`: behind a QuantizeLayer where the layer is quantized.
+  Value state_of(std::size_t i) {
+    const Layer& layer = *source_.layers()[i];
+    const Index units = layer.output_shape().dim(-1);
+    const Shape shape = layer.output_shape().rank() == 2 ? Shape{1, units} : Shape{units};
+    State state{i, inner_of(layer).name() + "_state", ""};
+    const Value value = add(std::make_unique<InputLayer>(shape, state.input), {});
+    states_.push_back(state);
+    const Quantizer* const quantizer = quantizer_of_state(i);
+    if (quantizer == nullptr) return value;
+    states_.back().quantizer = state.input + "_quantize";
+    const QuantizeOptions& options = as_quantize_wrapper(layer)->config().options();
+    return add(
+        std::make_unique<QuantizeLayer>(quantizer->clone(), options, states_.back().quantizer),
+        {value});
+  }
+
+  /// Null where the layer is in float.
+  const Quantizer* quantizer_of_state(std::size_t i) const {
+    return quantizer_of(source_.program(), source_.program().result_of_layer[i]);
+  }
+
+  Value add(std::unique_ptr<Layer> layer, const std::vector<Value>& inputs) {
+    Layer& added = *layer;
+    const Value value = step_.add(std::move(layer), inputs);
+    added.build_all(step_.shapes_read_by(step_.layers().size() - 1), Random());
+    return value;
+  }
+
+  void add_outputs() {
+    std::vector<std::size_t> outputs = source_.output_layers();
+    for (const std::size_t output : outputs) step_.output(values_[output]);
+    for (const State& state : states_) {
+      const std::vector<std::size_t> inputs = step_.input_layers();
+      const auto input = std::ranges::find_if(
+          inputs, [&](std::size_t layer) { return step_.layers()[layer]->name() == state.input; });
+      const auto found = std::ranges::find(outputs, state.layer);
+      carried_.push_back({static_cast<std::size_t>(input - inputs.begin()),
+                          static_cast<std::size_t>(found - outputs.begin())});
+      if (found != outputs.end()) continue;
+      outputs.push_back(state.layer);
+      step_.output(values_[state.layer]);
+    }
+  }
+
+  void restore(Archive& tensors) {
+    for (const State& state : states_) {
+      if (state.quantizer.empty()) continue;
+      const Quantizer& own = *step_.layer(state.quantizer).result_quantizer();
+      copy_range(*quantizer_of_state(state.layer), own);
+      for (const auto& kept : {own.state(), own.parameters(), own.counters()}) {
+        for (const auto& [name, tensor] : kept) tensors.add(state.quantizer + "/" + name, tensor);
+      }
+    }
+    step_.restore(tensors);
+    static_cast<void>(step_.program());
+  }
+
+  const Model& source_;
+  std::vector<bool> sequences_;
+  Model step_;
+  std::vector<Value> values_;
+  std::vector<State> states_;
+  std::vector<CarriedState> carried_;
+};
+
+}  // namespace
+
+StepModel step_model(const Model& model) {
+  if (!model.built()) {
+    throw InvalidArgument(fmt::format(
+        "step_model: expected a built model, found \"{}\" without tensors; call build() first",
+        model.name()));
+  }
+  if (std::ranges::none_of(model.layers(),
+                           [](const auto& layer) { return carries_state(*layer); })) {
+    throw InvalidArgument(
+        fmt::format("step_model: expected a layer that carries a state from step to step, as GRU "
+                    "does, found none in model \"{}\"",
+                    model.name()));
+  }
+  return StepModelBuilder(model).run();
+}
+
+}  // namespace octet
