@@ -95,9 +95,9 @@ void BatchNorm::describe(Description& description) const {
   description.set("momentum", double{options_.momentum}).set("epsilon", double{options_.epsilon});
 }
 
-std::optional<Shape> BatchNorm::kernel_shape(const Shape& input_shape) const {
-  if (input_shape.rank() == 0) return std::nullopt;
-  return Shape{input_shape[input_shape.rank() - 1]};
+std::vector<std::pair<std::string, Shape>> BatchNorm::large_tensors(const Shape& input) const {
+  if (input.rank() == 0) return {};
+  return {{"gamma", Shape{input.dim(-1)}}};
 }
 
 std::unique_ptr<BatchNorm> BatchNorm::copy() const {
@@ -110,17 +110,17 @@ std::unique_ptr<BatchNorm> BatchNorm::copy() const {
 }
 
 Shape BatchNorm::do_build(const Shape& input_shape, const Random& /*random*/) {
-  const std::optional<Shape> channels = kernel_shape(input_shape);
-  if (!channels || channels->size() == 0) {
+  if (input_shape.rank() == 0 || input_shape.dim(-1) == 0) {
     throw InvalidArgument(fmt::format(
         "BatchNorm \"{}\": expected examples whose last axis holds one channel or more, "
         "found {}",
         name(), input_shape.to_string()));
   }
-  gamma_ = Tensor::ones(*channels).set_requires_grad(true);
-  beta_ = Tensor::zeros(*channels).set_requires_grad(true);
-  moving_mean_ = Tensor::zeros(*channels);
-  moving_variance_ = Tensor::ones(*channels);
+  const Shape channels{input_shape.dim(-1)};
+  gamma_ = Tensor::ones(channels).set_requires_grad(true);
+  beta_ = Tensor::zeros(channels).set_requires_grad(true);
+  moving_mean_ = Tensor::zeros(channels);
+  moving_variance_ = Tensor::ones(channels);
   return input_shape;
 }
 

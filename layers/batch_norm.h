@@ -59,9 +59,8 @@ class BatchNorm final : public Layer {
   /// lower_float() make a FoldedBatchNorm of it, with the layer in front where that has a kernel.
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   void describe(Description& description) const override;
-  /// [c], that of "gamma" and of each other tensor.
-  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
-  std::string_view kernel_name() const override { return "gamma"; }
+  /// "gamma" [c], whose shape each other tensor has.
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::unique_ptr<Layer> clone() const override { return copy(); }
   /// clone() as what it is.
   std::unique_ptr<BatchNorm> copy() const;

@@ -21,9 +21,10 @@ void ChannelIdentity::describe(Description& description) const {
   description.set("activation", to_string(activation()));
 }
 
-std::optional<Shape> ChannelIdentity::kernel_shape(const Shape& input_shape) const {
-  if (input_shape.rank() == 0) return std::nullopt;
-  return Shape{input_shape.dim(-1)};
+std::vector<std::pair<std::string, Shape>> ChannelIdentity::large_tensors(
+    const Shape& input) const {
+  if (input.rank() == 0) return {};
+  return {{"gamma", Shape{input.dim(-1)}}};
 }
 
 Shape ChannelIdentity::do_build(const Shape& input_shape, const Random& /*random*/) {

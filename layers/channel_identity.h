@@ -19,10 +19,8 @@ class ChannelIdentity : public KernelLayer {
   std::vector<NamedTensor> parameters() const override { return {}; }
   std::optional<LayerWeights> weights() const override;
   void describe(Description& description) const override;
-  /// The shape of the gamma of the BatchNorm that is folded into the layer, whose tensors all have
-  /// it.
-  std::optional<Shape> kernel_shape(const Shape& input_shape) const override;
-  std::string_view kernel_name() const override { return "gamma"; }
+  /// The "gamma" of the BatchNorm that is folded into the layer, whose tensors all have its shape.
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
 
  protected:
   std::unique_ptr<KernelLayer> copy() const override {

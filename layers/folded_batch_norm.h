@@ -87,10 +87,9 @@ class FoldedBatchNorm : public Layer {
     return layer_->linear(x, kernel, bias);
   }
   void describe(Description& description) const override;
-  std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
-    return layer_->kernel_shape(input_shape);
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
+    return layer_->large_tensors(input);
   }
-  std::string_view kernel_name() const override { return layer_->kernel_name(); }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<FoldedBatchNorm>(*this); }
 
  protected:

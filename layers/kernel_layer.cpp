@@ -23,6 +23,12 @@ std::unique_ptr<Layer> KernelLayer::clone() const {
   return cloned;
 }
 
+std::vector<std::pair<std::string, Shape>> KernelLayer::large_tensors(const Shape& input) const {
+  const std::optional<Shape> kernel = kernel_shape(input);
+  if (!kernel) return {};
+  return {{"kernel", *kernel}};
+}
+
 Shape KernelLayer::checked_kernel_shape(const Shape& input_shape) const {
   Shape shape = kernel_shape(input_shape).value();
   try {

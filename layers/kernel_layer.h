@@ -16,6 +16,11 @@ class KernelLayer : public Layer {
   /// Undefined without bias.
   const Tensor& bias() const { return bias_; }
 
+  /// The shape of the kernel that build_all() makes for such an input; none where there is none.
+  virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
+    return std::nullopt;
+  }
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override;
   std::vector<NamedTensor> parameters() const override;
   std::unique_ptr<Layer> with_activation(Activation activation) const override;
   std::unique_ptr<Layer> clone() const override;

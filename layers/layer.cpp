@@ -101,16 +101,25 @@ void Layer::set_quantization(const LayerQuantization& quantization) {
 
 void Layer::describe(Description& /*description*/) const {}
 
+std::optional<LayerQuantizers> Layer::quantized_by() const { return std::nullopt; }
+bool Layer::is_quantized() const { return quantized_by().has_value(); }
+std::optional<Rounding> Layer::contract() const {
+  return quantized_by().value_or(LayerQuantizers()).contract;
+}
+std::vector<Quantizer*> Layer::quantizers() const {
+  return quantized_by().value_or(LayerQuantizers()).all;
+}
+Quantizer* Layer::kernel_quantizer() const {
+  return quantized_by().value_or(LayerQuantizers()).kernel;
+}
+Quantizer* Layer::result_quantizer() const {
+  return quantized_by().value_or(LayerQuantizers()).result;
+}
+
 Index count_elements(const std::vector<NamedTensor>& tensors) {
   Index total = 0;
   for (const NamedTensor& named : tensors) total += named.tensor.size();
   return total;
-}
-
-std::vector<std::pair<std::string, Shape>> Layer::large_tensors(const Shape& input_shape) const {
-  const std::optional<Shape> kernel = kernel_shape(input_shape);
-  if (!kernel) return {};
-  return {{std::string(kernel_name()), *kernel}};
 }
 
 void append(std::vector<NamedTensor>& list, const std::vector<NamedTensor>& more) {

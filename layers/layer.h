@@ -83,6 +83,19 @@ struct LayerQuantization {
   bool operator==(const LayerQuantization&) const = default;
 };
 
+/// What quantizes a layer.
+struct LayerQuantizers {
+  /// All of its quantizers, which keep its ranges.
+  std::vector<Quantizer*> all{};
+  /// The quantizer of weights().kernel; null if there is none.
+  Quantizer* kernel = nullptr;
+  /// The quantizer of the layer's result; null where its operator gives it the scale and the zero
+  /// point.
+  Quantizer* result = nullptr;
+  /// The rounding mode of its operators; none where it rescales nothing.
+  std::optional<Rounding> contract{};
+};
+
 /// One layer of a network. `parameters()` are what an optimizer may change, `state()` is what is
 /// saved, loaded and printed but never optimized; no tensor is in both.
 ///
@@ -168,33 +181,27 @@ class Layer {
   /// The batch normalization that is folded into kernel and bias; null if there is none.
   virtual FoldedBatchNorm* folded_batch_norm() { return nullptr; }
 
-  /// Whether the layer came from quantize_model() or quantize_apply().
-  virtual bool is_quantized() const { return false; }
-  /// The rounding mode of a quantized layer; none in float.
-  virtual std::optional<Rounding> contract() const { return std::nullopt; }
-  /// The quantizers of a quantized layer, which keep its ranges; none in float.
-  virtual std::vector<Quantizer*> quantizers() const { return {}; }
-  /// The quantizer of weights().kernel; null if there is none.
-  virtual Quantizer* kernel_quantizer() const { return nullptr; }
-  /// The quantizer of the layer's result; null where its operator gives it the scale and the zero
-  /// point, or the layer is in float.
-  virtual Quantizer* result_quantizer() const { return nullptr; }
+  /// What quantizes the layer, which came from quantize_model() or quantize_apply(); none for a
+  /// layer in float.
+  virtual std::optional<LayerQuantizers> quantized_by() const;
+  bool is_quantized() const;
+  /// The parts of quantized_by(): nothing for a layer in float.
+  std::optional<Rounding> contract() const;
+  std::vector<Quantizer*> quantizers() const;
+  Quantizer* kernel_quantizer() const;
+  Quantizer* result_quantizer() const;
 
   /// Writes the options from which the factory given to register_layer() makes the layer again,
   /// without its name and its tensors. The entries "type", "name", "annotated", "inputs",
   /// "weight_bits", "per_channel" and "in_float" are the file's.
   virtual void describe(Description& description) const;
-  /// The shape of the kernel that build_all() would make; none for a layer without. Before memory
-  /// for it is allocated, a file must hold a tensor of that shape under the name kernel_name().
-  virtual std::optional<Shape> kernel_shape(const Shape& /*input_shape*/) const {
-    return std::nullopt;
-  }
-  /// The name of the kernel, or in a layer without one that of its largest tensor.
-  virtual std::string_view kernel_name() const { return "kernel"; }
   /// Names and shapes of the tensors that build_all() would make of a size that a description alone
-  /// says: by default kernel_shape(), under kernel_name(). A layer of several kernels names them
-  /// all.
-  virtual std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input_shape) const;
+  /// says, as "kernel" of a layer with one; none by default. Before memory for them is allocated, a
+  /// file must hold tensors of these names and shapes.
+  virtual std::vector<std::pair<std::string, Shape>> large_tensors(
+      const Shape& /*input_shape*/) const {
+    return {};
+  }
 
   /// A copy that shares nothing with this layer.
   virtual std::unique_ptr<Layer> clone() const = 0;

@@ -37,6 +37,11 @@ Shape ReusedLayer::do_build_all(std::span<const Shape> input_shapes, const Rando
   return used.output_shape();
 }
 
+std::optional<LayerQuantizers> ReusedLayer::quantized_by() const {
+  if (!layer().is_quantized()) return std::nullopt;
+  return LayerQuantizers{.result = layer().result_quantizer(), .contract = layer().contract()};
+}
+
 void ReusedLayer::describe(Description& description) const { description.set("layer", of()); }
 
 std::unique_ptr<Layer> ReusedLayer::make(const Description& description) {

@@ -29,9 +29,8 @@ class ReusedLayer : public Layer {
 
   std::vector<GraphValue> emit(Graph& graph, std::span<const GraphValue> inputs) const override;
   Activation activation() const override { return layer().activation(); }
-  bool is_quantized() const override { return layer().is_quantized(); }
-  std::optional<Rounding> contract() const override { return layer().contract(); }
-  Quantizer* result_quantizer() const override { return layer().result_quantizer(); }
+  /// The quantizer of the result and the rounding mode; the layer itself counts its quantizers.
+  std::optional<LayerQuantizers> quantized_by() const override;
   void describe(Description& description) const override;
   /// A copy that is in no model.
   std::unique_ptr<Layer> clone() const override { return std::make_unique<ReusedLayer>(*this); }

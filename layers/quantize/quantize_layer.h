@@ -21,9 +21,9 @@ class QuantizeLayer : public Layer {
   std::vector<NamedTensor> parameters() const override { return quantizer_->parameters(); }
   std::vector<NamedTensor> state() const override { return quantizer_->state(); }
   std::vector<NamedTensor> counters() const override { return quantizer_->counters(); }
-  bool is_quantized() const override { return true; }
-  std::vector<Quantizer*> quantizers() const override { return {quantizer_.get()}; }
-  Quantizer* result_quantizer() const override { return quantizer_.get(); }
+  std::optional<LayerQuantizers> quantized_by() const override {
+    return LayerQuantizers{.all = {quantizer_.get()}, .result = quantizer_.get()};
+  }
   void describe(Description& description) const override;
   std::unique_ptr<Layer> clone() const override;
 

@@ -95,10 +95,6 @@ bool QuantizeWrapper::in_integers() const {
   return config_->options().simulation == Simulation::integer;
 }
 
-Quantizer* QuantizeWrapper::result_quantizer() const {
-  return has_kernel() && quantizes_before(activation()) ? nullptr : result_.get();
-}
-
 /// Throws InvalidArgument for a layer with a kernel whose steps are not that of Graph::linear():
 /// the rest of them would be lost where a batch normalization or an activation becomes part of it.
 void QuantizeWrapper::require_linear_alone() const {
@@ -168,14 +164,17 @@ std::vector<GraphValue> QuantizeWrapper::emit(Graph& graph,
   return results;
 }
 
-std::vector<Quantizer*> QuantizeWrapper::quantizers() const {
-  std::vector<Quantizer*> result;
-  if (kernel_) result.push_back(kernel_.get());
-  if (result_) result.push_back(result_.get());
+std::optional<LayerQuantizers> QuantizeWrapper::quantized_by() const {
+  LayerQuantizers by{
+      .kernel = kernel_.get(),
+      .result = has_kernel() && quantizes_before(activation()) ? nullptr : result_.get(),
+      .contract = config_->options().rounding};
+  if (kernel_) by.all.push_back(kernel_.get());
+  if (result_) by.all.push_back(result_.get());
   for (const auto& quantizer : inner_) {
-    if (quantizer) result.push_back(quantizer.get());
+    if (quantizer) by.all.push_back(quantizer.get());
   }
-  return result;
+  return by;
 }
 
 std::vector<Layer*> QuantizeWrapper::parts() const {

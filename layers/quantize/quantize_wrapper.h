@@ -57,17 +57,9 @@ class QuantizeWrapper : public Layer {
   std::vector<NamedTensor> state() const override;
   std::vector<NamedTensor> counters() const override;
   std::optional<LayerWeights> weights() const override { return layer_->weights(); }
-  bool is_quantized() const override { return true; }
-  std::optional<Rounding> contract() const override { return config_->options().rounding; }
-  std::vector<Quantizer*> quantizers() const override;
-  Quantizer* kernel_quantizer() const override { return kernel_.get(); }
+  std::optional<LayerQuantizers> quantized_by() const override;
   FoldedBatchNorm* folded_batch_norm() override { return layer_->folded_batch_norm(); }
-  Quantizer* result_quantizer() const override;
   void describe(Description& description) const override;
-  std::optional<Shape> kernel_shape(const Shape& input_shape) const override {
-    return layer_->kernel_shape(input_shape);
-  }
-  std::string_view kernel_name() const override { return layer_->kernel_name(); }
   std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
     return layer_->large_tensors(input);
   }

@@ -74,7 +74,7 @@ TEST(Conv1D, IsMadeAgainOfItsDescription) {
   again->build({9, 3}, Random(1));
   EXPECT_EQ(again->parameters().size(), 1U);
   EXPECT_EQ(again->output_shape(), (Shape{5, 6}));
-  EXPECT_EQ(again->kernel_shape({9, 3}), (Shape{5, 1, 6}));
+  EXPECT_EQ(again->large_tensors({9, 3}).at(0).second, (Shape{5, 1, 6}));
 }
 
 TEST(Conv1D, RefusesWhatNoConvolutionHas) {

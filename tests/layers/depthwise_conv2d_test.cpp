@@ -81,7 +81,7 @@ TEST(DepthwiseConv2D, IsMadeAgainOfItsDescription) {
   again->build({9, 9, 3}, Random(1));
   EXPECT_EQ(again->parameters().size(), 1U);
   EXPECT_EQ(again->output_shape(), (Shape{9, 5, 12}));
-  EXPECT_EQ(again->kernel_shape({9, 9, 3}), (Shape{3, 5, 3, 4}));
+  EXPECT_EQ(again->large_tensors({9, 9, 3}).at(0).second, (Shape{3, 5, 3, 4}));
 }
 
 TEST(DepthwiseConv2D, RefusesWhatNoConvolutionHas) {

@@ -80,7 +80,7 @@ TEST(TransposedConv2DLayer, IsMadeAgainOfItsDescription) {
   again->build({9, 9, 3}, Random(1));
   EXPECT_EQ(again->parameters().size(), 1U);
   EXPECT_EQ(again->output_shape(), (Shape{9, 18, 6}));
-  EXPECT_EQ(again->kernel_shape({9, 9, 3}), (Shape{3, 5, 6, 3}));
+  EXPECT_EQ(again->large_tensors({9, 9, 3}).at(0).second, (Shape{3, 5, 6, 3}));
 }
 
 TEST(TransposedConv2DLayer, RefusesWhatNoConvolutionHas) {

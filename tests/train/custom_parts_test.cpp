@@ -27,8 +27,8 @@ class Projection : public Layer {
     return {graph.linear(inputs[0])};
   }
   void describe(Description& description) const override { description.set("units", units_); }
-  std::optional<Shape> kernel_shape(const Shape& input) const override {
-    return Shape{input.size(), units_};
+  std::vector<std::pair<std::string, Shape>> large_tensors(const Shape& input) const override {
+    return {{"kernel", Shape{input.size(), units_}}};
   }
   std::unique_ptr<Layer> clone() const override { return std::make_unique<Projection>(*this); }
 
