@@ -207,6 +207,12 @@ std::vector<Network> networks() {
          const Value y = m.add(Add(), {x, m.add(SelfAttention(2, 3), x)});
          return m.add(Flatten(), y);
        })},
+      {"gated_parts", of([](Model& m, const Value& x) {
+         const std::vector<Value> parts = m.split(x, 2);
+         const Value gate = m.add(Dense(kFeatures / 2, Activation::sigmoid), parts[0]);
+         const Value gated = m.add(Permute({2, 1}), m.add(Multiply(), {gate, parts[1]}));
+         return m.add(Flatten(), m.add(Slice({.begin = 1, .size = kSteps - 1}), gated));
+       })},
   };
 }
 
