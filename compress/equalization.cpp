@@ -12,6 +12,7 @@
 #include <octet/layers/pool2d.h>
 #include <octet/layers/quantize/float_model.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/slice.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
 
@@ -43,7 +44,7 @@ bool scales_alike(const Layer& layer) {
   }
   return is<LeakyReLU>(layer) || is<Dropout>(layer) || is<Pool2D>(layer) ||
          is<GlobalAveragePool2D>(layer) || is<GlobalMaxPool2D>(layer) || is<Reshape>(layer) ||
-         is<ZeroPadding2D>(layer) || is<UpSampling2D>(layer);
+         is<ZeroPadding2D>(layer) || is<UpSampling2D>(layer) || is<Slice>(layer);
 }
 
 /// The BatchNorm that is the only reader of layer `i`, where it can be folded into it; `i` where
@@ -222,7 +223,9 @@ Way way_from(const Model& model, std::size_t at, Index channels) {
     if (!scales_alike(next)) {
       return {.why_not = fmt::format("{} behind it does not scale as what it reads", named(next))};
     }
-    if (next.output_shape().rank() == 0 || next.output_shape().dim(-1) % channels != 0) {
+    const Shape& given = next.output_shape();
+    const bool cuts = is<Slice>(next) && given.dim(-1) != next.input_shape().dim(-1);
+    if (given.rank() == 0 || given.dim(-1) % channels != 0 || cuts) {
       return {.why_not = fmt::format("{} tears its channels apart", named(next))};
     }
   }
