@@ -10,8 +10,8 @@
 #include <octet/layers/layers.h>
 #include <octet/layers/lower.h>
 #include <octet/layers/model.h>
-#include <octet/tests/core/ops/op_testing.h>
 #include <octet/tests/import/onnx_file.h>
+#include <octet/tests/layers/layer_testing.h>
 #include <octet/tests/runtime/moving_models.h>
 
 #include <limits>
@@ -144,7 +144,7 @@ TEST(TfliteImport, OfRandomSlicesComputesThemOrNamesTheirSteps) {
     s.params = {{}, {}, 0, 0, 0};
     const IntegerModel source = batched_slice_model(s);
     if (std::ranges::any_of(s.strides, [](std::int32_t step) { return step != 1; })) {
-      expect_error([&] { import_float_model(source); }, "apart");
+      expect_throws_naming<FormatError>([&] { import_float_model(source); }, {"apart"});
       continue;
     }
     const Model imported = import_float_model(source);
