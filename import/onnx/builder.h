@@ -19,9 +19,9 @@ struct Flattened {
   bool operator==(const Flattened&) const = default;
 };
 
-/// A value of the ONNX graph as the model holds it. A transposition is no layer, but another way
-/// to read the same value: which of ONNX's axes each of the model's is. All shapes are without the
-/// batch.
+/// A value of the ONNX graph as the model holds it. A transposition is another way to read the same
+/// value: which of ONNX's axes each of the model's is. Only what reads the elements in that order
+/// makes it a layer, see Builder::arranged(). All shapes are without the batch.
 struct Imported {
   Value value;
   /// In the model.
