@@ -8,6 +8,7 @@
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/reshape.h>
+#include <octet/layers/slice.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
 
@@ -31,7 +32,7 @@ bool scales_alike(const Layer& layer) {
     return layer.activation() == Activation::none || layer.activation() == Activation::relu;
   }
   return is_one_of<LeakyReLU, Dropout, Pool2D, GlobalAveragePool2D, GlobalMaxPool2D, Reshape,
-                   ZeroPadding2D, UpSampling2D>(layer);
+                   ZeroPadding2D, UpSampling2D, Slice>(layer);
 }
 
 std::string named(const Layer& layer) {
@@ -104,8 +105,10 @@ EqualizationWay equalization_way(const Model& model, std::size_t at, std::size_t
     if (!scales_alike(next)) {
       return {.why_not = fmt::format("{} behind it does not scale as what it reads", named(next))};
     }
+    const bool cuts =
+        is_one_of<Slice>(next) && next.output_shape().dim(-1) != next.input_shape().dim(-1);
     units = reshaped_units(next.output_shape(), units);
-    if (units.empty()) {
+    if (cuts || units.empty()) {
       return {.why_not = fmt::format("{} tears its channels apart", named(next))};
     }
   }

@@ -20,13 +20,7 @@ Shape Concatenate::do_build_all(std::span<const Shape> input_shapes, const Rando
         detail::kMostInputs, input_shapes.size()));
   }
   const Shape& first = input_shapes[0];
-  if (axis_ < -first.rank() || axis_ >= first.rank()) {
-    throw InvalidArgument(fmt::format(
-        "Concatenate \"{}\": expected an axis of examples {}, found {}; the batch axis is not "
-        "counted",
-        name(), first.to_string(), axis_));
-  }
-  const Index axis = first.normalize_axis(axis_);
+  const Index axis = counted_axis(first, axis_);
   Index extent = 0;
   for (const Shape& shape : input_shapes) {
     if (shape.rank() != first.rank() || shape.without_dim(axis) != first.without_dim(axis)) {

@@ -39,6 +39,7 @@ void require_no_function(const Layer& layer, OpCode code) {
                                     : code == OpCode::pad                     ? "pad"
                                     : code == OpCode::resize_nearest_neighbor ? "repeat_pixels"
                                     : code == OpCode::strided_slice           ? "slice"
+                                    : code == OpCode::split                   ? "slice"
                                     : code == OpCode::transpose               ? "transpose"
                                                                               : "";
   if (function.empty()) return;

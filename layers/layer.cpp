@@ -60,6 +60,13 @@ Shape Layer::do_build(const Shape& /*input_shape*/, const Random& /*random*/) {
       fmt::format("{} \"{}\": expected several inputs, found one", type(), name_));
 }
 
+Index Layer::counted_axis(const Shape& examples, Index axis) const {
+  if (axis >= -examples.rank() && axis < examples.rank()) return examples.normalize_axis(axis);
+  throw InvalidArgument(fmt::format(
+      "{} \"{}\": expected an axis of examples {}, found {}; the batch axis is not counted", type(),
+      name_, examples.to_string(), axis));
+}
+
 bool Layer::ends_in_softmax() const { return activation() == Activation::softmax; }
 
 std::unique_ptr<Layer> Layer::with_activation(Activation /*activation*/) const { return nullptr; }

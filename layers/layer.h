@@ -230,6 +230,9 @@ class Layer {
   /// Throws InvalidArgument that names the layer unless `inputs` are as many as it was built for,
   /// of the shapes [batch, input_shape...], and batches of one size.
   void require_inputs(std::span<const Tensor> inputs) const;
+  /// `axis` of examples counted from the front, where a negative one counts from the end. Throws
+  /// InvalidArgument that names the layer for an axis that they do not have.
+  Index counted_axis(const Shape& examples, Index axis) const;
 
   /// Make the tensors; return the output shape. A layer of one input overrides the second.
   virtual Shape do_build_all(std::span<const Shape> input_shapes, const Random& random);

@@ -19,6 +19,7 @@
 #include <octet/layers/input.h>
 #include <octet/layers/leaky_relu.h>
 #include <octet/layers/multiply.h>
+#include <octet/layers/permute.h>
 #include <octet/layers/pool2d.h>
 #include <octet/layers/prelu.h>
 #include <octet/layers/quantize/quantize_layer.h>
@@ -27,6 +28,7 @@
 #include <octet/layers/reused_layer.h>
 #include <octet/layers/self_attention.h>
 #include <octet/layers/separable_conv2d.h>
+#include <octet/layers/slice.h>
 #include <octet/layers/transposed_conv2d.h>
 #include <octet/layers/upsampling2d.h>
 #include <octet/layers/zero_padding2d.h>
@@ -42,7 +44,8 @@ using OwnLayers =
     LayerTypes<ActivationLayer, Add, AveragePool2D, BatchNorm, ChannelIdentity, Concatenate, Conv1D,
                Conv2D, Dense, DepthwiseConv2D, Dropout, Flatten, FoldedBatchNorm,
                GlobalAveragePool2D, GlobalMaxPool2D, GRU, HardSwish, InputLayer, LeakyReLU,
-               MaxPool2D, Multiply, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6, Reshape,
-               ReusedLayer, SelfAttention, Softmax, TransposedConv2D, UpSampling2D, ZeroPadding2D>;
+               MaxPool2D, Multiply, Permute, PReLU, QuantizeLayer, QuantizeWrapper, ReLU, ReLU6,
+               Reshape, ReusedLayer, SelfAttention, Slice, Softmax, SplitPart, TransposedConv2D,
+               UpSampling2D, ZeroPadding2D>;
 
 }  // namespace octet

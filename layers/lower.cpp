@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
 #include <octet/layers/lower.h>
+#include <octet/layers/program/equal_parts.h>
 #include <octet/layers/program/lowering.h>
 #include <octet/layers/quantize/batch_norm_folding.h>
 #include <octet/layers/quantize/quantizer.h>
@@ -39,10 +40,11 @@ class Walk {
       : model_(model),
         program_(model.program()),
         lowering_(lowering),
-        tensors_(program_.values.size()) {}
+        tensors_(program_.values.size(), kNone) {}
 
-  /// The steps of layer `i`; returns the tensor of its result.
-  std::int32_t run_layer(std::size_t i) {
+  /// The steps of layer `i`; returns the tensor of its result. `written` gets the results of their
+  /// operators.
+  std::int32_t run_layer(std::size_t i, std::vector<std::int32_t>& written) {
     const std::size_t result = program_.result_of_layer[i];
     if (model_.inputs_of(i).empty()) {
       const Program::Value& value = program_.values[result];
@@ -51,14 +53,15 @@ class Walk {
     }
     for (; next_ < program_.steps.size() && program_.steps[next_].node == i; ++next_) {
       const Step& step = program_.steps[next_];
-      std::vector<std::int32_t> inputs;
-      for (const std::size_t input : step.inputs) inputs.push_back(tensors_[input]);
-      // As training does where a runtime could not take the parameters that all inputs share.
-      if (step.scheme != nullptr && step.scheme->joined != nullptr) {
-        const QuantParams shared = step.scheme->joined->params();
-        for (std::int32_t& input : inputs) input = lowering_.requantized(input, shared);
+      if (tensors_[step.result] != kNone || append_split()) {
+        written.push_back(tensors_[step.result]);
+        continue;
       }
-      tensors_[step.result] = lowering_.append(step, program_.values[step.result], inputs);
+      const std::size_t first = lowering_.model().operators.size();
+      tensors_[step.result] = lowering_.append(step, program_.values[step.result], read_by(step));
+      for (std::size_t op = first; op < lowering_.model().operators.size(); ++op) {
+        written.push_back(lowering_.model().operators[op].outputs[0]);
+      }
     }
     return tensors_[result];
   }
@@ -68,10 +71,35 @@ class Walk {
   }
 
  private:
+  static constexpr std::int32_t kNone = -1;
+
+  std::vector<std::int32_t> read_by(const Step& step) {
+    std::vector<std::int32_t> inputs;
+    for (const std::size_t input : step.inputs) inputs.push_back(tensors_[input]);
+    // As training does where a runtime could not take the parameters that all inputs share.
+    if (step.scheme != nullptr && step.scheme->joined != nullptr) {
+      const QuantParams shared = step.scheme->joined->params();
+      for (std::int32_t& input : inputs) input = lowering_.requantized(input, shared);
+    }
+    return inputs;
+  }
+
+  /// Appends one SPLIT for the next step and those behind it, where they are equal_parts(), which
+  /// then have their tensors. Returns whether they are.
+  bool append_split() {
+    const EqualParts parts = equal_parts(program_, next_);
+    if (parts.count == 1) return false;
+    const auto steps = std::span(program_.steps).subspan(next_, parts.count);
+    const std::vector<std::int32_t> results =
+        lowering_.split(program_, steps, parts.axis, tensors_[steps[0].inputs[0]]);
+    for (std::size_t k = 0; k < steps.size(); ++k) tensors_[steps[k].result] = results[k];
+    return true;
+  }
+
   const Model& model_;
   const Program& program_;
   Lowering& lowering_;
-  /// By value of the program.
+  /// By value of the program; kNone where it is not lowered yet.
   std::vector<std::int32_t> tensors_;
   std::size_t next_ = 0;
 };
@@ -81,15 +109,11 @@ LoweredModel walk(const Model& model, Lowering& lowering) {
   std::vector<std::int32_t> results;
   Walk walk(model, lowering);
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
-    const auto first = lowering.model().operators.size();
     const bool reads_reals =
         !model.inputs_of(i).empty() && lowering.is_real(walk.result_of(model.inputs_of(i).front()));
-    results.push_back(walk.run_layer(i));
     std::vector<std::int32_t>& tensors = lowered.tensors_of_layer.emplace_back();
-    for (std::size_t op = first; op < lowering.model().operators.size(); ++op) {
-      const std::int32_t output = lowering.model().operators[op].outputs[0];
-      if (!lowering.is_real(output)) tensors.push_back(output);
-    }
+    results.push_back(walk.run_layer(i, tensors));
+    std::erase_if(tensors, [&](std::int32_t tensor) { return lowering.is_real(tensor); });
     // An input that became integers by its element type, with no operator in between.
     if (tensors.empty() && reads_reals && !lowering.is_real(results[i])) tensors = {results[i]};
   }

@@ -3,6 +3,7 @@
 #include <octet/layers/model.h>
 #include <octet/layers/program/program_run.h>
 #include <octet/layers/reused_layer.h>
+#include <octet/layers/slice.h>
 
 #include <algorithm>
 #include <cctype>
@@ -92,6 +93,19 @@ Value Model::add(LayerChain chain, const Value& input) {
   Value last = input;
   for (auto& layer : std::move(chain).layers()) last = add(std::move(layer), {last});
   return last;
+}
+
+std::vector<Value> Model::split(const Value& x, Index parts, Index axis, const std::string& name) {
+  if (parts < 1) {
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": split: expected at least 1 part, found {}", kind(), name_, parts));
+  }
+  std::vector<Value> values;
+  for (Index part = 0; part < parts; ++part) {
+    const std::string of_part = name.empty() ? "" : fmt::format("{}_{}", name, part);
+    values.push_back(add(SplitPart(parts, part, axis, of_part), x));
+  }
+  return values;
 }
 
 std::size_t Model::add_node(std::unique_ptr<Layer> layer, std::vector<std::size_t> inputs) {

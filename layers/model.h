@@ -81,6 +81,13 @@ class Model {
   /// parameters both uses train, as a Keras layer that is called twice. Throws InvalidArgument for
   /// an input of the model, and as add().
   Value reuse(const Value& of, const std::vector<Value>& inputs);
+  /// The `parts` equal parts of a value along an axis of its examples, in their order: a SplitPart
+  /// for each, named `name` and the part's number, e.g. "gates_0". 0 is the first axis after the
+  /// batch; a negative one counts from the end. In files, up to 16 parts are one SPLIT. Throws
+  /// InvalidArgument for fewer than one part, and as add(); build() throws it for an extent that is
+  /// no multiple of `parts`.
+  std::vector<Value> split(const Value& x, Index parts, Index axis = -1,
+                           const std::string& name = "");
   /// Makes a value the model's next output. Throws InvalidArgument for one that already is an
   /// output.
   void output(const Value& value);

@@ -14,8 +14,9 @@ namespace octet::detail::onnx_import {
 namespace {
 
 /// What keeps the order of what it reads.
-constexpr std::array<std::string_view, 9> kElementwise = {
-    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "Tanh", "HardSwish", "Add", "Mul"};
+constexpr std::array<std::string_view, 11> kKeepOrder = {"Relu",    "Clip",  "LeakyRelu", "PRelu",
+                                                         "Sigmoid", "Tanh",  "HardSwish", "Add",
+                                                         "Mul",     "Slice", "Split"};
 /// What reads images or sequences with their channels in front.
 constexpr std::array<std::string_view, 7> kOfImages = {
     "Conv", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
@@ -129,7 +130,7 @@ bool Builder::is_image_input(const std::string& name, const std::vector<Index>& 
   for (const Node& node : graph_.nodes) {
     const auto is_same = [&](const std::string& input) { return same.contains(input); };
     if (std::ranges::none_of(node.inputs, is_same)) continue;
-    if (is_one_of(node.op, kElementwise)) {
+    if (is_one_of(node.op, kKeepOrder)) {
       same.insert(node.outputs.begin(), node.outputs.end());
     } else if (is_one_of(node.op, kOfImages)) {
       return true;
@@ -179,12 +180,6 @@ void Builder::add_inputs() {
 }
 
 void Builder::import(const Node& node) {
-  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].empty() && read_.contains(node.outputs[i])) {
-      refuse("expected its first result alone to be read, found \"{}\"",
-             printable(node.outputs[i]));
-    }
-  }
   const bool is_constant = !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](auto& x) {
     return x.empty() || graph_.constant(x) != nullptr;
   });
@@ -209,6 +204,16 @@ void Builder::import(const Node& node) {
     require_rank(result.logical);
     values_.insert_or_assign(node.output(), std::move(result));
   }
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    if (is_read(node.outputs[i]) && !values_.contains(node.outputs[i])) {
+      refuse("expected its first result alone to be read, found \"{}\"",
+             printable(node.outputs[i]));
+    }
+  }
+}
+
+void Builder::set_result(const Node& node, std::size_t i, Imported value) {
+  values_.insert_or_assign(node.outputs[i], std::move(value));
 }
 
 void Builder::add_outputs() {

@@ -19,9 +19,9 @@ struct Flattened {
   bool operator==(const Flattened&) const = default;
 };
 
-/// A value of the ONNX graph as the model holds it. A transposition is no layer, but another way
-/// to read the same value: which of ONNX's axes each of the model's is. All shapes are without the
-/// batch.
+/// A value of the ONNX graph as the model holds it. A transposition is another way to read the same
+/// value: which of ONNX's axes each of the model's is. Only what reads the elements in that order
+/// makes it a layer, see Builder::arranged(). All shapes are without the batch.
 struct Imported {
   Value value;
   /// In the model.
@@ -69,14 +69,19 @@ class Builder {
   /// Returns input `i`, a constant that has to be there. Throws InvalidArgument where it is left
   /// out or computed.
   const Constant& required_constant(const Node& node, std::size_t i) const;
+  /// Whether a node or the graph's outputs read `value`.
+  bool is_read(const std::string& value) const { return read_.contains(value); }
+  /// Makes a value the node's result number `i`, which is not the first. Those of which this is not
+  /// said must not be read.
+  void set_result(const Node& node, std::size_t i, Imported value);
   /// The number of examples that the file is written for; -1 where it is open.
   Index batch() const { return batch_; }
 
   /// Adds a layer named after the node's weights or the node itself.
   Imported add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Imported>& inputs,
                std::vector<Index> axes, Weights weights = {});
-  /// `x` with its axes in the order `axes`. Throws InvalidArgument where only a transposition makes
-  /// that of it.
+  /// `x` with its axes in the order `axes`, by a Reshape, or a Permute where elements move. Throws
+  /// InvalidArgument where these are other axes.
   Imported arranged(const Node& node, const Imported& x, const std::vector<Index>& axes);
   /// `x` with its axes in the order that layers of images (or, of rank 3, sequences) and of vectors
   /// read. Throws as arranged().
@@ -88,6 +93,7 @@ class Builder {
   Imported padded(const Node& node, const Imported& x, const Padding2D& padding);
 
  private:
+  Imported transposed(const Node& node, const Imported& x, const std::vector<Index>& axes);
   void add_inputs();
   bool is_image_input(const std::string& name, const std::vector<Index>& extents) const;
   void import(const Node& node);

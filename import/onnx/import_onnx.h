@@ -13,9 +13,10 @@ namespace octet {
 ///
 /// ONNX images are [batch, channels, height, width], Octet's [batch, height, width, channels]: an
 /// input that an image operator reads becomes [height, width, channels], kernels and the rows of a
-/// Dense behind a Flatten are put in that order once, and no transposition is left in the model.
-/// Inputs that a Transpose brings into ONNX's order stay as they are. So do results: images are
-/// [height, width, channels]. What scales pixels before the network is the caller's business.
+/// Dense behind a Flatten are put in that order once, and a Transpose is a Permute only where a
+/// layer reads elements in another order than the model has them. Inputs that a Transpose brings
+/// into ONNX's order stay as they are. So do results: images are [height, width, channels]. What
+/// scales pixels before the network is the caller's business.
 ///
 /// Layers take the names of their weights in the file ("layer1.0.conv1" of
 /// "layer1.0.conv1.weight"), or of their nodes. Weights in external data files are read from the

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/permute.h>
 #include <octet/layers/reshape.h>
 
 #include <algorithm>
@@ -73,14 +74,39 @@ std::vector<Index> Imported::order() const {
   return result;
 }
 
-Imported Builder::arranged(const Node& node, const Imported& x, const std::vector<Index>& axes) {
-  if (x.axes == axes) return x;
-  if (long_axes(x.axes, x.logical) != long_axes(axes, x.logical)) {
-    refuse(
-        "a layer would have to transpose {} (extents without the batch, as ONNX has them) "
-        "first, which Octet does not: images are [height, width, channels] there",
-        x.logical.to_string());
+/// `x` by a Permute, so that its axes whose extents are not 1 are in the order of `axes`.
+Imported Builder::transposed(const Node& node, const Imported& x, const std::vector<Index>& axes) {
+  std::vector<Index> places;
+  for (const Index axis : long_axes(axes, x.logical)) {
+    places.push_back(std::ranges::find(x.axes, axis) - x.axes.begin());
   }
+  for (Index place = 0; place < std::ssize(x.axes); ++place) {
+    const Index axis = x.axes[at(place)];
+    if (axis < 0 || x.logical[axis] == 1) places.push_back(place);
+  }
+  std::vector<Index> order;
+  std::vector<Index> counted;
+  for (const Index place : places) {
+    if (places.size() != x.axes.size() || place == std::ssize(x.axes)) {
+      refuse("{} has other axes than [{}] (extents without the batch, as ONNX has them)",
+             x.logical.to_string(), fmt::join(axes, ", "));
+    }
+    order.push_back(x.axes[at(place)]);
+    counted.push_back(place + 1);
+  }
+  Node transpose;
+  transpose.name = node.name + "/transpose";
+  Imported result = add(transpose, std::make_unique<Permute>(std::move(counted)), {x}, order);
+  result.logical = x.logical;
+  result.not_negative = x.not_negative;
+  return result;
+}
+
+Imported Builder::arranged(const Node& node, const Imported& given,
+                           const std::vector<Index>& axes) {
+  if (given.axes == axes) return given;
+  const bool moves = long_axes(given.axes, given.logical) != long_axes(axes, given.logical);
+  const Imported x = moves ? transposed(node, given, axes) : given;
   std::vector<Index> extents;
   extents.reserve(axes.size());
   for (const Index axis : axes) extents.push_back(axis < 0 ? 1 : x.logical[axis]);
@@ -132,21 +158,22 @@ Imported Builder::reshaped(const Node& node, const Imported& x, const Shape& log
     result.logical = logical;
     return result;
   }
-  if (x.flattened.has_value() || (!x.in_order() && logical.rank() != 1)) {
-    refuse(
-        "{} in the order of ONNX, [channels, height, width], would have to become {}, which "
-        "cuts across channels: Octet has no transposition",
-        x.logical.to_string(), logical.to_string());
+  if (x.flattened.has_value()) {
+    refuse("the flattening of images {} would have to become {}: reshape the images instead",
+           x.flattened->logical.to_string(), logical.to_string());
   }
+  // A vector may be in another order, which the weights of the layer that reads it then have too.
+  const bool moves = !x.in_order() && logical.rank() != 1;
+  const Imported read = moves ? arranged(node, x, counting(x.logical.rank())) : x;
   std::unique_ptr<Layer> layer;
   if (logical.rank() == 1) {
     layer = std::make_unique<Flatten>();
   } else {
     layer = std::make_unique<Reshape>(logical);
   }
-  result = add(node, std::move(layer), {x}, counting(logical.rank()));
+  result = add(node, std::move(layer), {read}, counting(logical.rank()));
   result.not_negative = x.not_negative;
-  if (!x.in_order()) result.flattened = Flattened{x.logical, x.axes};
+  if (!read.in_order()) result.flattened = Flattened{x.logical, x.axes};
   return result;
 }
 

@@ -41,14 +41,26 @@ void require_float(const IntegerModel& source) {
   }
 }
 
+/// The tensors that operators read, and the model's outputs.
+std::set<std::int32_t> read_tensors(const IntegerModel& source) {
+  std::set<std::int32_t> read(source.outputs.begin(), source.outputs.end());
+  for (const Operator& op : source.operators) read.insert(op.inputs.begin(), op.inputs.end());
+  return read;
+}
+
 std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
   std::vector<OperatorLayers> all;
   std::string refused;
   std::size_t count = 0;
+  const std::set<std::int32_t> read = read_tensors(source);
   for (std::size_t i = 0; i < source.operators.size(); ++i) {
     const Operator& op = source.operators[i];
     try {
-      all.push_back(detail::layers_of(source, op));
+      for (std::size_t result = 0; result < op.outputs.size(); ++result) {
+        // Of several results, as a SPLIT has, those that nothing reads are left out.
+        if (op.outputs.size() > 1 && !read.contains(op.outputs[result])) continue;
+        all.push_back(detail::layers_of(source, op, result));
+      }
     } catch (const Error& error) {
       if (++count > kMostListed) continue;
       const std::string result = op.outputs.empty() ? "" : tensor_at(source, op.outputs[0]).name;
@@ -58,8 +70,9 @@ std::vector<OperatorLayers> convert_all(const IntegerModel& source) {
   }
   if (count > 0) {
     throw FormatError(
-        fmt::format("import_tflite: {} of {} operators can be imported; not these:{}{}", all.size(),
-                    source.operators.size(), refused, count > kMostListed ? "\n  ..." : ""));
+        fmt::format("import_tflite: {} of {} operators can be imported; not these:{}{}",
+                    source.operators.size() - count, source.operators.size(), refused,
+                    count > kMostListed ? "\n  ..." : ""));
   }
   return all;
 }
@@ -84,9 +97,7 @@ class ImportedGraph {
       std::vector<Index> shape(tensor.shape.begin() + 1, tensor.shape.end());
       values_[input] = model_.input(Shape(std::move(shape)), name_for(tensor.name, "input"));
     }
-    for (std::size_t i = 0; i < converted.size(); ++i) {
-      add(source_.operators[i], std::move(converted[i]));
-    }
+    for (OperatorLayers& layers : converted) add(std::move(layers));
     for (const std::int32_t output : source_.outputs) model_.output(value_of(output));
     model_.build();
     for (const auto& [layer, tensors] : weights_) set_weights(*model_.layers()[layer], tensors);
@@ -102,20 +113,20 @@ class ImportedGraph {
                                   printable(tensor_at(source_, tensor).name)));
   }
 
-  void add(const Operator& op, OperatorLayers converted) {
+  void add(OperatorLayers converted) {
     std::vector<Value> reads;
     for (const std::int32_t input : converted.inputs) reads.push_back(value_of(input));
     for (std::size_t i = 0; i < converted.layers.size(); ++i) {
       const bool last = i + 1 == converted.layers.size();
-      const std::string& result = tensor_at(source_, op.outputs[0]).name;
-      converted.layers[i]->set_name(name_for(last ? result : "", to_string(op.code)));
+      const std::string& result = tensor_at(source_, converted.result).name;
+      converted.layers[i]->set_name(name_for(last ? result : "", to_string(converted.code)));
       if (i == converted.weighted && !converted.weights.empty()) {
         weights_.emplace_back(model_.layers().size(), std::move(converted.weights));
       }
       reads = {model_.add(std::move(converted.layers[i]), reads)};
     }
-    values_[op.outputs[0]] = reads.front();
-    results_.emplace_back(model_.layers().size() - 1, op.outputs[0]);
+    values_[converted.result] = reads.front();
+    results_.emplace_back(model_.layers().size() - 1, converted.result);
   }
 
   /// `tensor` where a layer can have that name and none has it, otherwise a new one. Not the

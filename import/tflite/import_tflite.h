@@ -22,6 +22,8 @@ namespace octet {
 ///     CONCATENATION                                  Concatenate
 ///     PAD, PADV2 of zeros around images              ZeroPadding2D
 ///     RESHAPE, SQUEEZE                               Flatten, Reshape
+///     SPLIT, STRIDED_SLICE in steps of 1             Slice for each part and axis
+///     TRANSPOSE                                      Permute
 ///     RESIZE_NEAREST_NEIGHBOR by whole factors       UpSampling2D
 ///     RELU, RELU6, SOFTMAX, LOGISTIC, TANH           activations
 ///     LEAKY_RELU, HARD_SWISH                         LeakyReLU, HardSwish

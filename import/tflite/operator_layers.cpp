@@ -1,10 +1,13 @@
 #include <fmt/core.h>
 #include <octet/core/error.h>
+#include <octet/core/ops/shape_ops.h>
 #include <octet/import/tflite/operator_layers.h>
 #include <octet/layers/layers.h>
+#include <octet/runtime/operators/split.h>
+#include <octet/runtime/operators/strided_slice.h>
+#include <octet/runtime/operators/transpose.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace octet::detail {
@@ -13,14 +16,6 @@ namespace {
 template <class... Arguments>
 [[noreturn]] void refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
   throw FormatError(fmt::format(text, std::forward<Arguments>(arguments)...));
-}
-
-/// The values of a constant.
-template <class T>
-std::vector<T> values_of(const ModelTensor& tensor) {
-  std::vector<T> values(tensor.data.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
-  return values;
 }
 
 Shape shape_of(const ModelTensor& tensor) {
@@ -34,37 +29,14 @@ Tensor floats_of(const ModelTensor& tensor) {
   return Tensor::from(shape_of(tensor), values_of<float>(tensor));
 }
 
-/// x with its axes in another order: axis i of the result is order[i] of x.
-Tensor permuted(const Tensor& x, const std::array<Index, 4>& order) {
-  std::array<Index, 4> extents{};
-  for (std::size_t i = 0; i < 4; ++i) extents.at(i) = x.dim(order.at(i));
-  Tensor result(Shape{extents[0], extents[1], extents[2], extents[3]});
-  std::array<Index, 4> strides = {x.dim(1) * x.dim(2) * x.dim(3), x.dim(2) * x.dim(3), x.dim(3), 1};
-  const std::span<float> to = result.span();
-  const std::span<const float> from = x.span();
-  std::size_t next = 0;
-  for (Index a = 0; a < extents[0]; ++a) {
-    for (Index b = 0; b < extents[1]; ++b) {
-      for (Index c = 0; c < extents[2]; ++c) {
-        for (Index d = 0; d < extents[3]; ++d) {
-          to[next++] =
-              from[static_cast<std::size_t>(a * strides.at(static_cast<std::size_t>(order[0])) +
-                                            b * strides.at(static_cast<std::size_t>(order[1])) +
-                                            c * strides.at(static_cast<std::size_t>(order[2])) +
-                                            d * strides.at(static_cast<std::size_t>(order[3])))];
-        }
-      }
-    }
-  }
-  return result;
-}
-
 class Converter {
  public:
-  Converter(const IntegerModel& model, const Operator& op) : model_(model), op_(op) {}
+  Converter(const IntegerModel& model, const Operator& op, std::size_t result)
+      : model_(model), op_(op), number_(result) {}
 
   OperatorLayers convert() {
-    if (op_.outputs.size() != 1) refuse("it has {} results", op_.outputs.size());
+    result_.code = op_.code;
+    result_.result = op_.outputs.at(number_);
     result_.inputs = {op_.inputs.at(0)};
     switch (op_.code) {
       case OpCode::conv_2d:
@@ -109,6 +81,15 @@ class Converter {
         break;
       case OpCode::resize_nearest_neighbor:
         resize();
+        break;
+      case OpCode::split:
+        split();
+        break;
+      case OpCode::strided_slice:
+        slice();
+        break;
+      case OpCode::transpose:
+        transpose();
         break;
       default:
         function();
@@ -165,7 +146,7 @@ class Converter {
     require_rank(input(0), 4);
     require_rank(input(1), 4);
     if (kernel.size() == 0 || input(0).shape[3] % kernel.dim(3) != 0) refuse("of no whole groups");
-    const bool bias = keep_weights(permuted(kernel, {1, 2, 3, 0}));
+    const bool bias = keep_weights(permute(kernel, {1, 2, 3, 0}));
     add(Conv2D(kernel.dim(0), {kernel.dim(1), kernel.dim(2)}, activation_of(a.activation),
                {.strides = {a.stride_h, a.stride_w},
                 .dilation = {a.dilation_h, a.dilation_w},
@@ -198,7 +179,7 @@ class Converter {
     const auto& a = op_.as<TransposeConvAttributes>();
     const Tensor kernel = floats_of(input(1));
     require_rank(input(1), 4);
-    const bool bias = keep_weights(permuted(kernel, {1, 2, 0, 3}));
+    const bool bias = keep_weights(permute(kernel, {1, 2, 0, 3}));
     add(TransposedConv2D(
         kernel.dim(0), {kernel.dim(1), kernel.dim(2)}, activation_of(a.activation),
         {.strides = {a.stride_h, a.stride_w}, .padding = a.padding, .use_bias = bias}));
@@ -214,7 +195,7 @@ class Converter {
       refuse("its input {} is not one vector of {} an example", read.to_string(), inputs);
     }
     if (read.rank() != 1 && !a.keep_num_dims) add(Flatten());
-    const Tensor lying = permuted(kernel.reshape({1, 1, kernel.dim(0), inputs}), {0, 1, 3, 2});
+    const Tensor lying = permute(kernel.reshape({1, 1, kernel.dim(0), inputs}), {0, 1, 3, 2});
     const bool bias = keep_weights(lying.reshape({inputs, kernel.dim(0)}));
     add(Dense(kernel.dim(0), activation_of(a.activation), {.use_bias = bias}));
   }
@@ -332,6 +313,38 @@ class Converter {
     add(UpSampling2D({to[1] / from[1], to[2] / from[2]}));
   }
 
+  void split() {
+    const Operands operands(model_, op_);
+    const std::size_t axis = split_axis(operands);
+    if (axis == 0) refuse("it is along the batch");
+    const Index size = output().shape[axis];
+    add(Slice({.axis = static_cast<Index>(axis) - 1,
+               .begin = static_cast<Index>(number_) * size,
+               .size = size}));
+  }
+
+  void slice() {
+    const std::vector<SliceAxis> axes = slice_axes(Operands(model_, op_));
+    bool drops = false;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const auto& [begin, end, step, is_dropped] = axes[i];
+      const Index size = axes[i].extent();
+      const bool cuts = size != input(0).shape[i];
+      if (i == 0 && (cuts || is_dropped)) refuse("it cuts the batch");
+      if (step != 1) refuse("it takes elements of axis {} that lie {} apart", i, step);
+      if (cuts) add(Slice({.axis = static_cast<Index>(i) - 1, .begin = begin, .size = size}));
+      drops = drops || is_dropped;
+    }
+    // Without a cut, a Reshape to the same shape passes its input on.
+    if (drops || result_.layers.empty()) add(Reshape(example(output())));
+  }
+
+  void transpose() {
+    const std::vector<std::size_t> order = permutation_of(Operands(model_, op_));
+    if (order[0] != 0) refuse("it moves the batch");
+    add(Permute(std::vector<Index>(order.begin() + 1, order.end())));
+  }
+
   void function() {
     switch (op_.code) {
       case OpCode::relu:
@@ -356,13 +369,14 @@ class Converter {
 
   const IntegerModel& model_;
   const Operator& op_;
+  std::size_t number_;
   OperatorLayers result_;
 };
 
 }  // namespace
 
-OperatorLayers layers_of(const IntegerModel& model, const Operator& op) {
-  return Converter(model, op).convert();
+OperatorLayers layers_of(const IntegerModel& model, const Operator& op, std::size_t result) {
+  return Converter(model, op, result).convert();
 }
 
 }  // namespace octet::detail

@@ -13,8 +13,11 @@
 
 namespace octet::detail {
 
-/// The layers of one operator, of which each reads the one before it.
+/// The layers of one result of an operator, of which each reads the one before it.
 struct OperatorLayers {
+  OpCode code = OpCode::reshape;
+  /// The tensor that the last one gives.
+  std::int32_t result = 0;
   std::vector<std::unique_ptr<Layer>> layers;
   /// The tensors that the first one reads.
   std::vector<std::int32_t> inputs;
@@ -23,7 +26,8 @@ struct OperatorLayers {
   std::vector<NamedTensor> weights;
 };
 
-/// Throws FormatError that says why an operator cannot be one of Octet's layers.
-OperatorLayers layers_of(const IntegerModel& model, const Operator& op);
+/// The layers of result number `result`. Throws FormatError that says why an operator cannot be
+/// Octet's layers.
+OperatorLayers layers_of(const IntegerModel& model, const Operator& op, std::size_t result);
 
 }  // namespace octet::detail

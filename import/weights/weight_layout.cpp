@@ -57,7 +57,15 @@ Order flattened_order(const Model& model, std::size_t i) {
     const auto offset = static_cast<Index>(joined.size());
     for (const Index position : order) joined.push_back(offset + position);
   }
-  return moves ? joined : Order{};
+  if (!moves) return {};
+  if (std::ssize(joined) != layer.output_shape().size()) {
+    throw InvalidArgument(
+        fmt::format("PyTorch's weights: layer \"{}\" of type {} takes a part of images that were "
+                    "flattened channels first, so that it takes other values than the framework of "
+                    "the file; set flatten_channels_first to false, or let it read the images",
+                    layer.name(), layer.type()));
+  }
+  return joined;
 }
 
 WeightLayout as_it_is(const Shape& shape) { return {shape, row_major(shape)}; }

@@ -7,6 +7,7 @@
 #include <octet/runtime/operators/definitions.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace octet {
@@ -119,12 +120,17 @@ void Lowering::require_rounding(const StepScheme& scheme) {
   rounding_ = rounding;
 }
 
-std::int32_t Lowering::append(const Step& step, const Program::Value& result,
-                              std::span<const std::int32_t> inputs) {
+Lowering::Current Lowering::current(const Step& step, const Program::Value& result,
+                                    std::span<const std::int32_t> inputs) {
   const StepScheme* scheme = step.scheme.get();
   if (scheme != nullptr) require_rounding(*scheme);
   const std::string& owner = scheme != nullptr ? scheme->owner : step.layer->name();
-  const Current now{step, result, owner_text(owner), computes_on_integers(step, inputs)};
+  return {step, result, owner_text(owner), computes_on_integers(step, inputs)};
+}
+
+std::int32_t Lowering::append(const Step& step, const Program::Value& result,
+                              std::span<const std::int32_t> inputs) {
+  const Current now = current(step, result, inputs);
   switch (step.kind) {
     case Step::Kind::op:
       return with_quantized_result(now, operation(now, inputs));
@@ -277,6 +283,24 @@ std::int32_t Lowering::operation(const Current& now, std::span<const std::int32_
   }
   builder_.op(step.code, std::move(read), output, step.attributes);
   return output;
+}
+
+std::vector<std::int32_t> Lowering::split(const Program& program, std::span<const Step> parts,
+                                          std::size_t axis, std::int32_t input) {
+  std::vector<std::int32_t> results;
+  for (const Step& part : parts) {
+    const Current now = current(part, program.values[part.result], {&input, 1});
+    if (!now.on_integers) input = reals_of(input);
+    results.push_back(result(now, {&input, 1}, ""));
+  }
+  const std::array<std::int32_t, 1> along = {static_cast<std::int32_t>(axis)};
+  const std::int32_t constant = builder_.constant(tensor(results[0]).name + "/axis", DType::int32,
+                                                  {}, std::span<const std::int32_t>(along));
+  builder_
+      .op(OpCode::split, {input, constant}, results[0],
+          SplitAttributes{.num_splits = static_cast<std::int32_t>(parts.size())})
+      .outputs = results;
+  return results;
 }
 
 void Lowering::finish(const std::vector<std::int32_t>& outputs) {

@@ -48,6 +48,10 @@ class Lowering {
   /// rounding modes.
   std::int32_t append(const Step& step, const Program::Value& result,
                       std::span<const std::int32_t> inputs);
+  /// Appends the SPLIT of the tensor `input` that is what the steps `parts` compute, see
+  /// equal_parts(), and returns the tensors of their results. Throws as append().
+  std::vector<std::int32_t> split(const Program& program, std::span<const Step> parts,
+                                  std::size_t axis, std::int32_t input);
   /// The values of a tensor with other quantization parameters: the tensor itself where it has
   /// them, or what a DEQUANTIZE and a QUANTIZE make of it.
   std::int32_t requantized(std::int32_t tensor, const QuantParams& params);
@@ -73,6 +77,8 @@ class Lowering {
     bool on_integers;
   };
 
+  Current current(const Step& step, const Program::Value& result,
+                  std::span<const std::int32_t> inputs);
   std::int32_t operation(const Current& now, std::span<const std::int32_t> inputs);
   std::int32_t linear(const Current& now, std::int32_t input);
   std::int32_t function(const Current& now, std::int32_t input);

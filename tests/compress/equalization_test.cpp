@@ -130,8 +130,9 @@ TEST(Equalization, OfDenseLayersOverRowsIsThatOfVectors) {
 
 /// Images to classes, with everything between that may stand there.
 Sequential long_chain() {
-  Sequential model("m", Input({11, 10, 3}));
+  Sequential model("m", Input({12, 10, 3}));
   model.add(Conv2D(8, 3, Activation::relu, {.name = "conv"}));
+  model.add(Slice({.axis = 0, .begin = 1, .size = 9}));
   model.add(ZeroPadding2D({1, 1}));
   model.add(DepthwiseConv2D(3, Activation::none, {.depth_multiplier = 2, .name = "depthwise"}));
   model.add(BatchNorm());
@@ -266,6 +267,9 @@ TEST(Equalization, NamesWhatItLeavesOut) {
       build_model(Input({6}), Dense(6, Activation::relu, DenseOptions{.name = "wide"}),
                   Reshape({3, 2}, "torn"), Conv1D(2, 1));
   expect_reason(cross_layer_equalization(torn), "wide", {"\"torn\"", "apart"});
+  Sequential cut = build_model(Input({6}), Dense(6, Activation::relu, DenseOptions{.name = "wide"}),
+                               Slice({.begin = 1, .size = 3, .name = "cut"}), Dense(2));
+  expect_reason(cross_layer_equalization(cut), "wide", {"\"cut\"", "apart"});
 
   Model graph("graph");
   const Value x = graph.input({4});

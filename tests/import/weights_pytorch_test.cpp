@@ -178,5 +178,20 @@ TEST(PyTorchWeights, AnErrorSuggestsTheLayersByTheirShapes) {
                   "of shape [9, 12]");
 }
 
+TEST(PyTorchWeights, APartOfAFlattenedImageIsRefusedByName) {
+  Sequential model("m", Input({2, 2, 3}), Flatten(), Slice({.size = 5, .name = "some"}),
+                   Dense(2, Activation::none, "out"));
+  model.build();
+  const std::filesystem::path file = data("pytorch_mlp");
+  try {
+    load_weights(model, file, {.names = WeightNames::pytorch});
+    ADD_FAILURE() << "loaded";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("\"some\" of type Slice takes a part"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace octet::test::weights_pytorch_test

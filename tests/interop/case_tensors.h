@@ -49,7 +49,9 @@ inline std::set<std::int32_t> behind_softmax(const IntegerModel& model) {
   for (const Operator& op : model.operators) {
     const bool behind =
         std::ranges::any_of(op.inputs, [&](std::int32_t i) { return result.contains(i); });
-    if (op.code == OpCode::softmax || behind) result.insert(op.outputs[0]);
+    if (op.code == OpCode::softmax || behind) {
+      result.insert(op.outputs.begin(), op.outputs.end());
+    }
   }
   return result;
 }

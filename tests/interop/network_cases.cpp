@@ -15,7 +15,9 @@ std::vector<std::int8_t> quantized(const IntegerModel& model, std::span<const fl
 
 IntegerModel with_all_layers(IntegerModel model) {
   model.outputs.clear();
-  for (const Operator& op : model.operators) model.outputs.push_back(op.outputs[0]);
+  for (const Operator& op : model.operators) {
+    model.outputs.insert(model.outputs.end(), op.outputs.begin(), op.outputs.end());
+  }
   return model;
 }
 

@@ -23,13 +23,13 @@ inline bool rescales_by_single(const IntegerModel& model, const Operator& op) {
           tensor_of(model, op.inputs[1]).quantization.per_channel());
 }
 
-/// One operator by our interpreter; `values` has what it reads.
-inline Bytes run_operator(const IntegerModel& model, const Operator& op,
-                          const std::vector<Bytes>& values, Index samples, Rounding rounding) {
+/// Computes one operator by our interpreter; `values` has what it reads, and gets its results.
+inline void run_operator(const IntegerModel& model, const Operator& op, std::vector<Bytes>& values,
+                         Index samples, Rounding rounding) {
   IntegerModel one = model;
   one.operators = {op};
   one.inputs.clear();
-  one.outputs = {op.outputs[0]};
+  one.outputs = op.outputs;
   for (const std::int32_t i : op.inputs) {
     const bool given = i == -1 || tensor_of(model, i).is_constant();
     if (!given && !std::ranges::count(one.inputs, i)) one.inputs.push_back(i);
@@ -41,19 +41,21 @@ inline Bytes run_operator(const IntegerModel& model, const Operator& op,
                       interpreter.input_bytes(k).begin());
   }
   interpreter.invoke();
-  return {interpreter.output_bytes().begin(), interpreter.output_bytes().end()};
+  for (std::size_t k = 0; k < op.outputs.size(); ++k) {
+    const auto bytes = interpreter.output_bytes(k);
+    values[static_cast<std::size_t>(op.outputs[k])] = {bytes.begin(), bytes.end()};
+  }
 }
 
 /// The values of every tensor that is computed, by its index.
 inline std::vector<Bytes> run_reference(const IntegerModel& model, const Bytes& input,
                                         Index samples) {
   std::vector<Bytes> values(model.tensors.size());
-  const auto value = [&](std::int32_t i) -> Bytes& { return values[static_cast<std::size_t>(i)]; };
-  value(model.inputs[0]) = input;
+  values[static_cast<std::size_t>(model.inputs[0])] = input;
   for (const Operator& op : model.operators) {
     const Rounding rounding =
         rescales_by_single(model, op) ? Rounding::single_rounding : Rounding::fp32;
-    value(op.outputs[0]) = run_operator(model, op, values, samples, rounding);
+    run_operator(model, op, values, samples, rounding);
   }
   return values;
 }

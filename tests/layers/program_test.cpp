@@ -198,6 +198,7 @@ TEST(Graph, RefusesWhatIsNoProgramByTheNameOfTheLayer) {
                                        {OpCode::reshape, "Graph::reshape()"},
                                        {OpCode::resize_nearest_neighbor, "repeat_pixels()"},
                                        {OpCode::strided_slice, "Graph::slice()"},
+                                       {OpCode::split, "Graph::slice()"},
                                        {OpCode::transpose, "Graph::transpose()"}}) {
     refused(
         [code = code](Graph& g, auto x) {

@@ -42,6 +42,9 @@ std::vector<std::unique_ptr<Layer>> every_layer() {
   add(std::make_unique<GlobalAveragePool2D>(), image);
   add(std::make_unique<ZeroPadding2D>(Padding2D{.top = 1}), image);
   add(std::make_unique<UpSampling2D>(), image);
+  add(std::make_unique<Permute>(std::vector<Index>{3, 1, 2}), image);
+  add(std::make_unique<Slice>(SliceOptions{.axis = 1, .begin = 1, .size = 2}), image);
+  add(std::make_unique<SplitPart>(2, 1), image);
   add(std::make_unique<QuantizeLayer>());
   add(quantize_annotate_layer(std::make_unique<Dense>(3)));
   for (const Activation activation : {Activation::none, Activation::relu, Activation::softmax}) {

@@ -207,6 +207,13 @@ std::vector<Network> networks() {
          const Value y = m.add(Add(), {x, m.add(SelfAttention(2, 3), x)});
          return m.add(Flatten(), y);
        })},
+      {"parts", of([](Model& m, const Value& x) {
+         const std::vector<Value> parts = m.split(x, 2);
+         const Value left = m.add(Dense(6, Activation::relu), parts[0]);
+         const Value sum = m.add(Add(), {left, m.add(Dense(6), parts[1])});
+         const Value turned = m.add(Permute({2, 1}), sum);
+         return m.add(Flatten(), m.add(Slice({.begin = 1, .size = kSteps - 1}), turned));
+       })},
   };
 }
 

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <octet/import/onnx/builder.h>
+#include <octet/layers/slice.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 // What moves elements: no layer where the model can be read another way.
 
@@ -129,12 +133,17 @@ Imported import_transpose(Builder& builder, const Node& node) {
   return result;
 }
 
+/// A list of numbers: an attribute up to some opset, an input since.
+Integers numbers_of(const Builder& builder, const Node& node, std::string_view key, std::size_t i) {
+  const Constant* given = builder.constant(node, i);
+  return given == nullptr ? node.integers(key) : given->integers();
+}
+
 /// Zeros around images: an attribute up to opset 10, an input since.
 Imported import_pad(Builder& builder, const Node& node) {
   const Imported& x = builder.input(node, 0);
-  const Constant* given = builder.constant(node, 1);
   const Constant* filling = builder.constant(node, 2);
-  const Integers pads = given == nullptr ? node.integers("pads") : given->integers();
+  const Integers pads = numbers_of(builder, node, "pads", 1);
   const float value = filling == nullptr ? node.real("value", 0) : filling->real();
   if (node.text("mode", "constant") != "constant" || value != 0 || node.has(3)) {
     refuse("expected zeros around images (mode constant, value 0)");
@@ -160,9 +169,93 @@ Imported import_pad(Builder& builder, const Node& node) {
   return builder.padded(node, x, {before[0], after[0], before[1], after[1]});
 }
 
-constexpr std::array<Operator, 6> kShapeOperators = {{{"Flatten", import_flatten},
+/// `size` elements of an axis of ONNX' examples, from `begin` on.
+Imported cut(Builder& builder, const Node& node, const Imported& x, Index axis, Index begin,
+             Index size) {
+  if (size == x.logical[axis]) return x;
+  if (x.flattened.has_value()) {
+    refuse("cuts the flattening of images [channels, height, width]: cut the images instead");
+  }
+  // An axis that the model does not have has extent 1.
+  const auto at_axis = std::ranges::find(x.axes, axis);
+  if (at_axis == x.axes.end()) refuse("expected elements of axis {}, found none", axis + 1);
+  const Slice slice({.axis = at_axis - x.axes.begin(), .begin = begin, .size = size});
+  Imported result = builder.add(node, slice.clone(), {x}, x.axes);
+  result.logical = x.logical.with_dim(axis, size);
+  result.not_negative = x.not_negative;
+  return result;
+}
+
+Imported import_slice(Builder& builder, const Node& node) {
+  Imported x = builder.input(node, 0);
+  const Integers starts = numbers_of(builder, node, "starts", 1);
+  const Integers ends = numbers_of(builder, node, "ends", 2);
+  Integers axes = numbers_of(builder, node, "axes", 3);
+  const Integers steps = numbers_of(builder, node, "steps", 4);
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const bool fits = ends.size() == starts.size() && axes.size() == starts.size() &&
+                    std::ssize(starts) <= x.logical.rank() + 1;
+  if (!fits) {
+    refuse("expected starts, ends and axes for at most {} axes, found {}, {} and {}",
+           x.logical.rank() + 1, starts.size(), ends.size(), axes.size());
+  }
+  if (std::ranges::any_of(steps, [](std::int64_t step) { return step != 1; })) {
+    refuse("expected steps of 1, found [{}]", fmt::join(steps, ", "));
+  }
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
+    if (axes[i] == 0 && starts[i] == 0 && ends[i] >= kAll) continue;
+    const Index axis = example_axis(axes[i], x.logical.rank());
+    const Index extent = x.logical[axis];
+    const auto place = [&](std::int64_t n) {
+      return std::clamp<Index>(n < 0 ? std::max(n, -extent) + extent : n, 0, extent);
+    };
+    const Index begin = place(starts[i]);
+    x = cut(builder, node, x, axis, begin, place(ends[i]) - begin);
+  }
+  return x;
+}
+
+/// The extents of a Split's results, which ONNX gives or are equal.
+Integers part_sizes(const Builder& builder, const Node& node, Index extent) {
+  Integers sizes = numbers_of(builder, node, "split", 1);
+  const auto parts = static_cast<Index>(node.outputs.size());
+  if (sizes.empty() && extent % parts == 0) sizes.assign(node.outputs.size(), extent / parts);
+  Index rest = extent;
+  for (const std::int64_t size : sizes) rest = size < 1 || size > rest ? -1 : rest - size;
+  if (rest != 0 || std::ssize(sizes) != parts) {
+    refuse("expected {} parts of at least 1 that are {} together, found [{}]", parts, extent,
+           fmt::join(sizes, ", "));
+  }
+  return sizes;
+}
+
+Imported import_split(Builder& builder, const Node& node) {
+  const Imported x = builder.input(node, 0);
+  const Index axis = example_axis(node.integer("axis", 0), x.logical.rank());
+  const Integers sizes = part_sizes(builder, node, x.logical[axis]);
+  Imported first = x;
+  Index begin = 0;
+  for (std::size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
+    if (!builder.is_read(node.outputs[i])) continue;
+    Imported part = cut(builder, node, x, axis, begin, sizes[i]);
+    if (i == 0) {
+      first = std::move(part);
+    } else {
+      builder.set_result(node, i, std::move(part));
+    }
+  }
+  return first;
+}
+
+constexpr std::array<Operator, 8> kShapeOperators = {{{"Flatten", import_flatten},
                                                       {"Pad", import_pad},
                                                       {"Reshape", import_reshape},
+                                                      {"Slice", import_slice},
+                                                      {"Split", import_split},
                                                       {"Squeeze", import_squeeze},
                                                       {"Transpose", import_transpose},
                                                       {"Unsqueeze", import_unsqueeze}}};

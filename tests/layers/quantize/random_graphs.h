@@ -5,6 +5,7 @@
 #include <octet/layers/dense.h>
 #include <octet/layers/dropout.h>
 #include <octet/layers/quantize/quantize_config.h>
+#include <octet/layers/slice.h>
 #include <octet/tests/core/quant/quant_testing.h>
 #include <octet/tests/layers/quantize/quantize_testing.h>
 
@@ -13,8 +14,9 @@
 
 namespace octet::test {
 
-/// A random float graph of Dense layers, activations, sums and concatenations: forks whose branches
-/// meet again, residual blocks, diamonds, a value added to itself. Every result is used.
+/// A random float graph of Dense layers, activations, sums, concatenations and parts of values:
+/// forks whose branches meet again, residual blocks, diamonds, a value added to itself. Every
+/// result is used.
 class RandomGraph {
  public:
   explicit RandomGraph(std::uint32_t seed) : random_(seed), model_("graph") {
@@ -77,7 +79,7 @@ class RandomGraph {
 
   void step() {
     const Branch from = take();
-    switch (random_.integer(0, 7)) {
+    switch (random_.integer(0, 8)) {
       case 0:
         open_.push_back(dense(from, width()));
         break;
@@ -110,8 +112,25 @@ class RandomGraph {
         open_.push_back({model_.add(Dropout(0.5F), wide.value), wide.width});
         break;
       }
+      case 7:
+        cut(from);
+        break;
       default:
         open_.push_back({model_.add(ActivationLayer(Activation::tanh), from.value), from.width});
+    }
+  }
+
+  /// Equal parts, which all stay open, or where the width has none one part of any size.
+  void cut(const Branch& from) {
+    const Index parts = from.width % 2 == 0 ? 2 : from.width % 3 == 0 ? 3 : 1;
+    if (parts == 1) {
+      const Index begin = random_.integer(0, static_cast<int>(from.width) - 1);
+      const Index size = random_.integer(1, static_cast<int>(from.width - begin));
+      const Slice slice({.begin = begin, .size = size});
+      return open_.push_back({model_.add(slice, from.value), size});
+    }
+    for (const Value& part : model_.split(from.value, parts)) {
+      open_.push_back({part, from.width / parts});
     }
   }
 

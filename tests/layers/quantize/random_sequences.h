@@ -8,13 +8,14 @@
 namespace octet::test {
 
 /// A random float network over sequences [steps, features]: one to three of Dense at each step,
-/// PReLU, a GRU of all states, SelfAttention beside its input, and one layer that is used twice; a
-/// GRU or a Flatten in front of the end.
+/// PReLU, a GRU of all states, SelfAttention beside its input, one layer that is used twice, a part
+/// of an axis, and axes in another order; a GRU or a Flatten in front of the end.
 class RandomSequence {
  public:
   explicit RandomSequence(std::uint32_t seed) : random_(seed), model_("sequence") {
     features_ = random_.integer(1, 9);
-    Value x = model_.input({random_.integer(1, 6), features_});
+    steps_ = random_.integer(1, 6);
+    Value x = model_.input({steps_, features_});
     for (int i = random_.integer(1, 3); i > 0; --i) x = step(x);
     x = random_.integer(0, 1) == 1 ? model_.add(GRU(random_.integer(1, 9)), x)
                                    : model_.add(Flatten(), x);
@@ -39,7 +40,7 @@ class RandomSequence {
 
  private:
   Value step(const Value& x) {
-    switch (random_.integer(0, 4)) {
+    switch (random_.integer(0, 6)) {
       case 0:
         features_ = random_.integer(1, 9);
         return model_.add(Dense(features_, Activation::relu), x);
@@ -51,6 +52,16 @@ class RandomSequence {
       case 3:
         return model_.add(
             Add(), {x, model_.add(SelfAttention(random_.integer(1, 3), random_.integer(1, 5)), x)});
+      case 4: {
+        const Index axis = random_.integer(0, 1);
+        Index& extent = axis == 0 ? steps_ : features_;
+        const Index begin = random_.integer(0, static_cast<int>(extent) - 1);
+        extent = random_.integer(1, static_cast<int>(extent - begin));
+        return model_.add(Slice({.axis = axis, .begin = begin, .size = extent}), x);
+      }
+      case 5:
+        std::swap(steps_, features_);
+        return model_.add(Permute({2, 1}), x);
       default: {
         const Value once = model_.add(Dense(features_), x);
         return model_.add(Add(), {once, model_.reuse(once, {once})});
@@ -60,6 +71,7 @@ class RandomSequence {
 
   PortableRandom random_;
   Model model_;
+  Index steps_ = 0;
   Index features_ = 0;
 };
 
