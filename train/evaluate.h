@@ -37,17 +37,27 @@ std::vector<Tensor> fit_to_inputs(const Model& model, const Batch& batch);
 Labels predict(const Model& model, const Tensor& features);
 Evaluation evaluate(const Model& model, const Dataset& data, ProcessGroup* group = nullptr);
 
-/// The evaluation of every output of a model, in their order; none of one whose targets are
-/// tensors. Otherwise as evaluate(), which is for a model of one output. Throws InvalidArgument for
-/// a data set with targets for another number of outputs.
-std::vector<std::optional<Evaluation>> evaluate_outputs(const Model& model, const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
-std::vector<std::optional<Evaluation>> evaluate_outputs(const IntegerModel& model,
-                                                        const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
-std::vector<std::optional<Evaluation>> evaluate_outputs(Interpreter& interpreter,
-                                                        const Dataset& data,
-                                                        ProcessGroup* group = nullptr);
+/// What one output of a model comes to on a data set.
+struct OutputEvaluation {
+  /// Where its targets are class labels.
+  std::optional<Evaluation> classes{};
+  /// Where they are tensors of the output's size: the mean of |output - target| over examples and
+  /// values. Of a softmax the output is its probabilities.
+  std::optional<double> mean_absolute_error{};
+
+  /// The accuracy, or the mean absolute error. Throws InvalidArgument where there is neither.
+  double score() const;
+};
+
+/// Evaluates every output of a model, in their order. Otherwise as evaluate(), which is for a model
+/// of one output with class labels. Throws InvalidArgument for a data set with targets for another
+/// number of outputs.
+std::vector<OutputEvaluation> evaluate_outputs(const Model& model, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
+std::vector<OutputEvaluation> evaluate_outputs(const IntegerModel& model, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
+std::vector<OutputEvaluation> evaluate_outputs(Interpreter& interpreter, const Dataset& data,
+                                               ProcessGroup* group = nullptr);
 
 /// A metric, and the number of the output of a model that it measures.
 struct OutputMetric {
