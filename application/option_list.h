@@ -19,4 +19,7 @@ void add_training_options(CLI::App& app, Options& options);
 /// training in float. Sets the defaults that differ.
 void add_quantization_options(CLI::App& app, Options& options);
 
+/// Adds the options of a command whose --data may be named arrays, for a model of a file.
+void add_array_options(CLI::App& app, Options& options);
+
 }  // namespace octet::application

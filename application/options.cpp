@@ -212,6 +212,8 @@ std::map<std::string, std::string> defining_options(const Options& options) {
   } else {
     result["--network"] = options.network;
   }
+  if (!options.losses.empty()) result["--loss"] = joined(options.losses);
+  if (!options.loss_weights.empty()) result["--loss-weight"] = joined(options.loss_weights);
   if (options.calibrate) result["--calibrate"] = fmt::format("{}", *options.calibrate);
   if (!options.mean.empty()) result["--mean"] = joined(options.mean);
   if (!options.deviation.empty()) result["--std"] = joined(options.deviation);

@@ -32,6 +32,11 @@ struct Options {
   /// The float model that training begins with; empty: `network`, its weights drawn.
   std::string file;
   std::string data;
+  /// The arrays that are scored where `data` is an .npz file; empty: those of `data`.
+  std::string test_data;
+  /// NAME=LOSS and NAME=WEIGHT of outputs: see losses_of().
+  std::vector<std::string> losses;
+  std::vector<std::string> loss_weights;
   std::filesystem::path out = "octet-out";
   int epochs = 5;
   int qat_epochs = 2;

@@ -219,6 +219,7 @@ void add_training(CLI::App& command, int argc, char** argv, int& exit_code,
                   "A float model: .onnx, .tflite, a file of Model::save(), or a checkpoint")
       ->check(named());
   add_options(command, *options);
+  octet::application::add_array_options(command, *options);
   command.get_option("--data")->required();
   command.get_option("--out")->required()->default_str("");
   command.callback([&command, &exit_code, options, argc, argv] {

@@ -1,14 +1,18 @@
 #include <fmt/core.h>
 #include <octet/application/network.h>
 #include <octet/application/run.h>
+#include <octet/core/error.h>
+#include <octet/layers/lower.h>
 #include <octet/layers/quantize/quantize_model.h>
 #include <octet/train/data/idx.h>
 #include <octet/train/qat_recipe.h>
 
 #include <optional>
+#include <utility>
 
 #include "commands.h"
 #include "float_model.h"
+#include "npz_data.h"
 
 namespace octet::tools {
 namespace {
@@ -21,6 +25,56 @@ QatRecipe recipe_of(const Model& model, const application::Options& options) {
   return qat_recipe(model, quantize);
 }
 
+/// Throws FormatError where an output has class labels in one file and tensors in the other.
+void require_same_targets(const DataSplit& data, const application::Options& options,
+                          const IntegerModel& model) {
+  for (std::size_t k = 0; k < model.outputs.size(); ++k) {
+    if (data.train.has_labels(k) == data.test.has_labels(k)) continue;
+    const auto kind = [k](const Dataset& set) {
+      return set.has_labels(k) ? "class labels" : "tensors";
+    };
+    throw FormatError(fmt::format(
+        "{}: array \"{}\": expected {} as in {}, found {}; labels are integers of one axis",
+        options.test_data,
+        printable(model.tensors[static_cast<std::size_t>(model.outputs[k])].name), kind(data.train),
+        options.data, kind(data.test)));
+  }
+}
+
+/// The arrays of .npz files for a model.
+DataSplit load_arrays(const application::Options& options, const Model* given) {
+  if (given == nullptr) {
+    throw UsageError(fmt::format(
+        "--data: expected a folder with IDX files for --network {}, found {}; its arrays are for "
+        "the inputs and outputs of a FILE, which was not given",
+        options.network, options.data));
+  }
+  const IntegerModel model = lower_float(*given);
+  Dataset train = read_npz_data(options.data, model);
+  if (options.test_data.empty()) return {train, train};
+  DataSplit data{std::move(train), read_npz_data(options.test_data, model)};
+  require_same_targets(data, options, model);
+  return data;
+}
+
+/// Images of IDX files with a class label each.
+DataSplit load_images(const application::Options& options, const Model* given) {
+  if (!options.test_data.empty()) {
+    throw UsageError(fmt::format(
+        "--test-data: goes with --data FILE.npz, found --data {}; a folder has test images",
+        options.data));
+  }
+  const std::size_t inputs = given == nullptr ? 1 : given->input_layers().size();
+  const std::size_t outputs = given == nullptr ? 1 : given->output_layers().size();
+  if (inputs > 1 || outputs > 1) {
+    throw UsageError(fmt::format(
+        "--data: expected an .npz file with an array for each input and output of {}, which has {} "
+        "and {}, found {}; numpy.savez(\"data.npz\", NAME=array, ...) writes one",
+        options.file, inputs, outputs, options.data));
+  }
+  return load_idx(options.data);
+}
+
 }  // namespace
 
 int train(application::Options options, int argc, char** argv) {
@@ -30,7 +84,11 @@ int train(application::Options options, int argc, char** argv) {
       .help = fmt::format("see octet {} --help", options.only_quantizes ? "quantize" : "train"),
       .stem = "model",
       .writes_onnx = true,
-      .load_data = [](const application::Options& o) { return load_idx(o.data); },
+      .load_data =
+          [&given](const application::Options& o) {
+            const Model* model = given ? &*given : nullptr;
+            return is_npz(o.data) ? load_arrays(o, model) : load_images(o, model);
+          },
       .make_model =
           [&given](const application::Options& o, const Dataset& data) {
             return given ? *given : application::make_network(o, data, "model");
